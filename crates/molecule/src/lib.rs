@@ -1,0 +1,1 @@
+//! dsokr-molecule
