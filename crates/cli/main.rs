@@ -1,1 +1,73 @@
-fn main() {}
+//! The command `dsokr`: one file a subcommand. Results go to standard output, progress and logs to
+//! standard error. Exit 0 success, 1 the run failed, 2 the request was wrong.
+
+mod config_reference;
+mod evaluate;
+mod progress;
+mod search;
+mod tables;
+mod train;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use dsokr_train::Error;
+use tracing_subscriber::EnvFilter;
+
+/// Deep Sketched Output Kernel Regression: teaches encoders to predict structured objects.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Less on standard error: warnings only.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Train(train::Arguments),
+    Evaluate(evaluate::Arguments),
+    Search(search::Arguments),
+    ConfigReference(config_reference::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let level = if cli.quiet { "warn" } else { "info" };
+    let filter = EnvFilter::try_from_env("DSOKR_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(progress::Writer::default)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+    let done = match &cli.command {
+        Command::Train(arguments) => train::run(arguments, cli.quiet),
+        Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Search(arguments) => search::run(arguments),
+        Command::ConfigReference(_) => config_reference::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            progress::clear();
+            eprintln!("error: {error}");
+            ExitCode::from(if error.is_request() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Writes a result to standard output; a reader that has gone away is no error.
+fn print(text: &str) -> Result<(), Error> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { path: "standard output".into(), message: e.to_string() })
+        }
+        _ => Ok(()),
+    }
+}

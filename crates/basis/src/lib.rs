@@ -1,1 +1,41 @@
-//! dsokr-basis
+//! The output side of Deep Sketched Output Kernel Regression.
+//!
+//! Structured outputs become rows of features ([`features`]), a [`kernel`] is a scalar function of
+//! the products of two rows, a [`sketch`] compresses the training outputs, and the
+//! [`eigenbasis`] turns any output y into p coordinates `ψ̃(y) = Ω R k^y`, such that
+//! `⟨ψ̃(y), ψ̃(y')⟩ ≈ k(y, y')`. Those coordinates are the targets of training and the
+//! candidates of decoding. [`leverage`] scores say how large a sketch should be, [`store`] is
+//! the one file format, and [`random`] the one source of randomness.
+//!
+//! ```
+//! use dsokr_basis::{Basis, Features, Kernel, SketchKind, features::DenseRows};
+//!
+//! let rows = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.6, 0.8, 0.0, 2.0])?);
+//! let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 3, 0, 1e-10)?;
+//! let targets = basis.project(&rows)?;
+//! let product: f32 = (0..basis.rank())
+//!     .map(|j| targets.row(0)[j] * targets.row(1)[j])
+//!     .sum();
+//! assert_eq!(basis.rank(), 2);
+//! assert!((product - 0.6).abs() < 1e-6);
+//! # Ok::<(), dsokr_basis::Error>(())
+//! ```
+
+#[cfg(target_endian = "big")]
+compile_error!("files hold little-endian numbers that are read in place");
+
+mod error;
+
+pub mod eigenbasis;
+pub mod features;
+pub mod kernel;
+pub mod leverage;
+pub mod random;
+pub mod sketch;
+pub mod store;
+
+pub use eigenbasis::{Basis, Projection};
+pub use error::Error;
+pub use features::{Block, Features, RowKind, RowSource};
+pub use kernel::Kernel;
+pub use sketch::{Sketch, SketchKind};

@@ -1,1 +1,53 @@
-//! dsokr-decode
+//! From predictions to ranks: scores `⟨z_q, ψ̃(c)⟩ + b(c)` of queries against candidates.
+//!
+//! [`Queries`] are predictions `z ∈ R^p`, [`Candidates`] are points `ψ̃(c) ∈ R^p` with a constant
+//! `b(c)` each ([`MappedCandidates`] in a file larger than memory, [`CandidateBlocks`] anything
+//! that makes them). Scores are computed tile by tile and looked at once: to [`rank`] the gold
+//! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
+//! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
+//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are.
+//!
+//! ```
+//! use dsokr_decode::{Candidates, Metrics, MissingGold, Pool, Queries};
+//!
+//! let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+//! let candidates = Candidates::new(
+//!     text(&["ethanol", "methanol", "benzene"]),
+//!     text(&["CCO", "CO", "c1ccccc1"]),
+//!     vec![0, 1, 2],
+//!     2,
+//!     vec![1.0, 0.2, 0.9, 0.4, 0.0, 1.0],
+//!     vec![0.0; 3],
+//! )?;
+//! let (names, gold) = (text(&["q1", "q2"]), text(&["ethanol", "benzene"]));
+//! let queries = Queries::named(&names, 2, &[1.0, 0.0, 0.3, 0.7])?;
+//! let gold = Pool::Shared.gold(&names, &gold, &candidates, MissingGold::Error)?;
+//! let ranks = Pool::Shared.rank(&queries, &gold, &candidates)?;
+//! let metrics = Metrics::of(&ranks, &candidates)?;
+//! assert_eq!((metrics.mrr, metrics.tied_queries), (1.0, 0));
+//! assert_eq!(candidates.label(Pool::Shared.top_k(&queries, &candidates, 1)?[1][0].candidate), "c1ccccc1");
+//! # Ok::<(), dsokr_decode::Error>(())
+//! ```
+
+mod bootstrap;
+mod candidates;
+mod error;
+mod mapped;
+mod metrics;
+mod per_query;
+mod pool;
+mod queries;
+mod rank;
+mod scoring;
+mod topk;
+
+pub use bootstrap::{Intervals, bootstrap};
+pub use candidates::{CandidateBlocks, Candidates, ScoreBlock};
+pub use error::Error;
+pub use mapped::MappedCandidates;
+pub use metrics::Metrics;
+pub use per_query::PerQuery;
+pub use pool::{MissingGold, Pool};
+pub use queries::Queries;
+pub use rank::{Rank, rank};
+pub use topk::{Hit, RowHit, top_k, top_rows};

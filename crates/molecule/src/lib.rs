@@ -1,1 +1,23 @@
-//! dsokr-molecule
+//! Molecules: SMILES in, labelled graphs out, and English descriptions of them.
+//!
+//! [`Molecule::parse`] reads a SMILES; [`functional_groups`], [`ring_systems`] and
+//! [`longest_carbon_chain`] say what is in it; [`describe`] says it in English; [`quickstart`]
+//! makes the project's own small data set from that.
+
+mod chains;
+mod describe;
+mod error;
+mod groups;
+mod molecule;
+pub mod quickstart;
+mod refinement;
+mod ring_systems;
+mod smiles;
+
+pub use chains::longest_carbon_chain;
+pub use describe::describe;
+pub use error::Error;
+pub use groups::{FunctionalGroup, functional_groups};
+pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
+pub use ring_systems::{RingSystem, ring_systems};
+pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};

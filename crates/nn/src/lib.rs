@@ -1,1 +1,37 @@
-//! dsokr-nn
+//! Encoders for deep sketched output kernel regression.
+//!
+//! An [`Encoder`] maps a batch of its own inputs to coordinates `z ∈ R^p` in a sketched
+//! eigenbasis; a [`Model`] is an encoder followed by that basis as a frozen last layer
+//! ([`FrozenBasis`]), so that it predicts a point of the output kernel's feature space.
+//!
+//! Three encoders are built in ([`BuiltIn`] holds whichever a configuration names):
+//! [`NgramBag`] (TF-IDF n-grams, with a linear path beside an MLP), [`Mlp`] (dense features) and
+//! [`Transformer`] (tokens, trained from scratch). Anything else that implements [`Encoder`] trains
+//! the same way.
+//!
+//! Nothing here draws from a global random state: parameters are drawn from a generator that is
+//! passed in ([`init`]), and dropout is a function of a [`Pass`]'s key alone.
+
+pub mod bag;
+pub mod contract;
+pub mod init;
+pub mod parameters;
+pub mod transformer;
+
+mod built_in;
+mod encoder;
+mod error;
+mod frozen;
+mod mlp;
+mod model;
+mod pass;
+
+pub use bag::{NgramBag, NgramBagConfig};
+pub use built_in::{BuiltIn, BuiltInInput};
+pub use encoder::Encoder;
+pub use error::Error;
+pub use frozen::FrozenBasis;
+pub use mlp::{Mlp, MlpConfig};
+pub use model::Model;
+pub use pass::{Dropout, Pass};
+pub use transformer::{Pooling, Transformer, TransformerConfig};

@@ -1,0 +1,207 @@
+//! The output side against what people use today: `cargo bench --bench output_side -- TASK`.
+//!
+//! | task | does | peer |
+//! |---|---|---|
+//! | `basis` | cosine kernel on Mol2vec, n = 9,244, m = 100, Gaussian sketch: fit and project | NumPy with the full Gram matrix |
+//! | `decode` | exact ranks of 3,300 queries among 33,010 candidates, p = 100, and the bare product | NumPy, two argsorts |
+//! | `stream-basis` | a basis on 1,000,000 × 300 rows made on the fly | |
+//! | `stream-decode` | ranks and top 10 among 1 and 10 million candidates made on the fly | |
+//!
+//! Each prints one JSON line: medians of seven runs after one that is not counted (the streams run
+//! once), with the keys of the peer script. `basis` reads `chebi20/` under `DSOKR_DATA`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use dsokr_basis::features::{DenseBlock, MappedRows};
+use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, Block, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_decode::{CandidateBlocks, Candidates, Queries, ScoreBlock, rank, top_rows};
+use rand::{Rng, RngExt};
+use serde_json::json;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let task = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let line = match task.as_deref() {
+        Some("basis") => basis()?,
+        Some("decode") => decode()?,
+        Some("stream-basis") => stream_basis()?,
+        Some("stream-decode") => stream_decode()?,
+        Some(other) => return Err(format!("unknown task {other:?}: basis, decode, stream-basis, stream-decode").into()),
+        // `cargo bench` without a task runs those that need no data
+        None => json!({"decode": decode()?, "stream_basis": stream_basis()?}),
+    };
+    println!("{line}");
+    Ok(())
+}
+
+/// Median seconds of seven runs after one that is not counted.
+fn median(mut run: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+    run()?;
+    let mut seconds = Vec::new();
+    for _ in 0..7 {
+        let start = Instant::now();
+        run()?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[3])
+}
+
+fn basis() -> Result<serde_json::Value, Failure> {
+    let root = std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../shared/data"), PathBuf::from);
+    let path = root.join("chebi20/mol2vec.safetensors");
+    let all = MappedRows::open(&path, "mol2vec")?;
+    let (n, m) = (9244, 100);
+    let rows = all.select(&(0..n).collect::<Vec<_>>())?;
+    let mut p = 0;
+    let seconds = median(|| {
+        let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, m, 0, 1e-10)?;
+        p = basis.project(&rows)?.rank;
+        Ok(())
+    })?;
+    Ok(json!({"n": n, "m": m, "p": p, "fit_and_project_s": seconds}))
+}
+
+fn normals(count: usize, purpose: &str) -> Vec<f32> {
+    let mut random = generator(0, purpose, 0);
+    // sums of four uniforms: near enough to normal for a bench, and no ties
+    let uniform = |random: &mut dyn Rng| random.random::<f32>() - 0.5;
+    (0..count).map(|_| (0..4).map(|_| uniform(&mut random)).sum::<f32>() * 1.73).collect()
+}
+
+fn decode() -> Result<serde_json::Value, Failure> {
+    let (q, c, p) = (3_300, 33_010, 100);
+    let queries = normals(q * p, "queries");
+    let coordinates = normals(c * p, "candidates");
+    let gemm_s = median(|| {
+        let mut scores = vec![0.0f32; q * c];
+        // SAFETY: the three buffers have the sizes that the extents and strides say.
+        unsafe {
+            gemm::gemm(
+                q, c, p,
+                scores.as_mut_ptr(), 1, c as isize, false,
+                queries.as_ptr(), 1, p as isize,
+                coordinates.as_ptr(), p as isize, 1,
+                0.0, 1.0, false, false, false,
+                gemm::Parallelism::Rayon(0),
+            );
+        }
+        std::hint::black_box(&scores);
+        Ok(())
+    })?;
+    let ids = (0..c).map(|i| i.to_string()).collect();
+    let labels = vec![String::new(); c];
+    let candidates =
+        Candidates::new(ids, labels, (0..c as u32).collect(), p, coordinates.clone(), vec![0.0; c])?;
+    let gold: Vec<Option<u32>> = (0..q).map(|i| Some((i * 10) as u32)).collect();
+    let rank_s = median(|| {
+        std::hint::black_box(rank(&Queries::new(p, &queries)?, &gold, &candidates)?);
+        Ok(())
+    })?;
+    Ok(json!({"gemm_s": gemm_s, "rank_s": rank_s, "rank_per_gemm": rank_s / gemm_s}))
+}
+
+/// Rows that are a function of their index, in chunks that share a generator.
+struct Generated {
+    rows: usize,
+    width: usize,
+}
+
+const CHUNK: usize = 256;
+
+impl Generated {
+    fn values(&self, rows: Range<usize>) -> Vec<f32> {
+        let mut values = Vec::with_capacity(rows.len() * self.width);
+        for chunk in rows.start / CHUNK..rows.end.div_ceil(CHUNK) {
+            let mut random = generator(0, "rows", chunk as u64);
+            for row in chunk * CHUNK..(chunk + 1) * CHUNK {
+                for column in 0..self.width {
+                    let value = random.next_u32() as f32 / u32::MAX as f32 - 0.5;
+                    if rows.contains(&row) {
+                        values.push(value / (1.0 + column as f32).sqrt());
+                    }
+                }
+            }
+        }
+        values
+    }
+}
+
+impl RowSource for Generated {
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn kind(&self) -> RowKind {
+        RowKind::Dense
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
+        Ok(Block::Dense(DenseBlock::new(self.width, Cow::Owned(self.values(rows)))?))
+    }
+}
+
+fn stream_basis() -> Result<serde_json::Value, Failure> {
+    let rows = Generated { rows: 1_000_000, width: 300 };
+    let before = peak_mib();
+    let start = Instant::now();
+    let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 100, 0, 1e-10)?;
+    let fit_s = start.elapsed().as_secs_f64();
+    Ok(json!({"n": rows.rows, "d": rows.width, "m": 100, "p": basis.rank(), "fit_s": fit_s,
+              "peak_mib_before": before, "peak_mib": peak_mib()}))
+}
+
+impl CandidateBlocks for Generated {
+    fn dim(&self) -> usize {
+        self.width
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn candidates(&self) -> u64 {
+        self.rows as u64
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, dsokr_decode::Error> {
+        Ok(ScoreBlock {
+            constants: Cow::Owned(vec![0.0; rows.len()]),
+            multiplicities: Cow::Owned(vec![1; rows.len()]),
+            coordinates: Cow::Owned(self.values(rows)),
+        })
+    }
+}
+
+fn stream_decode() -> Result<serde_json::Value, Failure> {
+    let (q, p) = (64, 32);
+    let queries = normals(q * p, "queries");
+    let queries = Queries::new(p, &queries)?;
+    let mut lines = Vec::new();
+    for rows in [1_000_000, 10_000_000] {
+        let candidates = Generated { rows, width: p };
+        let gold: Vec<Option<u32>> = (0..q).map(|i| Some(i as u32 * 1000)).collect();
+        let start = Instant::now();
+        std::hint::black_box(rank(&queries, &gold, &candidates)?);
+        std::hint::black_box(top_rows(&queries, &candidates, 10)?);
+        let seconds = start.elapsed().as_secs_f64();
+        lines.push(json!({"candidates": rows, "rank_and_top_s": seconds, "peak_mib": peak_mib()}));
+    }
+    Ok(json!({"queries": q, "p": p, "streams": lines}))
+}
+
+/// Peak resident memory of this process in MiB, where the system tells it (Linux).
+fn peak_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kib| kib / 1024.0)
+}

@@ -1,0 +1,126 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::{Basis, Map};
+use crate::Error;
+use crate::features::{Features, RowKind};
+use crate::store::{self, Stored, Tensor};
+
+/// What the file says it is.
+const KIND: &str = "basis";
+
+/// The version of the layout below.
+const VERSION: u32 = 1;
+
+impl Basis {
+    /// Writes the basis to a file, atomically: kind `basis`, version 1.
+    ///
+    /// Metadata: `kernel` and `sketch` (JSON, as in configuration files), `size` (m), `seed`,
+    /// `trained_rows` (n), `tolerance`, `row_kind` (dense, bit, sparse), `row_width` (d). Tensors:
+    /// `spectrum` F64 `[p]`; `matrix` F32 `[p, d]` for a kernel that is linear in scaled features,
+    /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]).
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        store::write(path, KIND, VERSION, &self.metadata(), &self.tensors())
+    }
+
+    /// Reads a basis that [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// Those of [`Stored::open`] for a file that is missing, damaged, or of another kind or
+    /// version; [`Error::BadMetadata`], [`Error::WrongShape`] and the like for one that is whole
+    /// but contradicts itself.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let stored = Stored::open(path, KIND, VERSION)?;
+        let kind = match stored.metadata("row_kind")? {
+            "dense" => RowKind::Dense,
+            "bit" => RowKind::Bits,
+            "sparse" => RowKind::Sparse,
+            _ => return Err(stored.bad_metadata("row_kind", "dense, bit, sparse")),
+        };
+        let width = stored.parsed("row_width", "a number of columns")?;
+        let (_, spectrum) = stored.f64("spectrum", 1)?;
+        let spectrum = spectrum.into_owned();
+        let positive = spectrum.iter().all(|&value| value > 0.0 && value.is_finite());
+        if spectrum.is_empty() || !positive || !spectrum.is_sorted_by(|a, b| a >= b) {
+            let expected = "eigenvalues above 0, descending".to_owned();
+            return Err(stored.bad_shape("spectrum", &[spectrum.len()], expected));
+        }
+        let rank = spectrum.len();
+        let map = if stored.names().any(|name| name == "matrix") {
+            let (shape, matrix) = stored.f32("matrix", 2)?;
+            if shape != [rank, width] || width == 0 {
+                return Err(stored.bad_shape("matrix", &shape, format!("[{rank}, {width}]")));
+            }
+            Map::linear(matrix.into_owned(), width, kind)
+        } else {
+            let anchors = Features::from_stored(&stored, "anchors", kind, width)?;
+            let count = crate::RowSource::len(&anchors);
+            let (shape, weights) = stored.f64("weights", 2)?;
+            if shape != [count, rank] {
+                return Err(stored.bad_shape("weights", &shape, format!("[{count}, {rank}]")));
+            }
+            Map::Anchored { weights: weights.into_owned(), anchors }
+        };
+        let basis = Self {
+            kernel: stored.json("kernel")?,
+            sketch: stored.json("sketch")?,
+            m: stored.parsed("size", "a number of rows")?,
+            seed: stored.parsed("seed", "an integer")?,
+            trained_rows: stored.parsed("trained_rows", "a number of rows")?,
+            tolerance: stored.parsed("tolerance", "a number")?,
+            spectrum,
+            kind,
+            width,
+            map,
+        };
+        basis.kernel.validate(kind)?;
+        if matches!(basis.map, Map::Linear { .. }) && basis.kernel.feature_scale(1.0).is_none() {
+            return Err(stored.bad_metadata("kernel", "a kernel that is linear in features"));
+        }
+        Ok(basis)
+    }
+
+    /// The checksum that the file of this basis has, eight hexadecimal digits: what is trained on
+    /// the basis can name it by this.
+    pub fn fingerprint(&self) -> String {
+        store::checksum(KIND, VERSION, &self.metadata(), &self.tensors())
+    }
+
+    fn metadata(&self) -> BTreeMap<String, String> {
+        let entries = [
+            ("kernel", json(&self.kernel)),
+            ("sketch", json(&self.sketch)),
+            ("size", self.m.to_string()),
+            ("seed", self.seed.to_string()),
+            ("trained_rows", self.trained_rows.to_string()),
+            ("tolerance", self.tolerance.to_string()),
+            ("row_kind", self.kind.to_string()),
+            ("row_width", self.width.to_string()),
+        ];
+        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+
+    fn tensors(&self) -> Vec<Tensor<'_>> {
+        let rank = self.rank();
+        let mut tensors = vec![Tensor::f64("spectrum", &[rank], &self.spectrum)];
+        match &self.map {
+            Map::Linear { matrix, .. } => {
+                tensors.push(Tensor::f32("matrix", &[rank, self.width], matrix));
+            }
+            Map::Anchored { weights, anchors } => {
+                let count = weights.len() / rank;
+                tensors.push(Tensor::f64("weights", &[count, rank], weights));
+                tensors.extend(anchors.tensors("anchors"));
+            }
+        }
+        tensors
+    }
+}
+
+/// A kernel or a sketch as JSON; they hold names and finite numbers, which always serialise.
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,269 @@
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::*;
+
+use super::eigen::{Eigen, leading};
+use super::{Basis, Map, scaled};
+use crate::features::{Block, Features, RowKind, RowSource, product};
+use crate::sketch::{COLUMNS, Columns};
+use crate::{Error, Kernel, Sketch, SketchKind};
+
+/// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
+const LINEAR_ELEMENTS: usize = 1 << 26;
+
+/// Memory for what is in flight between two sums, beyond one block a thread.
+const WAVE_BYTES: usize = 8 << 20;
+
+/// Elements of a sum that one task adds up.
+const CHUNK: usize = 4096;
+
+impl Basis {
+    /// Fits a basis on the training outputs `rows` with a sketch of `m` rows.
+    ///
+    /// `tolerance` is the relative eigenvalue cut-off ([`TOLERANCE`](super::TOLERANCE), 1e-10, is
+    /// the usual one): `σ_j > σ_1 · tolerance` are kept, so rescaling the kernel changes nothing.
+    ///
+    /// A kernel that is linear in scaled features costs O(n m d) time and O(m d) memory beside the
+    /// blocks being read, whatever n is: `R Φ` is summed block by block, in `f32` within a block
+    /// (a rounded `R Φ` is that of a slightly different sketch) and in `f64` between blocks, and
+    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. The other kernels, and rows so wide that m · d exceeds 2²⁶
+    /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
+    /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
+    ///
+    /// The result depends on `seed` and the rows, not on the number of threads.
+    ///
+    /// # Errors
+    /// [`Error::NoRows`], [`Error::SketchSize`] for m > n, the other errors of the kernel's and
+    /// the sketch's validation, [`Error::Tolerance`], [`Error::ZeroKernel`] when every k(y, y) is 0,
+    /// [`Error::Overflow`] when features are so large that the kernel is not finite, and whatever
+    /// reading the rows brings up. A constant kernel is no error: it has rank 1.
+    pub fn fit(
+        kernel: Kernel,
+        rows: &dyn RowSource,
+        sketch: &SketchKind,
+        m: usize,
+        seed: u64,
+        tolerance: f64,
+    ) -> Result<Self, Error> {
+        kernel.validate(rows.kind())?;
+        if !(1e-12..1.0).contains(&tolerance) {
+            return Err(Error::Tolerance { value: tolerance });
+        }
+        let drawn = Sketch::fit(sketch, m, seed, &kernel, rows)?;
+        let (kind, width) = (rows.kind(), rows.width());
+        let linear = kernel.feature_scale(1.0).is_some()
+            && m.checked_mul(width).is_some_and(|elements| elements <= LINEAR_ELEMENTS);
+        let (spectrum, map) = if linear {
+            fit_linear(&kernel, rows, &drawn, tolerance)?
+        } else {
+            fit_anchored(&kernel, rows, &drawn, tolerance)?
+        };
+        Ok(Self {
+            kernel,
+            sketch: sketch.clone(),
+            m,
+            seed,
+            trained_rows: rows.len(),
+            tolerance,
+            spectrum,
+            kind,
+            width,
+            map,
+        })
+    }
+}
+
+fn fit_linear(
+    kernel: &Kernel,
+    rows: &dyn RowSource,
+    sketch: &Sketch,
+    tolerance: f64,
+) -> Result<(Vec<f64>, Map), Error> {
+    let (m, d) = (sketch.m(), rows.width());
+    let sketched = sketched_features(kernel, rows, sketch)?;
+    let sketched = match rows.kind() {
+        RowKind::Dense => MatRef::from_row_major_slice(&sketched, m, d),
+        RowKind::Bits | RowKind::Sparse => MatRef::from_column_major_slice(&sketched, m, d),
+    };
+    // The smaller of (RΦ)(RΦ)ᵀ and (RΦ)ᵀ(RΦ), which share their eigenvalues above 0.
+    let (spectrum, columns) = if m <= d {
+        let Eigen { values, vectors } =
+            leading(multiply(sketched, sketched.transpose()), tolerance)?;
+        let mut columns = multiply(sketched.transpose(), vectors.as_ref());
+        for (j, value) in values.iter().enumerate() {
+            columns.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
+        }
+        (values, columns)
+    } else {
+        let Eigen { values, vectors } =
+            leading(multiply(sketched.transpose(), sketched), tolerance)?;
+        (values, vectors)
+    };
+    let matrix: Vec<f32> =
+        (0..columns.ncols()).flat_map(|j| columns.col(j).iter().map(|&v| v as f32)).collect();
+    Ok((spectrum, Map::linear(matrix, d, rows.kind())))
+}
+
+impl Map {
+    /// From M, p × d row-major.
+    pub(super) fn linear(matrix: Vec<f32>, width: usize, kind: RowKind) -> Self {
+        let rank = matrix.len() / width;
+        let transposed = match kind {
+            RowKind::Dense => Vec::new(),
+            RowKind::Bits | RowKind::Sparse => {
+                (0..matrix.len()).map(|at| matrix[at % rank * width + at / rank]).collect()
+            }
+        };
+        Self::Linear { matrix, transposed }
+    }
+}
+
+/// `R Φ`, m × d, row-major for dense rows, else with m contiguous; Φ holds the scaled rows.
+fn sketched_features(
+    kernel: &Kernel,
+    rows: &dyn RowSource,
+    sketch: &Sketch,
+) -> Result<Vec<f64>, Error> {
+    let (m, d) = (sketch.m(), rows.width());
+    let mut sum = vec![0.0f64; m * d];
+    let dense = rows.kind() == RowKind::Dense;
+    let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
+    let wave = rayon::current_num_threads().max(WAVE_BYTES / bytes);
+    let mut start = 0;
+    while start < sketch.blocks() {
+        let end = sketch.blocks().min(start + wave);
+        let blocks = (start..end).into_par_iter().map(|block| {
+            let mut columns = sketch.columns(block);
+            if columns.is_empty() {
+                return Ok(None);
+            }
+            let rows = read(kernel, rows, &columns.rows)?;
+            let (scales, rows) = match kernel {
+                Kernel::Linear => (Vec::new(), rows),
+                _ => {
+                    let squared_norms = rows.squared_norms();
+                    scaled(kernel, rows, &squared_norms)
+                }
+            };
+            for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
+                column.iter_mut().for_each(|value| *value *= scale);
+            }
+            Ok(Some(match rows {
+                Block::Dense(rows) => {
+                    Part::Sum(product::sketch_dense(&columns.values, m, &rows))
+                }
+                rows => Part::Factors(columns.values, rows),
+            }))
+        });
+        let parts: Vec<Option<Part>> = blocks.collect::<Result<_, Error>>()?;
+        let (mut sums, mut factors) = (Vec::new(), Vec::new());
+        for part in parts.into_iter().flatten() {
+            match part {
+                Part::Sum(part) => sums.push(part),
+                Part::Factors(columns, rows) => factors.push((columns, rows)),
+            }
+        }
+        // Every element is summed in the order of the blocks, whoever computed them.
+        sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
+            for part in &sums {
+                let part = &part[chunk * CHUNK..];
+                sum.iter_mut().zip(part).for_each(|(sum, &part)| *sum += f64::from(part));
+            }
+        });
+        if !factors.is_empty() {
+            product::sketch_sparse(&factors, m, &mut sum);
+        }
+        start = end;
+    }
+    Ok(sum)
+}
+
+/// What one block adds to `R Φ`.
+enum Part<'a> {
+    /// The product, for dense rows.
+    Sum(Vec<f32>),
+    /// Its factors, for rows of bits and sparse rows.
+    Factors(Vec<f32>, Block<'a>),
+}
+
+/// The rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.
+fn read<'a>(
+    kernel: &Kernel,
+    rows: &'a dyn RowSource,
+    indices: &[usize],
+) -> Result<Block<'a>, Error> {
+    let block = match indices {
+        &[first, .., last] if last - first + 1 == indices.len() => rows.block(first..last + 1)?,
+        _ => rows.select(indices)?.into_block(),
+    };
+    kernel.check(&block).map_err(|error| error.at_rows(|row| indices[row]))?;
+    Ok(block)
+}
+
+fn fit_anchored(
+    kernel: &Kernel,
+    rows: &dyn RowSource,
+    sketch: &Sketch,
+    tolerance: f64,
+) -> Result<(Vec<f64>, Map), Error> {
+    let m = sketch.m();
+    let blocks: Vec<Columns> =
+        (0..sketch.blocks()).into_par_iter().map(|block| sketch.columns(block)).collect();
+    let blocks: Vec<Columns> = blocks.into_iter().filter(|columns| !columns.is_empty()).collect();
+    let mut anchors = Features::empty(rows.kind(), rows.width())?;
+    let mut starts = vec![0];
+    for columns in &blocks {
+        anchors.append(&read(kernel, rows, &columns.rows)?)?;
+        starts.push(anchors.len());
+    }
+    let mixing: Vec<Mat<f64>> = blocks
+        .into_iter()
+        .map(|Columns { rows, values }| {
+            Mat::from_fn(m, rows.len(), |i, j| values[j * m + i].into())
+        })
+        .collect();
+    let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
+
+    // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
+    let mut half = Mat::<f64>::zeros(m, m);
+    let wave = rayon::current_num_threads().max(WAVE_BYTES / (size_of::<f64>() * m * m));
+    let order: Vec<usize> = (0..mixing.len()).collect();
+    for wave in order.chunks(wave) {
+        let parts: Vec<Mat<f64>> = wave
+            .par_iter()
+            .map(|&i| {
+                let rows = part(i)?;
+                let mut mixed = Mat::<f64>::zeros(rows.len(), m);
+                for (j, mixing) in mixing.iter().enumerate().skip(i) {
+                    let gram = kernel.block(&rows, &part(j)?)?;
+                    let weight = if i == j { 0.5 } else { 1.0 };
+                    let out = mixed.as_mut();
+                    matmul(out, Accum::Add, gram.as_ref(), mixing.transpose(), weight, Par::Seq);
+                }
+                Ok(multiply(mixing[i].as_ref(), mixed.as_ref()))
+            })
+            .collect::<Result<_, Error>>()?;
+        parts.into_iter().for_each(|part| half += part);
+    }
+    let Eigen { values, vectors } = leading(&half + half.transpose(), tolerance)?;
+    let rank = values.len();
+    let mut weights = vec![0.0; anchors.len() * rank];
+    for (at, mixing) in mixing.iter().enumerate() {
+        // A column of Ω W_I is the p weights of one anchor.
+        let columns = multiply(vectors.transpose(), mixing.as_ref());
+        let out = weights[starts[at] * rank..starts[at + 1] * rank].chunks_exact_mut(rank);
+        for (out, column) in out.zip(columns.col_iter()) {
+            for ((out, &weight), value) in out.iter_mut().zip(column.iter()).zip(&values) {
+                *out = weight / value.sqrt();
+            }
+        }
+    }
+    Ok((values, Map::Anchored { weights, anchors }))
+}
+
+/// `a b`, on one thread: sums must not depend on the number of threads.
+fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    out
+}

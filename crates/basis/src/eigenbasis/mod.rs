@@ -1,0 +1,174 @@
+//! The eigenbasis of the sketched covariance, and the coordinates of outputs in it.
+//!
+//! `K̃ = R K Rᵀ = U D Uᵀ`, `Ω = D^{-1/2} Uᵀ`, `ψ̃(y) = Ω R k^y` with `k^y = (k(y, y_i))_i`: the
+//! coordinates of ψ(y) in the orthonormal basis `e_j = σ_j^{-1/2} Σ_i (Rᵀu_j)_i ψ(y_i)` of the space
+//! that the sketch spans (thesis, proposition 5.2 and equation 2.73).
+
+mod eigen;
+mod file;
+mod fit;
+mod project;
+
+use std::borrow::Cow;
+
+use crate::features::{Features, RowKind};
+use crate::{Error, Kernel, SketchKind};
+
+pub use project::Projection;
+
+/// The default relative eigenvalue cut-off, 1e-10.
+pub const TOLERANCE: f64 = 1e-10;
+
+/// A frozen basis of p functions, fitted on the training outputs.
+///
+/// For a kernel that is linear in scaled features ([`Kernel::feature_scale`]) it is one p × d
+/// matrix `Ω R Φ`, whatever the sketch and the number of outputs; for the others it is the p × a
+/// matrix `Ω W` and the rows of the a anchors.
+#[derive(Clone, Debug)]
+pub struct Basis {
+    kernel: Kernel,
+    sketch: SketchKind,
+    m: usize,
+    seed: u64,
+    trained_rows: usize,
+    tolerance: f64,
+    spectrum: Vec<f64>,
+    kind: RowKind,
+    width: usize,
+    map: Map,
+}
+
+/// How coordinates are computed.
+#[derive(Clone, Debug)]
+enum Map {
+    /// `ψ̃(y) = s(⟨y,y⟩) M y`.
+    Linear {
+        /// M, p × d row-major.
+        matrix: Vec<f32>,
+        /// Mᵀ, d × p row-major, for rows of bits and sparse rows; empty for dense rows.
+        transposed: Vec<f32>,
+    },
+    /// `ψ̃(y) = A (k(y, anchor_j))_j`. In `f64`: entries of A grow as `σ_p^{-1/2}` and cancel.
+    Anchored {
+        /// Aᵀ, a × p row-major.
+        weights: Vec<f64>,
+        /// The rows of the anchors.
+        anchors: Features,
+    },
+}
+
+/// A matrix in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix<'a> {
+    /// Its elements.
+    pub values: Cow<'a, [f32]>,
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+}
+
+impl Basis {
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The distribution of the sketch.
+    pub fn sketch(&self) -> &SketchKind {
+        &self.sketch
+    }
+
+    /// m, the number of rows that the sketch had.
+    pub fn sketch_size(&self) -> usize {
+        self.m
+    }
+
+    /// The seed that the sketch was drawn with.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// n, the number of outputs it was fitted on.
+    pub fn trained_rows(&self) -> usize {
+        self.trained_rows
+    }
+
+    /// The relative eigenvalue cut-off.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    /// p, the number of coordinates: eigenvalues above `σ_1 · tolerance`.
+    pub fn rank(&self) -> usize {
+        self.spectrum.len()
+    }
+
+    /// The p eigenvalues of K̃ that were kept, descending.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.spectrum
+    }
+
+    /// Kind of the rows that it was fitted on, and that it projects.
+    pub fn row_kind(&self) -> RowKind {
+        self.kind
+    }
+
+    /// Width of the rows that it was fitted on, and that it projects.
+    pub fn row_width(&self) -> usize {
+        self.width
+    }
+
+    /// The rows of the anchors; none for a kernel that is linear in scaled features.
+    pub fn anchors(&self) -> Option<&Features> {
+        match &self.map {
+            Map::Linear { .. } => None,
+            Map::Anchored { anchors, .. } => Some(anchors),
+        }
+    }
+
+    /// The frozen matrix: `Ω R Φ` (p × d) for a kernel that is linear in scaled features, borrowed,
+    /// else `Ω W` (p × a), rounded to `f32` and copied.
+    pub fn matrix(&self) -> Matrix<'_> {
+        let rows = self.rank();
+        match &self.map {
+            Map::Linear { matrix, .. } => {
+                Matrix { values: Cow::Borrowed(matrix), rows, columns: self.width }
+            }
+            Map::Anchored { weights, .. } => {
+                let columns = weights.len() / rows;
+                let value = |at: usize| weights[at % columns * rows + at / columns] as f32;
+                Matrix { values: (0..weights.len()).map(value).collect(), rows, columns }
+            }
+        }
+    }
+
+    /// Checks that rows can be projected.
+    fn check_rows(&self, kind: RowKind, width: usize) -> Result<(), Error> {
+        if kind != self.kind {
+            return Err(Error::KindMismatch { found: kind, expected: self.kind });
+        }
+        if width != self.width {
+            return Err(Error::WidthMismatch { found: width, expected: self.width });
+        }
+        Ok(())
+    }
+}
+
+/// `s(⟨y,y⟩)` of each row as `f32`, and the rows they apply to.
+///
+/// Rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
+/// `f32` sums of unscaled numbers could overflow or lose digits.
+fn scaled<'a>(
+    kernel: &Kernel,
+    rows: crate::Block<'a>,
+    squared_norms: &[f64],
+) -> (Vec<f32>, crate::Block<'a>) {
+    let scale = |&squared: &f64| kernel.feature_scale(squared).unwrap_or(1.0);
+    let scales: Vec<f64> = squared_norms.iter().map(scale).collect();
+    if scales.iter().all(|&scale| scale == 0.0 || (1e-12..=1e12).contains(&scale)) {
+        (scales.into_iter().map(|scale| scale as f32).collect(), rows)
+    } else {
+        (vec![1.0; scales.len()], rows.scaled(&scales))
+    }
+}

@@ -1,0 +1,157 @@
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use super::{Basis, Map, scaled};
+use crate::Error;
+use crate::features::{Block, RowSource, product};
+
+/// Rows projected by one task.
+const ROWS: usize = 256;
+
+/// Anchors in one product.
+const ANCHORS: usize = 1024;
+
+/// Coordinates of outputs in a basis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projection {
+    /// p, the number of coordinates.
+    pub rank: usize,
+    /// `ψ̃(y)` of each output, n × p row-major.
+    pub coordinates: Vec<f32>,
+    /// `k(y, y)` of each output.
+    pub squared_norms: Vec<f64>,
+    /// `r(y) = max(0, k(y,y) − ‖ψ̃(y)‖²)`, the squared distance of ψ(y) from the span of the basis.
+    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding.
+    pub residuals: Vec<f64>,
+}
+
+impl Projection {
+    /// Number of outputs.
+    pub fn len(&self) -> usize {
+        self.squared_norms.len()
+    }
+
+    /// Whether there are no outputs.
+    pub fn is_empty(&self) -> bool {
+        self.squared_norms.is_empty()
+    }
+
+    /// `ψ̃` of one output: p coordinates, none when there is no such output.
+    pub fn row(&self, row: usize) -> &[f32] {
+        let start = row.saturating_mul(self.rank);
+        self.coordinates.get(start..start.saturating_add(self.rank)).unwrap_or(&[])
+    }
+}
+
+impl Basis {
+    /// Coordinates of the given outputs, all at once, in parallel.
+    ///
+    /// # Errors
+    /// [`Error::KindMismatch`] and [`Error::WidthMismatch`] for rows that differ from those of the
+    /// fit, [`Error::KernelValue`], [`Error::Overflow`] for coordinates that are not finite, and
+    /// whatever reading the rows brings up.
+    pub fn project(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
+        self.project_range(rows, 0..rows.len())
+    }
+
+    /// Coordinates of the given outputs, `block_rows` at a time, in order.
+    ///
+    /// Memory is that of one block, whatever the number of rows; a block is projected in parallel.
+    ///
+    /// # Errors
+    /// As [`project`](Self::project); [`Error::BlockRows`] for blocks of 0 rows; whatever `found`
+    /// returns, after which no further block is read.
+    pub fn project_blocks<E: From<Error>>(
+        &self,
+        rows: &dyn RowSource,
+        block_rows: usize,
+        mut found: impl FnMut(Range<usize>, Projection) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if block_rows == 0 {
+            return Err(Error::BlockRows.into());
+        }
+        for start in (0..rows.len()).step_by(block_rows) {
+            let range = start..rows.len().min(start.saturating_add(block_rows));
+            found(range.clone(), self.project_range(rows, range)?)?;
+        }
+        Ok(())
+    }
+
+    fn project_range(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+    ) -> Result<Projection, Error> {
+        self.check_rows(rows.kind(), rows.width())?;
+        let rank = self.rank();
+        let mut projection = Projection {
+            rank,
+            coordinates: vec![0.0; range.len() * rank],
+            squared_norms: vec![0.0; range.len()],
+            residuals: vec![0.0; range.len()],
+        };
+        let tasks = (
+            projection.coordinates.par_chunks_mut(ROWS * rank),
+            projection.squared_norms.par_chunks_mut(ROWS),
+            projection.residuals.par_chunks_mut(ROWS),
+        );
+        tasks.into_par_iter().enumerate().try_for_each(
+            |(task, (coordinates, squared_norms, residuals))| {
+                let start = range.start + task * ROWS;
+                let block = rows.block(start..start + residuals.len())?;
+                self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
+                let yy = block.squared_norms();
+                self.coordinates(block, &yy, coordinates)?;
+                for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
+                    let projected = product::squared_norm(coordinates);
+                    let squared_norm = self.kernel.evaluate(yy[at], yy[at], yy[at]);
+                    if !(projected.is_finite() && squared_norm.is_finite()) {
+                        return Err(Error::Overflow);
+                    }
+                    squared_norms[at] = squared_norm;
+                    residuals[at] = (squared_norm - projected).max(0.0);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(projection)
+    }
+
+    /// Coordinates of one block, on one thread.
+    fn coordinates(&self, rows: Block, yy: &[f64], out: &mut [f32]) -> Result<(), Error> {
+        let rank = self.rank();
+        match &self.map {
+            Map::Linear { matrix, transposed } => {
+                let (scales, rows) = scaled(&self.kernel, rows, yy);
+                match &rows {
+                    Block::Dense(rows) => product::project_dense(matrix, rows, out),
+                    rows => product::project_sparse(transposed, rank, rows, out),
+                }
+                for (out, scale) in out.chunks_exact_mut(rank).zip(scales) {
+                    out.iter_mut().for_each(|value| *value *= scale);
+                }
+            }
+            Map::Anchored { weights, anchors } => {
+                let mut sum = vec![0.0; out.len()];
+                for start in (0..anchors.len()).step_by(ANCHORS) {
+                    let end = anchors.len().min(start + ANCHORS);
+                    let gram = self.kernel.block(&anchors.block(start..end)?, &rows)?;
+                    let weights = &weights[start * rank..end * rank];
+                    matmul(
+                        MatMut::from_column_major_slice_mut(&mut sum, rank, rows.len()),
+                        Accum::Add,
+                        MatRef::from_column_major_slice(weights, rank, end - start),
+                        gram.as_ref(),
+                        1.0,
+                        Par::Seq,
+                    );
+                }
+                out.iter_mut().zip(sum).for_each(|(out, value)| *out = value as f32);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rayon::prelude::*;
+
+use super::{Block, RowSource};
+use crate::Error;
+
+/// Which rows are the same, bit for bit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distinct {
+    /// The first occurrence of each distinct row, in order of appearance.
+    pub representative: Vec<usize>,
+    /// For each row, which distinct row it is: an index into `representative`.
+    pub class: Vec<u32>,
+}
+
+impl Distinct {
+    /// How many rows each distinct row stands for.
+    pub fn multiplicity(&self) -> Vec<usize> {
+        let mut count = vec![0; self.representative.len()];
+        for &class in &self.class {
+            count[class as usize] += 1;
+        }
+        count
+    }
+}
+
+/// Finds the distinct rows, compared bit for bit (so 0.0 and −0.0 differ).
+///
+/// Rows are hashed in parallel, block by block; equal hashes are confirmed by comparing the rows.
+///
+/// ```
+/// use dsokr_basis::features::{BitRows, Features, distinct};
+///
+/// let rows = Features::Bits(BitRows::from_indices(9, [[1, 8], [0, 1], [8, 1]])?);
+/// let found = distinct(&rows)?;
+/// assert_eq!(found.representative, [0, 1]);
+/// assert_eq!(found.class, [0, 1, 0]);
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::RowRange`] for more than 2³² − 1 rows; whatever reading the rows brings up.
+pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
+    const BLOCK: usize = 4096;
+    let len = rows.len();
+    if u32::try_from(len).is_err() {
+        return Err(Error::RowRange { start: 0, end: len, len: u32::MAX as usize });
+    }
+    let mut found = Distinct { representative: Vec::new(), class: Vec::with_capacity(len) };
+    // Classes of one hash form a chain: `newest` holds its head, `older` the links.
+    let mut newest: HashMap<u64, u32> = HashMap::new();
+    let mut older: Vec<Option<u32>> = Vec::new();
+    let starts: Vec<usize> = (0..len).step_by(BLOCK).collect();
+    for wave in starts.chunks(2 * rayon::current_num_threads()) {
+        let blocks: Vec<(Block, Vec<u64>)> = wave
+            .par_iter()
+            .map(|&start| {
+                let block = rows.block(start..len.min(start + BLOCK))?;
+                let hashes = (0..block.len()).map(|row| hash(&block, row)).collect();
+                Ok((block, hashes))
+            })
+            .collect::<Result<_, Error>>()?;
+        for (&start, (block, hashes)) in wave.iter().zip(&blocks) {
+            for (row, &hash) in hashes.iter().enumerate() {
+                let mut candidate = newest.get(&hash).copied();
+                while let Some(class) = candidate {
+                    let representative = found.representative[class as usize];
+                    let same = match representative.checked_sub(start) {
+                        Some(within) => same(block, row, block, within),
+                        None => {
+                            let other = rows.block(representative..representative + 1)?;
+                            same(block, row, &other, 0)
+                        }
+                    };
+                    if same {
+                        break;
+                    }
+                    candidate = older[class as usize];
+                }
+                found.class.push(match candidate {
+                    Some(class) => class,
+                    None => {
+                        let class = found.representative.len() as u32;
+                        found.representative.push(start + row);
+                        older.push(newest.insert(hash, class));
+                        class
+                    }
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn hash(block: &Block, row: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match block {
+        Block::Dense(block) => {
+            let d = block.width();
+            hasher.write(bytemuck::cast_slice(&block.values()[row * d..(row + 1) * d]));
+        }
+        Block::Bits(block) => {
+            let w = block.words_per_row();
+            hasher.write(bytemuck::cast_slice(&block.words()[row * w..(row + 1) * w]));
+        }
+        Block::Sparse(block) => {
+            let (columns, values) = block.row(row);
+            columns.hash(&mut hasher);
+            hasher.write(bytemuck::cast_slice(values));
+        }
+    }
+    hasher.finish()
+}
+
+fn same(a: &Block, i: usize, b: &Block, j: usize) -> bool {
+    fn bytes(values: &[f32]) -> &[u8] {
+        bytemuck::cast_slice(values)
+    }
+    match (a, b) {
+        (Block::Dense(a), Block::Dense(b)) => {
+            let d = a.width();
+            let (x, y) = (&a.values()[i * d..(i + 1) * d], &b.values()[j * d..(j + 1) * d]);
+            bytes(x) == bytes(y)
+        }
+        (Block::Bits(a), Block::Bits(b)) => {
+            let w = a.words_per_row();
+            a.words()[i * w..(i + 1) * w] == b.words()[j * w..(j + 1) * w]
+        }
+        (Block::Sparse(a), Block::Sparse(b)) => {
+            let (x, y) = (a.row(i), b.row(j));
+            x.0 == y.0 && bytes(x.1) == bytes(y.1)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,126 @@
+use std::borrow::Cow;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use half::slice::HalfFloatSliceExt;
+use safetensors::Dtype;
+
+use super::block::check_range;
+use super::dense::first_not_finite;
+use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, bits, check_width};
+use crate::Error;
+use crate::store::{Entry, Mapping, elements};
+
+/// Feature rows in a memory-mapped safetensors file, which may be larger than memory.
+///
+/// A two-dimensional tensor F32, F16, BF16 or F64 gives dense rows (`f32`); U8 gives packed bits,
+/// the most significant first, eight columns a byte. A block is converted and checked as it is
+/// read, and the pages it came from are given back at once, so resident memory holds the blocks in
+/// use and does not grow with the file. The file must not be truncated while it is open.
+pub struct MappedRows {
+    mapping: Arc<Mapping>,
+    key: String,
+    entry: Entry,
+    len: usize,
+    width: usize,
+}
+
+impl std::fmt::Debug for MappedRows {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter
+            .debug_struct("MappedRows")
+            .field("path", &self.mapping.path())
+            .field("key", &self.key)
+            .field("shape", &(self.len, self.width))
+            .finish_non_exhaustive()
+    }
+}
+
+impl MappedRows {
+    /// Maps the tensor `key` of a safetensors file, any file: no dsokr header is needed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Io`], [`Error::NotSafetensors`], [`Error::MissingTensor`],
+    /// [`Error::WrongDtype`], [`Error::WrongShape`], [`Error::ZeroWidth`], [`Error::TooWide`].
+    pub fn open(path: &Path, key: &str) -> Result<Self, Error> {
+        Self::of(Arc::new(Mapping::open(path)?), key)
+    }
+
+    pub(crate) fn of(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
+        let entry = mapping.entry(key)?.clone();
+        let columns = match entry.dtype {
+            Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64 => 1,
+            Dtype::U8 => 8,
+            found => {
+                return Err(Error::WrongDtype {
+                    path: mapping.path().to_owned(),
+                    name: key.to_owned(),
+                    found: found.to_string(),
+                    allowed: "F32, F16, BF16, F64 (dense rows), U8 (packed bits)",
+                });
+            }
+        };
+        let &[len, width] = entry.shape.as_slice() else {
+            return Err(Error::WrongShape {
+                path: mapping.path().to_owned(),
+                name: key.to_owned(),
+                found: entry.shape.clone(),
+                expected: "two dimensions".to_owned(),
+            });
+        };
+        let width = width.saturating_mul(columns);
+        check_width(width)?;
+        Ok(Self { mapping, key: key.to_owned(), entry, len, width })
+    }
+
+    fn dense(&self, start: usize, bytes: &[u8]) -> Result<Block<'static>, Error> {
+        let values: Vec<f32> = match self.entry.dtype {
+            Dtype::F16 => elements::<half::f16>(bytes).to_f32_vec(),
+            Dtype::BF16 => elements::<half::bf16>(bytes).to_f32_vec(),
+            Dtype::F64 => elements::<f64>(bytes).iter().map(|&value| value as f32).collect(),
+            _ => elements::<f32>(bytes).into_owned(),
+        };
+        match first_not_finite(&values) {
+            Some(at) => Err(Error::NotFiniteInFile {
+                path: self.mapping.path().to_owned(),
+                key: self.key.clone(),
+                row: start + at / self.width,
+                column: at % self.width,
+                value: values[at],
+            }),
+            None => Ok(Block::Dense(DenseBlock::checked(self.width, values))),
+        }
+    }
+}
+
+impl RowSource for MappedRows {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn kind(&self) -> RowKind {
+        if self.entry.dtype == Dtype::U8 { RowKind::Bits } else { RowKind::Dense }
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        check_range(&rows, self.len)?;
+        let per_row = self.entry.bytes.len() / self.len.max(1);
+        let start = self.entry.bytes.start;
+        let range = start + rows.start * per_row..start + rows.end * per_row;
+        let bytes = self.mapping.bytes(range.clone());
+        let block = match self.kind() {
+            RowKind::Bits => {
+                let words = bits::unpack(self.width, bytes)?;
+                Block::Bits(BitBlock::new(self.width, Cow::Owned(words))?)
+            }
+            _ => self.dense(rows.start, bytes)?,
+        };
+        self.mapping.release(range);
+        Ok(block)
+    }
+}

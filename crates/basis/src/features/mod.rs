@@ -1,0 +1,42 @@
+//! Outputs as rows of features: dense numbers, packed bits, or sparse counts.
+//!
+//! A [`Features`] holds all its rows in memory, a [`MappedRows`] reads them from a file; both are a
+//! [`RowSource`], which hands out [`Block`]s of rows, and so is anything that makes rows on the
+//! fly. Featurizers ([`NgramVocabulary`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
+//! make rows of structured objects and know no kernels.
+
+mod bits;
+mod block;
+mod dense;
+mod distinct;
+mod labels;
+mod mapped;
+mod ngram;
+pub(crate) mod product;
+mod ranking;
+mod rows;
+mod simd;
+mod sparse;
+
+pub use bits::{BitBlock, BitRows};
+pub use block::{Block, RowKind, RowSource};
+pub use dense::{DenseBlock, DenseRows};
+pub use distinct::{Distinct, distinct};
+pub use labels::LabelVocabulary;
+pub use mapped::MappedRows;
+pub use ngram::{NgramOptions, NgramVocabulary, hashed_ngrams};
+pub use product::inner;
+pub use ranking::{hamming_one_hot, kemeny_signs};
+pub use rows::Features;
+pub use sparse::{SparseBlock, SparseRows};
+
+use crate::Error;
+
+/// Checks a width: at least one column, and columns that `u32` can number.
+pub(crate) fn check_width(width: usize) -> Result<(), Error> {
+    match width {
+        0 => Err(Error::ZeroWidth),
+        width if u32::try_from(width).is_err() => Err(Error::TooWide { width }),
+        _ => Ok(()),
+    }
+}

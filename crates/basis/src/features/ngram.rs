@@ -1,0 +1,165 @@
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::{SparseRows, check_width};
+use crate::Error;
+use crate::random::{Fnv, finalise};
+
+/// Which character n-grams are counted: all runs of `min..=max` Unicode characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NgramOptions {
+    /// Length of the shortest n-grams, at least 1.
+    pub min: usize,
+    /// Length of the longest n-grams, at least `min`.
+    pub max: usize,
+    /// Whether a text is put between the marks U+0002 and U+0003 first, so that n-grams at its
+    /// ends differ from the same ones inside.
+    pub boundaries: bool,
+}
+
+impl NgramOptions {
+    fn check(&self) -> Result<(), Error> {
+        let bad = |option, value, allowed| Error::Featurizer {
+            featurizer: "character n-grams",
+            option,
+            value,
+            allowed,
+        };
+        if self.min == 0 {
+            return Err(bad("min", self.min, "1 and more".to_owned()));
+        }
+        if self.max < self.min {
+            return Err(bad("max", self.max, format!("{} (min) and more", self.min)));
+        }
+        Ok(())
+    }
+
+    /// Calls `found` with every n-gram of a text, shortest first, from left to right.
+    fn each(&self, text: &str, buffer: &mut String, mut found: impl FnMut(&str)) {
+        let text = if self.boundaries {
+            buffer.clear();
+            buffer.push('\u{2}');
+            buffer.push_str(text);
+            buffer.push('\u{3}');
+            buffer.as_str()
+        } else {
+            text
+        };
+        let mut starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        starts.push(text.len());
+        for length in self.min..=self.max.min(starts.len() - 1) {
+            for pair in starts.windows(length + 1) {
+                found(&text[pair[0]..pair[length]]);
+            }
+        }
+    }
+}
+
+/// Character n-grams with a column each, fitted on some texts.
+///
+/// ```
+/// use dsokr_basis::features::{NgramOptions, NgramVocabulary};
+///
+/// let options = NgramOptions { min: 1, max: 2, boundaries: false };
+/// let vocabulary = NgramVocabulary::fit(options, &["CCO", "CN"])?;
+/// assert_eq!(vocabulary.ngrams().collect::<Vec<_>>(), ["C", "CC", "CN", "CO", "N", "O"]);
+/// let rows = vocabulary.rows(&["CCC"])?;
+/// assert_eq!(rows.row(0), (&[0, 1][..], &[3.0, 2.0][..]));
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NgramVocabulary {
+    options: NgramOptions,
+    columns: BTreeMap<String, u32>,
+}
+
+impl NgramVocabulary {
+    /// The n-grams that occur in `texts`, sorted by their bytes.
+    ///
+    /// # Errors
+    /// [`Error::Featurizer`] for lengths that are not `1 ≤ min ≤ max`; [`Error::ZeroWidth`] when
+    /// no n-gram occurs.
+    pub fn fit<S: AsRef<str>>(options: NgramOptions, texts: &[S]) -> Result<Self, Error> {
+        options.check()?;
+        let mut columns = BTreeMap::new();
+        let mut buffer = String::new();
+        for text in texts {
+            options.each(text.as_ref(), &mut buffer, |ngram| {
+                if !columns.contains_key(ngram) {
+                    columns.insert(ngram.to_owned(), 0);
+                }
+            });
+        }
+        check_width(columns.len())?;
+        columns.values_mut().zip(0..).for_each(|(column, number)| *column = number);
+        Ok(Self { options, columns })
+    }
+
+    /// Number of n-grams: the width of the rows.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are no n-grams (never, once fitted).
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The n-grams, in the order of their columns.
+    pub fn ngrams(&self) -> impl Iterator<Item = &str> {
+        self.columns.keys().map(String::as_str)
+    }
+
+    /// Counts of the n-grams of each text; n-grams outside of the vocabulary are not counted.
+    ///
+    /// # Errors
+    /// None that a fitted vocabulary can bring up; the rows are checked all the same.
+    pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
+        count(self.options, self.len(), texts, |ngram| self.columns.get(ngram).copied())
+    }
+}
+
+/// Counts of the n-grams of each text, in `buckets` columns, without a vocabulary.
+///
+/// The column of an n-gram is `h mod buckets`, h the SplitMix64 finaliser of the 64-bit FNV-1a hash
+/// of its UTF-8 bytes. This does not change within a major version. N-grams that share a column
+/// are counted together.
+///
+/// # Errors
+/// [`Error::Featurizer`], [`Error::ZeroWidth`], [`Error::TooWide`].
+pub fn hashed_ngrams<S: AsRef<str> + Sync>(
+    options: NgramOptions,
+    buckets: usize,
+    texts: &[S],
+) -> Result<SparseRows, Error> {
+    options.check()?;
+    check_width(buckets)?;
+    count(options, buckets, texts, |ngram| {
+        let mut hash = Fnv::default();
+        hash.write(ngram.as_bytes());
+        Some((finalise(hash.0) % buckets as u64) as u32)
+    })
+}
+
+fn count<S: AsRef<str> + Sync>(
+    options: NgramOptions,
+    width: usize,
+    texts: &[S],
+    column: impl Fn(&str) -> Option<u32> + Sync,
+) -> Result<SparseRows, Error> {
+    let rows: Vec<BTreeMap<u32, f32>> = texts
+        .par_iter()
+        .map(|text| {
+            let mut counts = BTreeMap::new();
+            let mut buffer = String::new();
+            options.each(text.as_ref(), &mut buffer, |ngram| {
+                if let Some(column) = column(ngram) {
+                    *counts.entry(column).or_insert(0.0f32) += 1.0;
+                }
+            });
+            counts
+        })
+        .collect();
+    SparseRows::from_rows(width, rows)
+}

@@ -1,0 +1,74 @@
+use super::{BitRows, DenseRows, check_width};
+use crate::Error;
+
+/// Kemeny embedding of rankings: the order of every pair of items, K(K−1)/2 signs a row.
+///
+/// `ranks[r][i]` is the rank of item i in ranking r (smaller is better; equal ranks are ties). The
+/// column of items i < j, in lexicographic order, holds `sign(ranks[j] − ranks[i])`: +1 when i is
+/// ranked before j, −1 after, 0 for a tie. The kernel on these rows is Kendall's τ
+/// (Korba et al. 2018; thesis, section 2.1).
+///
+/// ```
+/// use dsokr_basis::features::kemeny_signs;
+///
+/// let rows = kemeny_signs(&[vec![0, 1, 2], vec![2, 0, 0]])?;
+/// assert_eq!(rows.values(), [1.0, 1.0, 1.0, -1.0, -1.0, 0.0]);
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::NoRows`]; [`Error::RowLength`] when rankings have different numbers of items;
+/// [`Error::ZeroWidth`] for fewer than two items.
+pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
+    let items = items(ranks)?;
+    let mut signs = Vec::with_capacity(ranks.len() * items * items.saturating_sub(1) / 2);
+    for ranks in ranks {
+        for (i, first) in ranks.iter().enumerate() {
+            signs.extend(ranks[i + 1..].iter().map(|second| match second.cmp(first) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.0,
+                std::cmp::Ordering::Less => -1.0,
+            }));
+        }
+    }
+    DenseRows::new(items * (items - 1) / 2, signs)
+}
+
+/// Hamming embedding of rankings: which item has which rank, K² bits a row, K of them set.
+///
+/// `ranks[r][i]`, in `0..K`, is the rank of item i in ranking r; bit `i·K + ranks[r][i]` is set.
+/// The kernel on these rows is the share of items with equal ranks (Korba et al. 2018).
+///
+/// # Errors
+/// [`Error::NoRows`]; [`Error::RowLength`] when rankings have different numbers of items;
+/// [`Error::ColumnOutOfRange`] for a rank of K or more; [`Error::Ranking`] for an item whose rank
+/// another item has already.
+pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
+    let items = items(ranks)?;
+    let width = items.saturating_mul(items);
+    check_width(width)?;
+    let mut taken = vec![usize::MAX; items];
+    for (row, ranks) in ranks.iter().enumerate() {
+        for (item, &rank) in ranks.iter().enumerate() {
+            let Some(taken) = taken.get_mut(rank as usize) else {
+                let column = rank as usize;
+                return Err(Error::ColumnOutOfRange { row, column, width: items });
+            };
+            if *taken == row {
+                return Err(Error::Ranking { row, item, rank });
+            }
+            *taken = row;
+        }
+    }
+    let bit = |(item, rank): (usize, &u32)| (item * items) as u32 + rank;
+    BitRows::from_indices(width, ranks.iter().map(|ranks| ranks.iter().enumerate().map(bit)))
+}
+
+fn items(ranks: &[Vec<u32>]) -> Result<usize, Error> {
+    let expected = ranks.first().ok_or(Error::NoRows)?.len();
+    match ranks.iter().position(|ranks| ranks.len() != expected) {
+        Some(row) => Err(Error::RowLength { row, found: ranks[row].len(), expected }),
+        None if expected == 0 => Err(Error::ZeroWidth),
+        None => Ok(expected),
+    }
+}

@@ -1,0 +1,258 @@
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::{check_width, dense::first_not_finite};
+use crate::Error;
+use crate::store::{Stored, Tensor};
+
+/// n rows of which only the non-zero columns are stored (compressed sparse rows).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseRows {
+    width: usize,
+    offsets: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl SparseRows {
+    /// Rows of `width` columns in compressed form: row i has the entries
+    /// `offsets[i]..offsets[i + 1]` of `columns` and `values`; its columns increase.
+    ///
+    /// # Errors
+    /// [`Error::ZeroWidth`], [`Error::TooWide`], [`Error::SparseOffsets`],
+    /// [`Error::SparseLengths`], [`Error::ColumnOrder`], [`Error::ColumnOutOfRange`],
+    /// [`Error::NotFinite`].
+    pub fn new(
+        width: usize,
+        offsets: Vec<usize>,
+        columns: Vec<u32>,
+        values: Vec<f32>,
+    ) -> Result<Self, Error> {
+        check(width, &offsets, &columns, &values)?;
+        Ok(Self { width, offsets, columns, values })
+    }
+
+    /// Rows of `width` columns from (column, value) pairs in increasing order of the columns.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_rows<R>(width: usize, rows: impl IntoIterator<Item = R>) -> Result<Self, Error>
+    where
+        R: IntoIterator<Item = (u32, f32)>,
+    {
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows {
+            for (column, value) in row {
+                columns.push(column);
+                values.push(value);
+            }
+            offsets.push(columns.len());
+        }
+        Self::new(width, offsets, columns, values)
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Columns and values of a row; empty when there is no such row.
+    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
+        entries(&self.offsets, &self.columns, &self.values, row)
+    }
+
+    /// Number of stored entries.
+    pub fn entries(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn view(&self, rows: Range<usize>) -> SparseBlock<'_> {
+        slice(self.width, &self.offsets, &self.columns, &self.values, rows)
+    }
+
+    pub(super) fn into_block(self) -> SparseBlock<'static> {
+        SparseBlock {
+            width: self.width,
+            offsets: Cow::Owned(self.offsets),
+            columns: Cow::Owned(self.columns),
+            values: Cow::Owned(self.values),
+        }
+    }
+
+    pub(super) fn append(&mut self, block: &SparseBlock) {
+        for row in 0..block.len() {
+            let (columns, values) = block.row(row);
+            self.columns.extend_from_slice(columns);
+            self.values.extend_from_slice(values);
+            self.offsets.push(self.columns.len());
+        }
+    }
+
+    pub(super) fn tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
+        let offsets: Vec<u8> =
+            self.offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
+        let entries = [self.values.len()];
+        vec![
+            Tensor {
+                name: format!("{prefix}.offsets"),
+                dtype: safetensors::Dtype::U64,
+                shape: vec![self.offsets.len()],
+                data: Cow::Owned(offsets),
+            },
+            Tensor::u32(&format!("{prefix}.columns"), &entries, &self.columns),
+            Tensor::f32(&format!("{prefix}.values"), &entries, &self.values),
+        ]
+    }
+
+    pub(super) fn from_stored(stored: &Stored, prefix: &str, width: usize) -> Result<Self, Error> {
+        let (_, offsets) = stored.u64(&format!("{prefix}.offsets"), 1)?;
+        let (_, columns) = stored.u32(&format!("{prefix}.columns"), 1)?;
+        let (_, values) = stored.f32(&format!("{prefix}.values"), 1)?;
+        // An offset that does not fit becomes one that the check below refuses.
+        let offsets = offsets.iter().map(|&at| usize::try_from(at).unwrap_or(usize::MAX)).collect();
+        Self::new(width, offsets, columns.into_owned(), values.into_owned())
+    }
+}
+
+/// Consecutive sparse rows; see [`SparseRows`] for the layout.
+#[derive(Clone, Debug)]
+pub struct SparseBlock<'a> {
+    width: usize,
+    /// Offsets into `columns` and `values`, less the first of them.
+    offsets: Cow<'a, [usize]>,
+    columns: Cow<'a, [u32]>,
+    values: Cow<'a, [f32]>,
+}
+
+impl<'a> SparseBlock<'a> {
+    /// Rows of `width` columns in compressed form, as [`SparseRows::new`].
+    ///
+    /// # Errors
+    /// As [`SparseRows::new`]; rows count from the start of the block.
+    pub fn new(
+        width: usize,
+        offsets: Cow<'a, [usize]>,
+        columns: Cow<'a, [u32]>,
+        values: Cow<'a, [f32]>,
+    ) -> Result<Self, Error> {
+        check(width, &offsets, &columns, &values)?;
+        Ok(Self { width, offsets, columns, values })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Columns and values of a row; empty when there is no such row.
+    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
+        entries(&self.offsets, &self.columns, &self.values, row)
+    }
+
+    pub(super) fn slice(&self, rows: Range<usize>) -> SparseBlock<'_> {
+        slice(self.width, &self.offsets, &self.columns, &self.values, rows)
+    }
+
+    /// Each row times its scale.
+    pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
+        let values = self.values.to_mut();
+        for (pair, &scale) in self.offsets.windows(2).zip(scales) {
+            let row = pair[0] - self.offsets[0]..pair[1] - self.offsets[0];
+            values[row].iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
+        }
+        self
+    }
+
+    pub(super) fn squared_norms(&self) -> Vec<f64> {
+        let squares =
+            |row| self.row(row).1.iter().map(|&value| f64::from(value) * f64::from(value));
+        (0..self.len()).map(|row| squares(row).sum()).collect()
+    }
+}
+
+fn entries<'a>(
+    offsets: &[usize],
+    columns: &'a [u32],
+    values: &'a [f32],
+    row: usize,
+) -> (&'a [u32], &'a [f32]) {
+    match (offsets.first(), offsets.get(row), offsets.get(row + 1)) {
+        (Some(first), Some(start), Some(end)) => {
+            (&columns[start - first..end - first], &values[start - first..end - first])
+        }
+        _ => (&[], &[]),
+    }
+}
+
+fn slice<'a>(
+    width: usize,
+    offsets: &'a [usize],
+    columns: &'a [u32],
+    values: &'a [f32],
+    rows: Range<usize>,
+) -> SparseBlock<'a> {
+    let offsets_of_rows = &offsets[rows.start..=rows.end];
+    let within = offsets[rows.start] - offsets[0]..offsets[rows.end] - offsets[0];
+    SparseBlock {
+        width,
+        offsets: Cow::Borrowed(offsets_of_rows),
+        columns: Cow::Borrowed(&columns[within.clone()]),
+        values: Cow::Borrowed(&values[within]),
+    }
+}
+
+fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Result<(), Error> {
+    check_width(width)?;
+    if columns.len() != values.len() {
+        return Err(Error::SparseLengths { indices: columns.len(), values: values.len() });
+    }
+    let bad = |position, found, low, high| Error::SparseOffsets { position, found, low, high };
+    let Some((&last, _)) = offsets.split_last() else {
+        return Err(bad(0, 0, 0, 0));
+    };
+    if offsets[0] != 0 {
+        return Err(bad(0, offsets[0], 0, 0));
+    }
+    if let Some(at) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+        return Err(bad(at + 1, offsets[at + 1], offsets[at], values.len()));
+    }
+    if last != values.len() {
+        return Err(bad(offsets.len() - 1, last, values.len(), values.len()));
+    }
+    for (row, pair) in offsets.windows(2).enumerate() {
+        let columns = &columns[pair[0]..pair[1]];
+        if let Some(pair) = columns.windows(2).find(|pair| pair[1] <= pair[0]) {
+            return Err(Error::ColumnOrder { row, column: pair[1], previous: pair[0] });
+        }
+        if let Some(&column) = columns.last().filter(|&&column| column as usize >= width) {
+            return Err(Error::ColumnOutOfRange { row, column: column as usize, width });
+        }
+    }
+    if let Some(at) = first_not_finite(values) {
+        // The last row that starts at or before the entry.
+        let row = offsets.partition_point(|&offset| offset <= at) - 1;
+        let column = columns[at] as usize;
+        return Err(Error::NotFinite { row, column, value: values[at] });
+    }
+    Ok(())
+}

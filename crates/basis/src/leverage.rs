@@ -1,0 +1,76 @@
+//! Approximate ridge leverage scores: how much each output adds to the space of the others.
+//!
+//! Their sum is the effective dimension `d(λ) = tr K (K + nλI)⁻¹`; where the sorted scores level
+//! off is a first guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor::{
+    LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
+};
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Accum, Mat, MatRef, Par};
+
+use crate::features::RowSource;
+use crate::{Basis, Error, Kernel, Projection, SketchKind, eigenbasis};
+
+/// Rows in a block of B.
+const ROWS: usize = 1024;
+
+/// Approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
+///
+/// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, sampled
+/// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
+/// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
+/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block.
+///
+/// # Errors
+/// Those of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::SketchParameter`]
+/// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::NotPositive`] for
+/// a λ so small beside k(y,y) that `BᵀB + nλI` is singular to rounding.
+pub fn scores(
+    kernel: &Kernel,
+    rows: &dyn RowSource,
+    lambda: f64,
+    pilot: usize,
+    seed: u64,
+) -> Result<Vec<f64>, Error> {
+    SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
+    let uniform = SketchKind::Subsampling { replacement: false };
+    let basis = Basis::fit(kernel.clone(), rows, &uniform, pilot, seed, eigenbasis::TOLERANCE)?;
+    let rank = basis.rank();
+
+    let mut covariance = Mat::<f64>::zeros(rank, rank);
+    basis.project_blocks(rows, ROWS, |_, block| {
+        let wide = widen(&block);
+        let b = MatRef::from_column_major_slice(&wide, rank, block.len());
+        matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
+        Ok::<(), Error>(())
+    })?;
+    let ridge = rows.len() as f64 * lambda;
+    (0..rank).for_each(|j| covariance[(j, j)] += ridge);
+    // L Lᵀ = BᵀB + nλI, in place, on one thread: scores must not depend on the number of threads.
+    let scratch = cholesky_in_place_scratch::<f64>(rank, Par::Seq, Default::default());
+    cholesky_in_place(
+        covariance.as_mut(),
+        LltRegularization::default(),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+        Default::default(),
+    )
+    .map_err(|_| Error::NotPositive { size: rank })?;
+
+    let mut scores = Vec::with_capacity(rows.len());
+    basis.project_blocks(rows, ROWS, |_, block| {
+        let wide = widen(&block);
+        let mut b = MatRef::from_column_major_slice(&wide, rank, block.len()).to_owned();
+        solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);
+        scores.extend(b.col_iter().map(|column| column.squared_norm_l2()));
+        Ok::<(), Error>(())
+    })?;
+    Ok(scores)
+}
+
+fn widen(block: &Projection) -> Vec<f64> {
+    block.coordinates.iter().map(|&value| value.into()).collect()
+}

@@ -1,0 +1,15 @@
+/// Columns of a sketch, those of one block that are not zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Columns {
+    /// The outputs they belong to, increasing.
+    pub rows: Vec<usize>,
+    /// Their values, m for each output, in the order of `rows`.
+    pub values: Vec<f32>,
+}
+
+impl Columns {
+    /// Whether every column of the block is zero.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}

@@ -1,0 +1,111 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, SafeTensors};
+
+use crate::Error;
+
+/// A memory-mapped safetensors file whose header has been parsed; nothing else is verified.
+pub(crate) struct Mapping {
+    path: PathBuf,
+    map: memmap2::Mmap,
+    metadata: BTreeMap<String, String>,
+    entries: BTreeMap<String, Entry>,
+}
+
+/// Where a tensor lies in the file.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) bytes: Range<usize>,
+}
+
+impl Mapping {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let failed = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+            _ => Error::Io { path: path.to_owned(), source },
+        };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        // SAFETY: the map is read-only. Files written by this crate are replaced by renaming,
+        // never written in place, so the mapped file does not change under the map.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
+            Error::NotSafetensors { path: path.to_owned(), reason: error.to_string() }
+        })?;
+        let start = header + size_of::<u64>();
+        let entries = parsed
+            .tensors()
+            .into_iter()
+            .map(|(name, info)| {
+                let (low, high) = info.data_offsets;
+                let bytes = start + low..start + high;
+                (name, Entry { dtype: info.dtype, shape: info.shape.clone(), bytes })
+            })
+            .collect();
+        let metadata = parsed.metadata().iter().flatten();
+        let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Ok(Self { path: path.to_owned(), map, metadata, entries })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    pub(crate) fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.entries
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> Result<&Entry, Error> {
+        self.entries.get(name).ok_or_else(|| Error::MissingTensor {
+            path: self.path.clone(),
+            name: name.to_owned(),
+            available: self.entries.keys().cloned().collect(),
+        })
+    }
+
+    /// The bytes of the file in `range`, which lies within an entry.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        self.map.get(range).unwrap_or(&[])
+    }
+
+    /// Gives the pages of `range` back to the system; reading them again maps them again.
+    pub(crate) fn release(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        {
+            // A fault maps the pages around it too, in aligned windows of this size.
+            const WINDOW: usize = 64 << 10;
+            let start = range.start - range.start % WINDOW;
+            let end = range.end.next_multiple_of(WINDOW).min(self.map.len());
+            if start < end {
+                // SAFETY: the map is private to the process, read-only and backed by a file:
+                // dropped pages are read again from the file, with the same content.
+                // A refusal costs resident memory, nothing else.
+                let _ = unsafe {
+                    self.map.unchecked_advise_range(
+                        memmap2::UncheckedAdvice::DontNeed,
+                        start,
+                        end - start,
+                    )
+                };
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = range;
+    }
+}
+
+/// Bytes as elements: in place when they are aligned, copied otherwise.
+pub(crate) fn elements<T: bytemuck::Pod>(bytes: &[u8]) -> Cow<'_, [T]> {
+    bytemuck::try_cast_slice(bytes).map_or_else(
+        |_| bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect(),
+        Cow::Borrowed,
+    )
+}

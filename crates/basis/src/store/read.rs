@@ -1,0 +1,193 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use safetensors::Dtype;
+
+use super::write::Sum;
+use super::{CHECKSUM, KIND, Mapping, VERSION, elements};
+use crate::Error;
+use crate::features::MappedRows;
+
+/// A memory-mapped file of known kind and version whose checksum has been verified.
+///
+/// Tensors are read in place where their alignment allows it (it does in files that
+/// [`write`](super::write) wrote) and copied otherwise. The file must not be truncated or written
+/// in place while it is open; dsokr itself only ever replaces files by renaming.
+pub struct Stored {
+    mapping: Arc<Mapping>,
+    metadata: BTreeMap<String, String>,
+    checksum: String,
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.debug_struct("Stored").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+macro_rules! readers {
+    ($($function:ident $element:ty, $dtype:ident;)*) => {$(
+        #[doc = concat!("Shape and elements of a tensor of `", stringify!($element), "`.")]
+        ///
+        /// # Errors
+        /// [`Error::MissingTensor`], [`Error::WrongDtype`], or [`Error::WrongShape`] when it has
+        /// not `rank` dimensions.
+        pub fn $function(
+            &self,
+            name: &str,
+            rank: usize,
+        ) -> Result<(Vec<usize>, Cow<'_, [$element]>), Error> {
+            self.read(name, rank, Dtype::$dtype, stringify!($dtype))
+        }
+    )*};
+}
+
+impl Stored {
+    /// Maps and verifies a file.
+    ///
+    /// Reads it once, from start to end, giving pages back as it goes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Io`], [`Error::NotSafetensors`] (also for a truncated file),
+    /// [`Error::WrongKind`], [`Error::WrongVersion`], [`Error::Checksum`].
+    pub fn open(path: &Path, kind: &str, version: u32) -> Result<Self, Error> {
+        let mapping = Mapping::open(path)?;
+        let mut metadata = mapping.metadata().clone();
+        let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
+        let (found_kind, found_version, expected) = (take(KIND), take(VERSION), take(CHECKSUM));
+        let path = path.to_owned();
+        if found_kind != kind {
+            return Err(Error::WrongKind { path, found: found_kind, expected: kind.to_owned() });
+        }
+        if found_version != version.to_string() {
+            return Err(Error::WrongVersion { path, found: found_version, supported: version });
+        }
+        let mut sum = Sum::new(&found_kind, &found_version, &metadata);
+        for (name, entry) in mapping.entries() {
+            sum.tensor(name, entry.dtype, &entry.shape, entry.bytes.len());
+            let mut start = entry.bytes.start;
+            while start < entry.bytes.end {
+                let end = entry.bytes.end.min(start + (4 << 20));
+                sum.bytes(mapping.bytes(start..end));
+                if entry.bytes.len() > 64 << 20 {
+                    mapping.release(start..end);
+                }
+                start = end;
+            }
+        }
+        let found = sum.finish();
+        if found != expected {
+            return Err(Error::Checksum { path, found, expected });
+        }
+        Ok(Self { mapping: Arc::new(mapping), metadata, checksum: found })
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        self.mapping.path()
+    }
+
+    /// The verified checksum: eight hexadecimal digits.
+    pub fn checksum(&self) -> &str {
+        &self.checksum
+    }
+
+    /// Names of the tensors, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.mapping.entries().keys().map(String::as_str)
+    }
+
+    /// The value of a metadata key.
+    ///
+    /// # Errors
+    /// [`Error::MissingMetadata`].
+    pub fn metadata(&self, key: &str) -> Result<&str, Error> {
+        self.metadata.get(key).map(String::as_str).ok_or_else(|| Error::MissingMetadata {
+            path: self.path().to_owned(),
+            key: key.to_owned(),
+        })
+    }
+
+    /// The value of a metadata key, parsed; `allowed` says what is expected, for the error.
+    ///
+    /// # Errors
+    /// [`Error::MissingMetadata`], [`Error::BadMetadata`].
+    pub fn parsed<T: std::str::FromStr>(&self, key: &str, allowed: &str) -> Result<T, Error> {
+        let found = self.metadata(key)?;
+        found.parse().map_err(|_| self.bad_metadata(key, allowed))
+    }
+
+    /// The value of a metadata key, read as JSON.
+    ///
+    /// # Errors
+    /// [`Error::MissingMetadata`], [`Error::BadMetadata`] with what the JSON reader said.
+    pub fn json<T: serde::de::DeserializeOwned>(&self, key: &str) -> Result<T, Error> {
+        let found = self.metadata(key)?;
+        serde_json::from_str(found).map_err(|error| self.bad_metadata(key, &error.to_string()))
+    }
+
+    readers! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
+
+    /// Element type and shape of a tensor.
+    ///
+    /// # Errors
+    /// [`Error::MissingTensor`].
+    pub fn describe(&self, name: &str) -> Result<(Dtype, &[usize]), Error> {
+        let entry = self.mapping.entry(name)?;
+        Ok((entry.dtype, &entry.shape))
+    }
+
+    /// A tensor as feature rows that are read block by block; see [`MappedRows`].
+    ///
+    /// # Errors
+    /// As [`MappedRows::open`].
+    pub fn rows(&self, name: &str) -> Result<MappedRows, Error> {
+        MappedRows::of(Arc::clone(&self.mapping), name)
+    }
+
+    /// The error for a metadata value that cannot be used.
+    pub(crate) fn bad_metadata(&self, key: &str, allowed: &str) -> Error {
+        Error::BadMetadata {
+            path: self.path().to_owned(),
+            key: key.to_owned(),
+            found: self.metadata.get(key).cloned().unwrap_or_default(),
+            allowed: allowed.to_owned(),
+        }
+    }
+
+    /// The error for a tensor whose shape contradicts the rest of the file.
+    pub(crate) fn bad_shape(&self, name: &str, found: &[usize], expected: String) -> Error {
+        Error::WrongShape {
+            path: self.path().to_owned(),
+            name: name.to_owned(),
+            found: found.to_vec(),
+            expected,
+        }
+    }
+
+    fn read<T: Pod>(
+        &self,
+        name: &str,
+        rank: usize,
+        dtype: Dtype,
+        allowed: &'static str,
+    ) -> Result<(Vec<usize>, Cow<'_, [T]>), Error> {
+        let entry = self.mapping.entry(name)?;
+        if entry.dtype != dtype {
+            return Err(Error::WrongDtype {
+                path: self.path().to_owned(),
+                name: name.to_owned(),
+                found: entry.dtype.to_string(),
+                allowed,
+            });
+        }
+        if entry.shape.len() != rank {
+            return Err(self.bad_shape(name, &entry.shape, format!("{rank} dimensions")));
+        }
+        let bytes = self.mapping.bytes(entry.bytes.clone());
+        Ok((entry.shape.clone(), elements(bytes)))
+    }
+}

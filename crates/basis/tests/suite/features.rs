@@ -1,0 +1,297 @@
+//! Feature rows and featurizers.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::*;
+use dsokr_basis::{Error, Features, RowKind, RowSource};
+use proptest::prelude::*;
+
+use crate::support::{cases, expand, product, transpose};
+
+#[test]
+fn rows_that_are_not_whole_are_refused() {
+    assert!(matches!(DenseRows::new(0, vec![]), Err(Error::ZeroWidth)));
+    assert!(matches!(
+        DenseRows::new(3, vec![0.0; 7]),
+        Err(Error::Ragged { values: 7, per_row: 3 })
+    ));
+    assert!(matches!(
+        BitRows::from_packed(9, &[0; 3]),
+        Err(Error::Ragged { values: 3, per_row: 2 })
+    ));
+    assert!(matches!(BitRows::from_packed(0, &[]), Err(Error::ZeroWidth)));
+    let wide = u32::MAX as usize + 1;
+    assert!(
+        matches!(BitRows::from_indices(wide, [[0]]), Err(Error::TooWide { width }) if width == wide)
+    );
+    assert!(matches!(
+        BitBlock::new(65, Cow::Owned(vec![0; 3])),
+        Err(Error::Ragged { values: 3, per_row: 2 })
+    ));
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_named() {
+    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        for at in [0, 5, 1030, 2999] {
+            let mut values = vec![1.0; 3000];
+            values[at] = value;
+            match DenseRows::new(10, values).unwrap_err() {
+                Error::NotFinite { row, column, value: found } => {
+                    assert_eq!((10 * row + column, found.to_bits()), (at, value.to_bits()));
+                }
+                other => panic!("{other}"),
+            }
+        }
+        let rows = [vec![], vec![(1, 1.0)], vec![(0, 1.0), (7, value)]];
+        let error = SparseRows::from_rows(9, rows).unwrap_err();
+        assert!(matches!(error, Error::NotFinite { row: 2, column: 7, .. }), "{error}");
+    }
+}
+
+#[test]
+fn bits_beyond_the_row_are_refused() {
+    assert!(BitRows::from_packed(12, &[0xFF, 0xF0]).is_ok());
+    let error = BitRows::from_packed(12, &[0xFF, 0xF0, 0, 0x08]).unwrap_err();
+    assert!(matches!(error, Error::PaddingBit { row: 1, bits: 12 }), "{error}");
+    let error = BitRows::from_indices(12, [vec![3], vec![12]]).unwrap_err();
+    assert!(matches!(error, Error::ColumnOutOfRange { row: 1, column: 12, width: 12 }), "{error}");
+    let error = BitBlock::new(3, Cow::Owned(vec![7, 8])).unwrap_err();
+    assert!(matches!(error, Error::PaddingBit { row: 1, bits: 3 }), "{error}");
+}
+
+#[test]
+fn sparse_rows_are_checked() {
+    let new = SparseRows::new;
+    assert!(new(4, vec![0, 1, 1], vec![3], vec![1.0]).is_ok());
+    for offsets in [vec![], vec![1, 1], vec![0, 2], vec![0, 1, 0, 1], vec![0, usize::MAX, 1]] {
+        let error = new(4, offsets.clone(), vec![3], vec![1.0]).unwrap_err();
+        assert!(matches!(error, Error::SparseOffsets { .. }), "{offsets:?}: {error}");
+    }
+    let error = new(4, vec![0, 2], vec![3], vec![1.0, 2.0]).unwrap_err();
+    assert!(matches!(error, Error::SparseLengths { indices: 1, values: 2 }), "{error}");
+    for columns in [vec![2, 2], vec![2, 1]] {
+        let error = new(4, vec![0, 0, 2], columns, vec![1.0, 2.0]).unwrap_err();
+        assert!(matches!(error, Error::ColumnOrder { row: 1, previous: 2, .. }), "{error}");
+    }
+    let error = new(4, vec![0, 0, 1], vec![4], vec![1.0]).unwrap_err();
+    assert!(matches!(error, Error::ColumnOutOfRange { row: 1, column: 4, width: 4 }), "{error}");
+}
+
+/// The layout of `numpy.packbits`: `[1, 0, 0, 0, 0, 0, 0, 0, 0, 1]` packs to `[0x80, 0x40]`.
+#[test]
+fn packed_bits_start_with_the_most_significant() {
+    let rows = BitRows::from_packed(10, &[0x80, 0x40, 0x03, 0xC0]).unwrap();
+    let Features::Bits(rows) = Features::from(rows) else { panic!() };
+    let rows = Features::Bits(rows);
+    let dsokr_basis::Block::Bits(block) = rows.all() else { panic!() };
+    assert_eq!(block.ones(0).collect::<Vec<_>>(), [0, 9]);
+    assert_eq!(block.ones(1).collect::<Vec<_>>(), [6, 7, 8, 9]);
+    assert_eq!(block.ones(2).count(), 0);
+}
+
+#[test]
+fn ranges_outside_are_refused() {
+    for (_, rows) in cases(5) {
+        #[allow(clippy::reversed_empty_ranges)]
+        for range in [0..6, 4..3, 6..6, usize::MAX..usize::MAX] {
+            assert!(matches!(rows.block(range.clone()), Err(Error::RowRange { .. })));
+            let block = rows.block(0..5).unwrap();
+            assert!(matches!(block.slice(range), Err(Error::RowRange { .. })));
+        }
+        for index in [5, usize::MAX] {
+            assert!(matches!(rows.select(&[0, index]), Err(Error::RowRange { .. })));
+        }
+        assert!(rows.block(5..5).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn selected_and_sliced_rows_are_the_same_rows() {
+    for (_, rows) in cases(9) {
+        let whole = expand(&rows.all());
+        let indices = [8, 0, 1, 2, 2, 3, 7];
+        let selected = rows.select(&indices).unwrap();
+        assert_eq!(expand(&selected.all()), indices.map(|i| whole[i].clone()));
+        let part = rows.block(2..8).unwrap();
+        assert_eq!(expand(&part), whole[2..8]);
+        assert_eq!(expand(&part.slice(1..4).unwrap()), whole[3..6]);
+        assert_eq!(part.slice(1..4).unwrap().squared_norms(), rows.all().squared_norms()[3..6]);
+        let mut joined = rows.select(&[0, 1]).unwrap();
+        joined.append(&part).unwrap();
+        assert_eq!(expand(&joined.all()), [&whole[..2], &whole[2..8]].concat());
+        assert_eq!(expand(&joined.into_block())[2..], whole[2..8]);
+    }
+}
+
+#[test]
+fn rows_of_other_kinds_are_not_appended() {
+    let mut dense = Features::empty(RowKind::Dense, 3).unwrap();
+    let bits = Features::Bits(BitRows::from_indices(3, [[0]]).unwrap());
+    assert!(matches!(dense.append(&bits.all()), Err(Error::KindMismatch { .. })));
+    let narrow = Features::Dense(DenseRows::new(2, vec![0.0; 2]).unwrap());
+    assert!(matches!(dense.append(&narrow.all()), Err(Error::WidthMismatch { .. })));
+    assert!(dense.is_empty());
+}
+
+#[test]
+fn distinct_rows_of_every_kind() {
+    for (_, rows) in cases(600) {
+        let expanded = expand(&rows.all());
+        let found = distinct(&rows).unwrap();
+        let mut first: Vec<usize> = Vec::new();
+        let classes: Vec<u32> = (0..600)
+            .map(|i| match first.iter().position(|&at| expanded[at] == expanded[i]) {
+                Some(class) => class as u32,
+                None => {
+                    first.push(i);
+                    first.len() as u32 - 1
+                }
+            })
+            .collect();
+        assert_eq!((&found.representative, &found.class), (&first, &classes));
+        let multiplicity = found.multiplicity();
+        assert_eq!(multiplicity.iter().sum::<usize>(), 600);
+        assert!(multiplicity[found.class[1] as usize] >= 2);
+    }
+}
+
+/// Blocks of 4,096 rows: duplicates across blocks, far apart.
+#[test]
+fn distinct_rows_across_blocks() {
+    let values: Vec<f32> = (0..30_000).map(|i| (i % 7919) as f32).collect();
+    let found = distinct(&Features::Dense(DenseRows::new(1, values).unwrap())).unwrap();
+    assert_eq!(found.representative, (0..7919).collect::<Vec<_>>());
+    assert!(found.class.iter().enumerate().all(|(i, &class)| class as usize == i % 7919));
+    let zeros = Features::Dense(DenseRows::new(1, vec![0.0, -0.0, 0.0]).unwrap());
+    assert_eq!(distinct(&zeros).unwrap().class, [0, 1, 0]);
+}
+
+#[test]
+fn ngrams_are_all_substrings() {
+    let texts = ["CC(=O)O", "", "c", "αβγαβ", "CCCC"];
+    for boundaries in [false, true] {
+        let options = NgramOptions { min: 1, max: 3, boundaries };
+        let count = |text: &str| -> BTreeMap<String, f32> {
+            let text = if boundaries { format!("\u{2}{text}\u{3}") } else { text.to_owned() };
+            let letters: Vec<char> = text.chars().collect();
+            let mut counts = BTreeMap::new();
+            for start in 0..letters.len() {
+                for end in start + 1..=letters.len().min(start + 3) {
+                    *counts.entry(letters[start..end].iter().collect()).or_default() += 1.0;
+                }
+            }
+            counts
+        };
+        let vocabulary = NgramVocabulary::fit(options, &texts).unwrap();
+        let names: Vec<&str> = vocabulary.ngrams().collect();
+        assert!(names.is_sorted());
+        let rows = vocabulary.rows(&texts).unwrap();
+        let hashed = hashed_ngrams(options, 1 << 30, &texts).unwrap();
+        for (i, text) in texts.iter().enumerate() {
+            let (columns, values) = rows.row(i);
+            let names = columns.iter().map(|&column| names[column as usize].to_owned());
+            let found: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
+            assert_eq!(found, count(text), "{text:?}");
+            let mut expected: Vec<f32> = count(text).into_values().collect();
+            let mut found = hashed.row(i).1.to_vec();
+            expected.sort_by(f32::total_cmp);
+            found.sort_by(f32::total_cmp);
+            assert_eq!(found, expected, "{text:?}: no collisions in 2³⁰ columns");
+        }
+    }
+    let vocabulary =
+        NgramVocabulary::fit(NgramOptions { min: 1, max: 1, boundaries: false }, &["ab"]).unwrap();
+    assert_eq!(vocabulary.rows(&["zbz"]).unwrap().row(0), (&[1][..], &[1.0][..]));
+}
+
+/// These must not change: hashed columns are stored in models.
+#[test]
+fn golden_hashed_columns() {
+    let options = NgramOptions { min: 2, max: 2, boundaries: false };
+    let columns =
+        ["CC", "C(", "é="].map(|text| hashed_ngrams(options, 1000, &[text]).unwrap().row(0).0[0]);
+    // Computed with a Python implementation of the docstring.
+    assert_eq!(columns, [93, 147, 199]);
+}
+
+#[test]
+fn ngram_options_are_checked() {
+    let fit = |min, max, texts: &[&str]| {
+        NgramVocabulary::fit(NgramOptions { min, max, boundaries: false }, texts)
+    };
+    assert!(matches!(fit(0, 2, &["a"]), Err(Error::Featurizer { option: "min", value: 0, .. })));
+    assert!(matches!(fit(3, 2, &["a"]), Err(Error::Featurizer { option: "max", value: 2, .. })));
+    assert!(matches!(fit(2, 3, &["a", ""]), Err(Error::ZeroWidth)));
+    let options = NgramOptions { min: 1, max: 1, boundaries: false };
+    assert!(matches!(hashed_ngrams(options, 0, &["a"]), Err(Error::ZeroWidth)));
+}
+
+#[test]
+fn rankings_are_checked() {
+    type Embed = fn(&[Vec<u32>]) -> Result<(), Error>;
+    let embeds: [Embed; 2] = [|r| kemeny_signs(r).map(drop), |r| hamming_one_hot(r).map(drop)];
+    for embed in embeds {
+        let error = embed(&[vec![0, 1], vec![0, 1, 2]]).unwrap_err();
+        assert!(matches!(error, Error::RowLength { row: 1, found: 3, expected: 2 }), "{error}");
+        assert!(matches!(embed(&[]), Err(Error::NoRows)));
+        assert!(matches!(embed(&[vec![]]), Err(Error::ZeroWidth)));
+    }
+    assert!(matches!(kemeny_signs(&[vec![0]]), Err(Error::ZeroWidth)));
+    let error = hamming_one_hot(&[vec![0, 1], vec![2, 0]]).unwrap_err();
+    assert!(matches!(error, Error::ColumnOutOfRange { row: 1, column: 2, width: 2 }), "{error}");
+    let error = hamming_one_hot(&[vec![0, 1], vec![1, 1]]).unwrap_err();
+    assert!(matches!(error, Error::Ranking { row: 1, item: 1, rank: 1 }), "{error}");
+}
+
+#[test]
+fn an_unknown_label_is_named() {
+    let labels = LabelVocabulary::fit(&[vec!["a", "b"]]).unwrap();
+    match labels.rows(&[vec!["a"], vec!["b", "c"]]).unwrap_err() {
+        Error::UnknownLabel { row: 1, label, known: 2 } => assert_eq!(label, "c"),
+        other => panic!("{other}"),
+    }
+    assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().words(), [2]);
+    assert!(matches!(LabelVocabulary::fit::<&str>(&[vec![]]), Err(Error::ZeroWidth)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Bits packed and bits by index are the same rows, whatever the width.
+    #[test]
+    fn packed_bits_are_the_bits_by_index(
+        width in 1usize..200,
+        seed in proptest::collection::vec(any::<u32>(), 0..40),
+    ) {
+        let rows: Vec<Vec<u32>> = seed.chunks(7).map(|row| row.iter().map(|v| v % width as u32).collect()).collect();
+        let mut packed = vec![0u8; rows.len() * width.div_ceil(8)];
+        for (row, ones) in packed.chunks_mut(width.div_ceil(8)).zip(&rows) {
+            ones.iter().for_each(|&j| row[j as usize / 8] |= 0x80 >> (j % 8));
+        }
+        prop_assert_eq!(
+            BitRows::from_packed(width, &packed).unwrap(),
+            BitRows::from_indices(width, rows).unwrap()
+        );
+    }
+
+    /// Products of sparse rows, merged (wide) or scattered (narrow), are those of dense ones.
+    #[test]
+    fn sparse_products_are_dense_products(
+        rows in proptest::collection::vec(proptest::collection::btree_map(0u32..40, -5i8..5, 0..20), 1..12),
+    ) {
+        let build = |width: usize, factor: u32| {
+            let rows = rows.iter().map(|row| row.iter().map(move |(&j, &v)| (j * factor, f32::from(v))));
+            Features::Sparse(SparseRows::from_rows(width, rows).unwrap())
+        };
+        let narrow = build(40, 1);
+        let wide = build(40_000_000, 999_999);
+        let expanded = expand(&narrow.all());
+        let expected = product(&expanded, &transpose(&expanded));
+        for features in [narrow, wide] {
+            let found = inner(&features.all(), &features.all()).unwrap();
+            prop_assert_eq!(crate::support::from_faer(&found), expected.clone());
+        }
+    }
+}

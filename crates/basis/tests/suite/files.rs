@@ -1,0 +1,140 @@
+//! Basis files: what is saved is what is loaded, and damage is an error.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{Basis, Error, RowSource, SketchKind};
+
+use crate::support::{cases, describe};
+
+#[test]
+fn a_loaded_basis_is_the_saved_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("basis.safetensors");
+    for (kernel, rows) in cases(40) {
+        let what = describe(&kernel, &rows);
+        let sketch = SketchKind::SparsifiedGaussian { density: 0.1 };
+        let basis = Basis::fit(kernel, &rows, &sketch, 7, 11, 1e-9).unwrap();
+        basis.save(&path).unwrap();
+        let loaded = Basis::load(&path).unwrap();
+        assert_eq!(loaded.kernel(), basis.kernel(), "{what}");
+        assert_eq!(loaded.sketch(), &sketch, "{what}");
+        assert_eq!(loaded.spectrum(), basis.spectrum(), "{what}");
+        assert_eq!((loaded.seed(), loaded.sketch_size(), loaded.trained_rows()), (11, 7, 40));
+        assert_eq!((loaded.row_kind(), loaded.row_width()), (rows.kind(), rows.width()));
+        assert_eq!(loaded.tolerance(), 1e-9);
+        assert_eq!(loaded.fingerprint(), basis.fingerprint(), "{what}");
+        assert_eq!(loaded.fingerprint(), Stored::open(&path, "basis", 1).unwrap().checksum());
+        assert_eq!(loaded.project(&rows).unwrap(), basis.project(&rows).unwrap(), "{what}");
+        assert_eq!(loaded.matrix(), basis.matrix(), "{what}");
+    }
+}
+
+#[test]
+fn another_seed_has_another_fingerprint() {
+    let (kernel, rows) = cases(40).swap_remove(1);
+    let fingerprint = |seed| {
+        Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 3, seed, 1e-10)
+            .unwrap()
+            .fingerprint()
+    };
+    assert_ne!(fingerprint(0), fingerprint(1));
+}
+
+/// Every single flipped bit and every truncation of two whole files.
+#[test]
+fn damage_is_an_error_and_never_another_basis() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("basis.safetensors");
+    let mut cases = cases(8);
+    for (kernel, rows) in [cases.swap_remove(1), cases.swap_remove(8)] {
+        let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+        basis.save(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let damaged = folder.path().join("damaged.safetensors");
+        let refused = |bytes: &[u8], what: &str| {
+            std::fs::write(&damaged, bytes).unwrap();
+            assert!(Basis::load(&damaged).is_err(), "{what} of {} bytes", whole.len());
+        };
+        for length in 0..whole.len() {
+            refused(&whole[..length], &format!("cut to {length}"));
+        }
+        for bit in 0..8 * whole.len() {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            refused(&bytes, &format!("bit {bit} flipped"));
+        }
+        refused(&[&whole[..], b"\0"].concat(), "one byte appended");
+    }
+}
+
+/// Whole files, with a right checksum, that contradict themselves.
+#[test]
+fn a_file_that_contradicts_itself_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("basis.safetensors");
+    let metadata = || -> BTreeMap<String, String> {
+        [
+            ("kernel", r#"{"name":"cosine"}"#),
+            ("sketch", r#"{"kind":"gaussian"}"#),
+            ("size", "2"),
+            ("seed", "0"),
+            ("trained_rows", "9"),
+            ("tolerance", "0.0000000001"),
+            ("row_kind", "dense"),
+            ("row_width", "3"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+    };
+    let (spectrum, matrix) = ([2.0, 1.0], [0.5f32; 6]);
+    let load = |metadata: &BTreeMap<String, String>, tensors: &[Tensor]| {
+        store::write(&path, "basis", 1, metadata, tensors).unwrap();
+        Basis::load(&path)
+    };
+    let good = [Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];
+    assert_eq!(load(&metadata(), &good).unwrap().rank(), 2);
+
+    for (key, value) in [
+        ("kernel", "{}"),
+        ("kernel", r#"{"name":"tanimoto"}"#),
+        ("sketch", "gaussian"),
+        ("size", "-2"),
+        ("seed", "one"),
+        ("trained_rows", ""),
+        ("tolerance", "small"),
+        ("row_kind", "graphs"),
+        ("row_width", "many"),
+    ] {
+        let mut metadata = metadata();
+        metadata.insert(key.to_owned(), value.to_owned());
+        match load(&metadata, &good).unwrap_err() {
+            Error::BadMetadata { key: found, found: text, .. } => {
+                assert_eq!((found.as_str(), text.as_str()), (key, value));
+            }
+            other => panic!("{key} = {value}: {other}"),
+        }
+        metadata.remove(key);
+        let error = load(&metadata, &good).unwrap_err();
+        assert!(matches!(error, Error::MissingMetadata { .. }), "{error}");
+    }
+    for spectrum in [[1.0, 2.0], [1.0, 0.0], [f64::NAN, 1.0]] {
+        let tensors = [Tensor::f64("spectrum", &[2], &spectrum), good[1].clone()];
+        let error = load(&metadata(), &tensors).unwrap_err();
+        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
+    }
+    let none: [f64; 0] = [];
+    for tensors in [
+        vec![Tensor::f64("spectrum", &[0], &none), Tensor::f32("matrix", &[2, 3], &matrix)],
+        vec![good[0].clone(), Tensor::f32("matrix", &[3, 2], &matrix)],
+        vec![good[0].clone(), Tensor::f32("matrix", &[6], &matrix)],
+    ] {
+        let error = load(&metadata(), &tensors).unwrap_err();
+        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
+    }
+    let error = load(&metadata(), &good[..1]).unwrap_err();
+    assert!(matches!(error, Error::MissingTensor { .. }), "{error}");
+    let doubles = [0.5; 6];
+    let tensors = [good[0].clone(), Tensor::f64("matrix", &[2, 3], &doubles)];
+    assert!(matches!(load(&metadata(), &tensors), Err(Error::WrongDtype { .. })));
+}

@@ -1,0 +1,79 @@
+//! Approximate leverage scores against the exact ones.
+
+use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, Error, Kernel, SketchKind, leverage};
+
+use crate::support::*;
+
+/// `(K (K + nλI)⁻¹)_ii` by eigenvalues.
+fn exact(k: &Rows, lambda: f64) -> Vec<f64> {
+    let n = k.len();
+    let (values, vectors) = jacobi(k);
+    let shrunk = |value: f64| value.max(0.0) / (value.max(0.0) + n as f64 * lambda);
+    (0..n)
+        .map(|i| values.iter().zip(&vectors).map(|(&v, u)| shrunk(v) * u[i] * u[i]).sum())
+        .collect()
+}
+
+#[test]
+fn scores_are_exact_with_all_columns() {
+    for (kernel, rows) in cases(40) {
+        let k = gram(&kernel, &expand(&rows.all()));
+        for lambda in [1e-3, 0.1] {
+            let found = leverage::scores(&kernel, &rows, lambda, 40, 0).unwrap();
+            let what = format!("{}, λ = {lambda}", describe(&kernel, &rows));
+            assert_close(&vec![found], &vec![exact(&k, lambda)], 1e-4, &what);
+        }
+    }
+}
+
+/// `B Bᵀ ⪯ K` and x ↦ x / (x + nλ) is operator monotone: fewer pilots never raise a score.
+#[test]
+fn fewer_pilots_bound_the_scores_from_below() {
+    for (kernel, rows) in cases(60) {
+        let expected = exact(&gram(&kernel, &expand(&rows.all())), 0.01);
+        for pilot in [3, 20] {
+            let found = leverage::scores(&kernel, &rows, 0.01, pilot, 5).unwrap();
+            let what = describe(&kernel, &rows);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!(*found >= 0.0 && *found <= expected + 1e-4, "{what}: {found}, {expected}");
+            }
+            let sum: f64 = found.iter().sum();
+            assert!(
+                sum <= pilot as f64 && sum > 0.3 * expected.iter().sum::<f64>().min(pilot as f64)
+            );
+        }
+    }
+}
+
+/// An output that stands alone among copies of another has the larger score, and gets sampled.
+#[test]
+fn an_outlier_stands_out() {
+    let mut random = generator(1, "outlier", 0);
+    let rows = dense(4, 5, &mut random);
+    let indices: Vec<usize> = [vec![0; 199], vec![1]].concat();
+    let rows = dsokr_basis::RowSource::select(&rows, &indices).unwrap();
+    let scores = leverage::scores(&Kernel::Cosine, &rows, 1e-3, 200, 0).unwrap();
+    assert!(scores[199] > 50.0 * scores[0], "{} and {}", scores[199], scores[0]);
+    let kind = SketchKind::Leverage { lambda: 1e-3, pilot: 200 };
+    let ranks = |kind: &SketchKind| -> usize {
+        (0..20)
+            .map(|seed| Basis::fit(Kernel::Cosine, &rows, kind, 8, seed, 1e-10).unwrap().rank())
+            .sum()
+    };
+    let (leverage, uniform) = (ranks(&kind), ranks(&SketchKind::Subsampling { replacement: true }));
+    assert!(leverage == 40 && uniform < 25, "ranks {leverage} and {uniform} of 40");
+}
+
+#[test]
+fn bad_parameters_are_refused() {
+    let (kernel, rows) = cases(30).swap_remove(0);
+    for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = leverage::scores(&kernel, &rows, lambda, 5, 0).unwrap_err();
+        assert!(matches!(error, Error::SketchParameter { parameter: "lambda", .. }), "{error}");
+    }
+    for pilot in [0, 31] {
+        let error = leverage::scores(&kernel, &rows, 0.1, pilot, 0).unwrap_err();
+        assert!(matches!(error, Error::SketchParameter { parameter: "pilot", .. }), "{error}");
+    }
+}

@@ -1,0 +1,13 @@
+//! Tests of dsokr-basis against brute force, dense algebra, simulation, and golden values.
+
+mod eigenbasis;
+mod features;
+mod files;
+mod kernels;
+mod leverage;
+mod mapped;
+mod random;
+mod real_data;
+mod sketches;
+mod store;
+mod support;

@@ -1,0 +1,165 @@
+//! Rows in memory-mapped files.
+
+use std::path::Path;
+
+use dsokr_basis::features::{DenseRows, MappedRows, distinct};
+use dsokr_basis::random::{generator, unit};
+use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind};
+use safetensors::Dtype;
+use safetensors::tensor::TensorView;
+
+use crate::support::expand;
+
+fn write(path: &Path, dtype: Dtype, shape: &[usize], bytes: &[u8]) {
+    let view = TensorView::new(dtype, shape.to_vec(), bytes).unwrap();
+    let file = safetensors::serialize([("rows", view)], None).unwrap();
+    std::fs::write(path, file).unwrap();
+}
+
+fn numbers(count: usize) -> Vec<f32> {
+    let mut random = generator(0, "mapped", 0);
+    (0..count).map(|_| (unit(&mut random) - 0.5) as f32).collect()
+}
+
+#[test]
+fn every_element_type_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.safetensors");
+    let values = numbers(60);
+    let halves: Vec<half::f16> = values.iter().map(|&v| half::f16::from_f32(v)).collect();
+    let brains: Vec<half::bf16> = values.iter().map(|&v| half::bf16::from_f32(v)).collect();
+    let doubles: Vec<f64> = values.iter().map(|&v| f64::from(v) + 1e-12).collect();
+    let cases: [(Dtype, &[u8], Vec<f32>); 4] = [
+        (Dtype::F32, bytemuck::cast_slice(&values), values.clone()),
+        (Dtype::F16, bytemuck::cast_slice(&halves), halves.iter().map(|v| v.to_f32()).collect()),
+        (Dtype::BF16, bytemuck::cast_slice(&brains), brains.iter().map(|v| v.to_f32()).collect()),
+        (Dtype::F64, bytemuck::cast_slice(&doubles), doubles.iter().map(|&v| v as f32).collect()),
+    ];
+    for (dtype, bytes, expected) in cases {
+        write(&path, dtype, &[12, 5], bytes);
+        let rows = MappedRows::open(&path, "rows").unwrap();
+        assert_eq!((rows.len(), rows.width(), rows.kind()), (12, 5, RowKind::Dense));
+        let expected = Features::Dense(DenseRows::new(5, expected).unwrap());
+        for range in [0..12, 3..4, 7..12, 5..5] {
+            let found = expand(&rows.block(range.clone()).unwrap());
+            assert_eq!(found, expand(&expected.block(range).unwrap()), "{dtype}");
+        }
+        assert_eq!(rows.select(&[11, 0, 1]).unwrap(), expected.select(&[11, 0, 1]).unwrap());
+    }
+    let packed: Vec<u8> = (0..36).map(|i| i * 7).collect();
+    write(&path, Dtype::U8, &[12, 3], &packed);
+    let rows = MappedRows::open(&path, "rows").unwrap();
+    assert_eq!((rows.len(), rows.width(), rows.kind()), (12, 24, RowKind::Bits));
+    let expected = dsokr_basis::features::BitRows::from_packed(24, &packed).unwrap();
+    let all: Vec<usize> = (0..12).collect();
+    assert_eq!(rows.select(&all).unwrap(), Features::Bits(expected));
+}
+
+#[test]
+fn what_cannot_be_rows_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.safetensors");
+    write(&path, Dtype::I64, &[1, 2], &[0; 16]);
+    match MappedRows::open(&path, "rows").unwrap_err() {
+        Error::WrongDtype { name, found, .. } => assert_eq!((&*name, &*found), ("rows", "I64")),
+        other => panic!("{other}"),
+    }
+    for shape in [&[4][..], &[2, 2, 1], &[]] {
+        write(&path, Dtype::F32, shape, &[0; 16][..4 * shape.iter().product::<usize>()]);
+        assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::WrongShape { .. })));
+    }
+    write(&path, Dtype::F32, &[5, 0], &[]);
+    assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::ZeroWidth)));
+    write(&path, Dtype::F32, &[0, 5], &[]);
+    assert!(MappedRows::open(&path, "rows").unwrap().block(0..0).unwrap().is_empty());
+    assert!(matches!(MappedRows::open(&path, "columns"), Err(Error::MissingTensor { .. })));
+    std::fs::write(&path, b"not a safetensors file").unwrap();
+    assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::NotSafetensors { .. })));
+    std::fs::write(&path, b"").unwrap();
+    assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::NotSafetensors { .. })));
+    assert!(matches!(
+        MappedRows::open(&folder.path().join("x"), "rows"),
+        Err(Error::NotFound { .. })
+    ));
+}
+
+#[test]
+fn a_number_that_is_not_finite_is_named_with_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.safetensors");
+    let mut values = numbers(6000);
+    values[3 * 1234 + 2] = f32::NAN;
+    write(&path, Dtype::F32, &[2000, 3], bytemuck::cast_slice(&values));
+    let rows = MappedRows::open(&path, "rows").unwrap();
+    assert!(rows.block(0..1234).is_ok());
+    for error in [
+        rows.block(1000..1500).unwrap_err(),
+        distinct(&rows).unwrap_err(),
+        Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap_err(),
+    ] {
+        match error {
+            Error::NotFiniteInFile { path: found, key, row: 1234, column: 2, .. } => {
+                assert_eq!((found, key.as_str()), (path.clone(), "rows"));
+            }
+            other => panic!("{other}"),
+        }
+    }
+    // A double that no f32 can hold.
+    write(&path, Dtype::F64, &[1, 1], bytemuck::bytes_of(&1e300f64));
+    let error = MappedRows::open(&path, "rows").unwrap().block(0..1).unwrap_err();
+    assert!(matches!(error, Error::NotFiniteInFile { row: 0, column: 0, .. }), "{error}");
+}
+
+#[test]
+fn a_mapped_basis_is_the_one_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.safetensors");
+    let values = numbers(3000 * 4);
+    write(&path, Dtype::F32, &[3000, 4], bytemuck::cast_slice(&values));
+    let mapped = MappedRows::open(&path, "rows").unwrap();
+    let memory = Features::Dense(DenseRows::new(4, values).unwrap());
+    for sketch in [SketchKind::Gaussian, SketchKind::SparsifiedGaussian { density: 0.01 }] {
+        let fit =
+            |rows: &dyn RowSource| Basis::fit(Kernel::Cosine, rows, &sketch, 3, 0, 1e-10).unwrap();
+        let (a, b) = (fit(&mapped), fit(&memory));
+        assert_eq!(a.fingerprint(), b.fingerprint());
+        assert_eq!(a.project(&mapped).unwrap(), b.project(&memory).unwrap());
+    }
+}
+
+/// After all blocks were read, next to nothing of the file is resident in this process.
+#[cfg(target_os = "linux")]
+#[test]
+fn resident_memory_does_not_grow_with_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.safetensors");
+    let (rows, width) = (60_000, 100);
+    write(&path, Dtype::F32, &[rows, width], bytemuck::cast_slice(&vec![0.5f32; rows * width]));
+    let mapped = MappedRows::open(&path, "rows").unwrap();
+    let mut most = 0;
+    let basis = Basis::fit(Kernel::Linear, &mapped, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+    basis
+        .project_blocks(&mapped, 2048, |_, _| {
+            most = most.max(resident_kib(&path));
+            Ok::<(), Error>(())
+        })
+        .unwrap();
+    assert!(most < 2048, "{most} KiB of {} KiB are resident", rows * width * 4 / 1024);
+}
+
+/// Resident KiB of the mappings of a file.
+#[cfg(target_os = "linux")]
+fn resident_kib(path: &Path) -> usize {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut ours = false;
+    let mut total = 0;
+    for line in maps.lines() {
+        // The first line of a mapping starts with its address range.
+        if line.split(' ').next().is_some_and(|first| first.contains('-')) {
+            ours = line.ends_with(&*path.to_string_lossy());
+        } else if ours && let Some(rest) = line.strip_prefix("Rss:") {
+            total += rest.trim().trim_end_matches(" kB").parse::<usize>().unwrap();
+        }
+    }
+    total
+}

@@ -1,0 +1,244 @@
+//! The file format: whole, verified, atomic.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{Error, RowSource};
+use proptest::prelude::*;
+
+fn metadata() -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("answer".to_owned(), "42".to_owned()),
+        ("text".to_owned(), "é\"\\".to_owned()),
+    ])
+}
+
+fn write_sample(path: &Path) {
+    let tensors = [
+        Tensor::u8("bytes", &[3], &[1, 2, 3]),
+        Tensor::f32("single", &[1, 2], &[0.5, -1.0]),
+        Tensor::f64("double", &[2], &[1e300, 0.1]),
+        Tensor::u32("short", &[1], &[7]),
+        Tensor::u64("long", &[1, 1, 1], &[u64::MAX]),
+    ];
+    store::write(path, "sample", 3, &metadata(), &tensors).unwrap();
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    write_sample(&path);
+    let stored = Stored::open(&path, "sample", 3).unwrap();
+    assert_eq!(stored.names().collect::<Vec<_>>(), ["bytes", "double", "long", "short", "single"]);
+    assert_eq!(stored.metadata("text").unwrap(), "é\"\\");
+    assert_eq!(stored.parsed::<u32>("answer", "a number").unwrap(), 42);
+    assert_eq!(stored.json::<f64>("answer").unwrap(), 42.0);
+    assert_eq!(*stored.u8("bytes", 1).unwrap().1, [1, 2, 3]);
+    let (shape, values) = stored.f32("single", 2).unwrap();
+    assert_eq!((shape, &*values), (vec![1, 2], &[0.5, -1.0][..]));
+    assert_eq!(*stored.f64("double", 1).unwrap().1, [1e300, 0.1]);
+    assert_eq!(*stored.u32("short", 1).unwrap().1, [7]);
+    assert_eq!(*stored.u64("long", 3).unwrap().1, [u64::MAX]);
+    for name in ["bytes", "double", "long", "short", "single"] {
+        assert!(stored.describe(name).is_ok());
+    }
+    assert!(matches!(stored.f32("single", 2).unwrap().1, std::borrow::Cow::Borrowed(_)));
+}
+
+#[test]
+fn other_programs_read_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    write_sample(&path);
+    let bytes = std::fs::read(&path).unwrap();
+    let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+    let header = header.metadata().clone().unwrap();
+    assert_eq!(header["dsokr.kind"], "sample");
+    assert_eq!(header["dsokr.version"], "3");
+    assert_eq!(header["dsokr.checksum"].len(), 8);
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(tensors.tensor("single").unwrap().data(), bytemuck::bytes_of(&[0.5f32, -1.0]));
+}
+
+#[test]
+fn the_same_content_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a", "b"].map(|name| folder.path().join(name));
+    paths.iter().for_each(|path| write_sample(path));
+    assert_eq!(std::fs::read(&paths[0]).unwrap(), std::fs::read(&paths[1]).unwrap());
+}
+
+#[test]
+fn what_is_asked_for_wrongly_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    write_sample(&path);
+    match Stored::open(&path, "basis", 3).unwrap_err() {
+        Error::WrongKind { found, expected, .. } => {
+            assert_eq!((found.as_str(), expected.as_str()), ("sample", "basis"));
+        }
+        other => panic!("{other}"),
+    }
+    match Stored::open(&path, "sample", 4).unwrap_err() {
+        Error::WrongVersion { found, supported: 4, .. } => assert_eq!(found, "3"),
+        other => panic!("{other}"),
+    }
+    assert!(matches!(
+        Stored::open(&folder.path().join("none"), "sample", 3),
+        Err(Error::NotFound { .. })
+    ));
+    assert!(matches!(Stored::open(folder.path(), "sample", 3), Err(Error::Io { .. })));
+    let stored = Stored::open(&path, "sample", 3).unwrap();
+    match stored.f32("triple", 1).unwrap_err() {
+        Error::MissingTensor { name, available, .. } => {
+            assert_eq!((name.as_str(), available.len()), ("triple", 5));
+        }
+        other => panic!("{other}"),
+    }
+    assert!(matches!(stored.f64("single", 2), Err(Error::WrongDtype { allowed: "F64", .. })));
+    assert!(matches!(stored.f32("single", 1), Err(Error::WrongShape { .. })));
+    assert!(matches!(stored.metadata("question"), Err(Error::MissingMetadata { .. })));
+    let error = stored.parsed::<u32>("text", "a number").unwrap_err();
+    assert!(matches!(error, Error::BadMetadata { .. }), "{error}");
+    assert!(matches!(stored.json::<u32>("text"), Err(Error::BadMetadata { .. })));
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let values = [1.0f32, 2.0];
+    for tensors in [
+        vec![Tensor::f32("x", &[3], &values)],
+        vec![Tensor::f32("x", &[usize::MAX, 2], &values)],
+        vec![Tensor::f32("x", &[2], &values), Tensor::f32("x", &[2], &values)],
+        vec![Tensor::f32("__metadata__", &[2], &values)],
+    ] {
+        let error = store::write(&path, "k", 1, &BTreeMap::new(), &tensors).unwrap_err();
+        assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+    }
+    let reserved = BTreeMap::from([("dsokr.kind".to_owned(), "x".to_owned())]);
+    let error = store::write(&path, "k", 1, &reserved, &[]).unwrap_err();
+    assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn damage_anywhere_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    write_sample(&path);
+    let whole = std::fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let error = Stored::open(&path, "sample", 3).unwrap_err();
+        assert!(matches!(error, Error::NotSafetensors { .. }), "cut to {length}: {error}");
+    }
+    for bit in 0..8 * whole.len() {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(Stored::open(&path, "sample", 3).is_err(), "bit {bit} flipped");
+    }
+    let last = whole.len() - 1;
+    let flipped = [&whole[..last], &[whole[last] ^ 1]].concat();
+    std::fs::write(&path, flipped).unwrap();
+    assert!(matches!(Stored::open(&path, "sample", 3), Err(Error::Checksum { .. })));
+}
+
+/// A header whose length is no multiple of 8 leaves the tensors unaligned; they are copied.
+#[test]
+fn an_unaligned_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let header = br#"{"x":{"dtype":"F64","shape":[2,1],"data_offsets":[0,16]}}"#;
+    let header = [&header[..], &b" ".repeat(9 - header.len() % 8)[..]].concat();
+    assert_eq!(header.len() % 8, 1);
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header);
+    bytes.extend(bytemuck::bytes_of(&[1.5f64, -2.0]));
+    std::fs::write(&path, bytes).unwrap();
+    let rows = dsokr_basis::features::MappedRows::open(&path, "x").unwrap();
+    let block = rows.block(0..2).unwrap();
+    assert_eq!(crate::support::expand(&block), [[1.5], [-2.0]]);
+}
+
+#[test]
+fn a_failed_write_changes_nothing_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    store::write_atomically(&path, |file| file.write_all(b"old")).unwrap();
+    let failed = store::write_atomically(&path, |file| {
+        file.write_all(&[0; 3 << 20])?;
+        Err(std::io::Error::other("power cut"))
+    });
+    match failed.unwrap_err() {
+        Error::Io { path: found, source } => {
+            assert_eq!((found, source.to_string().as_str()), (path.clone(), "power cut"));
+        }
+        other => panic!("{other}"),
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    store::write_atomically(&path, |file| file.write_all(b"new")).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    let nowhere = folder.path().join("no/such/folder/file");
+    assert!(matches!(store::write_atomically(&nowhere, |_| Ok(())), Err(Error::Io { .. })));
+    assert!(matches!(store::write_atomically(Path::new("/"), |_| Ok(())), Err(Error::Io { .. })));
+}
+
+/// While a file is replaced again and again, a reader sees one whole version or another.
+#[test]
+fn a_reader_never_sees_half_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let write = |byte: u8| store::write_atomically(&path, |file| file.write_all(&[byte; 1 << 16]));
+    write(0).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (1..40).for_each(|byte| write(byte).unwrap()));
+        while !writer.is_finished() {
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!(bytes.len(), 1 << 16);
+            assert!(bytes.iter().all(|&byte| byte == bytes[0]));
+        }
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn files_have_ordinary_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (ours, ordinary) = (folder.path().join("ours"), folder.path().join("ordinary"));
+    store::write_atomically(&ours, |file| file.write_all(b"x")).unwrap();
+    std::fs::write(&ordinary, b"x").unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&ours), mode(&ordinary));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_content_survives(
+        values in proptest::collection::vec(any::<f32>(), 0..50),
+        words in proptest::collection::vec(any::<u64>(), 0..5),
+        key in "[^.]{0,8}", value in ".{0,20}", name in ".{1,12}",
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let (f32s, u64s) = (format!("{name} f32"), format!("{name} u64"));
+        let tensors = [Tensor::f32(&f32s, &[values.len()], &values), Tensor::u64(&u64s, &[words.len()], &words)];
+        let metadata = BTreeMap::from([(key.clone(), value.clone())]);
+        store::write(&path, "any", 1, &metadata, &tensors).unwrap();
+        let stored = Stored::open(&path, "any", 1).unwrap();
+        prop_assert_eq!(stored.metadata(&key).unwrap(), value);
+        let (_, found) = stored.f32(&f32s, 1).unwrap();
+        let same = found.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits());
+        prop_assert!(same && found.len() == values.len());
+        prop_assert_eq!(&*stored.u64(&u64s, 1).unwrap().1, &words[..]);
+        prop_assert_eq!(stored.checksum(), store::checksum("any", 1, &metadata, &tensors));
+    }
+}

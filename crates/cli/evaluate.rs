@@ -1,0 +1,93 @@
+use std::path::{Path, PathBuf};
+
+use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
+use dsokr_train::Error;
+use dsokr_train::config::SplitName;
+use dsokr_train::data::{DataRoot, read_queries};
+use dsokr_train::run::Run;
+
+use crate::{print, tables};
+
+/// Ranks queries with a trained run and prints the metrics.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The run directory.
+    run: PathBuf,
+    /// A table of queries with the run's columns of id and text; by default a split of the run's
+    /// own data.
+    #[arg(long)]
+    queries: Option<PathBuf>,
+    /// The split of the run's own data; by default the one that the configuration names.
+    #[arg(long, conflicts_with = "queries", value_parser = split)]
+    split: Option<SplitName>,
+    /// JSON lines {"query": id, "candidates": [id, …]}: each query against its own candidates.
+    #[arg(long)]
+    candidates: Option<PathBuf>,
+    /// The data root; by default the variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// 95 % confidence interval of the MRR, by bootstrap over queries.
+    #[arg(long)]
+    ci: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+const RESAMPLES: usize = 10_000;
+
+fn split(text: &str) -> Result<SplitName, String> {
+    match text {
+        "validation" => Ok(SplitName::Validation),
+        "test" => Ok(SplitName::Test),
+        other => Err(format!("{other:?} is neither \"validation\" nor \"test\"")),
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let run = Run::open(&arguments.run)?;
+    let data = &run.config.data;
+    let root = || DataRoot::find(Path::new("configs/any"), &data.folder, arguments.data.as_deref());
+    let (file, name) = match &arguments.queries {
+        Some(file) => (file.clone(), file.display().to_string()),
+        None => {
+            let name = arguments.split.unwrap_or(run.config.evaluation.split);
+            let file = match name {
+                SplitName::Validation => &data.validation,
+                SplitName::Test => data.test.as_ref().ok_or_else(|| Error::Value {
+                    key: "data.test".into(),
+                    found: "absent".into(),
+                    allowed: "a file, or --split validation, or --queries".into(),
+                })?,
+            };
+            (root()?.file(file), name.to_string())
+        }
+    };
+    let vectors = if data.inputs.is_some() { Some(root()?) } else { None };
+    let queries = read_queries(&file, &run.config, vectors.as_ref())?;
+    let lists = match (&arguments.candidates, &run.config.evaluation.candidates) {
+        (Some(file), _) => Some(PerQuery::read(file, &queries.ids, &run.candidates)?),
+        (None, Some(file)) if arguments.queries.is_none() => {
+            Some(PerQuery::read(&root()?.file(file), &queries.ids, &run.candidates)?)
+        }
+        _ => None,
+    };
+    let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+    let ranks = run.rank(&queries, pool)?;
+    let mut metrics = Metrics::of(&ranks, &run.candidates)?;
+    if arguments.ci {
+        metrics = metrics.with_intervals(&bootstrap(&ranks, RESAMPLES, run.config.seed)?);
+    }
+    if arguments.json {
+        let json = serde_json::to_string(&metrics).map_err(|e| Error::Serialise(e.to_string()))?;
+        return print(&format!("{json}\n"));
+    }
+    let chance = Metrics::chance(&ranks, run.candidates.len(), run.candidates.duplicates())?;
+    let mut text = tables::counts(&name, &metrics);
+    text += "\n";
+    text += &tables::metrics(&[("model", &metrics), ("chance", &chance)]);
+    if let Some([low, high]) = metrics.mrr_ci95 {
+        text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
+    }
+    print(&text)
+}

@@ -1,0 +1,58 @@
+use std::path::PathBuf;
+
+use dsokr_train::Error;
+use dsokr_train::run::Run;
+use serde::Serialize;
+
+use crate::print;
+
+/// Ranks the candidates for one text.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The run directory.
+    run: PathBuf,
+    /// The text.
+    text: String,
+    /// Number of candidates to show.
+    #[arg(long, default_value_t = 10)]
+    top: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    query: &'a str,
+    candidates: Vec<Candidate<'a>>,
+}
+
+#[derive(Serialize)]
+struct Candidate<'a> {
+    rank: usize,
+    id: &'a str,
+    label: &'a str,
+    score: f32,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let run = Run::open(&arguments.run)?;
+    let hits = run.search(&arguments.text, arguments.top)?;
+    let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
+        rank: i + 1,
+        id: run.candidates.id(hit.candidate),
+        label: run.candidates.label(hit.candidate),
+        score: hit.score,
+    });
+    let found = Found { query: &arguments.text, candidates: candidates.collect() };
+    if arguments.json {
+        let json = serde_json::to_string(&found).map_err(|e| Error::Serialise(e.to_string()))?;
+        return print(&format!("{json}\n"));
+    }
+    let width = found.candidates.iter().map(|c| c.id.chars().count()).max().unwrap_or(0).max(2);
+    let mut text = format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
+    for c in &found.candidates {
+        text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
+    }
+    print(&text)
+}

@@ -1,0 +1,55 @@
+use std::path::PathBuf;
+
+use dsokr_train::Error;
+use dsokr_train::config::{self, Override};
+use dsokr_train::data::DataRoot;
+use dsokr_train::fit::{self, Request};
+
+use crate::{print, progress, tables};
+
+/// Fits the basis, trains the encoder, writes a run directory, and evaluates the best checkpoint.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The configuration (TOML); see docs/configuration.md.
+    config: PathBuf,
+    /// The run directory; by default runs/NAME, or the first free runs/NAME-2, -3, …
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Go on from the last checkpoint of the run, if there is one.
+    #[arg(long)]
+    resume: bool,
+    /// Change a value of the configuration; may be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// The data root; by default the variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+    let config = config::load(&arguments.config, &arguments.overrides)?;
+    let root = DataRoot::find(&arguments.config, &config.data.folder, arguments.data.as_deref())?;
+    let request = Request {
+        config: &config,
+        root: &root,
+        out: arguments.out.as_deref(),
+        resume: arguments.resume,
+    };
+    let trained = fit::run(&request, &mut progress::Progress::new(quiet))?;
+    progress::clear();
+    let report = &trained.report;
+    if arguments.json {
+        let json = serde_json::to_string(report).map_err(|e| Error::Serialise(e.to_string()))?;
+        return print(&format!("{json}\n"));
+    }
+    let path = trained.path.display();
+    let rows = [("model", &report.metrics), ("perfect h", &report.perfect_h), ("chance", &report.chance)];
+    print(&format!(
+        "\n{}\n{}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n",
+        tables::counts(&report.split.to_string(), &report.metrics),
+        tables::metrics(&rows)
+    ))
+}

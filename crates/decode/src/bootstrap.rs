@@ -1,0 +1,85 @@
+use dsokr_basis::random::{below, generator};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Rank};
+
+/// The fewest resamples of which 2.5 % are at least one on either side.
+const LEAST: usize = 40;
+
+/// 95 % confidence intervals, `[low, high]`, of metrics that are means over queries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Of the mean reciprocal rank.
+    pub mrr: [f64; 2],
+    /// Of hits@1.
+    #[serde(rename = "hits@1")]
+    pub hits_1: [f64; 2],
+    /// Of hits@5.
+    #[serde(rename = "hits@5")]
+    pub hits_5: [f64; 2],
+    /// Of hits@10.
+    #[serde(rename = "hits@10")]
+    pub hits_10: [f64; 2],
+}
+
+/// Percentile bootstrap over queries (Efron 1979): n queries are drawn with replacement
+/// `resamples` times (1,000 is usual), and the interval reaches from the 2.5th to the 97.5th
+/// percentile of the means, interpolated linearly. Ties are averaged; `None` is rank ∞.
+///
+/// Resample b draws from the generator of (`seed`, "bootstrap", b), so the result does not depend
+/// on the number of threads.
+///
+/// # Errors
+/// [`Error::NoQueries`], [`Error::TooFewResamples`] for less than 40.
+///
+/// ```
+/// use dsokr_decode::{Rank, bootstrap};
+///
+/// let ranks: Vec<_> = (0..100).map(|q| Rank::new(q % 2, 1, 10).ok()).collect(); // mrr 0.75
+/// let [low, high] = bootstrap(&ranks, 1000, 0)?.mrr;
+/// assert!(0.68 < low && low < 0.72 && 0.78 < high && high < 0.82);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+pub fn bootstrap(ranks: &[Option<Rank>], resamples: usize, seed: u64) -> Result<Intervals, Error> {
+    if ranks.is_empty() {
+        return Err(Error::NoQueries);
+    }
+    if resamples < LEAST {
+        return Err(Error::TooFewResamples { found: resamples, least: LEAST });
+    }
+    let values: Vec<[f64; 4]> = ranks
+        .iter()
+        .map(|rank| {
+            rank.map_or([0.0; 4], |rank| {
+                let [one, five, ten] = [1, 5, 10].map(|k| rank.expected_hit(k));
+                [rank.expected_reciprocal(), one, five, ten]
+            })
+        })
+        .collect();
+    let means: Vec<[f64; 4]> = (0..resamples as u64)
+        .into_par_iter()
+        .map(|resample| {
+            let mut random = generator(seed, "bootstrap", resample);
+            let mut sums = [0.0; 4];
+            for _ in 0..values.len() {
+                let drawn = values[below(&mut random, values.len() as u64) as usize];
+                sums.iter_mut().zip(drawn).for_each(|(sum, value)| *sum += value);
+            }
+            sums.map(|sum| sum / values.len() as f64)
+        })
+        .collect();
+    let [mrr, hits_1, hits_5, hits_10] = [0, 1, 2, 3].map(|metric| {
+        let mut sorted: Vec<f64> = means.iter().map(|means| means[metric]).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        [quantile(&sorted, 0.025), quantile(&sorted, 0.975)]
+    });
+    Ok(Intervals { mrr, hits_1, hits_5, hits_10 })
+}
+
+/// The q-quantile of sorted values, linear between them.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let at = q * (sorted.len() - 1) as f64;
+    let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    low + (high - low) * at.fract()
+}

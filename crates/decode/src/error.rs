@@ -1,0 +1,306 @@
+use std::path::PathBuf;
+
+/// Everything that can go wrong in this crate; each variant carries the offending values.
+///
+/// Queries and candidates are named by their ids where they have one, else as `#` and their
+/// position from 0.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file of candidates could not be read or written.
+    #[error(transparent)]
+    Store(#[from] dsokr_basis::Error),
+    /// The parts of a candidate file contradict one another.
+    #[error("{}: {reason}", path.display())]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// What contradicts what.
+        reason: String,
+    },
+    /// The operating system refused to read a file.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Two lists that belong together have different lengths.
+    #[error("{found} {what}, expected {expected}")]
+    Length {
+        /// What there are too few or too many of.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many are needed.
+        expected: usize,
+    },
+    /// Coordinates of zero dimensions.
+    #[error("{what} of dimension 0, at least 1 is needed")]
+    ZeroDimension {
+        /// Whose coordinates.
+        what: &'static str,
+    },
+    /// A number of values that is not a whole number of rows.
+    #[error("{what}: {values} values are not a whole number of rows of {dim}")]
+    Ragged {
+        /// Whose coordinates.
+        what: &'static str,
+        /// Number of values.
+        values: usize,
+        /// Values in a row.
+        dim: usize,
+    },
+    /// A prediction is NaN or infinite.
+    #[error("query {query}, coordinate {column}: {value} is not a finite number")]
+    QueryNotFinite {
+        /// The query.
+        query: String,
+        /// Coordinate, from 0.
+        column: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// A coordinate of a candidate is NaN or infinite.
+    #[error("candidate row {row}, coordinate {column}: {value} is not a finite number")]
+    CandidateNotFinite {
+        /// Distinct row, from 0.
+        row: usize,
+        /// Coordinate, from 0.
+        column: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// The constant of a candidate is NaN or infinite.
+    #[error("candidate row {row}: constant {value} is not a finite number")]
+    ConstantNotFinite {
+        /// Distinct row, from 0.
+        row: usize,
+        /// The constant.
+        value: f32,
+    },
+    /// A score is NaN or infinite: the product overflowed, or a streamed block holds such a number.
+    #[error("query {query}, candidate row {row}: score {score} is not a finite number")]
+    ScoreNotFinite {
+        /// The query.
+        query: String,
+        /// Distinct row, from 0.
+        row: usize,
+        /// The score.
+        score: f32,
+    },
+    /// There are no candidates.
+    #[error("no candidates, at least 1 is needed")]
+    NoCandidates,
+    /// More candidates than indices can count.
+    #[error("{found} candidates, allowed: 1..={}", u32::MAX)]
+    TooManyCandidates {
+        /// How many there are.
+        found: u64,
+    },
+    /// Two candidates have the same id.
+    #[error("candidates {first} and {second} have the same id {id:?}")]
+    DuplicateCandidate {
+        /// The id.
+        id: String,
+        /// Index of the first of the two, from 0.
+        first: usize,
+        /// Index of the second, from 0.
+        second: usize,
+    },
+    /// A candidate belongs to a distinct row that does not exist.
+    #[error("candidate {candidate:?} is of class {class}, but there are {rows} distinct rows")]
+    ClassOutOfRange {
+        /// Id of the candidate.
+        candidate: String,
+        /// Its class.
+        class: u32,
+        /// Number of distinct rows.
+        rows: usize,
+    },
+    /// Classes are not numbered in the order in which they first appear.
+    #[error(
+        "candidate {candidate:?} is of class {class}, expected at most {expected}: \
+         classes are numbered in the order in which they first appear"
+    )]
+    ClassOrder {
+        /// Id of the candidate.
+        candidate: String,
+        /// Its class.
+        class: u32,
+        /// The next class that could appear.
+        expected: u32,
+    },
+    /// A distinct row that no candidate belongs to.
+    #[error("distinct row {row} belongs to no candidate")]
+    UnusedRow {
+        /// The row, from 0.
+        row: usize,
+    },
+    /// Queries and candidates have coordinates of different dimensions.
+    #[error("queries of dimension {queries}, candidates of dimension {candidates}")]
+    DimensionMismatch {
+        /// Dimension of the queries.
+        queries: usize,
+        /// Dimension of the candidates.
+        candidates: usize,
+    },
+    /// Rows outside of a set of candidates were asked for.
+    #[error("rows {start}..{end} of {rows} distinct candidate rows")]
+    RowRange {
+        /// First row.
+        start: usize,
+        /// One after the last row.
+        end: usize,
+        /// Number of distinct rows.
+        rows: usize,
+    },
+    /// A source of blocks returned one of the wrong size.
+    #[error("block of candidate rows {start}..{end}: {found} {what}, expected {expected}")]
+    BlockShape {
+        /// What there are too few or too many of.
+        what: &'static str,
+        /// First row.
+        start: usize,
+        /// One after the last row.
+        end: usize,
+        /// How many there are.
+        found: usize,
+        /// How many are needed.
+        expected: usize,
+    },
+    /// The row of a gold candidate does not exist.
+    #[error("query {query}: gold row {row}, but there are {rows} distinct rows")]
+    GoldRow {
+        /// The query.
+        query: String,
+        /// The gold row.
+        row: u32,
+        /// Number of distinct rows.
+        rows: usize,
+    },
+    /// The gold candidate of a query is not among its candidates.
+    #[error("query {query}: its gold candidate {gold} is not among its candidates")]
+    MissingGold {
+        /// The query.
+        query: String,
+        /// The gold candidate: its id, or `row` and its distinct row.
+        gold: String,
+    },
+    /// The top 0 were asked for.
+    #[error("the top 0 candidates were asked for, at least 1 is needed")]
+    TopZero,
+    /// More of the best candidates were asked for than there are.
+    #[error("the top {k} of {candidates} candidates were asked for{}", for_query(query))]
+    TopTooLarge {
+        /// How many were asked for.
+        k: usize,
+        /// How many there are.
+        candidates: u64,
+        /// The query, where each has its own candidates.
+        query: Option<String>,
+    },
+    /// A line of a file of candidate lists is not what it should be.
+    #[error(
+        "{}:{line}: {reason}; expected {{\"query\": \"id\", \"candidates\": [\"id\", ...]}}",
+        path.display()
+    )]
+    BadLine {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What the JSON reader said.
+        reason: String,
+    },
+    /// A list names a candidate that does not exist.
+    #[error("{}:{line}: query {query:?} lists the unknown candidate {candidate:?}", path.display())]
+    UnknownCandidate {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// Id of the candidate.
+        candidate: String,
+    },
+    /// A list names a candidate twice.
+    #[error("{}:{line}: query {query:?} lists the candidate {candidate:?} twice", path.display())]
+    ListedTwice {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// Id of the candidate.
+        candidate: String,
+    },
+    /// A list is empty.
+    #[error("{}:{line}: query {query:?} has no candidates, at least 1 is needed", path.display())]
+    EmptyList {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+    },
+    /// A query has two lists.
+    #[error("{}:{line}: query {query:?} has a list in line {first} already", path.display())]
+    RepeatedQuery {
+        /// The file.
+        path: PathBuf,
+        /// Line of the second list, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// Line of the first list, from 1.
+        first: usize,
+    },
+    /// A query has no list.
+    #[error("{}: no list of candidates for query {query:?}", path.display())]
+    NoList {
+        /// The file.
+        path: PathBuf,
+        /// The query.
+        query: String,
+    },
+    /// A list in memory is empty, out of range or repeats a candidate.
+    #[error("candidate list {list}: {reason}")]
+    BadList {
+        /// Position of the list, from 0.
+        list: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The three numbers of a rank contradict one another.
+    #[error(
+        "rank with {above} above and {tied} tied of {pool}: needs 1 <= tied and above + tied <= pool"
+    )]
+    BadRank {
+        /// Candidates above the gold one.
+        above: u64,
+        /// Candidates tied with it, itself included.
+        tied: u64,
+        /// Candidates in all.
+        pool: u64,
+    },
+    /// Metrics of no queries were asked for.
+    #[error("no queries, at least 1 is needed")]
+    NoQueries,
+    /// Too few bootstrap resamples for a 95 % interval.
+    #[error("{found} bootstrap resamples, at least {least} are needed")]
+    TooFewResamples {
+        /// How many were asked for.
+        found: usize,
+        /// The least that give an interval.
+        least: usize,
+    },
+}
+
+fn for_query(query: &Option<String>) -> String {
+    query.as_ref().map_or_else(String::new, |query| format!(" for query {query}"))
+}

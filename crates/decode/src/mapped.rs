@@ -1,0 +1,138 @@
+use std::ops::Range;
+use std::path::Path;
+
+use dsokr_basis::features::MappedRows;
+use dsokr_basis::store::Stored;
+use dsokr_basis::{Block, RowSource};
+
+use crate::candidates::{KIND, VERSION, check_rows, text};
+use crate::{CandidateBlocks, Error, ScoreBlock};
+
+/// Candidates in a memory-mapped file that [`Candidates::save`] wrote, which may be larger than
+/// memory.
+///
+/// A block is copied out of the file and its pages are given back, so that resident memory holds
+/// the blocks in use and does not grow with the number of candidates.
+///
+/// [`Candidates::save`]: crate::Candidates::save
+#[derive(Debug)]
+pub struct MappedCandidates {
+    stored: Stored,
+    coordinates: MappedRows,
+    weights: MappedRows,
+    candidates: usize,
+}
+
+impl MappedCandidates {
+    /// Maps a candidate file and verifies its checksum, reading it once.
+    ///
+    /// # Errors
+    /// [`Error::Store`] for a file that is missing, truncated, damaged, or of another kind or
+    /// version; [`Error::BadFile`] when the shapes of its tensors contradict one another.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let stored = Stored::open(path, KIND, VERSION)?;
+        let coordinates = stored.rows("coordinates")?;
+        let weights = stored.rows("weights")?;
+        let length = |name| Ok::<_, Error>(stored.describe(name)?.1.iter().product::<usize>());
+        let (rows, candidates) = (coordinates.len(), length("members")?);
+        let shapes = (weights.len(), weights.width(), length("row_offsets")?);
+        let texts = (length("id_offsets")?, length("label_offsets")?);
+        if rows == 0 || shapes != (rows, 2, rows + 1) || texts != (candidates + 1, candidates + 1) {
+            let reason = format!(
+                "{rows} rows of coordinates, weights of shape [{}, {}], {} row offsets, \
+                 {candidates} members, {} id offsets and {} label offsets contradict one another",
+                shapes.0, shapes.1, shapes.2, texts.0, texts.1
+            );
+            return Err(Error::BadFile { path: path.to_owned(), reason });
+        }
+        Ok(Self { stored, coordinates, weights, candidates })
+    }
+
+    /// The open file, for its metadata.
+    pub fn stored(&self) -> &Stored {
+        &self.stored
+    }
+
+    /// Number of candidates, duplicates counted.
+    pub fn len(&self) -> usize {
+        self.candidates
+    }
+
+    /// Always false: there is at least one candidate.
+    pub fn is_empty(&self) -> bool {
+        self.candidates == 0
+    }
+
+    /// Id of a candidate.
+    ///
+    /// # Errors
+    /// [`Error::RowRange`] for an index that is too large, [`Error::BadFile`].
+    pub fn id(&self, candidate: usize) -> Result<String, Error> {
+        self.text("ids", "id_offsets", candidate)
+    }
+
+    /// What to show for a candidate.
+    ///
+    /// # Errors
+    /// As [`MappedCandidates::id`].
+    pub fn label(&self, candidate: usize) -> Result<String, Error> {
+        self.text("labels", "label_offsets", candidate)
+    }
+
+    /// Candidates of a distinct row, ascending.
+    ///
+    /// # Errors
+    /// [`Error::RowRange`] for a row that does not exist, [`Error::BadFile`].
+    pub fn members(&self, row: usize) -> Result<Vec<u32>, Error> {
+        check_rows(&(row..row.saturating_add(1)), self.rows())?;
+        let (_, offsets) = self.stored.u64("row_offsets", 1)?;
+        let (_, members) = self.stored.u32("members", 1)?;
+        let range = offsets[row] as usize..offsets[row + 1] as usize;
+        members.get(range).map(<[u32]>::to_vec).ok_or_else(|| Error::BadFile {
+            path: self.stored.path().to_owned(),
+            reason: format!("row offsets {row} and {} are out of order", row + 1),
+        })
+    }
+
+    fn text(&self, name: &str, offsets: &str, at: usize) -> Result<String, Error> {
+        check_rows(&(at..at.saturating_add(1)), self.candidates)?;
+        let (_, bytes) = self.stored.u8(name, 1)?;
+        let (_, offsets) = self.stored.u64(offsets, 1)?;
+        text(&self.stored, name, &bytes, at, offsets[at], offsets[at + 1]).map(str::to_owned)
+    }
+
+    /// Rows of a mapped tensor, copied.
+    fn dense(&self, rows: &MappedRows, range: Range<usize>) -> Result<Vec<f32>, Error> {
+        match rows.block(range)? {
+            Block::Dense(block) => Ok(block.values().to_vec()),
+            _ => Err(Error::BadFile {
+                path: self.stored.path().to_owned(),
+                reason: "coordinates or weights are not numbers".to_owned(),
+            }),
+        }
+    }
+}
+
+impl CandidateBlocks for MappedCandidates {
+    fn dim(&self) -> usize {
+        self.coordinates.width()
+    }
+
+    fn rows(&self) -> usize {
+        self.coordinates.len()
+    }
+
+    fn candidates(&self) -> u64 {
+        self.candidates as u64
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        check_rows(&rows, self.rows())?;
+        let weights = self.dense(&self.weights, rows.clone())?;
+        Ok(ScoreBlock {
+            coordinates: self.dense(&self.coordinates, rows)?.into(),
+            constants: weights.iter().step_by(2).copied().collect(),
+            multiplicities: weights.iter().skip(1).step_by(2).map(|&count| count as u32).collect(),
+        })
+    }
+}

@@ -1,0 +1,130 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Candidates, Error, Intervals, Rank};
+
+/// What an evaluation says about n queries, ties averaged.
+///
+/// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`,
+/// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, and with
+/// [`Metrics::with_intervals`] also `mrr_ci95`.
+///
+/// ```
+/// use dsokr_decode::{Metrics, Rank};
+///
+/// let ranks = [Some(Rank::new(0, 1, 10)?), Some(Rank::new(1, 2, 10)?)];
+/// let metrics = Metrics::from_ranks(&ranks, 10, 3)?;
+/// assert_eq!(metrics.mrr, (1.0 + (1.0 / 2.0 + 1.0 / 3.0) / 2.0) / 2.0);
+/// assert_eq!((metrics.hits_1, metrics.hits_5), (0.5, 1.0));
+/// assert_eq!(metrics.mean_rank, Some((1.0 + 2.5) / 2.0));
+/// assert_eq!(metrics.tied_queries, 1);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Number of queries n.
+    pub queries: usize,
+    /// Number of candidates, duplicates counted.
+    pub candidates: usize,
+    /// Mean reciprocal rank, `(1/n) Σ E[1/rank]`, between 0 and 1.
+    pub mrr: f64,
+    /// Proportion of queries whose gold candidate comes first, `(1/n) Σ E[rank ≤ 1]`.
+    #[serde(rename = "hits@1")]
+    pub hits_1: f64,
+    /// As `hits_1`, among the first 5.
+    #[serde(rename = "hits@5")]
+    pub hits_5: f64,
+    /// As `hits_1`, among the first 10.
+    #[serde(rename = "hits@10")]
+    pub hits_10: f64,
+    /// `(1/n) Σ E[rank]`; none when a gold candidate is missing, for then it is infinite.
+    pub mean_rank: Option<f64>,
+    /// Median of `E[rank]`, where missing gold candidates have rank ∞ (mean of the two in the
+    /// middle for even n); none when it is infinite.
+    pub median_rank: Option<f64>,
+    /// Queries whose gold candidate ties with another one.
+    pub tied_queries: usize,
+    /// Candidates that are the same point as an earlier one.
+    pub duplicate_candidates: usize,
+    /// Queries whose gold candidate is not among their candidates, counted with rank ∞.
+    pub missing_gold: usize,
+    /// 95 % confidence interval of `mrr`, low and high, from a bootstrap over queries.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mrr_ci95: Option<[f64; 2]>,
+}
+
+impl Metrics {
+    /// Metrics of ranks; `None` is rank ∞.
+    ///
+    /// # Errors
+    /// [`Error::NoQueries`].
+    pub fn from_ranks(
+        ranks: &[Option<Rank>],
+        candidates: usize,
+        duplicate_candidates: usize,
+    ) -> Result<Self, Error> {
+        if ranks.is_empty() {
+            return Err(Error::NoQueries);
+        }
+        let queries = ranks.len();
+        let mean = |value: &dyn Fn(&Rank) -> f64| {
+            ranks.iter().flatten().map(value).sum::<f64>() / queries as f64
+        };
+        let missing_gold = ranks.iter().filter(|rank| rank.is_none()).count();
+        Ok(Self {
+            queries,
+            candidates,
+            mrr: mean(&Rank::expected_reciprocal),
+            hits_1: mean(&|rank| rank.expected_hit(1)),
+            hits_5: mean(&|rank| rank.expected_hit(5)),
+            hits_10: mean(&|rank| rank.expected_hit(10)),
+            mean_rank: (missing_gold == 0).then(|| mean(&Rank::expected_rank)),
+            median_rank: median(ranks),
+            tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),
+            duplicate_candidates,
+            missing_gold,
+            mrr_ci95: None,
+        })
+    }
+
+    /// Metrics of ranks within a set of candidates.
+    ///
+    /// # Errors
+    /// [`Error::NoQueries`].
+    pub fn of(ranks: &[Option<Rank>], candidates: &Candidates) -> Result<Self, Error> {
+        Self::from_ranks(ranks, candidates.len(), candidates.duplicates())
+    }
+
+    /// What a uniformly random order of the candidates of each query gives in expectation.
+    ///
+    /// For c candidates: `mrr = H_c / c` with the harmonic number `H_c`, `hits@K = min(K/c, 1)`,
+    /// mean and median rank `(c + 1) / 2`; averaged over queries where each has candidates of its
+    /// own. Takes the size of each query's pool from the ranks; a missing gold candidate stays
+    /// missing. A random order has no ties.
+    ///
+    /// # Errors
+    /// [`Error::NoQueries`].
+    pub fn chance(
+        ranks: &[Option<Rank>],
+        candidates: usize,
+        duplicate_candidates: usize,
+    ) -> Result<Self, Error> {
+        let random = |rank: &Option<Rank>| rank.map(|rank| Rank::new(0, rank.pool(), rank.pool()));
+        let ranks: Vec<_> =
+            ranks.iter().map(|rank| random(rank).transpose()).collect::<Result<_, _>>()?;
+        let metrics = Self::from_ranks(&ranks, candidates, duplicate_candidates)?;
+        Ok(Self { tied_queries: 0, ..metrics })
+    }
+
+    /// The metrics with a confidence interval of the mean reciprocal rank.
+    pub fn with_intervals(self, intervals: &Intervals) -> Self {
+        Self { mrr_ci95: Some(intervals.mrr), ..self }
+    }
+}
+
+fn median(ranks: &[Option<Rank>]) -> Option<f64> {
+    let rank = |rank: &Option<Rank>| rank.map_or(f64::INFINITY, |rank| rank.expected_rank());
+    let mut sorted: Vec<f64> = ranks.iter().map(rank).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+    middle.is_finite().then_some(middle)
+}

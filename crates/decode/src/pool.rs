@@ -1,0 +1,202 @@
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::rank::check_gold;
+use crate::scoring::{self, QueryTile};
+use crate::topk::{best, check_k};
+use crate::{Candidates, Error, Hit, PerQuery, Queries, Rank, rank, top_k};
+
+/// What to do with a query whose gold candidate is not among its candidates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingGold {
+    /// Refuse the evaluation and name the query.
+    #[default]
+    Error,
+    /// Count the query with rank ∞: nothing to the reciprocal rank and to the hits.
+    RankInfinity,
+}
+
+/// Which candidates a query is ranked against.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Pool<'a> {
+    /// All candidates, the same for every query.
+    #[default]
+    Shared,
+    /// Its own list of them.
+    PerQuery(&'a PerQuery),
+}
+
+impl Pool<'_> {
+    /// Distinct rows of the gold candidates, by id; `None` where `missing` allows it.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is one gold id (and one list) a query;
+    /// [`Error::MissingGold`] unless `missing` is [`MissingGold::RankInfinity`].
+    pub fn gold(
+        &self,
+        queries: &[String],
+        gold: &[String],
+        candidates: &Candidates,
+        missing: MissingGold,
+    ) -> Result<Vec<Option<u32>>, Error> {
+        let (found, expected) = (gold.len(), queries.len());
+        if found != expected {
+            return Err(Error::Length { what: "gold ids", found, expected });
+        }
+        self.check(expected)?;
+        let resolve = |(query, (name, gold)): (usize, (&String, &String))| {
+            let found = candidates.find(gold).filter(|&candidate| match self {
+                Self::Shared => true,
+                Self::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
+            });
+            match (found, missing) {
+                (Some(candidate), _) => Ok(Some(candidates.class_of(candidate))),
+                (None, MissingGold::RankInfinity) => Ok(None),
+                (None, MissingGold::Error) => Err(Error::MissingGold {
+                    query: format!("{name:?}"),
+                    gold: format!("{gold:?}"),
+                }),
+            }
+        };
+        queries.iter().zip(gold).enumerate().map(resolve).collect()
+    }
+
+    /// Ranks the gold candidate of every query among the candidates of the query.
+    ///
+    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`].
+    ///
+    /// # Errors
+    /// As [`rank`]; [`Error::Length`] unless there is one list a query; [`Error::MissingGold`] when
+    /// no candidate in the list has the gold row.
+    pub fn rank(
+        &self,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+    ) -> Result<Vec<Option<Rank>>, Error> {
+        let Self::PerQuery(lists) = self else {
+            return rank(queries, gold, candidates);
+        };
+        scoring::check(queries, candidates)?;
+        self.check(queries.len())?;
+        check_gold(queries, gold, candidates.distinct())?;
+        let one = |buffers: &mut Buffers, query: usize| {
+            let Some(row) = gold[query] else {
+                return Ok(None);
+            };
+            buffers.gather(lists.list(query), candidates);
+            let scores = buffers.score(queries, query, candidates)?;
+            let Ok(at) = buffers.rows.binary_search_by_key(&row, |&(listed, _)| listed) else {
+                return Err(Error::MissingGold {
+                    query: queries.name(query).into_owned(),
+                    gold: format!("of row {row}"),
+                });
+            };
+            let (mut above, mut tied) = (0, 0);
+            for (&(_, count), &score) in buffers.rows.iter().zip(&scores) {
+                above += if score > scores[at] { u64::from(count) } else { 0 };
+                tied += if score == scores[at] { u64::from(count) } else { 0 };
+            }
+            Rank::new(above, tied, lists.list(query).len() as u64).map(Some)
+        };
+        (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
+    }
+
+    /// The k best candidates of every query among the candidates of the query; see [`top_k`].
+    ///
+    /// # Errors
+    /// As [`top_k`], where [`Error::TopTooLarge`] names a query with fewer than k candidates;
+    /// [`Error::Length`] unless there is one list a query.
+    pub fn top_k(
+        &self,
+        queries: &Queries,
+        candidates: &Candidates,
+        k: usize,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        let Self::PerQuery(lists) = self else {
+            return top_k(queries, candidates, k);
+        };
+        scoring::check(queries, candidates)?;
+        self.check(queries.len())?;
+        let one = |buffers: &mut Buffers, query: usize| {
+            let list = lists.list(query);
+            check_k(k, list.len() as u64, Some(queries.name(query).into_owned()))?;
+            buffers.gather(list, candidates);
+            let scores = buffers.score(queries, query, candidates)?;
+            let score = |&candidate: &u32| {
+                let row = candidates.class_of(candidate as usize);
+                let at = buffers.rows.partition_point(|&(listed, _)| listed < row);
+                (candidate, scores[at])
+            };
+            Ok(best(list.iter().map(score).collect(), k))
+        };
+        (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
+    }
+
+    fn check(&self, queries: usize) -> Result<(), Error> {
+        match self {
+            Self::PerQuery(lists) if lists.len() != queries => Err(Error::Length {
+                what: "candidate lists",
+                found: lists.len(),
+                expected: queries,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What scoring the list of one query needs, kept from query to query.
+#[derive(Default)]
+struct Buffers {
+    /// Distinct rows of the list, ascending, and how many candidates of the list share each.
+    rows: Vec<(u32, u32)>,
+    coordinates: Vec<f32>,
+    products: Vec<f32>,
+}
+
+impl Buffers {
+    fn gather(&mut self, list: &[u32], candidates: &Candidates) {
+        self.rows.clear();
+        self.rows
+            .extend(list.iter().map(|&candidate| (candidates.class_of(candidate as usize), 1)));
+        self.rows.sort_unstable();
+        self.rows.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += u32::from(same);
+            same
+        });
+    }
+
+    /// Scores of the distinct rows of the list.
+    fn score(
+        &mut self,
+        queries: &Queries,
+        query: usize,
+        candidates: &Candidates,
+    ) -> Result<Vec<f32>, Error> {
+        const ROWS: usize = 256;
+        let dim = queries.dim();
+        let coordinates = &queries.rows()[query * dim..(query + 1) * dim];
+        let tile = QueryTile::new(query..query + 1, dim, coordinates);
+        let mut scores = Vec::with_capacity(self.rows.len());
+        for rows in self.rows.chunks(ROWS) {
+            self.coordinates.clear();
+            for &(row, _) in rows {
+                let start = row as usize * dim;
+                self.coordinates.extend_from_slice(&candidates.coordinates()[start..start + dim]);
+            }
+            scoring::product(&tile, dim, &self.coordinates, &mut self.products);
+            for (&(row, _), products) in rows.iter().zip(self.products.chunks_exact(tile.lanes)) {
+                let (row, query) = (row as usize, || queries.name(query).into_owned());
+                let score = products[0] + candidates.constants()[row];
+                if !score.is_finite() {
+                    return Err(Error::ScoreNotFinite { query: query(), row, score });
+                }
+                scores.push(score);
+            }
+        }
+        Ok(scores)
+    }
+}

@@ -1,0 +1,81 @@
+use std::borrow::Cow;
+
+use crate::Error;
+
+/// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
+///
+/// Borrowed, row-major, all finite: a NaN would compare as neither above nor tied with anything
+/// and so win silently.
+#[derive(Clone, Copy, Debug)]
+pub struct Queries<'a> {
+    dim: usize,
+    rows: &'a [f32],
+    names: Option<&'a [String]>,
+}
+
+impl<'a> Queries<'a> {
+    /// Queries of dimension p = `dim` from `[q × p]` row-major coordinates.
+    ///
+    /// # Errors
+    /// [`Error::ZeroDimension`], [`Error::Ragged`], [`Error::QueryNotFinite`].
+    pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
+        Self { dim, rows, names: None }.check()
+    }
+
+    /// As [`Queries::new`], with an id a query, by which errors name it.
+    ///
+    /// # Errors
+    /// As [`Queries::new`]; [`Error::Length`] when there is not one name a row.
+    pub fn named(names: &'a [String], dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
+        Self { dim, rows, names: Some(names) }.check()
+    }
+
+    fn check(self) -> Result<Self, Error> {
+        let Self { dim, rows, names } = self;
+        if dim == 0 {
+            return Err(Error::ZeroDimension { what: "queries" });
+        }
+        if !rows.len().is_multiple_of(dim) {
+            return Err(Error::Ragged { what: "queries", values: rows.len(), dim });
+        }
+        if let Some(names) = names
+            && names.len() != self.len()
+        {
+            let (found, expected) = (names.len(), self.len());
+            return Err(Error::Length { what: "query names", found, expected });
+        }
+        if let Some(at) = rows.iter().position(|value| !value.is_finite()) {
+            let (query, column, value) = (self.name(at / dim).into_owned(), at % dim, rows[at]);
+            return Err(Error::QueryNotFinite { query, column, value });
+        }
+        Ok(self)
+    }
+
+    /// Number of queries q.
+    pub fn len(&self) -> usize {
+        self.rows.len() / self.dim
+    }
+
+    /// Whether there is no query.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Dimension p.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// All coordinates, `[q × p]` row-major.
+    pub fn rows(&self) -> &'a [f32] {
+        self.rows
+    }
+
+    /// How errors call query `query`: its id in quotes, else `#` and its position.
+    pub fn name(&self, query: usize) -> Cow<'a, str> {
+        match self.names.and_then(|names| names.get(query)) {
+            Some(name) => format!("{name:?}").into(),
+            None => format!("#{query}").into(),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The one place where scores are computed: `s(q, c) = ⟨z_q, ψ̃(c)⟩ + b(c)`, in tiles.
+//!
+//! A tile is a few hundred queries by a few hundred candidate rows, small enough to stay in the
+//! second-level cache until it has been looked at, so the queries × candidates matrix never
+//! exists.
+//!
+//! A score must not depend on where in a tile it is computed: the score of a gold candidate is
+//! computed apart and then compared with the others. `gemm` accumulates every element in one
+//! register by fused multiply-adds in the order of the coordinates, except where one side has a
+//! single row (a dot product with several accumulators), where a product is very small and both
+//! operands are contiguous along the sum, or where the sum is cut at a depth that it chooses (more
+//! than 512). [`product`] stays clear of the three: queries are stored transposed and padded to
+//! whole vectors, a single candidate row is doubled, and sums are cut at [`DEPTH`].
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::{CandidateBlocks, Error, Queries, ScoreBlock};
+
+/// Queries are padded to a multiple of this, and looked at that many at a time.
+pub(crate) const LANES: usize = 16;
+
+/// Sums are cut into pieces of this many coordinates.
+const DEPTH: usize = 256;
+
+/// Sizes of the blocks in which scores are computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocking {
+    /// Queries in a tile: a multiple of [`LANES`].
+    pub queries: usize,
+    /// Candidate rows in a tile.
+    pub rows: usize,
+    /// Candidate rows that are fetched at once.
+    pub span: usize,
+}
+
+impl Blocking {
+    /// Tiles of 192 × 256 scores (192 KiB), candidates fetched by about half a MiB.
+    pub(crate) fn of(dim: usize) -> Self {
+        let span = ((512 << 10) / (4 * dim)).clamp(64, 4096);
+        Self { queries: 192, rows: span.min(256), span }
+    }
+}
+
+/// The transposed coordinates of up to a tile of queries, padded with zeros: `[p × lanes]`.
+pub(crate) struct QueryTile {
+    /// The queries, without the padding.
+    pub queries: Range<usize>,
+    /// Their number rounded up to a multiple of [`LANES`].
+    pub lanes: usize,
+    transposed: Vec<f32>,
+}
+
+impl QueryTile {
+    /// Transposes rows of `dim` coordinates; `queries` says which ones they are.
+    pub(crate) fn new(queries: Range<usize>, dim: usize, rows: &[f32]) -> Self {
+        let lanes = queries.len().next_multiple_of(LANES);
+        let mut transposed = vec![0.0; dim * lanes];
+        for (lane, row) in rows.chunks_exact(dim).enumerate() {
+            for (column, &value) in transposed.chunks_exact_mut(lanes).zip(row) {
+                column[lane] = value;
+            }
+        }
+        Self { queries, lanes, transposed }
+    }
+
+    /// All queries in tiles.
+    pub(crate) fn all(queries: &Queries, blocking: Blocking) -> Vec<Self> {
+        let (dim, per_tile) = (queries.dim(), blocking.queries);
+        queries
+            .rows()
+            .par_chunks(per_tile * dim)
+            .enumerate()
+            .map(|(tile, rows)| {
+                let start = tile * per_tile;
+                Self::new(start..start + rows.len() / dim, dim, rows)
+            })
+            .collect()
+    }
+}
+
+/// `⟨z_q, ψ̃(c)⟩` for the queries of a tile and candidate rows `[n × p]`, into `out[c · lanes + q]`.
+///
+/// The bits of an element depend on the two rows alone (see the module).
+pub(crate) fn product(tile: &QueryTile, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
+    let lanes = tile.lanes;
+    let (count, rows) = match rows.len() / dim {
+        1 => (2, Cow::Owned(rows.repeat(2))),
+        count => (count, Cow::Borrowed(rows)),
+    };
+    assert!(tile.transposed.len() == lanes * dim && rows.len() == count * dim);
+    out.clear();
+    out.resize(lanes * count, 0.0);
+    for start in (0..dim).step_by(DEPTH) {
+        let depth = DEPTH.min(dim - start);
+        // SAFETY: the three matrices lie within their slices: lanes × depth at row `start` of
+        // `transposed` [dim × lanes], depth × count at column `start` of `rows` [count × dim],
+        // lanes × count in `out` (all checked above); `out` is borrowed mutably.
+        unsafe {
+            gemm::gemm(
+                lanes,
+                count,
+                depth,
+                out.as_mut_ptr(),
+                lanes as isize,
+                1,
+                start > 0,
+                tile.transposed.as_ptr().add(start * lanes),
+                lanes as isize,
+                1,
+                rows.as_ptr().add(start),
+                dim as isize,
+                1,
+                1.0f32,
+                1.0f32,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    }
+}
+
+/// Scores without their constants, of a tile of queries and consecutive candidate rows.
+pub(crate) struct Scores<'s> {
+    /// `⟨z_q, ψ̃(c)⟩` at `[c · lanes + q]`.
+    pub products: &'s mut [f32],
+    /// Distance between candidates in `products`.
+    pub lanes: usize,
+    /// First candidate row.
+    pub first_row: usize,
+    /// `b(c)`.
+    pub constants: &'s [f32],
+    /// Candidates that share row c.
+    pub multiplicities: &'s [u32],
+}
+
+impl Scores<'_> {
+    /// The error for a score that is not finite, if there is one among the queries of the tile.
+    ///
+    /// Called when a pass over the scores met one.
+    #[cold]
+    pub(crate) fn not_finite(&self, queries: &Queries, tile: &QueryTile) -> Result<(), Error> {
+        for (row, (products, constant)) in
+            self.products.chunks_exact(self.lanes).zip(self.constants).enumerate()
+        {
+            let scores = products[..tile.queries.len()].iter().map(|product| product + constant);
+            if let Some((lane, score)) = scores.enumerate().find(|(_, score)| !score.is_finite()) {
+                let query = queries.name(tile.queries.start + lane).into_owned();
+                return Err(Error::ScoreNotFinite { query, row: self.first_row + row, score });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All scores of one tile of queries with one span of candidates.
+pub(crate) struct Pass<'p> {
+    /// The queries.
+    pub tile: &'p QueryTile,
+    dim: usize,
+    rows: usize,
+    span: Range<usize>,
+    block: &'p ScoreBlock<'p>,
+    buffer: &'p mut Vec<f32>,
+}
+
+impl Pass<'_> {
+    /// Calls `look` for one tile of scores after another, in the order of the candidates.
+    pub(crate) fn each(
+        &mut self,
+        mut look: impl FnMut(Scores) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for start in (0..self.span.len()).step_by(self.rows) {
+            let rows = start..(start + self.rows).min(self.span.len());
+            let coordinates = &self.block.coordinates[rows.start * self.dim..rows.end * self.dim];
+            product(self.tile, self.dim, coordinates, self.buffer);
+            look(Scores {
+                products: &mut self.buffer[..rows.len() * self.tile.lanes],
+                lanes: self.tile.lanes,
+                first_row: self.span.start + start,
+                constants: &self.block.constants[rows.clone()],
+                multiplicities: &self.block.multiplicities[rows],
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries.
+///
+/// `visit` is called from the threads of the current rayon pool, in no particular order. A span is
+/// fetched once, unless there are so few spans that the queries have to be split for all threads
+/// to have work.
+pub(crate) fn scan(
+    tiles: &[QueryTile],
+    candidates: &dyn CandidateBlocks,
+    blocking: Blocking,
+    visit: impl Fn(&mut Pass) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let rows = candidates.rows();
+    let spans = rows.div_ceil(blocking.span);
+    let strips = (8 * rayon::current_num_threads()).div_ceil(spans.max(1)).min(tiles.len());
+    let per_strip = tiles.len().div_ceil(strips.max(1)).max(1);
+    let strips = tiles.len().div_ceil(per_strip);
+    (0..spans * strips).into_par_iter().try_for_each_init(Vec::new, |buffer, task| {
+        let (span, strip) = (task / strips, task % strips);
+        let start = span * blocking.span;
+        let span = start..(start + blocking.span).min(rows);
+        let block = fetch(candidates, span.clone())?;
+        tiles.iter().skip(strip * per_strip).take(per_strip).try_for_each(|tile| {
+            let (dim, block) = (candidates.dim(), &block);
+            visit(&mut Pass { tile, dim, rows: blocking.rows, span: span.clone(), block, buffer })
+        })
+    })
+}
+
+/// A block of candidates, of the size that it should have.
+pub(crate) fn fetch(
+    candidates: &dyn CandidateBlocks,
+    range: Range<usize>,
+) -> Result<ScoreBlock<'_>, Error> {
+    let block = candidates.block(range.clone())?;
+    let Range { start, end } = range;
+    for (what, found, expected) in [
+        ("coordinates", block.coordinates.len(), range.len() * candidates.dim()),
+        ("constants", block.constants.len(), range.len()),
+        ("multiplicities", block.multiplicities.len(), range.len()),
+    ] {
+        if found != expected {
+            return Err(Error::BlockShape { what, start, end, found, expected });
+        }
+    }
+    Ok(block)
+}
+
+/// Refuses queries and candidates of different dimensions, and sets that cannot be counted.
+pub(crate) fn check(queries: &Queries, candidates: &dyn CandidateBlocks) -> Result<(), Error> {
+    if queries.dim() != candidates.dim() {
+        let (queries, candidates) = (queries.dim(), candidates.dim());
+        return Err(Error::DimensionMismatch { queries, candidates });
+    }
+    if candidates.rows() == 0 {
+        return Err(Error::NoCandidates);
+    }
+    match candidates.candidates() {
+        found if found > u64::from(u32::MAX) => Err(Error::TooManyCandidates { found }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

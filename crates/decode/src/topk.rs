@@ -1,0 +1,260 @@
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::scoring::{self, Blocking, LANES, QueryTile, Scores};
+use crate::{CandidateBlocks, Candidates, Error, Queries};
+
+/// A candidate and its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// Index of the candidate ([`Candidates::id`]).
+    pub candidate: usize,
+    /// `⟨z, ψ̃(c)⟩ + b(c)`.
+    pub score: f32,
+}
+
+/// A distinct candidate row and its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowHit {
+    /// The distinct row.
+    pub row: usize,
+    /// `⟨z, ψ̃(c)⟩ + b(c)`.
+    pub score: f32,
+}
+
+/// The k best candidates of every query, best first, ties in the order of the candidates.
+///
+/// Runs on the current rayon pool; the result does not depend on its size.
+///
+/// # Errors
+/// [`Error::TopZero`], [`Error::TopTooLarge`] when there are fewer than k candidates,
+/// [`Error::DimensionMismatch`], [`Error::ScoreNotFinite`].
+///
+/// ```
+/// use dsokr_decode::{Candidates, Queries, top_k};
+///
+/// let ids = ["a", "b", "c"].map(String::from).to_vec();
+/// let labels = vec![String::new(); 3];
+/// let coordinates = vec![1.0, 0.0, 0.0, 1.0];
+/// let candidates = Candidates::new(ids, labels, vec![0, 1, 1], 2, coordinates, vec![0.0, 0.0])?;
+/// let hits = top_k(&Queries::new(2, &[0.0, 2.0])?, &candidates, 2)?;
+/// let found: Vec<_> = hits[0].iter().map(|hit| (candidates.id(hit.candidate), hit.score)).collect();
+/// assert_eq!(found, [("b", 2.0), ("c", 2.0)]);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+    check_k(k, candidates.len() as u64, None)?;
+    // Rows are numbered in the order of their first candidates, so that k rows that come before
+    // another one bring k candidates that come before all of its own: the k best rows suffice.
+    let rows = top_rows(queries, candidates, k.min(candidates.distinct()))?;
+    Ok(rows
+        .into_par_iter()
+        .map(|rows| {
+            let members = |hit: RowHit| {
+                let members = candidates.members(hit.row as u32).iter().take(k);
+                members.map(move |&candidate| (candidate, hit.score))
+            };
+            best(rows.into_iter().flat_map(members).collect(), k)
+        })
+        .collect())
+}
+
+/// The k best distinct rows of every query, best first, ties in the order of the rows.
+///
+/// One heap of k entries a query, whatever the number of candidates; a row enters it only if it
+/// beats the worst entry. Works on any source of blocks, in particular on files larger than
+/// memory.
+///
+/// # Errors
+/// As [`top_k`], with k at most the number of distinct rows; and what fetching a block fails with.
+pub fn top_rows(
+    queries: &Queries,
+    candidates: &dyn CandidateBlocks,
+    k: usize,
+) -> Result<Vec<Vec<RowHit>>, Error> {
+    top_rows_in(queries, candidates, k, Blocking::of(queries.dim()))
+}
+
+pub(crate) fn top_rows_in(
+    queries: &Queries,
+    candidates: &dyn CandidateBlocks,
+    k: usize,
+    blocking: Blocking,
+) -> Result<Vec<Vec<RowHit>>, Error> {
+    scoring::check(queries, candidates)?;
+    check_k(k, candidates.rows() as u64, None)?;
+    let tiles = QueryTile::all(queries, blocking);
+    let lists: Vec<Shortlist> = (0..queries.len()).map(|_| Shortlist::new(k)).collect();
+    scoring::scan(&tiles, candidates, blocking, |pass| {
+        let tile = pass.tile;
+        let lists = &lists[tile.queries.clone()];
+        pass.each(|scores| match look(&scores, lists) {
+            true => Ok(()),
+            false => scores.not_finite(queries, tile),
+        })
+    })?;
+    Ok(lists.into_par_iter().map(Shortlist::finish).collect())
+}
+
+pub(crate) fn check_k(k: usize, candidates: u64, query: Option<String>) -> Result<(), Error> {
+    match k {
+        0 => Err(Error::TopZero),
+        _ if k as u64 > candidates => Err(Error::TopTooLarge { k, candidates, query }),
+        _ => Ok(()),
+    }
+}
+
+/// The k best of scored candidates, best first, ties by index.
+pub(crate) fn best(mut scored: Vec<(u32, f32)>, k: usize) -> Vec<Hit> {
+    let order = |a: &(u32, f32), b: &(u32, f32)| descending(a.1, b.1).then(a.0.cmp(&b.0));
+    if k < scored.len() {
+        scored.select_nth_unstable_by(k, order);
+        scored.truncate(k);
+    }
+    scored.sort_unstable_by(order);
+    scored
+        .into_iter()
+        .map(|(candidate, score)| Hit { candidate: candidate as usize, score })
+        .collect()
+}
+
+/// Descending order of finite scores; 0 and −0 are equal, as they are for ranks.
+fn descending(a: f32, b: f32) -> Ordering {
+    b.partial_cmp(&a).unwrap_or(Ordering::Equal)
+}
+
+/// Offers a tile of scores to the shortlists of its queries; false if one is not finite.
+fn look(scores: &Scores, lists: &[Shortlist]) -> bool {
+    let mut largest = [0; LANES];
+    for (group, lists) in lists.chunks(LANES).enumerate() {
+        let mut bar = [f32::INFINITY; LANES];
+        for (bar, list) in bar.iter_mut().zip(lists) {
+            *bar = list.bar();
+        }
+        let rows = scores.products[group * LANES..].chunks(scores.lanes);
+        for (at, (row, constant)) in rows.zip(scores.constants).enumerate() {
+            let Some(row) = row.first_chunk::<LANES>() else {
+                continue;
+            };
+            let mut reached = false;
+            for lane in 0..LANES {
+                let score = row[lane] + constant;
+                reached |= score >= bar[lane];
+                largest[lane] = largest[lane].max(score.to_bits() & 0x7FFF_FFFF);
+            }
+            if reached {
+                for (lane, list) in lists.iter().enumerate() {
+                    let score = row[lane] + constant;
+                    if score >= bar[lane] {
+                        bar[lane] = list.offer(scores.first_row + at, score);
+                    }
+                }
+            }
+        }
+    }
+    largest.iter().all(|&bits| bits < f32::INFINITY.to_bits())
+}
+
+/// The best rows of one query so far, filled by several threads.
+///
+/// The order of entries is total (score, then row), so what remains does not depend on the order
+/// in which rows are offered.
+struct Shortlist {
+    k: usize,
+    /// Bits of the score that a row must reach; it only rises, so an old value is safe.
+    bar: AtomicU32,
+    heap: Mutex<BinaryHeap<Entry>>,
+}
+
+impl Shortlist {
+    fn new(k: usize) -> Self {
+        let bar = AtomicU32::new(f32::NEG_INFINITY.to_bits());
+        Self { k, bar, heap: Mutex::default() }
+    }
+
+    fn bar(&self) -> f32 {
+        f32::from_bits(self.bar.load(Relaxed))
+    }
+
+    /// Offers a row; returns the score that the next one must reach.
+    fn offer(&self, row: usize, score: f32) -> f32 {
+        let entry = Entry { score, row };
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if heap.len() < self.k {
+            heap.push(entry);
+        } else if let Some(mut worst) = heap.peek_mut()
+            && entry < *worst
+        {
+            *worst = entry;
+        }
+        let bar = match heap.peek() {
+            Some(worst) if heap.len() == self.k => worst.score,
+            _ => f32::NEG_INFINITY,
+        };
+        self.bar.store(bar.to_bits(), Relaxed);
+        bar
+    }
+
+    fn finish(self) -> Vec<RowHit> {
+        let heap = self.heap.into_inner().unwrap_or_else(PoisonError::into_inner);
+        heap.into_sorted_vec()
+            .into_iter()
+            .map(|Entry { score, row }| RowHit { row, score })
+            .collect()
+    }
+}
+
+/// An entry of a shortlist; the greatest is the worst one.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    score: f32,
+    row: usize,
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        descending(self.score, other.score).then(self.row.cmp(&other.row))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_to_the_first_rows_in_whatever_order_blocks_come() {
+        let lists = [Shortlist::new(2), Shortlist::new(2)];
+        for first_row in [8, 4, 0] {
+            let mut products = vec![1.0; 4 * LANES];
+            products[LANES + 1] = if first_row == 8 { 2.0 } else { 0.0 };
+            let scores = Scores {
+                products: &mut products,
+                lanes: LANES,
+                first_row,
+                constants: &[0.0; 4],
+                multiplicities: &[1; 4],
+            };
+            assert!(look(&scores, &lists));
+        }
+        let rows = lists.map(|list| list.finish().iter().map(|hit| hit.row).collect::<Vec<_>>());
+        assert_eq!(rows, [[0, 1], [9, 0]]);
+    }
+}

@@ -1,0 +1,212 @@
+//! Candidate sets: what is refused, and files.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::{Set, golds, real_queries};
+use dsokr_basis::store::{Stored, Tensor, write};
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Error, MappedCandidates, Queries, rank, top_k, top_rows,
+};
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| text.to_string()).collect()
+}
+
+fn new(
+    ids: &[&str],
+    class: &[u32],
+    dim: usize,
+    rows: &[f32],
+    constants: &[f32],
+) -> Result<Candidates, Error> {
+    let labels = vec![String::new(); ids.len()];
+    Candidates::new(texts(ids), labels, class.to_vec(), dim, rows.to_vec(), constants.to_vec())
+}
+
+#[test]
+fn candidates_know_their_duplicates() {
+    let set = new(&["b", "a", "d", "c"], &[0, 1, 0, 1], 1, &[1.0, 2.0], &[0.0, 0.5]).unwrap();
+    assert_eq!((set.len(), set.distinct(), set.duplicates(), set.dim()), (4, 2, 2, 1));
+    assert_eq!(
+        ["a", "b", "c", "d", "e"].map(|id| set.find(id)),
+        [Some(1), Some(0), Some(3), Some(2), None]
+    );
+    assert_eq!((set.members(0), set.members(1)), (&[0, 2][..], &[1, 3][..]));
+    assert_eq!((set.id(3), set.class_of(3)), ("c", 1));
+    let block = set.block(1..2).unwrap();
+    assert_eq!((block.constants[0], block.multiplicities[0]), (0.5, 2));
+    assert!(matches!(set.block(1..3), Err(Error::RowRange { start: 1, end: 3, rows: 2 })));
+}
+
+#[test]
+fn contradicting_candidates_are_refused() {
+    let nan = f32::NAN;
+    assert!(matches!(new(&[], &[], 1, &[], &[]), Err(Error::NoCandidates)));
+    assert!(matches!(new(&["a"], &[0], 0, &[], &[0.0]), Err(Error::ZeroDimension { .. })));
+    assert!(matches!(
+        new(&["a"], &[0], 2, &[1.0], &[0.0]),
+        Err(Error::Ragged { values: 1, dim: 2, .. })
+    ));
+    assert!(matches!(
+        new(&["a"], &[], 1, &[1.0], &[0.0]),
+        Err(Error::Length { what: "classes", .. })
+    ));
+    assert!(matches!(
+        new(&["a"], &[0], 1, &[1.0], &[]),
+        Err(Error::Length { what: "constants", .. })
+    ));
+    assert!(matches!(
+        Candidates::new(texts(&["a"]), vec![], vec![0], 1, vec![1.0], vec![0.0]),
+        Err(Error::Length { what: "labels", found: 0, expected: 1 })
+    ));
+    assert!(matches!(
+        new(&["a", "b", "c", "b", "a"], &[0; 5], 1, &[1.0], &[0.0]),
+        Err(Error::DuplicateCandidate { id, first: 1, second: 3 }) if id == "b"
+    ));
+    assert!(matches!(
+        new(&["a", "b"], &[0, 1], 1, &[1.0], &[0.0]),
+        Err(Error::ClassOutOfRange { candidate, class: 1, rows: 1 }) if candidate == "b"
+    ));
+    assert!(matches!(
+        new(&["a", "b"], &[1, 0], 1, &[1.0, 2.0], &[0.0; 2]),
+        Err(Error::ClassOrder { candidate, class: 1, expected: 0 }) if candidate == "a"
+    ));
+    assert!(matches!(
+        new(&["a"], &[0], 1, &[1.0, 2.0], &[0.0; 2]),
+        Err(Error::UnusedRow { row: 1 })
+    ));
+    assert!(matches!(
+        new(&["a", "b"], &[0, 1], 2, &[1.0, 2.0, 3.0, nan], &[0.0; 2]),
+        Err(Error::CandidateNotFinite { row: 1, column: 1, .. })
+    ));
+    assert!(matches!(
+        new(&["a"], &[0], 1, &[1.0], &[f32::INFINITY]),
+        Err(Error::ConstantNotFinite { row: 0, .. })
+    ));
+}
+
+#[test]
+fn a_file_holds_all_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("candidates.safetensors");
+    let set = Set::reals(1, 900, 700, 6);
+    let candidates = set.candidates();
+    let metadata = BTreeMap::from([("basis".to_string(), "0123".to_string())]);
+    candidates.save(&path, &metadata).unwrap();
+    assert_eq!(Candidates::load(&path).unwrap(), candidates);
+
+    let mapped = MappedCandidates::open(&path).unwrap();
+    assert_eq!(mapped.stored().metadata("basis").unwrap(), "0123");
+    assert_eq!((mapped.len(), mapped.rows(), mapped.dim()), (900, 700, 6));
+    assert_eq!(mapped.id(899).unwrap(), candidates.id(899));
+    assert_eq!(mapped.label(0).unwrap(), candidates.label(0));
+    assert_eq!(mapped.members(5).unwrap(), candidates.members(5));
+    assert!(matches!(mapped.id(900), Err(Error::RowRange { .. })));
+    assert!(matches!(mapped.members(usize::MAX), Err(Error::RowRange { .. })));
+
+    let rows = real_queries(1, 30, 6);
+    let queries = Queries::new(6, &rows).unwrap();
+    let gold: Vec<_> = golds(1, 30, 900).iter().map(|&g| Some(candidates.class_of(g))).collect();
+    assert_eq!(
+        rank(&queries, &gold, &candidates).unwrap(),
+        rank(&queries, &gold, &mapped).unwrap()
+    );
+    assert_eq!(
+        top_rows(&queries, &candidates, 7).unwrap(),
+        top_rows(&queries, &mapped, 7).unwrap()
+    );
+    assert_eq!(top_k(&queries, &candidates, 7).unwrap()[0].len(), 7);
+}
+
+#[test]
+fn texts_survive_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("candidates.safetensors");
+    let ids = texts(&["", "é", "C[C@H](N)C(=O)O"]);
+    let labels = texts(&["\n", "", "日本"]);
+    let set =
+        Candidates::new(ids, labels, vec![0, 0, 1], 1, vec![1.0, 2.0], vec![0.0, -1.5]).unwrap();
+    set.save(&path, &BTreeMap::new()).unwrap();
+    assert_eq!(Candidates::load(&path).unwrap(), set);
+}
+
+#[test]
+fn every_flipped_bit_and_every_truncation_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("candidates.safetensors");
+    Set::integers(2, 5, 4, 2).candidates().save(&path, &BTreeMap::new()).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    let refused = |what: &str| {
+        assert!(matches!(Candidates::load(&path), Err(Error::Store(_))), "loaded: {what}");
+        assert!(matches!(MappedCandidates::open(&path), Err(Error::Store(_))), "mapped: {what}");
+    };
+    for length in (0..good.len()).step_by(13) {
+        std::fs::write(&path, &good[..length]).unwrap();
+        refused(&format!("{length} of {} bytes", good.len()));
+    }
+    let payload = good.len() - 60;
+    for at in payload..good.len() {
+        let mut flipped = good.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        refused(&format!("bit flipped in byte {at}"));
+    }
+    std::fs::remove_file(&path).unwrap();
+    refused("no file");
+}
+
+/// A well-formed file with one tensor exchanged.
+fn forge(path: &Path, exchange: Tensor) {
+    let weights = [0.0, 1.0, 0.0, 2.0];
+    let tensors: Vec<_> = [
+        Tensor::f32("coordinates", &[2, 1], &[1.0, 2.0]),
+        Tensor::f32("weights", &[2, 2], &weights),
+        Tensor::u64("row_offsets", &[3], &[0, 1, 3]),
+        Tensor::u32("members", &[3], &[0, 1, 2]),
+        Tensor::u8("ids", &[3], b"abc"),
+        Tensor::u64("id_offsets", &[4], &[0, 1, 2, 3]),
+        Tensor::u8("labels", &[0], b""),
+        Tensor::u64("label_offsets", &[4], &[0, 0, 0, 0]),
+    ]
+    .into_iter()
+    .map(|tensor| if tensor.name == exchange.name { exchange.clone() } else { tensor })
+    .collect();
+    write(path, "candidates", 1, &BTreeMap::new(), &tensors).unwrap();
+}
+
+#[test]
+fn files_that_contradict_themselves_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("candidates.safetensors");
+    forge(&path, Tensor::u8("labels", &[0], b""));
+    assert_eq!(Candidates::load(&path).unwrap().members(1), [1, 2]);
+    for exchange in [
+        Tensor::f32("weights", &[2, 2], &[0.0, 1.0, 0.0, 3.0]),
+        Tensor::f32("weights", &[4, 1], &[0.0, 1.0, 0.0, 2.0]),
+        Tensor::u64("row_offsets", &[3], &[0, 2, 1]),
+        Tensor::u64("row_offsets", &[3], &[0, 1, u64::MAX]),
+        Tensor::u64("row_offsets", &[3], &[0, 1, 2]),
+        Tensor::u64("row_offsets", &[2], &[0, 3]),
+        Tensor::u32("members", &[3], &[0, 1, 1]),
+        Tensor::u32("members", &[3], &[0, 1, 3]),
+        Tensor::u64("id_offsets", &[4], &[0, 1, 2, 4]),
+        Tensor::u64("id_offsets", &[4], &[0, 2, 1, 3]),
+        Tensor::u8("ids", &[3], &[b'a', 0xFF, b'c']),
+    ] {
+        let name = exchange.name.clone();
+        forge(&path, exchange);
+        let error = Candidates::load(&path).unwrap_err();
+        assert!(matches!(error, Error::BadFile { .. }), "{name}: {error}");
+    }
+    forge(&path, Tensor::u64("row_offsets", &[2], &[0, 3]));
+    assert!(matches!(MappedCandidates::open(&path), Err(Error::BadFile { .. })));
+    forge(&path, Tensor::f32("coordinates", &[2, 1], &[1.0, f32::NAN]));
+    assert!(matches!(Candidates::load(&path), Err(Error::CandidateNotFinite { row: 1, .. })));
+    let queries = Queries::new(1, &[1.0]).unwrap();
+    let mapped = MappedCandidates::open(&path).unwrap();
+    assert!(matches!(top_rows(&queries, &mapped, 1), Err(Error::Store(_))));
+    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::WrongKind { .. })));
+}

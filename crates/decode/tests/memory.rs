@@ -1,0 +1,58 @@
+//! Streamed candidates do not pile up in memory. Alone in its process, so that the peak is its own.
+#![cfg(target_os = "linux")]
+
+use std::ops::Range;
+
+use dsokr_decode::{CandidateBlocks, Error, Queries, ScoreBlock, rank, top_rows};
+
+const DIM: usize = 32;
+
+/// Rows that are computed when they are asked for.
+struct Generated(usize);
+
+impl CandidateBlocks for Generated {
+    fn dim(&self) -> usize {
+        DIM
+    }
+
+    fn rows(&self) -> usize {
+        self.0
+    }
+
+    fn candidates(&self) -> u64 {
+        self.0 as u64
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        let count = rows.len();
+        let hash = |value: usize| (value as u32).wrapping_mul(0x9E37_79B1) >> 8;
+        let values = rows.start * DIM..rows.end * DIM;
+        Ok(ScoreBlock {
+            coordinates: values.map(|value| hash(value) as f32 / 16_777_216.0 - 0.5).collect(),
+            constants: vec![0.0; count].into(),
+            multiplicities: vec![1; count].into(),
+        })
+    }
+}
+
+/// The largest resident memory of this process so far, in KiB.
+fn peak() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn resident_memory_does_not_grow_with_the_candidates() {
+    let rows: Vec<f32> = (0..5 * DIM).map(|value| (value as f32).sin()).collect();
+    let queries = Queries::new(DIM, &rows).unwrap();
+    let decode = |count: usize| {
+        let gold: Vec<_> = (0..5).map(|query| Some(query * (count as u32 / 5))).collect();
+        rank(&queries, &gold, &Generated(count)).unwrap();
+        top_rows(&queries, &Generated(count), 10).unwrap();
+        peak()
+    };
+    let few = decode(100_000);
+    let many = decode(1_000_000); // 122 MiB of coordinates
+    assert!(many - few < 4 << 10, "the peak went from {few} to {many} KiB");
+}

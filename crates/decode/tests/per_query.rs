@@ -1,0 +1,181 @@
+//! Lists of candidates: one a query.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Set, golds, integer_queries, real_queries};
+use dsokr_basis::random::{below, generator};
+use dsokr_decode::{Candidates, Error, Metrics, MissingGold, PerQuery, Pool, Queries};
+
+fn classes(candidates: &Candidates, gold: &[usize]) -> Vec<Option<u32>> {
+    gold.iter().map(|&candidate| Some(candidates.class_of(candidate))).collect()
+}
+
+#[test]
+fn complete_lists_give_what_the_shared_set_gives() {
+    for dim in [1, 2, 3, 40, 300] {
+        let (queries, count) = (37, 800);
+        let set = Set::reals(dim as u64, count, 700, dim);
+        let rows = real_queries(7, queries, dim);
+        let candidates = set.candidates();
+        let gold = classes(&candidates, &golds(7, queries, count));
+        let complete = vec![(0..count as u32).rev().collect::<Vec<_>>(); queries];
+        let lists = PerQuery::new(&complete, &candidates).unwrap();
+        let queries = Queries::new(dim, &rows).unwrap();
+        let (shared, own) = (Pool::Shared, Pool::PerQuery(&lists));
+        assert_eq!(
+            shared.rank(&queries, &gold, &candidates).unwrap(),
+            own.rank(&queries, &gold, &candidates).unwrap()
+        );
+        for k in [1, 10, 800] {
+            assert_eq!(
+                shared.top_k(&queries, &candidates, k).unwrap(),
+                own.top_k(&queries, &candidates, k).unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn random_lists_equal_brute_force() {
+    let (queries, count, dim) = (50, 400, 3);
+    let set = Set::integers(8, count, 300, dim);
+    let rows = integer_queries(8, queries, dim);
+    let candidates = set.candidates();
+    let mut random = generator(8, "lists", 0);
+    let lists: Vec<Vec<u32>> = (0..queries)
+        .map(|_| {
+            let mut list: Vec<u32> = (0..count as u32).collect();
+            let length = 1 + below(&mut random, 350) as usize;
+            for at in 0..length {
+                let other = at + below(&mut random, (count - at) as u64) as usize;
+                list.swap(at, other);
+            }
+            list.truncate(length);
+            list
+        })
+        .collect();
+    let gold: Vec<usize> = lists.iter().map(|list| list[list.len() / 2] as usize).collect();
+    let per_query = PerQuery::new(&lists, &candidates).unwrap();
+    let pool = Pool::PerQuery(&per_query);
+    let queries = Queries::new(dim, &rows).unwrap();
+    let ranks = pool.rank(&queries, &classes(&candidates, &gold), &candidates).unwrap();
+    let best = pool.top_k(&queries, &candidates, 1).unwrap();
+    for (at, query) in rows.chunks(dim).enumerate() {
+        let list: Vec<usize> = lists[at].iter().map(|&candidate| candidate as usize).collect();
+        assert_eq!(ranks[at], Some(set.rank(query, gold[at], &list)));
+        assert_eq!(best[at][0].candidate, set.sorted(query, &list)[0].0);
+    }
+    let chance = Metrics::chance(&ranks, count, 100).unwrap();
+    let reciprocal = |list: &Vec<u32>| {
+        (1..=list.len()).map(|rank| 1.0 / rank as f64).sum::<f64>() / list.len() as f64
+    };
+    let expected = lists.iter().map(reciprocal).sum::<f64>() / lists.len() as f64;
+    assert!((chance.mrr - expected).abs() < 1e-12);
+}
+
+#[test]
+fn a_gold_candidate_outside_of_its_list_is_missing() {
+    let set = Set::integers(9, 6, 6, 2);
+    let candidates = set.candidates();
+    let lists = PerQuery::new(&[vec![0, 1], vec![2, 3]], &candidates).unwrap();
+    let pool = Pool::PerQuery(&lists);
+    let names = vec!["x".to_string(), "y".to_string()];
+    let gold = vec!["c1".to_string(), "c1".to_string()];
+    let error = pool.gold(&names, &gold, &candidates, MissingGold::Error).unwrap_err();
+    assert!(matches!(error, Error::MissingGold { query, gold }
+        if query == "\"y\"" && gold == "\"c1\""));
+    let found = pool.gold(&names, &gold, &candidates, MissingGold::RankInfinity).unwrap();
+    assert_eq!(found, [Some(candidates.class_of(1)), None]);
+
+    let queries = Queries::new(2, &[1.0; 4]).unwrap();
+    assert!(matches!(
+        pool.rank(&queries, &[Some(0), Some(1)], &candidates),
+        Err(Error::MissingGold { .. })
+    ));
+    assert!(matches!(
+        pool.top_k(&queries, &candidates, 3),
+        Err(Error::TopTooLarge { k: 3, candidates: 2, query: Some(_) })
+    ));
+    let one = PerQuery::new(&[vec![0]], &candidates).unwrap();
+    let error = Pool::PerQuery(&one).rank(&queries, &[None, None], &candidates).unwrap_err();
+    assert!(matches!(error, Error::Length { found: 1, expected: 2, .. }));
+}
+
+#[test]
+fn lists_in_memory_are_checked() {
+    let candidates = Set::integers(10, 4, 4, 2).candidates();
+    for (list, reason) in
+        [(vec![], "it is empty"), (vec![4], "candidate 4 of 4"), (vec![1, 1], "occurs twice")]
+    {
+        let error = PerQuery::new(&[vec![0], list], &candidates).unwrap_err();
+        assert!(matches!(&error, Error::BadList { list: 1, .. }));
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+struct Lists {
+    folder: tempfile::TempDir,
+}
+
+impl Lists {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn write(&self, text: &str) -> PathBuf {
+        let path = self.folder.path().join("lists.jsonl");
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+fn read(path: &Path) -> Result<PerQuery, Error> {
+    let candidates = Set::integers(11, 6, 6, 2).candidates();
+    let names = ["x", "y"].map(String::from);
+    PerQuery::read(path, &names, &candidates)
+}
+
+#[test]
+fn files_are_read_in_the_order_of_the_queries() {
+    let lists = Lists::new();
+    let path = lists.write(concat!(
+        "{\"query\": \"other\", \"candidates\": [\"c0\"]}\r\n",
+        "{\"candidates\": [\"c3\", \"c1\"], \"query\": \"y\"}\n",
+        "\n",
+        "{\"query\": \"x\", \"candidates\": [\"c5\"]}",
+    ));
+    let read = read(&path).unwrap();
+    assert_eq!((read.len(), read.unused()), (2, 1));
+    assert_eq!((read.list(0), read.list(1)), (&[5][..], &[3, 1][..]));
+}
+
+#[test]
+fn errors_name_file_and_line() {
+    let lists = Lists::new();
+    let good = "{\"query\": \"x\", \"candidates\": [\"c5\"]}\n";
+    for (second, expected) in [
+        ("{\"query\": \"y\"}", "missing field `candidates`"),
+        ("{\"query\": 3, \"candidates\": [\"c1\"]}", "invalid type"),
+        ("{\"query\": \"y\", \"candidate\": [\"c1\"]}", "unknown field `candidate`"),
+        ("{\"query\": \"y\", \"candidates\": [\"c1\"", "EOF"),
+        ("{\"query\": \"y\", \"candidates\": [\"c9\"]}", "unknown candidate \"c9\""),
+        ("{\"query\": \"y\", \"candidates\": [\"c1\", \"c1\"]}", "candidate \"c1\" twice"),
+        ("{\"query\": \"y\", \"candidates\": []}", "\"y\" has no candidates"),
+        ("{\"query\": \"x\", \"candidates\": [\"c1\"]}", "a list in line 1 already"),
+    ] {
+        let path = lists.write(&format!("{good}{second}\n"));
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert!(error.contains("lists.jsonl:2:"), "{error}");
+    }
+    let path = lists.write(good);
+    let error = read(&path).unwrap_err();
+    assert!(matches!(&error, Error::NoList { query, .. } if query == "y"), "{error}");
+    let path = lists.write("\u{feff}\u{0}");
+    assert!(matches!(read(&path), Err(Error::BadLine { line: 1, .. })));
+    std::fs::write(&path, b"{\"query\": \"\xff\xfe\", \"candidates\": [\"c1\"]}").unwrap();
+    assert!(matches!(read(&path), Err(Error::BadLine { line: 1, .. })));
+    assert!(matches!(read(Path::new("/nowhere/lists.jsonl")), Err(Error::Io { .. })));
+}

@@ -1,0 +1,42 @@
+//! Makes the quickstart set in `datasets/quickstart`.
+//!
+//! `cargo run -p dsokr-molecule --example quickstart_set` describes the committed molecules again
+//! and writes train, validation and test; `… -- select MOLECULES.tsv` first chooses the molecules
+//! anew from a table whose first two columns are a PubChem CID and a SMILES; rows with another kind
+//! of id are left out.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+
+use dsokr_molecule::quickstart::{SEED, select, tables};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/quickstart");
+    fs::create_dir_all(&folder)?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {}
+        ["select", source] => {
+            let text = fs::read_to_string(source)?;
+            let pairs: Vec<(&str, &str)> = text
+                .lines()
+                .skip(1)
+                .filter_map(|line| {
+                    let mut columns = line.split('\t');
+                    Some((columns.next()?, columns.next()?))
+                })
+                .filter(|(id, _)| id.bytes().all(|b| b.is_ascii_digit()))
+                .collect();
+            fs::write(folder.join("molecules.tsv"), select(&pairs, SEED)?)?;
+        }
+        _ => return Err("usage: quickstart_set [select MOLECULES.tsv]".into()),
+    }
+    let made = tables(&fs::read_to_string(folder.join("molecules.tsv"))?, SEED)?;
+    for (name, text) in
+        [("train.tsv", made.train), ("validation.tsv", made.validation), ("test.tsv", made.test)]
+    {
+        fs::write(folder.join(name), text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Functional groups and how often a molecule has each.
+
+mod rules;
+
+use std::collections::BTreeMap;
+
+use self::rules::View;
+use crate::molecule::{BondOrder, Element, Molecule};
+
+/// A functional group of organic chemistry, as counted by [`functional_groups`].
+///
+/// Groups around a carbonyl carbon are disjoint: an ester is not also a ketone and an ether. A
+/// carbonyl whose carbon is aromatic (as in caffeine) is an [`RingOxo`](Self::RingOxo).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FunctionalGroup {
+    /// –COOH on carbon or hydrogen.
+    CarboxylicAcid,
+    /// –COO⁻.
+    Carboxylate,
+    /// –COO–C, not in a ring.
+    Ester,
+    /// An ester whose both ends are in one ring.
+    Lactone,
+    /// –CO–O–CO–, once for each pair of carbonyls.
+    Anhydride,
+    /// O–CO–O.
+    Carbonate,
+    /// N–CO–O.
+    Carbamate,
+    /// –CO–N, not in a ring.
+    Amide,
+    /// An amide whose both ends are in one ring.
+    Lactam,
+    /// A nitrogen between two carbonyls.
+    Imide,
+    /// N–CO–N.
+    Urea,
+    /// –CO–S.
+    Thioester,
+    /// –CO–halogen.
+    AcylHalide,
+    /// –CHO on carbon or hydrogen.
+    Aldehyde,
+    /// C–CO–C.
+    Ketone,
+    /// C=O where the carbon is part of an aromatic ring.
+    RingOxo,
+    /// C=S.
+    Thiocarbonyl,
+    /// OH on a saturated carbon with at most one carbon neighbour.
+    PrimaryAlcohol,
+    /// OH on a saturated carbon with two carbon neighbours.
+    SecondaryAlcohol,
+    /// OH on a saturated carbon with three carbon neighbours.
+    TertiaryAlcohol,
+    /// OH on an aromatic carbon.
+    Phenol,
+    /// OH on a carbon of a C=C bond.
+    Enol,
+    /// C–O–C, both carbons without a carbonyl, the oxygen in no aromatic or three-membered ring.
+    Ether,
+    /// An oxygen in a three-membered ring.
+    Epoxide,
+    /// O–O.
+    Peroxide,
+    /// O⁻ on carbon, other than in a carboxylate.
+    Alkoxide,
+    /// NH₂ on a carbon that is neither aromatic nor unsaturated towards a heteroatom.
+    PrimaryAmine,
+    /// NH between two carbons, none of them aromatic.
+    SecondaryAmine,
+    /// N between three carbons, none of them aromatic.
+    TertiaryAmine,
+    /// Amine nitrogen on an aromatic carbon.
+    AromaticAmine,
+    /// N⁺ with at least one hydrogen.
+    Ammonium,
+    /// N⁺ with four carbons.
+    QuaternaryAmmonium,
+    /// C=N, other than in the groups below.
+    Imine,
+    /// C=N–O.
+    Oxime,
+    /// C(=N)–N.
+    Amidine,
+    /// C(=N)(–N)–N.
+    Guanidine,
+    /// N–N single bond.
+    Hydrazine,
+    /// N–O single bond, no double bond on the nitrogen.
+    Hydroxylamine,
+    /// –NO₂.
+    Nitro,
+    /// –N=O.
+    Nitroso,
+    /// C≡N.
+    Nitrile,
+    /// Three nitrogens in a row.
+    Azide,
+    /// C–N=N–C.
+    Azo,
+    /// N⁺–O⁻ other than in a nitro group.
+    NOxide,
+    /// SH on carbon.
+    Thiol,
+    /// C–S–C, not aromatic.
+    Sulfide,
+    /// S–S.
+    Disulfide,
+    /// S=O with two carbons.
+    Sulfoxide,
+    /// SO₂ between two carbons.
+    Sulfone,
+    /// C–SO₂–OH.
+    SulfonicAcid,
+    /// C–SO₂–O⁻ or C–SO₂–O–C.
+    Sulfonate,
+    /// SO₂–N.
+    Sulfonamide,
+    /// Sulfur with four oxygens.
+    Sulfate,
+    /// Phosphorus with four oxygens.
+    Phosphate,
+    /// Phosphorus with a carbon and three oxygens.
+    Phosphonate,
+    /// C=C, not aromatic.
+    Alkene,
+    /// C≡C.
+    Alkyne,
+    /// Fluorine on another atom.
+    Fluoro,
+    /// Chlorine on another atom.
+    Chloro,
+    /// Bromine on another atom.
+    Bromo,
+    /// Iodine on another atom.
+    Iodo,
+    /// O–CH₃ of an ether or ester; counted beside it.
+    Methoxy,
+    /// –CF₃; counted beside its fluorines.
+    Trifluoromethyl,
+}
+
+/// How often the molecule has each functional group; those it has not are not listed.
+///
+/// ```
+/// use dsokr_molecule::{FunctionalGroup, Molecule, functional_groups};
+///
+/// let aspirin = Molecule::parse("CC(=O)Oc1ccccc1C(=O)O")?;
+/// let groups: Vec<_> = functional_groups(&aspirin).into_iter().collect();
+/// assert_eq!(
+///     groups,
+///     [(FunctionalGroup::CarboxylicAcid, 1), (FunctionalGroup::Ester, 1)]
+/// );
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+#[must_use]
+pub fn functional_groups(molecule: &Molecule) -> BTreeMap<FunctionalGroup, usize> {
+    let view = View { molecule };
+    let mut counts = BTreeMap::new();
+    for (index, atom) in molecule.atoms().iter().enumerate() {
+        let group = match atom.element {
+            Element::C => {
+                if view.is_trifluoromethyl(index) {
+                    *counts.entry(FunctionalGroup::Trifluoromethyl).or_insert(0) += 1;
+                }
+                view.of_carbon(index)
+            }
+            Element::O => {
+                if view.is_methoxy(index) {
+                    *counts.entry(FunctionalGroup::Methoxy).or_insert(0) += 1;
+                }
+                view.of_oxygen(index)
+            }
+            Element::N => view.of_nitrogen(index),
+            Element::S => view.of_sulfur(index),
+            Element::P => view.of_phosphorus(index),
+            _ if molecule.degree(index) == 1 => match atom.element {
+                Element::F => Some(FunctionalGroup::Fluoro),
+                Element::CL => Some(FunctionalGroup::Chloro),
+                Element::BR => Some(FunctionalGroup::Bromo),
+                Element::I => Some(FunctionalGroup::Iodo),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(group) = group {
+            *counts.entry(group).or_insert(0) += 1;
+        }
+    }
+    for bond in molecule.bonds() {
+        let [a, b] = bond.atoms;
+        let elements = bond.atoms.map(|i| molecule.atoms()[i].element);
+        let group = match (elements, bond.order) {
+            ([Element::C, Element::C], BondOrder::Double) if !bond.aromatic => {
+                FunctionalGroup::Alkene
+            }
+            ([Element::C, Element::C], BondOrder::Triple) => FunctionalGroup::Alkyne,
+            ([Element::O, Element::O], BondOrder::Single) => FunctionalGroup::Peroxide,
+            ([Element::S, Element::S], BondOrder::Single) if !bond.aromatic => {
+                FunctionalGroup::Disulfide
+            }
+            ([Element::N, Element::N], BondOrder::Single)
+                if !bond.aromatic && [a, b].iter().all(|&n| view.is_plain(n)) =>
+            {
+                FunctionalGroup::Hydrazine
+            }
+            ([Element::N, Element::N], BondOrder::Double)
+                if !bond.aromatic && [a, b].iter().all(|&n| molecule.degree(n) == 2) =>
+            {
+                // An azide is counted at its middle atom.
+                if [a, b].iter().any(|&n| view.is_azide_middle(n)) {
+                    continue;
+                }
+                FunctionalGroup::Azo
+            }
+            _ => continue,
+        };
+        *counts.entry(group).or_insert(0) += 1;
+    }
+    counts
+}

@@ -1,0 +1,302 @@
+//! Which group an atom stands for, by its neighbours.
+
+use super::FunctionalGroup;
+use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
+
+/// The questions that the rules ask of an atom.
+pub(super) struct View<'a> {
+    pub(super) molecule: &'a Molecule,
+}
+
+impl View<'_> {
+    fn element(&self, atom: usize) -> Element {
+        self.molecule.atoms()[atom].element
+    }
+
+    fn hydrogens(&self, atom: usize) -> u8 {
+        self.molecule.atoms()[atom].hydrogens
+    }
+
+    fn charge(&self, atom: usize) -> i8 {
+        self.molecule.atoms()[atom].charge
+    }
+
+    fn aromatic(&self, atom: usize) -> bool {
+        self.molecule.atoms()[atom].aromatic
+    }
+
+    fn order(&self, neighbor: &Neighbor) -> BondOrder {
+        self.molecule.bonds()[neighbor.bond].order
+    }
+
+    /// Neighbours of one element over bonds of one order.
+    fn bound(&self, atom: usize, element: Element, order: BondOrder) -> Vec<usize> {
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors
+            .filter(|n| self.element(n.atom) == element && self.order(n) == order)
+            .map(|n| n.atom)
+            .collect()
+    }
+
+    fn neighbors_of(&self, atom: usize, element: Element) -> usize {
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors.filter(|n| self.element(n.atom) == element).count()
+    }
+
+    /// No charge, no aromaticity, single bonds only.
+    pub(super) fn is_plain(&self, atom: usize) -> bool {
+        self.charge(atom) == 0
+            && !self.aromatic(atom)
+            && self.molecule.neighbors(atom).iter().all(|n| self.order(n) == BondOrder::Single)
+    }
+
+    /// A carbon with a double bond to O, S or N outside aromatic rings.
+    fn is_acyl(&self, atom: usize) -> bool {
+        self.element(atom) == Element::C
+            && self.molecule.neighbors(atom).iter().any(|n| {
+                self.order(n) == BondOrder::Double
+                    && !self.molecule.bonds()[n.bond].aromatic
+                    && matches!(self.element(n.atom), Element::O | Element::S | Element::N)
+            })
+    }
+
+    fn is_carbonyl(&self, atom: usize) -> bool {
+        self.element(atom) == Element::C
+            && !self.bound(atom, Element::O, BondOrder::Double).is_empty()
+    }
+
+    fn share_ring(&self, a: usize, b: usize) -> bool {
+        let mut rings = self.molecule.rings().iter();
+        rings.any(|r| r.atoms.contains(&a) && r.atoms.contains(&b))
+    }
+
+    pub(super) fn is_trifluoromethyl(&self, atom: usize) -> bool {
+        self.molecule.degree(atom) == 4 && self.neighbors_of(atom, Element::F) == 3
+    }
+
+    pub(super) fn is_methoxy(&self, oxygen: usize) -> bool {
+        let ends = self.bound(oxygen, Element::C, BondOrder::Single);
+        self.charge(oxygen) == 0
+            && ends.len() == 2
+            && ends.iter().any(|&c| self.molecule.degree(c) == 1 && self.hydrogens(c) == 3)
+    }
+
+    pub(super) fn is_azide_middle(&self, atom: usize) -> bool {
+        self.charge(atom) == 1
+            && self.molecule.degree(atom) == 2
+            && self.neighbors_of(atom, Element::N) == 2
+    }
+
+    pub(super) fn of_carbon(&self, carbon: usize) -> Option<FunctionalGroup> {
+        use FunctionalGroup as G;
+        let double_o = self.bound(carbon, Element::O, BondOrder::Double);
+        if double_o.is_empty() {
+            return self.of_carbon_without_oxo(carbon);
+        }
+        if self.aromatic(carbon) {
+            return Some(G::RingOxo);
+        }
+        let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
+        let nitrogens = self.bound(carbon, Element::N, BondOrder::Single);
+        let sulfurs = self.bound(carbon, Element::S, BondOrder::Single);
+        let halogens = self.molecule.neighbors(carbon).iter();
+        let halogens = halogens.filter(|n| self.element(n.atom).is_halogen()).count();
+        match (&oxygens[..], &nitrogens[..]) {
+            ([], []) if !sulfurs.is_empty() => Some(G::Thioester),
+            ([], []) if halogens > 0 => Some(G::AcylHalide),
+            ([], []) => match (self.hydrogens(carbon), self.neighbors_of(carbon, Element::C)) {
+                (1.., 0..=1) => Some(G::Aldehyde),
+                (0, 2) => Some(G::Ketone),
+                _ => None,
+            },
+            ([_, _], []) => Some(G::Carbonate),
+            ([_, ..], [_, ..]) => Some(G::Carbamate),
+            ([], [_, _]) => Some(G::Urea),
+            ([], [nitrogen]) => {
+                if self.carbonyl_neighbors(*nitrogen) >= 2 {
+                    // Counted once, at the nitrogen.
+                    None
+                } else if self.share_ring(carbon, *nitrogen) {
+                    Some(G::Lactam)
+                } else {
+                    Some(G::Amide)
+                }
+            }
+            ([oxygen], []) => match (self.charge(*oxygen), self.molecule.degree(*oxygen)) {
+                (-1, 1) => Some(G::Carboxylate),
+                (0, 1) => Some(G::CarboxylicAcid),
+                // An anhydride is counted once, at the oxygen.
+                (0, 2) if self.carbonyl_neighbors(*oxygen) >= 2 => None,
+                (0, 2) if self.neighbors_of(*oxygen, Element::C) < 2 => None,
+                (0, 2) if self.share_ring(carbon, *oxygen) => Some(G::Lactone),
+                (0, 2) => Some(G::Ester),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn carbonyl_neighbors(&self, atom: usize) -> usize {
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors.filter(|n| self.is_carbonyl(n.atom) && !self.aromatic(n.atom)).count()
+    }
+
+    fn of_carbon_without_oxo(&self, carbon: usize) -> Option<FunctionalGroup> {
+        use FunctionalGroup as G;
+        if !self.bound(carbon, Element::N, BondOrder::Triple).is_empty() {
+            return Some(G::Nitrile);
+        }
+        if !self.bound(carbon, Element::S, BondOrder::Double).is_empty() {
+            return Some(G::Thiocarbonyl);
+        }
+        if self.aromatic(carbon) {
+            return None;
+        }
+        let [imine] = self.bound(carbon, Element::N, BondOrder::Double)[..] else {
+            return None;
+        };
+        if self.neighbors_of(imine, Element::O) > 0 {
+            return Some(G::Oxime);
+        }
+        match self.bound(carbon, Element::N, BondOrder::Single).len() {
+            0 => Some(G::Imine),
+            1 => Some(G::Amidine),
+            _ => Some(G::Guanidine),
+        }
+    }
+
+    pub(super) fn of_oxygen(&self, oxygen: usize) -> Option<FunctionalGroup> {
+        use FunctionalGroup as G;
+        if self.aromatic(oxygen) {
+            return None;
+        }
+        let carbons = self.bound(oxygen, Element::C, BondOrder::Single);
+        match (self.charge(oxygen), &carbons[..], self.molecule.degree(oxygen)) {
+            (-1, [carbon], 1) if !self.is_acyl(*carbon) => Some(G::Alkoxide),
+            (0, [carbon], 1) => self.of_hydroxy(*carbon),
+            (0, [a, b], 2) => {
+                if self.carbonyl_neighbors(oxygen) == 2 {
+                    Some(G::Anhydride)
+                } else if self.is_acyl(*a) || self.is_acyl(*b) {
+                    None
+                } else if self.in_ring_of(oxygen, 3) {
+                    Some(G::Epoxide)
+                } else {
+                    Some(G::Ether)
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn in_ring_of(&self, atom: usize, size: usize) -> bool {
+        let mut rings = self.molecule.rings().iter();
+        rings.any(|r| r.atoms.len() == size && r.atoms.contains(&atom))
+    }
+
+    fn of_hydroxy(&self, carbon: usize) -> Option<FunctionalGroup> {
+        use FunctionalGroup as G;
+        if self.aromatic(carbon) {
+            return Some(G::Phenol);
+        }
+        if self.is_acyl(carbon) {
+            return None;
+        }
+        if !self.bound(carbon, Element::C, BondOrder::Double).is_empty() {
+            return Some(G::Enol);
+        }
+        match self.neighbors_of(carbon, Element::C) {
+            0 | 1 => Some(G::PrimaryAlcohol),
+            2 => Some(G::SecondaryAlcohol),
+            _ => Some(G::TertiaryAlcohol),
+        }
+    }
+
+    pub(super) fn of_nitrogen(&self, nitrogen: usize) -> Option<FunctionalGroup> {
+        use FunctionalGroup as G;
+        let oxides = self.bound(nitrogen, Element::O, BondOrder::Single);
+        let oxides = oxides.iter().filter(|&&o| self.charge(o) == -1).count();
+        let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
+        match (self.charge(nitrogen), oxides, double_o) {
+            (1, 1.., 1..) => return Some(G::Nitro),
+            (1, 1.., 0) => return Some(G::NOxide),
+            // Written with five valences: N(=O)=O.
+            (0, 0, 2) => return Some(G::Nitro),
+            (0, 0, 1) => return Some(G::Nitroso),
+            _ => {}
+        }
+        if self.is_azide_middle(nitrogen) {
+            return Some(G::Azide);
+        }
+        let neighbors = self.molecule.neighbors(nitrogen);
+        let single = neighbors.iter().all(|n| self.order(n) == BondOrder::Single);
+        if !single || self.aromatic(nitrogen) || neighbors.is_empty() {
+            return None;
+        }
+        if self.charge(nitrogen) == 1 {
+            return match self.hydrogens(nitrogen) {
+                0 if self.neighbors_of(nitrogen, Element::C) == 4 => Some(G::QuaternaryAmmonium),
+                0 => None,
+                _ => Some(G::Ammonium),
+            };
+        }
+        if self.charge(nitrogen) != 0 {
+            return None;
+        }
+        if self.carbonyl_neighbors(nitrogen) >= 2 {
+            return Some(G::Imide);
+        }
+        if self.neighbors_of(nitrogen, Element::O) > 0 {
+            return Some(G::Hydroxylamine);
+        }
+        let only_carbon = neighbors.iter().all(|n| self.element(n.atom) == Element::C);
+        if !only_carbon || neighbors.iter().any(|n| self.is_acyl(n.atom)) {
+            return None;
+        }
+        if neighbors.iter().any(|n| self.aromatic(n.atom)) {
+            return Some(G::AromaticAmine);
+        }
+        match neighbors.len() {
+            1 => Some(G::PrimaryAmine),
+            2 => Some(G::SecondaryAmine),
+            3 => Some(G::TertiaryAmine),
+            _ => None,
+        }
+    }
+
+    pub(super) fn of_sulfur(&self, sulfur: usize) -> Option<FunctionalGroup> {
+        use FunctionalGroup as G;
+        let oxo = self.bound(sulfur, Element::O, BondOrder::Double).len();
+        let oxygens = self.bound(sulfur, Element::O, BondOrder::Single);
+        let nitrogens = self.neighbors_of(sulfur, Element::N);
+        let carbons = self.neighbors_of(sulfur, Element::C);
+        match (oxo, &oxygens[..]) {
+            (2, [_, _]) => Some(G::Sulfate),
+            (2, [oxygen]) if carbons == 1 => {
+                if self.charge(*oxygen) == 0 && self.molecule.degree(*oxygen) == 1 {
+                    Some(G::SulfonicAcid)
+                } else {
+                    Some(G::Sulfonate)
+                }
+            }
+            (2, _) if nitrogens > 0 => Some(G::Sulfonamide),
+            (2, []) if carbons == 2 => Some(G::Sulfone),
+            (1, []) if carbons == 2 => Some(G::Sulfoxide),
+            (0, []) if self.is_plain(sulfur) => match (carbons, self.molecule.degree(sulfur)) {
+                (1, 1) if self.hydrogens(sulfur) == 1 => Some(G::Thiol),
+                (2, 2) if self.carbonyl_neighbors(sulfur) == 0 => Some(G::Sulfide),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn of_phosphorus(&self, phosphorus: usize) -> Option<FunctionalGroup> {
+        let oxygens = self.neighbors_of(phosphorus, Element::O);
+        match (oxygens, self.neighbors_of(phosphorus, Element::C)) {
+            (4.., _) => Some(FunctionalGroup::Phosphate),
+            (3, 1) => Some(FunctionalGroup::Phosphonate),
+            _ => None,
+        }
+    }
+}

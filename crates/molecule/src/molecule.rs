@@ -1,0 +1,296 @@
+//! The molecular graph: atoms, bonds, rings, components.
+
+use std::str::FromStr;
+
+use crate::Error;
+use crate::smiles;
+
+/// A chemical element by its atomic number; 0 is the wildcard `*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Element(pub(crate) u8);
+
+impl Element {
+    /// The wildcard `*`: an atom of unknown element.
+    pub const WILDCARD: Self = Self(0);
+    /// Hydrogen.
+    pub const H: Self = Self(1);
+    /// Boron.
+    pub const B: Self = Self(5);
+    /// Carbon.
+    pub const C: Self = Self(6);
+    /// Nitrogen.
+    pub const N: Self = Self(7);
+    /// Oxygen.
+    pub const O: Self = Self(8);
+    /// Fluorine.
+    pub const F: Self = Self(9);
+    /// Silicon.
+    pub const SI: Self = Self(14);
+    /// Phosphorus.
+    pub const P: Self = Self(15);
+    /// Sulfur.
+    pub const S: Self = Self(16);
+    /// Chlorine.
+    pub const CL: Self = Self(17);
+    /// Selenium.
+    pub const SE: Self = Self(34);
+    /// Bromine.
+    pub const BR: Self = Self(35);
+    /// Iodine.
+    pub const I: Self = Self(53);
+
+    /// Atomic number, 0 for the wildcard.
+    #[must_use]
+    pub fn atomic_number(self) -> u8 {
+        self.0
+    }
+
+    /// Symbol as in the periodic table (`Cl`), `*` for the wildcard.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        chematic_core::Element::from_atomic_number(self.0).map_or("*", |e| e.symbol())
+    }
+
+    /// Fluorine, chlorine, bromine or iodine.
+    #[must_use]
+    pub fn is_halogen(self) -> bool {
+        matches!(self, Self::F | Self::CL | Self::BR | Self::I)
+    }
+}
+
+/// One atom. Hydrogens are a number on their neighbour, not atoms of their own; those that a
+/// SMILES writes as atoms are folded in, except isotopes, ions and H₂.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Atom {
+    /// Its element.
+    pub element: Element,
+    /// Formal charge.
+    pub charge: i8,
+    /// Hydrogens bound to it, written or implied by the valence.
+    pub hydrogens: u8,
+    /// Mass number, if the SMILES gives one.
+    pub isotope: Option<u16>,
+    /// Whether it belongs to an aromatic ring.
+    pub aromatic: bool,
+    /// Whether the SMILES gives it a configuration (`@`, `@@`).
+    pub stereo: bool,
+}
+
+/// Order of a bond in the Kekulé structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BondOrder {
+    /// Two shared electrons.
+    Single,
+    /// Four shared electrons.
+    Double,
+    /// Six shared electrons.
+    Triple,
+    /// Eight shared electrons, between metals.
+    Quadruple,
+    /// Both electrons come from the first atom (`->`).
+    Dative,
+}
+
+impl BondOrder {
+    /// 1 to 4; a dative bond counts 1.
+    #[must_use]
+    pub fn multiplicity(self) -> u8 {
+        match self {
+            Self::Single | Self::Dative => 1,
+            Self::Double => 2,
+            Self::Triple => 3,
+            Self::Quadruple => 4,
+        }
+    }
+}
+
+/// One bond, with both views of it: its order after kekulisation, and whether it is aromatic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bond {
+    /// The atoms that it joins, as indices into [`Molecule::atoms`].
+    pub atoms: [usize; 2],
+    /// Order in the Kekulé structure.
+    pub order: BondOrder,
+    /// Whether it belongs to an aromatic system.
+    pub aromatic: bool,
+    /// Whether it is a double bond whose geometry the SMILES gives (`/`, `\\`).
+    pub stereo: bool,
+}
+
+/// One ring of the smallest set of smallest rings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ring {
+    /// Its atoms, in the order in which one walks round.
+    pub atoms: Vec<usize>,
+    /// Whether all its bonds are aromatic.
+    pub aromatic: bool,
+}
+
+/// A step along a bond: the atom it leads to and the bond taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbor {
+    /// Index of the neighbouring atom.
+    pub atom: usize,
+    /// Index of the bond to it.
+    pub bond: usize,
+}
+
+/// A molecule as a labelled graph without hydrogens.
+///
+/// Indices of atoms follow the order of the SMILES. Parts separated by `.` are components of one
+/// molecule.
+///
+/// ```
+/// use dsokr_molecule::{Element, Molecule};
+///
+/// let phenol = Molecule::parse("Oc1ccccc1")?;
+/// assert_eq!(phenol.atoms().len(), 7);
+/// assert_eq!(phenol.atoms()[0].element, Element::O);
+/// assert_eq!(phenol.atoms()[0].hydrogens, 1);
+/// assert_eq!(phenol.rings().len(), 1);
+/// assert!(phenol.rings()[0].aromatic);
+///
+/// let error = Molecule::parse("CC(C").unwrap_err();
+/// assert_eq!(error.position(), 2);
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Molecule {
+    atoms: Vec<Atom>,
+    bonds: Vec<Bond>,
+    rings: Vec<Ring>,
+    /// Neighbours of atom i are `neighbors[offsets[i]..offsets[i + 1]]`.
+    offsets: Vec<usize>,
+    neighbors: Vec<Neighbor>,
+}
+
+impl Molecule {
+    /// Reads a SMILES (OpenSMILES grammar), perceives aromaticity by RDKit's default model, and
+    /// picks RDKit's canonical Kekulé structure where that is reached.
+    ///
+    /// # Errors
+    /// An [`Error`] with the position of what is wrong: see its variants. Text longer than
+    /// [`MAX_LENGTH`](crate::MAX_LENGTH) bytes, more than [`MAX_ATOMS`](crate::MAX_ATOMS) atoms or
+    /// [`MAX_RINGS`](crate::MAX_RINGS) rings, and branches deeper than
+    /// [`MAX_NESTING`](crate::MAX_NESTING) are refused.
+    pub fn parse(smiles: &str) -> Result<Self, Error> {
+        smiles::parse(smiles)
+    }
+
+    /// Assembles the graph; `bonds` and `rings` must point into `atoms`.
+    pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>, rings: Vec<Ring>) -> Self {
+        let mut offsets = vec![0; atoms.len() + 1];
+        for bond in &bonds {
+            for atom in bond.atoms {
+                offsets[atom + 1] += 1;
+            }
+        }
+        for i in 0..atoms.len() {
+            offsets[i + 1] += offsets[i];
+        }
+        let mut next = offsets.clone();
+        let mut neighbors = vec![Neighbor { atom: 0, bond: 0 }; 2 * bonds.len()];
+        for (index, bond) in bonds.iter().enumerate() {
+            let [a, b] = bond.atoms;
+            for (from, to) in [(a, b), (b, a)] {
+                neighbors[next[from]] = Neighbor { atom: to, bond: index };
+                next[from] += 1;
+            }
+        }
+        Self { atoms, bonds, rings, offsets, neighbors }
+    }
+
+    /// All atoms but the hydrogens folded into them.
+    #[must_use]
+    pub fn atoms(&self) -> &[Atom] {
+        &self.atoms
+    }
+
+    /// All bonds between [`atoms`](Self::atoms).
+    #[must_use]
+    pub fn bonds(&self) -> &[Bond] {
+        &self.bonds
+    }
+
+    /// The smallest set of smallest rings: |bonds| − |atoms| + |components| of them, less those that
+    /// only coordinative bonds to metals close, which are no rings (as in RDKit).
+    #[must_use]
+    pub fn rings(&self) -> &[Ring] {
+        &self.rings
+    }
+
+    /// The neighbours of an atom, in the order of their bonds.
+    ///
+    /// # Panics
+    /// If `atom` is not an index into [`atoms`](Self::atoms).
+    #[must_use]
+    pub fn neighbors(&self, atom: usize) -> &[Neighbor] {
+        &self.neighbors[self.offsets[atom]..self.offsets[atom + 1]]
+    }
+
+    /// Number of bonds of an atom, those to folded hydrogens not counted.
+    ///
+    /// # Panics
+    /// If `atom` is not an index into [`atoms`](Self::atoms).
+    #[must_use]
+    pub fn degree(&self, atom: usize) -> usize {
+        self.neighbors(atom).len()
+    }
+
+    /// Sum of the formal charges.
+    #[must_use]
+    pub fn charge(&self) -> i32 {
+        self.atoms.iter().map(|a| i32::from(a.charge)).sum()
+    }
+
+    /// Number of atoms of one element; hydrogens are those folded in and those that are atoms.
+    #[must_use]
+    pub fn count(&self, element: Element) -> usize {
+        let own = self.atoms.iter().filter(|a| a.element == element).count();
+        if element == Element::H {
+            own + self.atoms.iter().map(|a| usize::from(a.hydrogens)).sum::<usize>()
+        } else {
+            own
+        }
+    }
+
+    /// For each atom the number of its connected component, numbered from 0 in the order of their
+    /// first atoms.
+    #[must_use]
+    pub fn components(&self) -> Vec<usize> {
+        self.label_components(|_| true)
+    }
+
+    /// Components of the graph that keeps only the bonds with `keep(bond index)`.
+    pub(crate) fn label_components(&self, keep: impl Fn(usize) -> bool) -> Vec<usize> {
+        const NONE: usize = usize::MAX;
+        let mut label = vec![NONE; self.atoms.len()];
+        let mut stack = Vec::new();
+        let mut components = 0;
+        for start in 0..self.atoms.len() {
+            if label[start] != NONE {
+                continue;
+            }
+            label[start] = components;
+            stack.push(start);
+            while let Some(atom) = stack.pop() {
+                for n in self.neighbors(atom) {
+                    if label[n.atom] == NONE && keep(n.bond) {
+                        label[n.atom] = components;
+                        stack.push(n.atom);
+                    }
+                }
+            }
+            components += 1;
+        }
+        label
+    }
+}
+
+impl FromStr for Molecule {
+    type Err = Error;
+
+    fn from_str(smiles: &str) -> Result<Self, Error> {
+        Self::parse(smiles)
+    }
+}

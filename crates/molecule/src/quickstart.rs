@@ -1,0 +1,259 @@
+//! The quickstart set: choosing its molecules, describing them, and splitting them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+use crate::describe::Draw;
+use crate::molecule::{Element, Molecule};
+use crate::refinement::graph_hash;
+use crate::{describe, functional_groups, ring_systems};
+
+/// Seed of the committed set.
+pub const SEED: u64 = 20;
+/// Molecules, all of them candidates.
+pub const MOLECULES: usize = 2_000;
+/// Molecules whose descriptions are for validation.
+pub const VALIDATION: usize = 200;
+/// Molecules whose descriptions are for testing.
+pub const TEST: usize = 200;
+
+/// Why a list of molecules makes no quickstart set. Lines count from 1, the header included.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum QuickstartError {
+    /// The first line is not the expected header.
+    #[error("line 1: header {found:?}; expected {expected:?}")]
+    Header {
+        /// The line found.
+        found: String,
+        /// The line expected.
+        expected: &'static str,
+    },
+    /// A line has another number of columns than the header.
+    #[error("line {line}: {found} columns; expected {expected}")]
+    Columns {
+        /// Its number.
+        line: usize,
+        /// Columns found.
+        found: usize,
+        /// Columns expected.
+        expected: usize,
+    },
+    /// A molecule that cannot be read.
+    #[error("line {line}, id {id}: SMILES {smiles:?}: {source}")]
+    Smiles {
+        /// Its line.
+        line: usize,
+        /// Its id.
+        id: String,
+        /// Its SMILES.
+        smiles: String,
+        /// What is wrong with it.
+        source: crate::Error,
+    },
+    /// An id that occurred before.
+    #[error("line {line}: id {id} is there already")]
+    DuplicateId {
+        /// Its line.
+        line: usize,
+        /// The id.
+        id: String,
+    },
+    /// Too few molecules for the sizes asked for.
+    #[error("{found} molecules; at least {needed} are needed")]
+    TooFew {
+        /// Molecules at hand.
+        found: usize,
+        /// Molecules needed.
+        needed: usize,
+    },
+}
+
+/// The three tables of descriptions, as the text of their files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tables {
+    /// `id<TAB>description` with a header line.
+    pub train: String,
+    /// The same for validation.
+    pub validation: String,
+    /// The same for the test.
+    pub test: String,
+}
+
+const HEADER: &str = "id\tsmiles";
+
+/// Describes and splits every molecule of a table `id<TAB>smiles`.
+///
+/// The seed decides the wording and the split: a shuffle of all molecules gives the last
+/// [`TEST`] to the test, the [`VALIDATION`] before them to validation, the rest to training.
+/// Within a file the order is that of `molecules`.
+///
+/// # Errors
+/// A [`QuickstartError`] for a wrong header, a ragged line, a duplicate id, a SMILES that cannot
+/// be read, or no molecule left for training.
+pub fn tables(molecules: &str, seed: u64) -> Result<Tables, QuickstartError> {
+    let rows = read(molecules)?;
+    let needed = VALIDATION + TEST + 1;
+    if rows.len() < needed {
+        return Err(QuickstartError::TooFew { found: rows.len(), needed });
+    }
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    Draw::new(seed, "split", "").shuffle(&mut order);
+    let mut split = vec![0; rows.len()];
+    for (rank, &row) in order.iter().rev().enumerate() {
+        split[row] = match rank {
+            r if r < TEST => 2,
+            r if r < TEST + VALIDATION => 1,
+            _ => 0,
+        };
+    }
+    let mut texts = ["id\tdescription\n"; 3].map(str::to_owned);
+    for ((id, molecule), split) in rows.iter().zip(split) {
+        texts[split].push_str(&format!("{id}\t{}\n", describe(molecule, seed, id)));
+    }
+    let [train, validation, test] = texts;
+    Ok(Tables { train, validation, test })
+}
+
+fn read(molecules: &str) -> Result<Vec<(&str, Molecule)>, QuickstartError> {
+    let mut lines = molecules.lines().enumerate();
+    let header = lines.next().map_or("", |(_, l)| l);
+    if header != HEADER {
+        return Err(QuickstartError::Header { found: header.to_owned(), expected: HEADER });
+    }
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::new();
+    for (index, line) in lines {
+        let line_number = index + 1;
+        let columns: Vec<&str> = line.split('\t').collect();
+        let &[id, smiles] = &columns[..] else {
+            return Err(QuickstartError::Columns {
+                line: line_number,
+                found: columns.len(),
+                expected: 2,
+            });
+        };
+        if !seen.insert(id) {
+            return Err(QuickstartError::DuplicateId { line: line_number, id: id.to_owned() });
+        }
+        let molecule = Molecule::parse(smiles).map_err(|source| QuickstartError::Smiles {
+            line: line_number,
+            id: id.to_owned(),
+            smiles: smiles.to_owned(),
+            source,
+        })?;
+        rows.push((id, molecule));
+    }
+    Ok(rows)
+}
+
+/// Chooses [`MOLECULES`] diverse molecules from (id, SMILES) pairs and writes them as a table
+/// `id<TAB>smiles`, in the order of the source.
+///
+/// Taken are molecules of 6 to 40 heavy atoms with a SMILES of at most 90 characters, made of common
+/// elements, without isotopes and wildcards, in one part (every thirtieth may be a salt). After a
+/// shuffle by `seed`, a molecule is passed over if its constitution has been taken, or if two with
+/// its molecular formula or three with its groups and rings have been.
+///
+/// # Errors
+/// [`QuickstartError::Smiles`] if a SMILES cannot be read, with the number of the pair as line;
+/// [`QuickstartError::TooFew`] if fewer than [`MOLECULES`] remain.
+pub fn select(source: &[(&str, &str)], seed: u64) -> Result<String, QuickstartError> {
+    let mut order: Vec<usize> = (0..source.len()).collect();
+    Draw::new(seed, "selection", "").shuffle(&mut order);
+    let mut formulas: BTreeMap<String, usize> = BTreeMap::new();
+    let mut profiles: BTreeMap<String, usize> = BTreeMap::new();
+    let mut constitutions = BTreeSet::new();
+    let mut chosen = Vec::new();
+    let mut salts = 0;
+    for row in order {
+        if chosen.len() == MOLECULES {
+            break;
+        }
+        let (id, smiles) = source[row];
+        if smiles.len() > 90 {
+            continue;
+        }
+        let molecule = Molecule::parse(smiles).map_err(|error| QuickstartError::Smiles {
+            line: row + 1,
+            id: id.to_owned(),
+            smiles: smiles.to_owned(),
+            source: error,
+        })?;
+        let parts = molecule.components().iter().max().map_or(0, |m| m + 1);
+        if !is_ordinary(&molecule) || parts > 3 || (parts > 1 && salts * 30 > chosen.len()) {
+            continue;
+        }
+        let formula = formula(&molecule);
+        let profile = profile(&molecule);
+        if formulas.get(&formula).copied().unwrap_or(0) >= 2
+            || profiles.get(&profile).copied().unwrap_or(0) >= 3
+            || !constitutions.insert(constitution(&molecule))
+        {
+            continue;
+        }
+        *formulas.entry(formula).or_default() += 1;
+        *profiles.entry(profile).or_default() += 1;
+        salts += usize::from(parts > 1);
+        chosen.push(row);
+    }
+    if chosen.len() < MOLECULES {
+        return Err(QuickstartError::TooFew { found: chosen.len(), needed: MOLECULES });
+    }
+    chosen.sort_unstable();
+    let mut text = format!("{HEADER}\n");
+    for row in chosen {
+        let (id, smiles) = source[row];
+        text.push_str(&format!("{id}\t{smiles}\n"));
+    }
+    Ok(text)
+}
+
+fn is_ordinary(molecule: &Molecule) -> bool {
+    let common = ["C", "N", "O", "S", "P", "F", "Cl", "Br", "I", "Na", "K", "Si", "B", "Se"];
+    (6..=40).contains(&molecule.atoms().len())
+        && molecule.count(Element::C) >= 3
+        && molecule
+            .atoms()
+            .iter()
+            .all(|a| a.isotope.is_none() && common.contains(&a.element.symbol()))
+}
+
+/// Atom counts by element.
+fn formula(molecule: &Molecule) -> String {
+    let elements: BTreeSet<Element> = molecule.atoms().iter().map(|a| a.element).collect();
+    let mut text = format!("H{}", molecule.count(Element::H));
+    for element in elements {
+        text.push_str(&format!("{}{}", element.symbol(), molecule.count(element)));
+    }
+    text
+}
+
+/// Groups with their counts, and ring systems.
+fn profile(molecule: &Molecule) -> String {
+    let mut rings: Vec<String> =
+        ring_systems(molecule).iter().map(|s| format!("{:?}{}", s.name, s.atoms.len())).collect();
+    rings.sort();
+    format!("{:?} {rings:?}", functional_groups(molecule))
+}
+
+/// Equal for molecules with equal atoms and connections, whatever their configuration and the
+/// order of their atoms.
+fn constitution(molecule: &Molecule) -> u64 {
+    let labels = molecule.atoms().iter().map(|a| {
+        u64::from(a.element.atomic_number())
+            | u64::from(a.hydrogens) << 8
+            | u64::from(a.charge.cast_unsigned()) << 16
+    });
+    graph_hash(labels.collect(), |atom| {
+        let neighbors = molecule.neighbors(atom).iter();
+        neighbors
+            .map(|n| {
+                let bond = molecule.bonds()[n.bond];
+                let order = if bond.aromatic { 9 } else { bond.order.multiplicity() };
+                (u64::from(order), n.atom)
+            })
+            .collect()
+    })
+}

@@ -1,0 +1,31 @@
+//! Colour refinement (Weisfeiler and Lehman) with a hash that is the same on every machine.
+
+/// Combines two words so that order matters, with the finaliser of SplitMix64.
+pub(crate) fn mix(hash: u64, value: u64) -> u64 {
+    let mut z = (hash.rotate_left(5) ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Hash of a graph: equal for isomorphic graphs whatever the order of their nodes.
+///
+/// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).
+/// There are as many rounds as nodes, more than refinement can need.
+pub(crate) fn graph_hash(mut colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64, usize)>) -> u64 {
+    let edges: Vec<Vec<(u64, usize)>> = (0..colors.len()).map(edges).collect();
+    for _ in 0..colors.len() {
+        let refined = edges.iter().zip(&colors).map(|(edges, &own)| {
+            let around = edges.iter().map(|&(label, end)| mix(label, colors[end]));
+            unordered(around.collect(), own)
+        });
+        colors = refined.collect();
+    }
+    unordered(colors, 0)
+}
+
+/// Mixes a multiset of words into `start`.
+pub(crate) fn unordered(mut words: Vec<u64>, start: u64) -> u64 {
+    words.sort_unstable();
+    words.into_iter().fold(start, mix)
+}

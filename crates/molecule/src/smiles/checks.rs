@@ -1,0 +1,100 @@
+//! Chemistry that the grammar allows and no molecule has.
+
+use chematic_core::BondOrder as Order;
+use chematic_perception::ring_bond_flags_shared;
+
+use super::scan::Places;
+use crate::Error;
+use crate::molecule::{Atom, Bond, BondOrder, Element};
+
+/// Lower-case atoms and `:` bonds only make sense in rings; left alone, the kekulisation would give
+/// them double bonds or extra hydrogens.
+pub(super) fn check_aromatic_atoms(
+    parsed: &chematic_core::Molecule,
+    places: &Places,
+) -> Result<(), Error> {
+    if !parsed.atoms().any(|(_, a)| a.aromatic)
+        && !parsed.bonds().any(|(_, b)| b.order == Order::Aromatic)
+    {
+        return Ok(());
+    }
+    let in_ring = ring_bond_flags_shared(parsed);
+    let stray = parsed.atoms().find(|&(idx, atom)| {
+        let mut bonds = parsed.neighbors(idx).map(|(_, b)| b);
+        if atom.aromatic {
+            !bonds.any(|b| in_ring[b.0 as usize])
+        } else {
+            bonds.any(|b| parsed.bond(b).order == Order::Aromatic && !in_ring[b.0 as usize])
+        }
+    });
+    if let Some((idx, _)) = stray {
+        return Err(Error::Kekule {
+            position: places.atom(idx.0 as usize),
+            reason: "an aromatic atom or bond lies in no ring".to_owned(),
+        });
+    }
+    // B, C, N, O, Si, P, S, Ge, As, Se, Sb, Te.
+    const CAN_BE_AROMATIC: [u8; 12] = [5, 6, 7, 8, 14, 15, 16, 32, 33, 34, 51, 52];
+    let other = parsed.atoms().find(|(_, a)| {
+        a.aromatic && !a.wildcard && !CAN_BE_AROMATIC.contains(&a.element.atomic_number())
+    });
+    match other {
+        Some((idx, atom)) => Err(Error::Kekule {
+            position: places.atom(idx.0 as usize),
+            reason: format!("{} cannot be aromatic", atom.element.symbol()),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses atoms of B, C, N, O and F with more bonds than an atom with as many electrons can have:
+/// 3, 4, 3, 2 and 1 when neutral. Bonds to metals coordinate and do not count; a neutral nitrogen
+/// with a multiple bond may have five, the old way to write nitro groups. Other elements are not checked.
+pub(super) fn check_valences(
+    atoms: &[Atom],
+    bonds: &[Bond],
+    place: impl Fn(usize) -> usize,
+) -> Result<(), Error> {
+    let mut valences: Vec<u32> = atoms.iter().map(|a| u32::from(a.hydrogens)).collect();
+    let mut multiple = vec![false; atoms.len()];
+    for bond in bonds {
+        let metal = |atom: usize| is_metal(atoms[atom].element);
+        if bond.order != BondOrder::Dative && !bond.atoms.iter().any(|&a| metal(a)) {
+            for atom in bond.atoms {
+                valences[atom] += u32::from(bond.order.multiplicity());
+                multiple[atom] |= bond.order != BondOrder::Single;
+            }
+        }
+    }
+    for (index, (atom, valence)) in atoms.iter().zip(valences).enumerate() {
+        if !(Element::B..=Element::F).contains(&atom.element) {
+            continue;
+        }
+        let electrons = i16::from(atom.element.atomic_number()) - i16::from(atom.charge);
+        let allowed = match electrons {
+            7 if atom.charge == 0 && multiple[index] => 5,
+            3..=6 => electrons - 2,
+            7..=10 => 10 - electrons,
+            _ => 0,
+        }
+        .unsigned_abs();
+        if valence > u32::from(allowed) {
+            return Err(Error::Valence {
+                position: place(index),
+                element: atom.element.symbol().to_owned(),
+                valence,
+                allowed: u32::from(allowed),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Everything but hydrogen, the noble gases and B, C, N, O, F, Si, P, S, Cl, As, Se, Br, Te, I, At;
+/// a wildcard counts as one, since its bonds promise nothing.
+fn is_metal(element: Element) -> bool {
+    !matches!(
+        element.atomic_number(),
+        1 | 2 | 5..=10 | 14..=18 | 33..=36 | 52..=54 | 85 | 86
+    )
+}

@@ -1,0 +1,211 @@
+//! From text to [`Molecule`]: a scan of our own at the border, then chematic's parser and
+//! perception behind it.
+//!
+//! The scan gives every atom its place in the text, refuses what chematic lets pass (empty
+//! branches and components, rings of one atom, query bonds) and bounds length, size and nesting
+//! before any recursion starts.
+
+mod checks;
+mod scan;
+
+use chematic_core::{AtomIdx, BondIdx, BondOrder as Order, KekuleResult, kekulize};
+use chematic_perception::{
+    apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
+};
+use chematic_smiles::SmilesError;
+
+use self::checks::{check_aromatic_atoms, check_valences};
+pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};
+use self::scan::{Places, scan};
+use crate::Error;
+use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Ring};
+
+pub(crate) fn parse(smiles: &str) -> Result<Molecule, Error> {
+    let places = scan(smiles)?;
+    let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
+    check_aromatic_atoms(&parsed, &places)?;
+    let first_aromatic = || {
+        let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
+        places.atom(atom)
+    };
+    let view = apply_aromaticity_rdkit_parity_shared(&parsed);
+    let view = view
+        .as_ref()
+        .as_ref()
+        .map_err(|e| Error::Kekule { position: first_aromatic(), reason: e.to_string() })?;
+    let kekule = kekule_structure(view)
+        .map_err(|reason| Error::Kekule { position: first_aromatic(), reason })?;
+    convert(view, &kekule, &places)
+}
+
+fn kekule_structure(view: &chematic_core::Molecule) -> Result<KekuleResult, String> {
+    let valid = kekulize(view).map_err(|e| e.detail)?;
+    Ok(rdkit_canonical_kekule(view, &valid).unwrap_or(valid))
+}
+
+/// Our own graph from chematic's, with written hydrogens folded into their neighbours.
+fn convert(
+    view: &chematic_core::Molecule,
+    kekule: &KekuleResult,
+    places: &Places,
+) -> Result<Molecule, Error> {
+    const FOLDED: usize = usize::MAX;
+    let mut index = Vec::with_capacity(view.atom_count());
+    let mut atoms = Vec::with_capacity(view.atom_count());
+    for (idx, atom) in view.atoms() {
+        if folds(view, idx) {
+            index.push(FOLDED);
+            continue;
+        }
+        let written = view.neighbors(idx).filter(|&(n, _)| folds(view, n)).count();
+        index.push(atoms.len());
+        atoms.push(Atom {
+            element: if atom.wildcard {
+                Element::WILDCARD
+            } else {
+                Element(atom.element.atomic_number())
+            },
+            charge: atom.charge,
+            hydrogens: chematic_core::implicit_hcount(view, idx)
+                .saturating_add(u8::try_from(written).unwrap_or(u8::MAX)),
+            isotope: atom.isotope,
+            aromatic: atom.aromatic,
+            stereo: atom.chirality != chematic_core::Chirality::None,
+        });
+    }
+
+    let mut bonds = Vec::with_capacity(view.bond_count());
+    for (idx, entry) in view.bonds() {
+        let [a, b] = [entry.atom1, entry.atom2].map(|a| index[a.0 as usize]);
+        if a == FOLDED || b == FOLDED {
+            continue;
+        }
+        let written = kekule.get(&idx).copied().unwrap_or(entry.order);
+        let order = order(written).ok_or_else(|| Error::Syntax {
+            position: places.atom(entry.atom2.0 as usize),
+            reason: "an aromatic bond between atoms that are not aromatic".to_owned(),
+        })?;
+        bonds.push(Bond {
+            atoms: [a, b],
+            order,
+            aromatic: entry.order == Order::Aromatic,
+            stereo: entry.order == Order::Double
+                && directed(view, entry.atom1)
+                && directed(view, entry.atom2),
+        });
+    }
+
+    check_valences(&atoms, &bonds, |atom| {
+        // The inverse of `index`: kept atoms are numbered in their old order.
+        let mut kept = (0..index.len()).filter(|&i| index[i] != FOLDED);
+        places.atom(kept.nth(atom).unwrap_or(0))
+    })?;
+
+    let rings = find_sssr_shared(view)
+        .rings()
+        .iter()
+        .map(|ring| Ring {
+            atoms: ring.iter().map(|a| index[a.0 as usize]).collect(),
+            aromatic: bonds_of(view, ring).all(|b| view.bond(b).order == Order::Aromatic),
+        })
+        .collect();
+    Ok(Molecule::assemble(atoms, bonds, rings))
+}
+
+/// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
+fn folds(view: &chematic_core::Molecule, idx: AtomIdx) -> bool {
+    let atom = view.atom(idx);
+    !atom.wildcard
+        && atom.element == chematic_core::Element::H
+        && atom.charge == 0
+        && atom.isotope.is_none()
+        && atom.hydrogen_count.unwrap_or(0) == 0
+        && view.degree(idx) == 1
+        && view.neighbors(idx).all(|(n, b)| {
+            let other = view.atom(n);
+            view.bond(b).order != Order::Dative
+                && !other.wildcard
+                && other.element != chematic_core::Element::H
+        })
+}
+
+/// Whether a bond of the atom is written with a direction.
+fn directed(view: &chematic_core::Molecule, atom: AtomIdx) -> bool {
+    view.neighbors(atom).any(|(_, bond)| {
+        matches!(view.bond(bond).order, Order::Up | Order::Down)
+            || view.bond_direction(bond).is_some()
+    })
+}
+
+fn bonds_of<'a>(
+    view: &'a chematic_core::Molecule,
+    ring: &'a [AtomIdx],
+) -> impl Iterator<Item = BondIdx> + 'a {
+    (0..ring.len())
+        .filter_map(move |i| view.bond_between(ring[i], ring[(i + 1) % ring.len()]).map(|(b, _)| b))
+}
+
+fn order(order: Order) -> Option<BondOrder> {
+    match order {
+        Order::Single | Order::Up | Order::Down => Some(BondOrder::Single),
+        Order::Double => Some(BondOrder::Double),
+        Order::Triple => Some(BondOrder::Triple),
+        Order::Quadruple => Some(BondOrder::Quadruple),
+        Order::Dative => Some(BondOrder::Dative),
+        _ => None,
+    }
+}
+
+fn translate(error: SmilesError, smiles: &str, places: &Places) -> Error {
+    let reason = error.to_string();
+    // The parser's own wording ends in the position that our errors give themselves.
+    let reason = reason.split(" at position ").next().unwrap_or_default().to_owned();
+    match error {
+        SmilesError::EmptyInput => Error::Empty,
+        SmilesError::UnexpectedCharacter { pos } => {
+            match smiles[pos.min(smiles.len())..].chars().next() {
+                Some(found) => Error::Character {
+                    position: pos,
+                    found,
+                    expected: "an atom, a bond, a ring label or a branch is expected; elements other than B C N O P S F Cl Br I stand in brackets",
+                },
+                None => Error::Syntax { position: pos, reason },
+            }
+        }
+        SmilesError::UnexpectedEnd { pos }
+        | SmilesError::UnknownElement { pos, .. }
+        | SmilesError::MismatchedParentheses { pos }
+        | SmilesError::NestingTooDeep { pos }
+        | SmilesError::UnsupportedChiralityClass { pos, .. } => {
+            Error::Syntax { position: pos, reason }
+        }
+        SmilesError::InvalidBracketAtom { detail, pos } if detail.starts_with("duplicate") => {
+            Error::RingBond {
+                position: places.ring_label_before(pos),
+                reason: "a second bond between two atoms that are already joined".to_owned(),
+            }
+        }
+        SmilesError::InvalidBracketAtom { detail, pos } => {
+            Error::Syntax { position: pos, reason: format!("bracket atom: {detail}") }
+        }
+        SmilesError::UnmatchedRingClosure { ring_num, pos } => {
+            Error::UnclosedRing { position: pos, label: u32::from(ring_num) }
+        }
+        SmilesError::UnmatchedExtendedRingClosure { ring_num, pos } => {
+            Error::UnclosedRing { position: pos, label: ring_num }
+        }
+        SmilesError::ConflictingRingBond { pos, .. }
+        | SmilesError::ConflictingExtendedRingBond { pos, .. } => {
+            Error::RingBond { position: places.ring_label_before(pos), reason }
+        }
+        SmilesError::InvalidValence { element, atom, valence, max } => Error::Valence {
+            position: places.atom(atom),
+            element: element.to_owned(),
+            valence,
+            allowed: max,
+        },
+        SmilesError::ResourceLimit { actual, .. } => {
+            Error::TooLong { length: actual, limit: MAX_LENGTH }
+        }
+    }
+}

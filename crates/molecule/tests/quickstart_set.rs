@@ -1,0 +1,184 @@
+//! The committed quickstart set is what the generator makes, and is what it should be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use dsokr_molecule::quickstart::{
+    MOLECULES, QuickstartError, SEED, TEST, VALIDATION, select, tables,
+};
+use dsokr_molecule::{Molecule, describe};
+
+fn committed(name: &str) -> String {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/quickstart"));
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+fn rows(table: &str) -> Vec<(&str, &str)> {
+    let rows = table.lines().skip(1);
+    rows.map(|line| line.split_once('\t').unwrap()).collect()
+}
+
+#[test]
+fn the_generator_reproduces_the_committed_files() {
+    let made = tables(&committed("molecules.tsv"), SEED).unwrap();
+    for (name, text) in
+        [("train.tsv", made.train), ("validation.tsv", made.validation), ("test.tsv", made.test)]
+    {
+        // No assert_eq: a difference would print half a megabyte.
+        assert!(text == committed(name), "{name} is not what the generator makes");
+    }
+}
+
+#[test]
+fn the_committed_molecules_are_those_that_the_selection_takes() {
+    let root = std::env::var_os("DSOKR_DATA").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let path = root.join("chebi20/molecules.tsv");
+    let Ok(source) = fs::read_to_string(&path) else {
+        eprintln!(
+            "skipped: the_committed_molecules_are_those_that_the_selection_takes needs {}",
+            path.display()
+        );
+        return;
+    };
+    let pairs: Vec<(&str, &str)> = source
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let mut columns = line.split('\t');
+            Some((columns.next()?, columns.next()?))
+        })
+        .filter(|(id, _)| id.bytes().all(|b| b.is_ascii_digit()))
+        .collect();
+    assert!(select(&pairs, SEED).unwrap() == committed("molecules.tsv"));
+}
+
+#[test]
+fn the_splits_share_no_molecule_and_cover_all() {
+    let molecules = committed("molecules.tsv");
+    let molecules = rows(&molecules);
+    assert_eq!(molecules.len(), MOLECULES);
+    let smiles: BTreeSet<&str> = molecules.iter().map(|r| r.1).collect();
+    assert_eq!(smiles.len(), MOLECULES);
+
+    let mut seen = BTreeSet::new();
+    let mut sizes = Vec::new();
+    for name in ["train.tsv", "validation.tsv", "test.tsv"] {
+        let table = committed(name);
+        assert!(table.starts_with("id\tdescription\n"));
+        assert!(table.is_ascii() && table.ends_with(".\n") && !table.contains(['"', '\r']));
+        sizes.push(rows(&table).len());
+        for (id, description) in rows(&table) {
+            assert!(seen.insert(id.to_owned()), "{id} is in two splits");
+            assert!(description.split(' ').count() >= 8, "{id}: {description}");
+        }
+    }
+    assert_eq!(sizes, [MOLECULES - VALIDATION - TEST, VALIDATION, TEST]);
+    let ids: BTreeSet<String> = molecules.iter().map(|r| r.0.to_owned()).collect();
+    assert_eq!(ids, seen);
+}
+
+#[test]
+fn wording_depends_on_seed_and_id_and_nothing_else() {
+    let molecule = Molecule::parse("CC(=O)Oc1ccccc1C(=O)O").unwrap();
+    let mut texts = BTreeMap::new();
+    for id in 0..50 {
+        for seed in 0..4 {
+            let text = describe(&molecule, seed, &id.to_string());
+            assert_eq!(text, describe(&molecule, seed, &id.to_string()));
+            *texts.entry(text).or_insert(0) += 1;
+        }
+    }
+    assert!(texts.len() > 190, "{} wordings of 200", texts.len());
+}
+
+/// No description says anything but what its molecule has: the words for some groups appear only
+/// where an element or a ring that they need is there.
+#[test]
+fn descriptions_say_nothing_false() {
+    let molecules = committed("molecules.tsv");
+    let smiles: BTreeMap<&str, &str> = rows(&molecules).into_iter().collect();
+    let needs: &[(&str, &[char])] = &[
+        ("chlorine", &['l']),
+        ("bromine", &['r']),
+        ("fluorine", &['F']),
+        ("iodine", &['I']),
+        ("phosph", &['P']),
+        ("sulf", &['S', 's']),
+        ("thio", &['S', 's']),
+        ("amin", &['N', 'n']),
+        ("amid", &['N', 'n']),
+        ("nitro", &['N', 'n']),
+        ("pyri", &['n']),
+        ("indole", &['N', 'n']),
+        ("furan ", &['o', 'O']),
+        (" ring", &['1']),
+        ("ketone", &['=']),
+        ("carboxy", &['=']),
+        ("double bond", &['=']),
+        ("triple bond", &['#']),
+        ("nitrile", &['#']),
+        ("One stereocentre", &['@']),
+        ("stereocentres are", &['@']),
+        ("E/Z", &['/', '\\']),
+        ("positively", &['+']),
+        ("negatively", &['-']),
+        ("separate parts", &['.']),
+    ];
+    let denied = [("free of nitrogen", ['N', 'n']), ("neither nitrogen nor", ['N', 'n'])];
+    let mut checked = BTreeSet::new();
+    for name in ["train.tsv", "validation.tsv", "test.tsv"] {
+        let table = committed(name);
+        for (id, description) in rows(&table) {
+            let smiles = smiles[id].replace("[Na", "[").replace("Si", "");
+            let said = description.replace("free of nitrogen", "").replace("neither nitrogen", "");
+            let said = said.replace("There are no rings", "").replace("no ring", "");
+            for (word, letters) in needs {
+                if said.contains(word) {
+                    checked.insert(*word);
+                    assert!(smiles.contains(*letters), "{id} {smiles}: {word} in {description}");
+                }
+            }
+            for (phrase, letters) in denied {
+                if description.contains(phrase) {
+                    checked.insert(phrase);
+                    assert!(!smiles.contains(letters), "{id} {smiles}: {description}");
+                }
+            }
+        }
+    }
+    assert_eq!(checked.len(), needs.len() + denied.len(), "{checked:?}");
+}
+
+#[test]
+fn bad_tables_are_refused_with_their_line() {
+    let header = "id\tsmiles\n";
+    assert!(matches!(
+        tables("cid\tsmiles\n", SEED),
+        Err(QuickstartError::Header { found, .. }) if found == "cid\tsmiles"
+    ));
+    assert!(matches!(tables("", SEED), Err(QuickstartError::Header { .. })));
+    assert!(matches!(
+        tables(&format!("{header}1\tC\n2\n"), SEED),
+        Err(QuickstartError::Columns { line: 3, found: 1, expected: 2 })
+    ));
+    assert!(matches!(
+        tables(&format!("{header}1\tC\n1\tCC\n"), SEED),
+        Err(QuickstartError::DuplicateId { line: 3, .. })
+    ));
+    assert!(matches!(
+        tables(&format!("{header}1\tC\n2\tC(\n"), SEED),
+        Err(QuickstartError::Smiles { line: 3, .. })
+    ));
+    assert_eq!(
+        tables(&format!("{header}1\tC\n"), SEED),
+        Err(QuickstartError::TooFew { found: 1, needed: VALIDATION + TEST + 1 })
+    );
+    assert_eq!(
+        select(&[("1", "CCCCCC"), ("2", "CCCCCC")], SEED),
+        Err(QuickstartError::TooFew { found: 1, needed: MOLECULES })
+    );
+}

@@ -1,0 +1,164 @@
+use std::sync::Arc;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{NgramConfig, NgramKind, SparseBatch, SparseRow, bag};
+use crate::mlp::check_dropout;
+use crate::{Encoder, Error, Mlp, MlpConfig, Pass, init};
+
+/// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
+///
+/// With a linear path, embeddings have p columns and their sum is itself a prediction, to which the
+/// MLP adds: `z = b + h + MLP(h)`, `h = Σ tfidf_i E_i`. Without it, `z = MLP(h)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NgramBagConfig {
+    /// Blocks of n-grams.
+    pub ngrams: Vec<NgramConfig>,
+    /// Whether the embedding's sum runs beside the MLP to the output.
+    pub linear: bool,
+    /// Columns of the embedding without a linear path; with one they are the coordinates.
+    pub embedding: usize,
+    /// Width of each hidden layer of the MLP. Empty leaves the MLP out beside a linear path, and
+    /// makes it one linear layer without.
+    pub hidden: Vec<usize>,
+    /// Share of hidden units dropped in training, in `[0, 1)`.
+    pub dropout: f32,
+    /// Share of a text's n-grams dropped in training, in `[0, 1)`.
+    pub ngram_dropout: f32,
+}
+
+impl Default for NgramBagConfig {
+    fn default() -> Self {
+        let block = |kind, min, max, min_texts| NgramConfig { kind, min, max, min_texts, buckets: 0 };
+        Self {
+            ngrams: vec![block(NgramKind::Words, 1, 2, 2), block(NgramKind::Characters, 3, 5, 3)],
+            linear: true,
+            embedding: 256,
+            hidden: vec![256],
+            dropout: 0.5,
+            ngram_dropout: 0.0,
+        }
+    }
+}
+
+impl NgramBagConfig {
+    /// Checks sizes and rates.
+    ///
+    /// # Errors
+    /// No block of n-grams, a block out of range, a width of 0 or a rate outside `[0, 1)`.
+    pub fn validate(&self) -> Result<(), Error> {
+        let refuse = |key, found: &str, allowed: &str| {
+            Err(Error::Setting { key, found: found.into(), allowed: allowed.into() })
+        };
+        if self.ngrams.is_empty() {
+            return refuse("ngrams", "[]", "at least one block of n-grams");
+        }
+        self.ngrams.iter().try_for_each(NgramConfig::validate)?;
+        if self.embedding == 0 {
+            return refuse("embedding", "0", "at least 1");
+        }
+        check_dropout("ngram_dropout", self.ngram_dropout)?;
+        self.mlp().validate()
+    }
+
+    fn mlp(&self) -> MlpConfig {
+        MlpConfig { hidden: self.hidden.clone(), dropout: self.dropout }
+    }
+
+    /// Draws a bag over `features` n-grams with as many coordinates as `offset` has: the bias b, best
+    /// the mean of the targets.
+    ///
+    /// With a linear path, embeddings and the MLP's last layer start at zero: training begins at
+    /// the bias, and gradient descent on the embeddings fits first what many texts share, as ridge
+    /// regression does.
+    pub fn init(
+        &self,
+        features: usize,
+        offset: &[f32],
+        generator: &mut impl Rng,
+        device: &Device,
+    ) -> NgramBag {
+        let p = offset.len();
+        let (table, mlp) = if self.linear {
+            let residual = || self.mlp().init(p, &vec![0.0; p], generator, device).with_zero_head();
+            (init::constant([features, p], 0.0, device), (!self.hidden.is_empty()).then(residual))
+        } else {
+            let table = init::normal([features, self.embedding], 0.1, generator, device);
+            (table, Some(self.mlp().init(self.embedding, offset, generator, device)))
+        };
+        NgramBag {
+            table,
+            bias: self.linear.then(|| init::vector(offset, device)),
+            mlp,
+            ngram_dropout: self.ngram_dropout,
+        }
+    }
+}
+
+/// See [`NgramBagConfig`].
+#[derive(Module, Debug)]
+pub struct NgramBag {
+    table: Param<Tensor<2>>,
+    /// With a linear path only.
+    bias: Option<Param<Tensor<1>>>,
+    mlp: Option<Mlp>,
+    #[module(skip)]
+    ngram_dropout: f32,
+}
+
+/// Place of the n-grams' dropout; the MLP's places count up from 1.
+const NGRAM_SITE: u64 = 0;
+
+impl Encoder for NgramBag {
+    type Input = SparseRow;
+
+    fn dimension(&self) -> usize {
+        match (&self.bias, &self.mlp) {
+            (None, Some(mlp)) => mlp.dimension(),
+            _ => self.table.dims()[1],
+        }
+    }
+
+    fn forward(&self, batch: &[&SparseRow], pass: Pass) -> Tensor<2> {
+        let rows = Arc::new(self.collate(batch, pass));
+        let sum = bag(self.table.val(), rows);
+        let deep = self.mlp.as_ref().map(|mlp| mlp.apply(sum.clone(), pass, 1));
+        match (&self.bias, deep) {
+            (Some(bias), Some(deep)) => sum + deep + bias.val().unsqueeze::<2>(),
+            (Some(bias), None) => sum + bias.val().unsqueeze::<2>(),
+            (None, Some(deep)) => deep,
+            (None, None) => sum,
+        }
+    }
+}
+
+impl NgramBag {
+    fn collate(&self, batch: &[&SparseRow], pass: Pass) -> SparseBatch {
+        let entries = batch.iter().map(|row| row.indices.len()).sum();
+        let mut all = SparseBatch {
+            starts: Vec::with_capacity(batch.len() + 1),
+            indices: Vec::with_capacity(entries),
+            values: Vec::with_capacity(entries),
+        };
+        let mask = pass.dropout(NGRAM_SITE, self.ngram_dropout);
+        let mut element = 0u32;
+        all.starts.push(0);
+        for row in batch {
+            for (&index, &value) in row.indices.iter().zip(&row.values) {
+                let factor = mask.map_or(1.0, |mask| mask.at(element));
+                element = element.wrapping_add(1);
+                if factor != 0.0 {
+                    all.indices.push(index);
+                    all.values.push(value * factor);
+                }
+            }
+            all.starts.push(all.indices.len());
+        }
+        all
+    }
+}

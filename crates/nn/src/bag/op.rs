@@ -1,0 +1,183 @@
+// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::flex::{FlexTensor, Layout};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::{Bytes, DType, Shape, Tensor};
+use rayon::prelude::*;
+
+/// Sparse rows of one batch, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct SparseBatch {
+    /// Row i is `starts[i]..starts[i + 1]` of the other two; one longer than the batch.
+    pub starts: Vec<usize>,
+    /// Feature indices, each below the number of rows of the table.
+    pub indices: Vec<u32>,
+    /// Their values.
+    pub values: Vec<f32>,
+}
+
+impl SparseBatch {
+    fn rows(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+}
+
+/// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
+/// `[batch, width]`, differentiable in the table: a fused loop of the CPU engine.
+///
+/// # Panics
+/// If an index is not below the number of rows of the table.
+pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
+    let rows = table.dims()[0];
+    assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
+    Tensor::from_dispatch(<Dispatch as BagOps>::embedding_bag(table.into_dispatch(), batch))
+}
+
+#[backend_extension(Flex, Autodiff)]
+pub trait BagOps: Backend {
+    fn embedding_bag(table: FloatTensor<Self>, batch: Arc<SparseBatch>) -> FloatTensor<Self>;
+}
+
+impl BagOps for Flex {
+    fn embedding_bag(table: FlexTensor, batch: Arc<SparseBatch>) -> FlexTensor {
+        let table = contiguous(table);
+        forward(&table, &batch)
+    }
+}
+
+impl<C: CheckpointStrategy> BagOps for Autodiff<Flex, C> {
+    fn embedding_bag(table: FloatTensor<Self>, batch: Arc<SparseBatch>) -> FloatTensor<Self> {
+        let (table, node) = table.into_parts();
+        let table = contiguous(table);
+        let y = forward(&table, &batch);
+        let rows = table.layout().shape()[0];
+        match BagBackward.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((batch, rows), y),
+            OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct BagBackward;
+
+impl Backward<Flex, 1> for BagBackward {
+    type State = (Arc<SparseBatch>, usize);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [parent] = ops.parents;
+        let (batch, rows) = ops.state;
+        let dy = contiguous(grads.consume::<Flex>(&ops.node));
+        if let Some(node) = parent {
+            grads.register::<Flex>(node.id, backward(&batch, rows, &dy));
+        }
+    }
+}
+
+fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
+}
+
+fn values(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice::<f32>().unwrap_or_default()
+}
+
+fn wrap(values: Vec<f32>, shape: [usize; 2]) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(Shape::new(shape)), DType::F32)
+}
+
+fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
+    let width = table.layout().shape()[1];
+    let table = values(table);
+    let mut y = vec![0.0f32; batch.rows() * width];
+    y.par_chunks_mut(width.max(1)).enumerate().for_each(|(i, y)| {
+        for j in batch.starts[i]..batch.starts[i + 1] {
+            let start = batch.indices[j] as usize * width;
+            let value = batch.values[j];
+            for (y, t) in y.iter_mut().zip(&table[start..start + width]) {
+                *y += value * t;
+            }
+        }
+    });
+    wrap(y, [batch.rows(), width])
+}
+
+/// `dtable[index] += value · dy_row`. Each task owns a range of table rows, so that every element is
+/// summed by one thread in the order of the batch, whatever the number of threads.
+fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
+    let width = dy.layout().shape()[1];
+    let dy = values(dy);
+    let mut entries: Vec<(u32, u32, f32)> = Vec::with_capacity(batch.indices.len());
+    for i in 0..batch.rows() {
+        for j in batch.starts[i]..batch.starts[i + 1] {
+            entries.push((batch.indices[j], i as u32, batch.values[j]));
+        }
+    }
+    // stable: entries of one table row stay in the order of the batch
+    entries.par_sort_by_key(|entry| entry.0);
+    let mut dtable = vec![0.0f32; rows * width];
+    let tasks = 4 * rayon::current_num_threads();
+    let per_task = rows.div_ceil(tasks).max(1);
+    dtable.par_chunks_mut(per_task * width.max(1)).enumerate().for_each(|(task, chunk)| {
+        let first = (task * per_task) as u32;
+        let from = entries.partition_point(|entry| entry.0 < first);
+        let to = entries.partition_point(|entry| entry.0 < first + per_task as u32);
+        for &(index, row, value) in &entries[from..to] {
+            let target = (index - first) as usize * width;
+            let source = row as usize * width;
+            for (t, d) in chunk[target..target + width].iter_mut().zip(&dy[source..source + width]) {
+                *t += value * d;
+            }
+        }
+    });
+    wrap(dtable, [rows, width])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::{Device, Distribution, IndexingUpdateOp, TensorData};
+
+    /// The same sums by Burn's own operations.
+    fn composed(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {
+        let device = table.device();
+        let entries = batch.indices.len();
+        let indices: Vec<i32> = batch.indices.iter().map(|&i| i as i32).collect();
+        let rows: Vec<i32> =
+            (0..batch.rows()).flat_map(|i| vec![i as i32; batch.starts[i + 1] - batch.starts[i]]).collect();
+        let selected = table.clone().select(0, Tensor::from_data(TensorData::new(indices, [entries]), &device));
+        let weights = Tensor::<2>::from_data(TensorData::new(batch.values.clone(), [entries, 1]), &device);
+        let zeros = Tensor::<2>::zeros([batch.rows(), table.dims()[1]], &device);
+        let rows = Tensor::from_data(TensorData::new(rows, [entries]), &device);
+        zeros.select_assign(0, rows, selected * weights, IndexingUpdateOp::Add)
+    }
+
+    #[test]
+    fn agrees_with_the_composition_of_burn_operations_in_value_and_gradient() {
+        let device = Device::flex().autodiff();
+        let normal = Distribution::Normal(0.0, 1.0);
+        let table = Tensor::<2>::random([50, 7], normal, &device).require_grad();
+        let target = Tensor::<2>::random([3, 7], normal, &device);
+        // the middle row is empty; an index occurs in two rows
+        let batch = SparseBatch {
+            starts: vec![0, 3, 3, 5],
+            indices: vec![4, 17, 49, 0, 17],
+            values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
+        };
+        let fused = bag(table.clone(), Arc::new(batch.clone()));
+        let composed = composed(table.clone(), &batch);
+        let difference = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f32>();
+        assert!(difference(fused.clone(), composed.clone()) < 1e-6);
+        let fused = (fused * target.clone()).sum().backward();
+        let composed = (composed * target).sum().backward();
+        let gradient = |grads| table.grad(grads).unwrap();
+        assert!(difference(gradient(&fused), gradient(&composed)) < 1e-6);
+    }
+}

@@ -1,0 +1,62 @@
+//! The contract that every [`Encoder`] keeps, as a check that can be run on any of them, one's own
+//! included.
+
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
+use crate::{Encoder, Pass, parameters};
+
+/// Checks an encoder, made on a device with autodiff, on two or more different inputs.
+///
+/// - The output has shape `[batch, p]` and is finite.
+/// - Evaluation repeats itself bit for bit, and row i depends on input i alone: alone, in another
+///   order, or in a larger batch it agrees to 1e-5 of the largest coordinate.
+/// - A training pass is a function of its key.
+/// - The gradient of a sum of squares reaches every trainable parameter and is finite.
+///
+/// # Errors
+/// The first breach, in words.
+pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String> {
+    let all: Vec<&E::Input> = inputs.iter().collect();
+    let p = encoder.dimension();
+    let whole = rows(encoder.forward(&all, Pass::Evaluate));
+    if whole.len() != inputs.len() || whole.iter().any(|row| row.len() != p) {
+        return Err(format!("{} rows for {} inputs of {p} coordinates", whole.len(), inputs.len()));
+    }
+    if whole.iter().flatten().any(|v| !v.is_finite()) {
+        return Err("a coordinate is not finite".into());
+    }
+    if whole != rows(encoder.forward(&all, Pass::Evaluate)) {
+        return Err("evaluation does not repeat itself".into());
+    }
+    let largest = whole.iter().flatten().fold(0.0f32, |m, v| m.max(v.abs()));
+    let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
+    for (i, &input) in all.iter().enumerate() {
+        if !close(&whole[i], &rows(encoder.forward(&[input], Pass::Evaluate))[0]) {
+            return Err(format!("input {i} alone differs from itself in a batch"));
+        }
+    }
+    let reversed: Vec<&E::Input> = all.iter().rev().copied().collect();
+    let mut back = rows(encoder.forward(&reversed, Pass::Evaluate));
+    back.reverse();
+    if let Some(i) = (0..all.len()).find(|&i| !close(&whole[i], &back[i])) {
+        return Err(format!("input {i} depends on the order of the batch"));
+    }
+    let train = |key| rows(encoder.forward(&all, Pass::Train { key }));
+    if train(1) != train(1) {
+        return Err("a training pass is not a function of its key".into());
+    }
+    let loss = encoder.forward(&all, Pass::Train { key: 1 }).square().sum();
+    let gradients = GradientsParams::from_grads(loss.backward(), encoder);
+    let trainable = parameters::trainable(encoder);
+    if gradients.len() != trainable {
+        return Err(format!("{} of {trainable} parameters have a gradient", gradients.len()));
+    }
+    parameters::check_gradients(encoder, &gradients)
+}
+
+fn rows(z: Tensor<2>) -> Vec<Vec<f32>> {
+    let p = z.dims()[1].max(1);
+    let values = z.into_data().convert::<f32>().try_to_vec::<f32>().unwrap_or_default();
+    values.chunks_exact(p).map(<[f32]>::to_vec).collect()
+}

@@ -1,0 +1,66 @@
+//! Initial values of parameters, drawn from a generator that the caller passes: the same seed gives
+//! the same model whatever else the process has drawn.
+
+use burn::module::Param;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, TensorData};
+use rand::{Rng, RngExt};
+
+/// Uniform on `[−bound, bound]`.
+pub fn uniform<const D: usize>(
+    shape: [usize; D],
+    bound: f32,
+    generator: &mut impl Rng,
+    device: &Device,
+) -> Param<Tensor<D>> {
+    let values: Vec<f32> = (0..shape.iter().product())
+        .map(|_| bound * (2.0 * generator.random::<f32>() - 1.0))
+        .collect();
+    Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
+}
+
+/// Normal with mean 0 and the given standard deviation (Box–Muller).
+pub fn normal<const D: usize>(
+    shape: [usize; D],
+    deviation: f32,
+    generator: &mut impl Rng,
+    device: &Device,
+) -> Param<Tensor<D>> {
+    let values: Vec<f32> = (0..shape.iter().product())
+        .map(|_| {
+            let (u, v): (f32, f32) = (generator.random(), generator.random());
+            // 1 − u lies in (0, 1], so the logarithm is finite
+            deviation * (-2.0 * (1.0 - u).ln()).sqrt() * (std::f32::consts::TAU * v).cos()
+        })
+        .collect();
+    Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
+}
+
+/// All elements equal to `value`.
+pub fn constant<const D: usize>(shape: [usize; D], value: f32, device: &Device) -> Param<Tensor<D>> {
+    Param::from_tensor(Tensor::full(shape, value, device))
+}
+
+/// A vector of given values.
+pub fn vector(values: &[f32], device: &Device) -> Param<Tensor<1>> {
+    Param::from_tensor(Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), device))
+}
+
+/// A linear layer with PyTorch's default: weight and bias uniform on ±1/√inputs.
+pub fn linear(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &Device) -> Linear {
+    let bound = 1.0 / (inputs as f32).sqrt();
+    Linear {
+        weight: uniform([inputs, outputs], bound, generator, device),
+        bias: Some(uniform([outputs], bound, generator, device)),
+    }
+}
+
+/// The last layer of an encoder: weights as [`linear`], and the bias at `offset`, best the mean of
+/// the targets, so that training does not begin by looking for it.
+pub fn head(inputs: usize, offset: &[f32], generator: &mut impl Rng, device: &Device) -> Linear {
+    let bound = 1.0 / (inputs as f32).sqrt();
+    Linear {
+        weight: uniform([inputs, offset.len()], bound, generator, device),
+        bias: Some(vector(offset, device)),
+    }
+}

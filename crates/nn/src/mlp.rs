@@ -1,0 +1,107 @@
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::tensor::{Device, Tensor, TensorData, activation};
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::pass::dropout;
+use crate::{Encoder, Error, Pass, init};
+
+/// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear, the
+/// single-layer perceptron (SLP) of the thesis's synthetic experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MlpConfig {
+    /// Width of each hidden layer; empty for the SLP.
+    pub hidden: Vec<usize>,
+    /// Share of hidden units dropped in training, in `[0, 1)`.
+    pub dropout: f32,
+}
+
+impl Default for MlpConfig {
+    fn default() -> Self {
+        Self { hidden: vec![512], dropout: 0.1 }
+    }
+}
+
+impl MlpConfig {
+    /// Checks widths and rates.
+    ///
+    /// # Errors
+    /// A hidden layer of width 0, or a dropout outside `[0, 1)`.
+    pub fn validate(&self) -> Result<(), Error> {
+        if self.hidden.contains(&0) {
+            let found = format!("{:?}", self.hidden);
+            return Err(Error::Setting { key: "hidden", found, allowed: "every width at least 1".into() });
+        }
+        check_dropout("dropout", self.dropout)
+    }
+
+    /// Draws an MLP from `inputs` features to as many coordinates as `offset` has: the bias of the
+    /// last layer, best the mean of the targets.
+    pub fn init(&self, inputs: usize, offset: &[f32], generator: &mut impl Rng, device: &Device) -> Mlp {
+        let mut layers = Vec::with_capacity(self.hidden.len() + 1);
+        let mut width = inputs;
+        for &next in &self.hidden {
+            layers.push(init::linear(width, next, generator, device));
+            width = next;
+        }
+        layers.push(init::head(width, offset, generator, device));
+        Mlp { layers, dropout: self.dropout }
+    }
+}
+
+pub(crate) fn check_dropout(key: &'static str, value: f32) -> Result<(), Error> {
+    if (0.0..1.0).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::Setting { key, found: value.to_string(), allowed: "a number in [0, 1)".into() })
+}
+
+/// Linear layers with GELU and dropout between them; see [`MlpConfig`].
+#[derive(Module, Debug)]
+pub struct Mlp {
+    layers: Vec<Linear>,
+    #[module(skip)]
+    dropout: f32,
+}
+
+impl Mlp {
+    /// The same MLP with a last layer of zeros, so that it starts by adding nothing.
+    pub(crate) fn with_zero_head(mut self) -> Self {
+        if let Some(head) = self.layers.last_mut() {
+            let device = head.weight.device();
+            head.weight = init::constant(head.weight.dims(), 0.0, &device);
+        }
+        self
+    }
+
+    /// Applies the layers to a batch `[batch, inputs]`; `site` keeps its dropout apart from that of
+    /// other layers in the same model.
+    pub fn apply(&self, mut x: Tensor<2>, pass: Pass, site: u64) -> Tensor<2> {
+        for (i, layer) in self.layers.iter().enumerate() {
+            if i > 0 {
+                x = dropout(activation::gelu(x), pass, site + i as u64, self.dropout);
+            }
+            x = layer.forward(x);
+        }
+        x
+    }
+}
+
+impl Encoder for Mlp {
+    type Input = Vec<f32>;
+
+    fn dimension(&self) -> usize {
+        self.layers.last().map_or(0, |layer| layer.weight.dims()[1])
+    }
+
+    fn forward(&self, batch: &[&Vec<f32>], pass: Pass) -> Tensor<2> {
+        let weight = &self.layers[0].weight;
+        let shape = [batch.len(), weight.dims()[0]];
+        let rows: Vec<f32> = batch.iter().flat_map(|row| row.iter().copied()).collect();
+        let x = Tensor::from_data(TensorData::new(rows, shape), &weight.device());
+        self.apply(x, pass, 0)
+    }
+}

@@ -1,0 +1,127 @@
+use burn::tensor::{Tensor, TensorData};
+
+/// How a forward pass is run: dropout acts in training only.
+///
+/// The mode is an argument, not a state of the module, so a model cannot be left in the wrong one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// No dropout; the output is a function of the input alone.
+    Evaluate,
+    /// Dropout masks are functions of `key`, the layer and the element's index: the same key gives
+    /// the same masks whatever the number of threads, and nothing has to be stored to resume.
+    Train {
+        /// Differs from step to step, e.g. drawn from (seed, "dropout", step).
+        key: u64,
+    },
+}
+
+impl Pass {
+    /// The dropout of one place in a model (`site` tells places apart), or `None` when nothing is
+    /// dropped: in evaluation, or with probability 0.
+    ///
+    /// `probability` must lie in `[0, 1)`; configurations check it.
+    pub fn dropout(self, site: u64, probability: f32) -> Option<Dropout> {
+        match self {
+            Pass::Train { key } if probability > 0.0 => Some(Dropout::new(key, site, probability)),
+            _ => None,
+        }
+    }
+}
+
+/// Counter-based dropout: element `i` is kept with probability `1 − p` and then multiplied by
+/// `1 / (1 − p)`, decided by a hash of (key, site, i).
+#[derive(Clone, Copy, Debug)]
+pub struct Dropout {
+    low: u32,
+    high: u32,
+    threshold: u32,
+    scale: f32,
+}
+
+impl Dropout {
+    fn new(key: u64, site: u64, probability: f32) -> Self {
+        let mixed = mix(mix(key).wrapping_add(site));
+        Self {
+            low: mixed as u32,
+            high: (mixed >> 32) as u32,
+            // 31 bits, so that the comparison below can be a signed one, which vectorises everywhere
+            threshold: (f64::from(probability) * f64::from(1u32 << 31)) as u32,
+            scale: 1.0 / (1.0 - probability),
+        }
+    }
+
+    /// The factor of element `i`: 0 or `1 / (1 − p)`.
+    #[inline(always)]
+    pub fn at(&self, i: u32) -> f32 {
+        let mut x = i ^ self.low;
+        x ^= x >> 16;
+        x = x.wrapping_mul(0x7feb_352d);
+        x ^= x >> 15;
+        x = x.wrapping_add(self.high).wrapping_mul(0x846c_a68b);
+        x ^= x >> 16;
+        if (x >> 1) as i32 >= self.threshold as i32 {
+            self.scale
+        } else {
+            0.0
+        }
+    }
+
+    /// Multiplies `x` by the mask, elements counted in row-major order.
+    pub fn apply<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        let shape = x.shape();
+        let mask: Vec<f32> = (0..shape.num_elements() as u32).map(|i| self.at(i)).collect();
+        let mask = Tensor::from_data(TensorData::new(mask, shape), &x.device());
+        x * mask
+    }
+}
+
+/// Drops elements of `x` at `site` when `pass` is a training pass.
+pub(crate) fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
+    match pass.dropout(site, p) {
+        Some(mask) => mask.apply(x),
+        None => x,
+    }
+}
+
+/// The finaliser of SplitMix64.
+fn mix(z: u64) -> u64 {
+    let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_promised_share_and_the_expectation() {
+        let n = 200_000u32;
+        for p in [0.1f32, 0.5, 0.9] {
+            let mask = Pass::Train { key: 7 }.dropout(3, p).unwrap();
+            let kept = (0..n).filter(|&i| mask.at(i) > 0.0).count() as f64 / f64::from(n);
+            let standard_error = (f64::from(p) * f64::from(1.0 - p) / f64::from(n)).sqrt();
+            assert!((kept - f64::from(1.0 - p)).abs() < 5.0 * standard_error, "{p}: {kept}");
+            let mean = (0..n).map(|i| f64::from(mask.at(i))).sum::<f64>() / f64::from(n);
+            assert!((mean - 1.0).abs() < 5.0 * standard_error / f64::from(1.0 - p));
+        }
+    }
+
+    #[test]
+    fn masks_differ_between_keys_and_sites_and_repeat_for_equal_ones() {
+        let row = |key, site| -> Vec<u32> {
+            let mask = Pass::Train { key }.dropout(site, 0.5).unwrap();
+            (0..256).map(|i| mask.at(i).to_bits()).collect()
+        };
+        assert_eq!(row(1, 1), row(1, 1));
+        assert_ne!(row(1, 1), row(2, 1));
+        assert_ne!(row(1, 1), row(1, 2));
+    }
+
+    #[test]
+    fn evaluation_and_probability_zero_drop_nothing() {
+        assert!(Pass::Evaluate.dropout(0, 0.5).is_none());
+        assert!(Pass::Train { key: 1 }.dropout(0, 0.0).is_none());
+    }
+}

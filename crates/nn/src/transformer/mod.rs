@@ -1,0 +1,9 @@
+//! A transformer encoder trained from scratch: tokens ([`Tokens`]), learned positions, post-norm
+//! layers as in BERT, pooling, and a linear head.
+
+mod attention;
+mod encoder;
+mod tokens;
+
+pub use encoder::{Pooling, Transformer, TransformerConfig};
+pub use tokens::{TokenKind, Tokens, TokensConfig};

@@ -1,0 +1,185 @@
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokenizers::models::TrainerWrapper;
+use tokenizers::models::bpe::{BPE, BpeTrainer};
+use tokenizers::normalizers::utils::Lowercase;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
+use tokenizers::{
+    AddedToken, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, SplitDelimiterBehavior,
+    Tokenizer,
+};
+
+use crate::Error;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenKind {
+    /// One character, for strings such as SMILES.
+    Characters,
+    /// Byte-pair encoding trained on the training texts.
+    BytePairs,
+}
+
+/// How texts become tokens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokensConfig {
+    /// What a token is.
+    pub kind: TokenKind,
+    /// Largest vocabulary, special tokens included.
+    pub vocabulary: usize,
+    /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
+    pub lowercase: bool,
+}
+
+impl Default for TokensConfig {
+    fn default() -> Self {
+        Self { kind: TokenKind::BytePairs, vocabulary: 8000, lowercase: true }
+    }
+}
+
+/// Fills batches up to the longest text; its positions reach no other.
+pub(super) const PAD: u32 = 0;
+const SPECIAL: [&str; 3] = ["[PAD]", "[UNK]", "[CLS]"];
+const CLS: u32 = 2;
+
+/// A tokenizer trained on the training texts; every text starts with `[CLS]`.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    tokenizer: Tokenizer,
+}
+
+impl Tokens {
+    /// Trains a tokenizer.
+    ///
+    /// # Errors
+    /// A vocabulary too small for the special tokens, or texts without any token.
+    pub fn fit<'t>(config: &TokensConfig, texts: impl Iterator<Item = &'t str>) -> Result<Self, Error> {
+        if config.vocabulary <= SPECIAL.len() {
+            return Err(Error::Setting {
+                key: "tokens.vocabulary",
+                found: config.vocabulary.to_string(),
+                allowed: format!("at least {}", SPECIAL.len() + 1),
+            });
+        }
+        let texts: Vec<&str> = texts.collect();
+        let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
+        let model = BPE::builder().unk_token(SPECIAL[1].into()).build().map_err(fail)?;
+        let mut tokenizer = Tokenizer::new(ModelWrapper::BPE(model));
+        if config.lowercase {
+            let lower = NormalizerWrapper::Lowercase(Lowercase);
+            tokenizer.with_normalizer(Some(lower)).map_err(fail)?;
+        }
+        let pieces = match config.kind {
+            TokenKind::Characters => {
+                let every = SplitPattern::Regex("(?s).".into());
+                let split = Split::new(every, SplitDelimiterBehavior::Isolated, false).map_err(fail)?;
+                PreTokenizerWrapper::Split(split)
+            }
+            TokenKind::BytePairs => PreTokenizerWrapper::BertPreTokenizer(BertPreTokenizer),
+        };
+        tokenizer.with_pre_tokenizer(Some(pieces));
+        // pieces of one character give byte pairs nothing to merge: the vocabulary is the alphabet
+        let trainer = BpeTrainer::builder()
+            .vocab_size(config.vocabulary)
+            .special_tokens(SPECIAL.iter().map(|s| AddedToken::from(*s, true)).collect())
+            .show_progress(false)
+            .build();
+        let mut trainer = TrainerWrapper::BpeTrainer(trainer);
+        tokenizer.train(&mut trainer, texts.iter().copied()).map_err(fail)?;
+        let tokens = Self { tokenizer };
+        if tokens.vocabulary() <= SPECIAL.len() {
+            let hint = "the texts are empty";
+            return Err(Error::EmptyVocabulary { texts: texts.len(), what: "token", hint });
+        }
+        Ok(tokens)
+    }
+
+    /// Number of tokens, special ones included.
+    pub fn vocabulary(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// `[CLS]` and the text's tokens, cut to `max_length`; the flag says whether it was cut.
+    ///
+    /// # Errors
+    /// What the tokenizer reports.
+    pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
+        let encoding = self.tokenizer.encode_fast(text, false);
+        let encoding = encoding.map_err(|e| Error::Tokenizer(e.to_string()))?;
+        let mut ids = vec![CLS];
+        ids.extend_from_slice(encoding.get_ids());
+        let cut = ids.len() > max_length;
+        ids.truncate(max_length);
+        Ok((ids, cut))
+    }
+
+    /// The tokenizer in the `tokenizers` library's own JSON format.
+    ///
+    /// # Errors
+    /// What the library reports.
+    pub fn to_json(&self) -> Result<String, Error> {
+        self.tokenizer.to_string(false).map_err(|e| Error::Tokenizer(e.to_string()))
+    }
+
+    /// Reads what [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no such tokenizer.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+        let tokenizer = Tokenizer::from_file(path).map_err(|e| fail(e.to_string()))?;
+        for (id, token) in SPECIAL.iter().enumerate() {
+            if tokenizer.token_to_id(token) != Some(id as u32) {
+                return Err(fail(format!("token {id} is not {token}")));
+            }
+        }
+        Ok(Self { tokenizer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_keep_their_case() {
+        let config = TokensConfig { kind: TokenKind::Characters, vocabulary: 100, lowercase: false };
+        let tokens = Tokens::fit(&config, ["CCO", "c1ccccc1"].into_iter()).unwrap();
+        // [PAD] [UNK] [CLS] and the alphabet {1, C, O, c}
+        assert_eq!(tokens.vocabulary(), 7);
+        let (upper, _) = tokens.encode("CC", 16).unwrap();
+        let (lower, _) = tokens.encode("cc", 16).unwrap();
+        assert_eq!((upper.len(), lower.len(), upper[0]), (3, 3, CLS));
+        assert_ne!(upper, lower);
+    }
+
+    #[test]
+    fn byte_pairs_learn_frequent_words_and_texts_are_cut() {
+        let config = TokensConfig { vocabulary: 60, ..TokensConfig::default() };
+        let tokens = Tokens::fit(&config, ["methyl ester", "Methyl ether", "methyl amine"].into_iter());
+        let tokens = tokens.unwrap();
+        let (ids, cut) = tokens.encode("METHYL", 16).unwrap();
+        assert_eq!((ids.len(), cut), (2, false));
+        let (ids, cut) = tokens.encode("methyl methyl methyl", 2).unwrap();
+        assert_eq!((ids.len(), cut), (2, true));
+    }
+
+    #[test]
+    fn training_is_deterministic_and_json_gives_back_the_same_ids() {
+        let texts = ["a long chain fatty acid", "the methyl ester of a fatty acid"];
+        let fit = || Tokens::fit(&TokensConfig::default(), texts.into_iter()).unwrap();
+        let json = fit().to_json().unwrap();
+        assert_eq!(json, fit().to_json().unwrap());
+        let file = std::env::temp_dir().join(format!("dsokr-tokens-{}.json", std::process::id()));
+        std::fs::write(&file, &json).unwrap();
+        let read = Tokens::read(&file).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let text = "a methyl fatty chain, unseen ω";
+        assert_eq!(read.encode(text, 64).unwrap(), fit().encode(text, 64).unwrap());
+    }
+}

@@ -1,0 +1,234 @@
+//! The built-in encoders keep the contract; the frozen basis stays where it is; files hold what
+//! modules held.
+
+use burn::module::Module;
+use burn::optim::{GradientsParams, SgdConfig};
+use burn::tensor::{Device, Tensor};
+use dsokr_basis::random::generator;
+use dsokr_nn::bag::{NgramConfig, NgramKind, SparseRow, TfIdf};
+use dsokr_nn::transformer::Tokens;
+use dsokr_nn::{
+    Encoder, Error, FrozenBasis, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling,
+    Transformer, TransformerConfig, contract, parameters,
+};
+
+const TEXTS: [&str; 5] = [
+    "the molecule is a methyl ester",
+    "a long chain fatty acid with two double bonds",
+    "an amine",
+    "the methyl ester of an amino acid, a member of the class of amines",
+    "a steroid",
+];
+
+fn device() -> Device {
+    Device::flex().autodiff()
+}
+
+fn offset(p: usize) -> Vec<f32> {
+    (0..p).map(|i| 0.1 * i as f32 - 0.2).collect()
+}
+
+fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
+    let tf_idf = TfIdf::fit(&config.ngrams, TEXTS.into_iter()).unwrap();
+    let rows = TEXTS.iter().map(|text| tf_idf.transform(text)).collect();
+    let mut random = generator(3, "test", 0);
+    (config.init(tf_idf.width(), &offset(p), &mut random, &device()), rows)
+}
+
+fn bag_config() -> NgramBagConfig {
+    let words =
+        NgramConfig { kind: NgramKind::Words, min: 1, max: 2, min_texts: 1, buckets: 0 };
+    NgramBagConfig { ngrams: vec![words], embedding: 12, hidden: vec![10], ..Default::default() }
+}
+
+fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
+    let config = MlpConfig { hidden: hidden.to_vec(), dropout: 0.3 };
+    let rows = (0..4).map(|i| (0..6).map(|j| ((i * 6 + j) as f32).sin()).collect()).collect();
+    (config.init(6, &offset(5), &mut generator(1, "test", 0), &device()), rows)
+}
+
+fn transformer(pooling: Pooling) -> (Transformer, Vec<Vec<u32>>) {
+    let config = TransformerConfig {
+        max_length: 16,
+        layers: 2,
+        width: 16,
+        heads: 4,
+        feed_forward: 32,
+        pooling,
+        ..TransformerConfig::default()
+    };
+    let tokens = Tokens::fit(&config.tokens, TEXTS.into_iter()).unwrap();
+    let ids = TEXTS.iter().map(|text| tokens.encode(text, config.max_length).unwrap().0).collect();
+    let mut random = generator(2, "test", 0);
+    (config.init(tokens.vocabulary(), &offset(5), &mut random, &device()), ids)
+}
+
+/// Moves every parameter a little, so that those which start at zero take part.
+fn stepped<E: Encoder>(encoder: E, inputs: &[E::Input]) -> E {
+    let all: Vec<&E::Input> = inputs.iter().collect();
+    let mut optimizer = SgdConfig::new().init();
+    let mut encoder = encoder;
+    for key in 0..3 {
+        let loss = (encoder.forward(&all, Pass::Train { key }) - 0.7).square().sum();
+        let gradients = GradientsParams::from_grads(loss.backward(), &encoder);
+        encoder = optimizer.step(0.02, encoder, gradients);
+    }
+    encoder
+}
+
+fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
+    let encoder = stepped(encoder, &inputs);
+    if let Err(breach) = contract::check(&encoder, &inputs) {
+        panic!("{breach}");
+    }
+}
+
+#[test]
+fn bags_keep_the_contract() {
+    keeps_the_contract(bag(&bag_config(), 5));
+    keeps_the_contract(bag(&NgramBagConfig { linear: false, ..bag_config() }, 5));
+    keeps_the_contract(bag(&NgramBagConfig { hidden: vec![], ..bag_config() }, 5));
+    keeps_the_contract(bag(&NgramBagConfig { ngram_dropout: 0.4, ..bag_config() }, 5));
+}
+
+#[test]
+fn mlps_keep_the_contract() {
+    keeps_the_contract(mlp(&[8, 7]));
+    keeps_the_contract(mlp(&[]));
+}
+
+#[test]
+fn transformers_keep_the_contract() {
+    keeps_the_contract(transformer(Pooling::Mean));
+    keeps_the_contract(transformer(Pooling::First));
+}
+
+#[test]
+fn the_contract_notices_an_encoder_that_mixes_its_batch() {
+    #[derive(Module, Debug)]
+    struct Mixing(Mlp);
+    impl Encoder for Mixing {
+        type Input = Vec<f32>;
+        fn dimension(&self) -> usize {
+            self.0.dimension()
+        }
+        fn forward(&self, batch: &[&Vec<f32>], pass: Pass) -> Tensor<2> {
+            let z = self.0.forward(batch, pass);
+            z.clone() - z.mean_dim(0)
+        }
+    }
+    let (mlp, rows) = mlp(&[8]);
+    assert!(contract::check(&Mixing(mlp), &rows).is_err());
+}
+
+#[test]
+fn a_bag_with_a_linear_path_starts_at_the_offset() {
+    let (encoder, rows) = bag(&bag_config(), 5);
+    let z: Vec<f32> = encoder.forward(&[&rows[0]], Pass::Evaluate).into_data().try_to_vec().unwrap();
+    assert_eq!(z, offset(5));
+}
+
+#[test]
+fn a_text_without_known_ngrams_is_encoded() {
+    let (encoder, _) = bag(&bag_config(), 5);
+    let z = encoder.forward(&[&SparseRow::default()], Pass::Evaluate);
+    assert_eq!(z.dims(), [1, 5]);
+}
+
+#[test]
+fn dropout_acts_in_training_only_and_changes_with_the_key() {
+    let (encoder, rows) = mlp(&[64]);
+    let all: Vec<&Vec<f32>> = rows.iter().collect();
+    let z = |pass| encoder.forward(&all, pass).into_data().try_to_vec::<f32>().unwrap();
+    assert_ne!(z(Pass::Train { key: 1 }), z(Pass::Train { key: 2 }));
+    assert_ne!(z(Pass::Train { key: 1 }), z(Pass::Evaluate));
+}
+
+#[test]
+fn padding_does_not_reach_the_output() {
+    let (encoder, ids) = transformer(Pooling::Mean);
+    let encoder = stepped(encoder, &ids);
+    let alone: Vec<f32> =
+        encoder.forward(&[&ids[2]], Pass::Evaluate).into_data().try_to_vec().unwrap();
+    let longest: Vec<u32> = ids.iter().max_by_key(|ids| ids.len()).unwrap().clone();
+    assert!(ids[2].len() < longest.len());
+    let padded = encoder.forward(&[&ids[2], &longest], Pass::Evaluate);
+    let padded: Vec<f32> = padded.into_data().try_to_vec().unwrap();
+    assert!(alone.iter().zip(&padded).all(|(a, b)| (a - b).abs() < 1e-5));
+}
+
+#[test]
+fn training_moves_the_encoder_and_not_the_frozen_basis() {
+    let device = device();
+    let (encoder, rows) = mlp(&[8]);
+    let matrix: Vec<f32> = (0..15).map(|i| i as f32).collect();
+    let mut model = Model::new(encoder, FrozenBasis::new(matrix.clone(), 5, &device));
+    let before = parameters::collect(&model);
+    let all: Vec<&Vec<f32>> = rows.iter().collect();
+    let mut optimizer = SgdConfig::new().init();
+    for key in 0..3 {
+        // through the last layer, so that a gradient could reach it
+        let loss = model.feature_point(&all, Pass::Train { key }).square().sum();
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        model = optimizer.step(1e-4, model, gradients);
+    }
+    let after = parameters::collect(&model);
+    assert_eq!(after["basis.weight"].values.as_ref(), matrix);
+    assert_ne!(after["encoder.layers.0.weight"], before["encoder.layers.0.weight"]);
+    // a model that goes to evaluation and back stays frozen
+    let again = model.valid().train();
+    let loss = again.feature_point(&all, Pass::Evaluate).square().sum();
+    let gradients = GradientsParams::from_grads(loss.backward(), &again);
+    assert_eq!(gradients.len(), parameters::names(&again).len() - 1);
+}
+
+#[test]
+fn the_predicted_feature_point_has_the_inner_products_of_the_coordinates() {
+    let device = device();
+    let (encoder, rows) = mlp(&[8]);
+    let matrix: Vec<f32> = (0..15).map(|i| (i as f32).cos()).collect();
+    let model = Model::new(encoder, FrozenBasis::new(matrix.clone(), 5, &device));
+    let values = |t: Tensor<2>| t.into_data().try_to_vec::<f32>().unwrap();
+    let z = values(model.coordinates(&[&rows[0]], Pass::Evaluate));
+    let point = values(model.feature_point(&[&rows[0]], Pass::Evaluate));
+    let candidate = [0.3f32, -0.8, 0.5];
+    // ψ̃(c) = B atoms(c)
+    let projected = matrix.chunks_exact(3).map(|b| dot(b, &candidate)).collect::<Vec<_>>();
+    assert!((dot(&z, &projected) - dot(&point, &candidate)).abs() < 1e-5);
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn parameters_come_back_and_wrong_ones_are_refused() {
+    let (encoder, rows) = mlp(&[8]);
+    let saved = parameters::collect(&stepped(encoder.clone(), &rows));
+    let restored = parameters::restore(encoder.clone(), &saved).unwrap();
+    assert_eq!(parameters::collect(&restored), saved);
+
+    let change = |edit: &dyn Fn(&mut parameters::Parameters<'static>)| {
+        let mut edited = saved.clone();
+        edit(&mut edited);
+        parameters::restore(encoder.clone(), &edited).unwrap_err()
+    };
+    let missing = change(&|p| drop(p.remove("layers.0.weight")));
+    assert!(matches!(missing, Error::MissingParameter { missing: 1, .. }), "{missing}");
+    let unknown = change(&|p| drop(p.insert("more".into(), p["layers.0.bias"].clone())));
+    assert!(matches!(unknown, Error::UnknownParameter { .. }), "{unknown}");
+    let shape = change(&|p| p.get_mut("layers.0.bias").unwrap().shape = vec![2, 4]);
+    assert!(matches!(shape, Error::Shape { .. }), "{shape}");
+    let nan = change(&|p| p.get_mut("layers.0.bias").unwrap().values.to_mut()[3] = f32::NAN);
+    assert!(matches!(nan, Error::NotFinite { element: 3, .. }), "{nan}");
+}
+
+#[test]
+fn settings_out_of_range_are_named() {
+    let heads = TransformerConfig { heads: 5, ..TransformerConfig::default() }.validate();
+    assert!(heads.unwrap_err().to_string().contains("heads = 5"));
+    let drop = MlpConfig { dropout: 1.0, ..MlpConfig::default() }.validate();
+    assert!(drop.unwrap_err().to_string().contains("[0, 1)"));
+    let none = NgramBagConfig { ngrams: vec![], ..bag_config() }.validate();
+    assert!(none.is_err());
+}

@@ -1,0 +1,106 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check;
+use crate::Error;
+
+/// The pairs to learn from. Files are named inside `folder`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataConfig {
+    /// Folder under the data root (`--data`, else the variable `DSOKR_DATA`, else `data`); one that
+    /// starts with `datasets/` is the project's own and lies beside the folder of the config file.
+    pub folder: String,
+    /// Table of training pairs (.csv, .tsv, .jsonl), or a file of the official ChEBI-20 layout (.txt).
+    #[serde(default = "train")]
+    pub train: String,
+    /// Table of validation pairs, which choose the best checkpoint.
+    #[serde(default = "validation")]
+    pub validation: String,
+    /// Table of test pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// Column that names the output of each row.
+    #[serde(default = "id")]
+    pub id: String,
+    /// Column with the text of each row.
+    #[serde(default = "text")]
+    pub text: String,
+    /// Feature vectors as inputs, for encoders that read no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<InputsConfig>,
+}
+
+/// A feature vector for each id, in place of a text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputsConfig {
+    /// Table whose rows the feature file follows.
+    pub table: String,
+    /// Column of the ids.
+    #[serde(default = "id")]
+    pub id: String,
+    /// The vectors: dense rows.
+    pub features: FeatureFileConfig,
+}
+
+/// A matrix in a file, one row an object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureFileConfig {
+    /// A .safetensors or .npy file.
+    pub file: String,
+    /// Name of the tensor; may be left out if the file has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether the rows are packed bits, eight a byte, the most significant first.
+    #[serde(default)]
+    pub packed: bool,
+}
+
+fn train() -> String {
+    "train.tsv".into()
+}
+
+fn validation() -> String {
+    "validation.tsv".into()
+}
+
+fn id() -> String {
+    "id".into()
+}
+
+fn text() -> String {
+    "description".into()
+}
+
+impl DataConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        inside("data.folder", &self.folder)?;
+        inside("data.train", &self.train)?;
+        inside("data.validation", &self.validation)?;
+        if let Some(test) = &self.test {
+            inside("data.test", test)?;
+        }
+        if let Some(inputs) = &self.inputs {
+            inside("data.inputs.table", &inputs.table)?;
+            inputs.features.validate("data.inputs.features.file")?;
+            check(!inputs.features.packed, "data.inputs.features.packed", true, "false: vectors are dense")?;
+        }
+        Ok(())
+    }
+}
+
+impl FeatureFileConfig {
+    pub(super) fn validate(&self, key: &str) -> Result<(), Error> {
+        inside(key, &self.file)
+    }
+}
+
+/// A configuration must work wherever the data root is, so its paths stay inside it.
+pub(super) fn inside(key: &str, path: &str) -> Result<(), Error> {
+    use std::path::{Component, Path};
+    let normal = |c: Component| matches!(c, Component::Normal(_) | Component::CurDir);
+    let holds = !path.is_empty() && Path::new(path).components().all(normal);
+    check(holds, key, format!("{path:?}"), "a relative path without \"..\"")
+}

@@ -1,0 +1,85 @@
+use std::path::Path;
+use std::str::FromStr;
+
+use super::{Checked, Config};
+use crate::Error;
+
+/// `--set section.key=value`: the value is TOML, or a string if it is no TOML value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Override {
+    path: Vec<String>,
+    value: toml::Value,
+}
+
+impl FromStr for Override {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text.split_once('=').ok_or("expected section.key=value")?;
+        let path: Vec<String> = key.split('.').map(|part| part.trim().to_string()).collect();
+        if path.iter().any(String::is_empty) {
+            return Err(format!("{key:?} is not a key like training.epochs"));
+        }
+        let value = value.trim();
+        let document: Result<toml::Table, _> = format!("value = {value}").parse();
+        let parsed = document.ok().and_then(|mut table| table.remove("value"));
+        Ok(Self { path, value: parsed.unwrap_or_else(|| toml::Value::String(value.into())) })
+    }
+}
+
+/// Reads, overrides and checks a configuration.
+///
+/// # Errors
+/// A file that cannot be read or is no TOML, an unknown key, a wrong type ([`Error::Config`], with
+/// the place in the file), or a value out of range ([`Error::Value`]).
+pub fn load(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+    let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
+    // once as it stands, since only then does an error know its line
+    let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    if !overrides.is_empty() {
+        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+        for change in overrides {
+            set(&mut table, change).map_err(&fail)?;
+        }
+        config = table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
+    }
+    if config.name.is_empty() {
+        config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    config.validate().map_err(|error| match error {
+        Error::Value { key, found, allowed } => {
+            fail(format!("{key} = {found}: allowed is {allowed}"))
+        }
+        other => other,
+    })
+}
+
+fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {
+    let mut here = table;
+    let (last, sections) = change.path.split_last().ok_or("empty key")?;
+    for section in sections {
+        let next = here.entry(section.clone()).or_insert_with(|| toml::Table::new().into());
+        here = next.as_table_mut().ok_or_else(|| {
+            format!("--set {}: {section} is a value, not a table", change.path.join("."))
+        })?;
+    }
+    here.insert(last.clone(), change.value.clone());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_toml_or_else_strings() {
+        let value = |text: &str| text.parse::<Override>().unwrap().value;
+        assert_eq!(value("training.epochs=3"), toml::Value::Integer(3));
+        assert_eq!(value("training.learning_rate=1e-3"), toml::Value::Float(1e-3));
+        assert_eq!(value("encoder.hidden=[1, 2]"), toml::Value::Array(vec![1.into(), 2.into()]));
+        assert_eq!(value("name=try-2"), toml::Value::String("try-2".into()));
+        assert!("epochs".parse::<Override>().is_err());
+        assert!("training.=1".parse::<Override>().is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! The configuration: TOML, one typed struct a table, unknown keys refused.
+//!
+//! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
+//! checked configuration can be trained.
+
+mod data;
+mod encoder;
+mod load;
+mod output;
+mod reference;
+mod training;
+
+pub use data::{DataConfig, FeatureFileConfig, InputsConfig};
+pub use encoder::EncoderConfig;
+pub use load::{Override, load};
+pub use output::{CandidateConfig, OutputConfig, OutputFeatures, SketchConfig};
+pub use reference::reference;
+pub use training::{Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// Version of the configuration and of run directories that this program reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// One training: data, output kernel and sketch, encoder, optimisation, evaluation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Version of this format; 1 is the only one.
+    #[serde(default = "format")]
+    pub format: u32,
+    /// Name of the run, and of its folder under `runs/`; the file's own name if empty.
+    #[serde(default)]
+    pub name: String,
+    /// Everything random is drawn from this number.
+    #[serde(default)]
+    pub seed: u64,
+    /// The pairs to learn from.
+    pub data: DataConfig,
+    /// The outputs: features and kernel.
+    pub output: OutputConfig,
+    /// The sketch of the output kernel.
+    #[serde(default)]
+    pub sketch: SketchConfig,
+    /// The encoder, of the kind that `kind` names.
+    pub encoder: EncoderConfig,
+    /// Optimisation.
+    #[serde(default)]
+    pub training: TrainingConfig,
+    /// What is measured, and on which split.
+    #[serde(default)]
+    pub evaluation: EvaluationConfig,
+}
+
+fn format() -> u32 {
+    FORMAT
+}
+
+/// A configuration whose values have been checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked(Config);
+
+impl std::ops::Deref for Checked {
+    type Target = Config;
+
+    fn deref(&self) -> &Config {
+        &self.0
+    }
+}
+
+impl Config {
+    /// Checks every value that the types leave open.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
+    pub fn validate(self) -> Result<Checked, Error> {
+        check(self.format == FORMAT, "format", self.format, "1")?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let name = &self.name;
+        let named = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
+        check(named, "name", name, "letters, digits, '-', '_' and '.', not starting with '.'")?;
+        self.data.validate()?;
+        self.output.validate()?;
+        self.sketch.validate()?;
+        self.encoder.validate()?;
+        if self.encoder.reads_vectors() && self.data.inputs.is_none() {
+            return Err(value("data.inputs", "absent", "the feature vectors that an mlp reads"));
+        }
+        self.training.validate()?;
+        self.evaluation.validate()?;
+        if self.evaluation.split == SplitName::Test && self.data.test.is_none() {
+            let allowed = "\"validation\", or a file in data.test";
+            return Err(value("evaluation.split", "\"test\"", allowed));
+        }
+        Ok(Checked(self))
+    }
+}
+
+impl Checked {
+    /// The configuration as TOML, every default written out.
+    ///
+    /// # Errors
+    /// [`Error::Serialise`], which no configuration that was read from TOML brings about.
+    pub fn to_toml(&self) -> Result<String, Error> {
+        toml::to_string(&self.0).map_err(|e| Error::Serialise(e.to_string()))
+    }
+}
+
+/// An error about a key's value.
+fn value(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -> Error {
+    Error::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+}
+
+/// `Ok` when `holds`.
+fn check(holds: bool, key: &str, found: impl std::fmt::Display, allowed: &str) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(value(key, found, allowed)) }
+}

@@ -1,0 +1,119 @@
+use dsokr_basis::{Kernel, SketchKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::data::{FeatureFileConfig, inside};
+use super::{check, value};
+use crate::Error;
+
+/// The outputs: a table with one row each, their features, and the kernel on them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutputConfig {
+    /// Table of outputs. Left out for the official ChEBI-20 layout, whose files hold them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// Column of the outputs' ids.
+    #[serde(default = "id")]
+    pub id: String,
+    /// Column that `search` shows beside the id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Which outputs are candidates; all, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateConfig>,
+    /// Rows of features that the kernel compares.
+    pub features: OutputFeatures,
+    /// The output kernel.
+    pub kernel: Kernel,
+}
+
+/// Outputs that are candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// Column that says so.
+    pub column: String,
+    /// Its value for a candidate.
+    #[serde(default = "yes")]
+    pub value: String,
+}
+
+fn yes() -> String {
+    "1".into()
+}
+
+fn id() -> String {
+    "id".into()
+}
+
+/// Where the outputs' features come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OutputFeatures {
+    /// A matrix whose rows follow the table's.
+    File(FeatureFileConfig),
+    /// Counts of the character n-grams of a column.
+    Ngrams {
+        /// The column, e.g. `smiles`.
+        column: String,
+        /// Length of the shortest n-grams.
+        min: usize,
+        /// Length of the longest n-grams.
+        max: usize,
+    },
+    /// The vectors inside the official ChEBI-20 files.
+    Official {},
+}
+
+impl OutputConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        if let Some(table) = &self.table {
+            inside("output.table", table)?;
+        }
+        match &self.features {
+            OutputFeatures::File(file) => file.validate("output.features.file")?,
+            OutputFeatures::Ngrams { min, max, .. } => {
+                let holds = 1 <= *min && min <= max && *max <= 64;
+                check(holds, "output.features", format!("min {min}, max {max}"), "1 ≤ min ≤ max ≤ 64")?;
+            }
+            OutputFeatures::Official {} => {}
+        }
+        let official = self.features == OutputFeatures::Official {};
+        match (official, &self.table) {
+            (false, None) => Err(value("output.table", "absent", "the table of outputs")),
+            (true, Some(table)) => {
+                let allowed = "no table: the official files hold the outputs";
+                Err(value("output.table", format!("{table:?}"), allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How the output kernel is sketched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SketchConfig {
+    /// Sketch size m, at most the number of training outputs.
+    pub size: usize,
+    /// How R is drawn.
+    pub method: SketchKind,
+    /// Eigenvalues below this share of the largest are cut.
+    pub tolerance: f64,
+}
+
+impl Default for SketchConfig {
+    fn default() -> Self {
+        Self { size: 100, method: SketchKind::Gaussian, tolerance: 1e-10 }
+    }
+}
+
+impl SketchConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        check(self.size > 0, "sketch.size", self.size, "at least 1")?;
+        let tolerance = self.tolerance;
+        let holds = (1e-12..1.0).contains(&tolerance);
+        check(holds, "sketch.tolerance", tolerance, "a number in [1e-12, 1)")
+    }
+}

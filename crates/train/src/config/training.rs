@@ -1,0 +1,226 @@
+use dsokr_decode::{Metrics, MissingGold};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::data::inside;
+use super::{check, value};
+use crate::Error;
+
+/// The optimiser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OptimizerName {
+    /// Stochastic gradient descent without momentum.
+    Sgd,
+    /// Adam (Kingma and Ba 2015); takes no weight decay.
+    Adam,
+    /// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+    AdamW,
+}
+
+/// How the learning rate falls after the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Decay {
+    /// Not at all.
+    None,
+    /// Linearly to zero at the last step.
+    Linear,
+    /// Along half a cosine to zero at the last step.
+    Cosine,
+}
+
+/// A figure of the validation split; it says itself whether larger is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Metric {
+    /// Mean reciprocal rank, larger is better.
+    #[serde(rename = "mrr")]
+    Mrr,
+    /// Share of queries whose gold is first, larger is better.
+    #[serde(rename = "hits@1")]
+    HitsAt1,
+    /// Share with the gold among the first five, larger is better.
+    #[serde(rename = "hits@5")]
+    HitsAt5,
+    /// Share with the gold among the first ten, larger is better.
+    #[serde(rename = "hits@10")]
+    HitsAt10,
+    /// Mean rank, smaller is better.
+    #[serde(rename = "mean_rank")]
+    MeanRank,
+    /// Median rank, smaller is better.
+    #[serde(rename = "median_rank")]
+    MedianRank,
+}
+
+impl Metric {
+    /// The figure, negated where smaller is better, so that larger always is.
+    pub fn score(self, metrics: &Metrics) -> f64 {
+        match self {
+            Self::Mrr => metrics.mrr,
+            Self::HitsAt1 => metrics.hits_1,
+            Self::HitsAt5 => metrics.hits_5,
+            Self::HitsAt10 => metrics.hits_10,
+            Self::MeanRank => -metrics.mean_rank.unwrap_or(f64::INFINITY),
+            Self::MedianRank => -metrics.median_rank.unwrap_or(f64::INFINITY),
+        }
+    }
+}
+
+/// Optimisation of the square loss `mean ‖z − ψ̃(y)‖²`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainingConfig {
+    /// Passes over the training pairs.
+    pub epochs: usize,
+    /// Pairs a step.
+    pub batch: usize,
+    /// The optimiser.
+    pub optimizer: OptimizerName,
+    /// Largest learning rate, reached after the warm-up.
+    pub learning_rate: f64,
+    /// Decay of the first moment, in `[0, 1)`.
+    pub beta1: f32,
+    /// Decay of the second moment, in `[0, 1)`.
+    pub beta2: f32,
+    /// Added to the root of the second moment.
+    pub epsilon: f32,
+    /// Decoupled weight decay; `adamw` only.
+    pub weight_decay: f32,
+    /// Steps over which the learning rate rises from zero.
+    pub warmup: usize,
+    /// How it falls afterwards.
+    pub decay: Decay,
+    /// Gradients longer than this (over all parameters) are shortened to it; 0 leaves them.
+    pub clip: f32,
+    /// Epochs between two evaluations on the validation split.
+    pub evaluate_every: usize,
+    /// The figure that chooses the best checkpoint.
+    pub metric: Metric,
+    /// Evaluations without improvement after which training stops; 0 never stops early.
+    pub patience: usize,
+    /// Seconds between two checkpoints for `--resume`, taken after evaluations.
+    pub checkpoint_seconds: u64,
+    /// Parameters with an optimiser of their own; where several groups match, the last one counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupConfig>,
+}
+
+/// Parameters that are optimised in their own way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupConfig {
+    /// The group holds every parameter whose path contains this, e.g. `table`.
+    pub parameters: String,
+    /// Their optimiser; constants such as beta1 are those of the whole training.
+    pub optimizer: OptimizerName,
+    /// Their largest learning rate, under the same warm-up and decay; 0 freezes them.
+    pub learning_rate: f64,
+}
+
+impl Default for TrainingConfig {
+    fn default() -> Self {
+        Self {
+            epochs: 20,
+            batch: 32,
+            optimizer: OptimizerName::AdamW,
+            learning_rate: 1e-3,
+            beta1: 0.9,
+            beta2: 0.999,
+            epsilon: 1e-8,
+            weight_decay: 0.01,
+            warmup: 100,
+            decay: Decay::Linear,
+            clip: 1.0,
+            evaluate_every: 1,
+            metric: Metric::Mrr,
+            patience: 0,
+            checkpoint_seconds: 60,
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl TrainingConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        check(self.epochs > 0, "training.epochs", self.epochs, "at least 1")?;
+        check(self.batch > 0, "training.batch", self.batch, "at least 1")?;
+        let positive = |v: f64| v.is_finite() && v > 0.0;
+        let rate = self.learning_rate;
+        check(positive(rate), "training.learning_rate", rate, "a positive number")?;
+        for (key, beta) in [("training.beta1", self.beta1), ("training.beta2", self.beta2)] {
+            check((0.0..1.0).contains(&beta), key, beta, "a number in [0, 1)")?;
+        }
+        check(positive(self.epsilon.into()), "training.epsilon", self.epsilon, "a positive number")?;
+        for (key, v) in [("training.weight_decay", self.weight_decay), ("training.clip", self.clip)] {
+            check(v.is_finite() && v >= 0.0, key, v, "zero or a positive number")?;
+        }
+        let groups = self.groups.iter().map(|group| group.optimizer);
+        let decays = groups.chain([self.optimizer]).any(|name| name == OptimizerName::AdamW);
+        if !decays && self.weight_decay != 0.0 {
+            let allowed = "0, unless an optimizer is \"adamw\"";
+            return Err(value("training.weight_decay", self.weight_decay, allowed));
+        }
+        for group in &self.groups {
+            let (name, rate) = (&group.parameters, group.learning_rate);
+            check(!name.is_empty(), "training.groups.parameters", "\"\"", "a part of a parameter's path")?;
+            let holds = rate.is_finite() && rate >= 0.0;
+            check(holds, "training.groups.learning_rate", rate, "zero or a positive number")?;
+        }
+        let every = self.evaluate_every;
+        check(every > 0 && every <= self.epochs, "training.evaluate_every", every, "1 to training.epochs")
+    }
+}
+
+/// A split of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SplitName {
+    /// The split that chooses the best checkpoint.
+    Validation,
+    /// The split that nothing was chosen on.
+    Test,
+}
+
+impl std::fmt::Display for SplitName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Validation => "validation",
+            Self::Test => "test",
+        })
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvaluationConfig {
+    /// The split whose metrics `train` prints at the end.
+    pub split: SplitName,
+    /// A query whose gold is not among its candidates.
+    pub missing_gold: MissingGold,
+    /// JSON lines `{"query": id, "candidates": [id, …]}`: each query is ranked against its own
+    /// list. Left out, all queries share all candidates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<String>,
+    /// Queries encoded at once.
+    pub batch: usize,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> Self {
+        Self {
+            split: SplitName::Validation,
+            missing_gold: MissingGold::Error,
+            candidates: None,
+            batch: 64,
+        }
+    }
+}
+
+impl EvaluationConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        check(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
+        self.candidates.as_ref().map_or(Ok(()), |file| inside("evaluation.candidates", file))
+    }
+}

@@ -1,0 +1,52 @@
+//! From files to a data set: tables, feature files, and the join of pairs with outputs.
+
+mod dataset;
+pub mod error;
+pub mod feature_file;
+mod selected;
+pub mod table;
+
+pub use dataset::{Dataset, Outputs, Split, read_queries};
+pub use selected::Selected;
+
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// Where a configuration's files lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataRoot(PathBuf);
+
+impl DataRoot {
+    /// The folder that `data.folder` names: for `datasets/…` beside the folder of the configuration
+    /// file (or in the current one), else under `data`, else under `DSOKR_DATA`, else under `data/`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with the ways to say where the data are.
+    pub fn find(config: &Path, folder: &str, data: Option<&Path>) -> Result<Self, Error> {
+        if folder.starts_with("datasets/") {
+            let beside = config.parent().unwrap_or(Path::new("")).join("..").join(folder);
+            let found = [beside, PathBuf::from(folder)].into_iter().find(|path| path.is_dir());
+            return found.map(Self).ok_or_else(|| Error::NotFound {
+                path: folder.into(),
+                hint: " beside the folder of the configuration or in the current folder".into(),
+            });
+        }
+        let root = match (data, std::env::var_os("DSOKR_DATA")) {
+            (Some(root), _) => root.to_path_buf(),
+            (None, Some(root)) => root.into(),
+            (None, None) => "data".into(),
+        };
+        let path = root.join(folder);
+        if path.is_dir() {
+            return Ok(Self(path));
+        }
+        let hint = " (the data root is --data, else the variable DSOKR_DATA, else data/)".into();
+        Err(Error::NotFound { path, hint })
+    }
+
+    /// A file in the folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}

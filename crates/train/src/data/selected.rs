@@ -1,0 +1,41 @@
+use std::ops::Range;
+
+use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
+
+/// Some rows of a source, in any order, repeats allowed; read as they are asked for.
+pub struct Selected<'a> {
+    source: &'a dyn RowSource,
+    rows: &'a [usize],
+}
+
+impl<'a> Selected<'a> {
+    /// The rows of `source` at the indices `rows`.
+    pub fn new(source: &'a dyn RowSource, rows: &'a [usize]) -> Self {
+        Self { source, rows }
+    }
+}
+
+impl RowSource for Selected<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn width(&self) -> usize {
+        self.source.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.source.kind()
+    }
+
+    fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
+        let outside = || Error::RowRange { start: range.start, end: range.end, len: self.rows.len() };
+        let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
+        let mut gathered = Features::empty(self.kind(), self.width())?;
+        // rows that follow each other in the source are read together
+        for run in rows.chunk_by(|a, b| a + 1 == *b) {
+            gathered.append(&self.source.block(run[0]..run[run.len() - 1] + 1)?)?;
+        }
+        Ok(gathered.into_block())
+    }
+}

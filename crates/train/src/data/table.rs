@@ -1,0 +1,241 @@
+//! Tables with named columns, from CSV, TSV and JSON-lines files, and the official ChEBI-20 text.
+//!
+//! | extension | fields | names of columns |
+//! |---|---|---|
+//! | `.csv` | separated by commas, quoted as in RFC 4180 | first record |
+//! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others | first line |
+//! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
+//!
+//! Text is UTF-8, with or without a byte-order mark; lines end with `\n` or `\r\n`; blank lines are
+//! allowed at the end only.
+
+mod comma;
+mod json_lines;
+mod lines;
+mod official;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+
+use super::error::{DataError, extension_of, shorten};
+use lines::Lines;
+pub use official::{Official, read_official};
+
+const EXTENSIONS: &str =
+    ".csv, .tsv, .jsonl, .ndjson (the official ChEBI-20 .txt layout has a loader of its own)";
+
+/// Some columns of a table file, as text, with the line that each row came from.
+///
+/// ```
+/// use dsokr_train::data::table::{Table, unique_ids};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("queries.tsv");
+/// std::fs::write(&path, "cid\tdescription\n7\tThe \"molecule\" is an acid.\n9\tAn alcohol.\n")?;
+///
+/// let table = Table::read(&path, &["description", "cid"])?;
+/// assert_eq!(table.len(), 2);
+/// assert_eq!(table.column("description")?[0], "The \"molecule\" is an acid.");
+/// assert_eq!(table.line(1), 3);
+/// assert_eq!(unique_ids(&table, "cid")?["9"], 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Table {
+    path: PathBuf,
+    names: Vec<String>,
+    columns: Vec<Vec<String>>,
+    lines: Vec<usize>,
+}
+
+impl Table {
+    /// Reads the named columns of a table; the extension, in any case, says which format it has.
+    ///
+    /// Other columns are checked for their number and dropped. A name given twice is read once.
+    /// Tabs and JSON lines are streamed; a CSV file is held in memory while it is read.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, with its line: see [`DataError`].
+    pub fn read(path: &Path, columns: &[&str]) -> Result<Table, DataError> {
+        let mut table = Table {
+            path: path.to_path_buf(),
+            names: Vec::with_capacity(columns.len()),
+            columns: Vec::new(),
+            lines: Vec::new(),
+        };
+        for &name in columns {
+            if !table.names.iter().any(|known| known == name) {
+                table.names.push(name.to_owned());
+            }
+        }
+        table.columns.resize_with(table.names.len(), Vec::new);
+        match extension_of(path).as_str() {
+            "csv" => comma::read(&mut table)?,
+            "tsv" => read_tabs(&mut table)?,
+            "jsonl" | "ndjson" => json_lines::read(&mut table)?,
+            other => return Err(DataError::extension(path, other, EXTENSIONS)),
+        }
+        Ok(table)
+    }
+
+    /// The file that was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Number of rows; at least one.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Never true: a table without rows is refused when it is read.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The values of a column, in the order of the file.
+    ///
+    /// # Errors
+    /// [`DataError::MissingColumn`] if the column was not among those read.
+    pub fn column(&self, name: &str) -> Result<&[String], DataError> {
+        let found = self.names.iter().position(|known| known == name);
+        found
+            .and_then(|index| self.columns.get(index))
+            .map(Vec::as_slice)
+            .ok_or_else(|| DataError::MissingColumn {
+                path: self.path.clone(),
+                column: name.to_owned(),
+                available: self.names.clone(),
+            })
+    }
+
+    /// The line of the file, from 1, on which a row starts: for messages about the row.
+    ///
+    /// # Panics
+    /// If `row` is not below [`Table::len`].
+    pub fn line(&self, row: usize) -> usize {
+        self.lines[row]
+    }
+
+    /// Adds one row; `values` are in the order of `self.names`.
+    fn push(&mut self, line: usize, values: impl Iterator<Item = String>) {
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.push(value);
+        }
+        self.lines.push(line);
+    }
+
+    /// Where the wanted columns stand in a header, which must not name a column twice.
+    fn positions(&self, line: usize, header: &[String]) -> Result<Vec<usize>, DataError> {
+        let mut seen = HashMap::with_capacity(header.len());
+        for (second, name) in header.iter().enumerate() {
+            if let Some(first) = seen.insert(name.as_str(), second) {
+                return Err(DataError::DuplicateColumn {
+                    path: self.path.clone(),
+                    line,
+                    column: shorten(name),
+                    first: first + 1,
+                    second: second + 1,
+                });
+            }
+        }
+        let place = |name: &String| {
+            seen.get(name.as_str())
+                .copied()
+                .ok_or_else(|| DataError::MissingColumn {
+                    path: self.path.clone(),
+                    column: name.clone(),
+                    available: header.to_vec(),
+                })
+        };
+        self.names.iter().map(place).collect()
+    }
+
+    /// A row with too few or too many fields.
+    fn ragged(&self, line: usize, found: usize, columns: &[String]) -> DataError {
+        DataError::Ragged {
+            path: self.path.clone(),
+            line,
+            found,
+            expected: columns.len(),
+            columns: columns.to_vec(),
+        }
+    }
+}
+
+/// Where each id of a column stands: id → row.
+///
+/// # Errors
+/// [`DataError::EmptyValue`] for an id that is empty or white space,
+/// [`DataError::DuplicateId`], naming both lines, for one that occurs twice, and
+/// [`DataError::MissingColumn`] if the column was not read.
+pub fn unique_ids<'t>(
+    table: &'t Table,
+    column: &str,
+) -> Result<HashMap<&'t str, usize>, DataError> {
+    let ids = table.column(column)?;
+    index_ids(&table.path, column, ids, &table.lines)
+}
+
+/// [`unique_ids`] of ids with their lines.
+fn index_ids<'t>(
+    path: &Path,
+    column: &str,
+    ids: &'t [String],
+    lines: &[usize],
+) -> Result<HashMap<&'t str, usize>, DataError> {
+    let mut rows: HashMap<&str, usize> = HashMap::with_capacity(ids.len());
+    for ((row, id), &line) in ids.iter().enumerate().zip(lines) {
+        if id.trim().is_empty() {
+            return Err(DataError::EmptyValue {
+                path: path.to_path_buf(),
+                line,
+                column: column.to_owned(),
+            });
+        }
+        match rows.entry(id) {
+            Entry::Vacant(place) => {
+                place.insert(row);
+            }
+            Entry::Occupied(known) => {
+                return Err(DataError::DuplicateId {
+                    path: path.to_path_buf(),
+                    column: column.to_owned(),
+                    id: shorten(id),
+                    first: lines.get(*known.get()).copied().unwrap_or_default(),
+                    second: line,
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Tab-separated values, without quoting: the csv crate with quoting off would do the same, but
+/// does not say on which line a blank line stands.
+fn read_tabs(table: &mut Table) -> Result<(), DataError> {
+    let path = table.path.clone();
+    let mut lines = Lines::open(&path)?;
+    let Some((line, header)) = lines.next()? else {
+        return Err(DataError::Empty { path });
+    };
+    let header: Vec<String> = header.split('\t').map(str::to_owned).collect();
+    let positions = table.positions(line, &header)?;
+    while let Some((line, text)) = lines.next()? {
+        let found = text.split('\t').count();
+        if found != header.len() {
+            return Err(table.ragged(line, found, &header));
+        }
+        // `found` fields are there, so `nth` finds the position of every column.
+        let fields = positions.iter().filter_map(|&at| text.split('\t').nth(at));
+        table.push(line, fields.map(str::to_owned));
+    }
+    if table.is_empty() {
+        return Err(DataError::NoRows {
+            path,
+            columns: header,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+use std::path::{Path, PathBuf};
+
+use crate::data::error::DataError;
+
+/// What can go wrong between a configuration and a trained run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A configuration file that is not one.
+    #[error("{path}: {message}", path = path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// A configuration value out of range.
+    #[error("{key} = {found}: allowed is {allowed}")]
+    Value {
+        /// The key, with its tables.
+        key: String,
+        /// The value found.
+        found: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// A configuration that cannot be written.
+    #[error("the configuration cannot be written as TOML: {0}")]
+    Serialise(String),
+    /// A file or folder that the request names does not exist.
+    #[error("{path}: not found{hint}", path = path.display())]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+        /// What to do about it, or empty.
+        hint: String,
+    },
+    /// The file system refused.
+    #[error("{path}: {message}", path = path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What it said.
+        message: String,
+    },
+    /// A table, feature file or other data file.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A row that names an output without features.
+    #[error("{path}, line {line}: id {id:?} is not among the outputs of {outputs}", path = path.display())]
+    UnknownOutput {
+        /// The table of pairs.
+        path: PathBuf,
+        /// Its line.
+        line: usize,
+        /// The id.
+        id: String,
+        /// Where the outputs come from.
+        outputs: String,
+    },
+    /// A table and its feature file differ in length.
+    #[error("{features} has {found} rows, but {table} has {expected}", features = features.display(), table = table.display())]
+    RowCount {
+        /// The feature file.
+        features: PathBuf,
+        /// Its number of rows.
+        found: usize,
+        /// The table.
+        table: PathBuf,
+        /// Its number of rows.
+        expected: usize,
+    },
+    /// Official features asked of a file of another layout.
+    #[error("{path}: output.features.kind = \"official\" reads .txt files of the official ChEBI-20 layout", path = path.display())]
+    NotOfficial {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No output is a candidate.
+    #[error("{path}: no row has {column} = {value:?}, so there is no candidate", path = path.display())]
+    NoCandidate {
+        /// The table of outputs.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// The value of a candidate.
+        value: String,
+    },
+    /// A run folder that is in the way.
+    #[error("{path} exists: continue it with --resume, or choose another folder with --out", path = path.display())]
+    RunExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A run directory that does not hold what it should.
+    #[error("{path}: {message}", path = path.display())]
+    Run {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A resumed run whose configuration has changed.
+    #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}", path = path.display())]
+    Changed {
+        /// The run's configuration.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// Its value in the run.
+        found: String,
+        /// Its value now.
+        given: String,
+    },
+    /// The loss is NaN or infinite.
+    #[error("the loss is {loss} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or set training.clip; the last checkpoint, of step {kept}, is kept")]
+    Diverged {
+        /// The step.
+        step: u64,
+        /// The loss.
+        loss: f64,
+        /// The learning rate there.
+        learning_rate: f64,
+        /// Step of the last checkpoint.
+        kept: u64,
+    },
+    /// The user asked to stop.
+    #[error("interrupted at step {step}; the state is saved, continue with --resume")]
+    Interrupted {
+        /// The step.
+        step: u64,
+    },
+    /// Text was given to an encoder that reads vectors.
+    #[error("this run's encoder reads feature vectors, not texts")]
+    ReadsVectors,
+    /// The basis, its kernel or its sketch.
+    #[error(transparent)]
+    Basis(#[from] dsokr_basis::Error),
+    /// Candidates, ranks or metrics.
+    #[error(transparent)]
+    Decode(#[from] dsokr_decode::Error),
+    /// The encoder or its parameters.
+    #[error(transparent)]
+    Nn(#[from] dsokr_nn::Error),
+}
+
+impl Error {
+    /// The error for a file that could not be read.
+    pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::NotFound { path: path.into(), hint: String::new() },
+            _ => Self::Io { path: path.into(), message: error.to_string() },
+        }
+    }
+
+    /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
+    pub fn is_request(&self) -> bool {
+        !matches!(self, Self::Diverged { .. } | Self::Interrupted { .. } | Self::Io { .. })
+    }
+}

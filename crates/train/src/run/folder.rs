@@ -1,0 +1,176 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
+use dsokr_basis::Basis;
+use dsokr_decode::Candidates;
+use dsokr_nn::parameters::Parameters;
+
+use super::Report;
+use crate::Error;
+use crate::config::{self, Checked, FORMAT};
+use crate::prepare::Preparation;
+use crate::trainer::{Checkpoint, Keeper, LogLine, check_basis, read_parameters};
+
+const ENCODER_KIND: &str = "encoder";
+const ENCODER_VERSION: u32 = 1;
+
+/// A run directory's files.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    basis: String,
+}
+
+impl Folder {
+    /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
+    /// its place and renamed.
+    pub(crate) fn create(
+        path: &Path,
+        config: &Checked,
+        basis: &Basis,
+        candidates: &Candidates,
+        preparation: &Preparation,
+    ) -> Result<Self, Error> {
+        let io = |path: &Path, e: std::io::Error| Error::Io { path: path.into(), message: e.to_string() };
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(|e| io(parent, e))?;
+        let filling = tempfile::Builder::new()
+            .prefix(".dsokr-")
+            .tempdir_in(parent)
+            .map_err(|e| io(parent, e))?;
+        let here = filling.path();
+        let toml = config.to_toml()?;
+        write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
+        basis.save(&here.join("basis.safetensors"))?;
+        let fingerprint = basis.fingerprint();
+        let metadata = BTreeMap::from([("basis".to_string(), fingerprint.clone())]);
+        candidates.save(&here.join("candidates.safetensors"), &metadata)?;
+        preparation.save(here)?;
+        let inner = here.join("checkpoint");
+        fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
+        write_atomically(&here.join("log.jsonl"), |_| Ok(()))?;
+        fs::rename(here, path).map_err(|e| io(path, e))?;
+        // renamed: there is nothing left to remove
+        let _ = filling.keep();
+        Ok(Self { path: path.into(), basis: fingerprint })
+    }
+
+    /// A run directory that exists.
+    pub(crate) fn open(path: &Path, basis: &Basis) -> Self {
+        Self { path: path.into(), basis: basis.fingerprint() }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the configuration of a run.
+    pub(crate) fn config(path: &Path) -> Result<Checked, Error> {
+        if !path.is_dir() {
+            return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
+        }
+        let file = path.join("config.toml");
+        let text = fs::read_to_string(&file).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::Run { path: path.into(), message: "no run directory: it has no config.toml".into() }
+            }
+            _ => Error::reading(&file, &e),
+        })?;
+        // before anything else is looked at, since another version may have other keys
+        let table: Option<toml::Table> = text.parse().ok();
+        let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
+        if let Some(found) = format.filter(|&found| found != i64::from(FORMAT)) {
+            let message = format!("a run of format {found}; this program reads format {FORMAT}");
+            return Err(Error::Run { path: path.into(), message });
+        }
+        config::load(&file, &[])
+    }
+
+    fn encoder_file(&self) -> PathBuf {
+        self.path.join("encoder.safetensors")
+    }
+
+    fn checkpoint_file(&self) -> PathBuf {
+        self.path.join("checkpoint").join("last.safetensors")
+    }
+
+    /// The last state, if one has been kept.
+    pub(crate) fn checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
+        let file = self.checkpoint_file();
+        if !file.exists() {
+            return Ok(None);
+        }
+        Checkpoint::load(&file, &self.basis).map(Some)
+    }
+
+    /// Forgets the evaluations after `step`, which a resumed training will do again, and a last line
+    /// that a kill left unfinished.
+    pub(crate) fn rewind_log(&self, step: u64) -> Result<(), Error> {
+        let file = self.path.join("log.jsonl");
+        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+        let kept: String = text
+            .lines()
+            .filter(|line| {
+                serde_json::from_str::<LogLine>(line).is_ok_and(|parsed| parsed.step <= step)
+            })
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        Ok(write_atomically(&file, |out| out.write_all(kept.as_bytes()))?)
+    }
+
+    /// The best parameters so far.
+    pub(crate) fn best(&self) -> Result<Parameters<'static>, Error> {
+        let stored = Stored::open(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION)?;
+        check_basis(&stored, &self.basis)?;
+        read_parameters(&stored, "")
+    }
+
+    /// The final report, if the run is complete.
+    pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
+        let file = self.path.join("metrics.json");
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::reading(&file, &e)),
+        };
+        let parsed = serde_json::from_str(&text);
+        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+    }
+
+    pub(crate) fn finish(&self, report: &Report) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
+        let file = self.path.join("metrics.json");
+        Ok(write_atomically(&file, |out| writeln!(out, "{text}"))?)
+    }
+}
+
+impl Keeper for Folder {
+    fn log(&mut self, line: &LogLine) -> Result<(), Error> {
+        let file = self.path.join("log.jsonl");
+        let text = serde_json::to_string(line).map_err(|e| Error::Serialise(e.to_string()))?;
+        let io = |e: std::io::Error| Error::Io { path: file.clone(), message: e.to_string() };
+        let mut out = fs::OpenOptions::new().append(true).create(true).open(&file).map_err(io)?;
+        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        out.write_all(format!("{text}\n").as_bytes()).map_err(io)?;
+        out.sync_data().map_err(io)
+    }
+
+    fn keep(&mut self, checkpoint: &Checkpoint, best: Option<&Parameters>) -> Result<(), Error> {
+        if let Some(best) = best {
+            let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
+            let tensors: Vec<Tensor> = best
+                .iter()
+                .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
+                .collect();
+            store::write(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors)?;
+        }
+        checkpoint.save(&self.checkpoint_file(), &self.basis)
+    }
+}

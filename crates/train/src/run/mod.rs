@@ -1,0 +1,24 @@
+//! Run directories: all that a training leaves behind, and all that evaluation and search read.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.toml` | the configuration, every default written out |
+//! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
+//! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
+//! | `ngrams.json` or `tokenizer.json` | what turns texts into inputs |
+//! | `encoder.safetensors` | the best model so far |
+//! | `checkpoint/last.safetensors` | the last state, for `--resume` |
+//! | `log.jsonl` | a line an evaluation |
+//! | `metrics.json` | the final metrics; its presence says that the run is complete |
+//!
+//! Every file is replaced atomically, and names the basis it belongs to. A run directory can be moved
+//! or copied to another machine as it is.
+
+mod folder;
+mod report;
+mod trained;
+
+pub use folder::Folder;
+pub use report::Report;
+pub use trained::Run;
+pub(crate) use trained::{new_model, project_candidates, rank};

@@ -1,0 +1,19 @@
+use dsokr_decode::Metrics;
+use serde::{Deserialize, Serialize};
+
+use crate::config::SplitName;
+
+/// The metrics of a split beside what chance gives and what the sketch allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The split.
+    pub split: SplitName,
+    /// The model's metrics.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// A uniformly random order of the candidates.
+    pub chance: Metrics,
+    /// *Perfect h*: the metrics with ψ̃(y) in the place of the model's answer, the ceiling that the
+    /// sketch allows (thesis, section 5.3).
+    pub perfect_h: Metrics,
+}

@@ -1,0 +1,18 @@
+//! The training loop, for any [`Encoder`](dsokr_nn::Encoder).
+
+mod batches;
+mod checkpoint;
+mod clip;
+mod embed;
+mod optimizer;
+mod progress;
+mod schedule;
+mod steps;
+
+pub use checkpoint::Checkpoint;
+pub(crate) use checkpoint::{check_basis, read_parameters};
+pub use embed::embed;
+pub use optimizer::Update;
+pub use progress::{Event, Observer};
+pub use schedule::learning_rate;
+pub use steps::{Keeper, LogLine, Outcome, Task, train};

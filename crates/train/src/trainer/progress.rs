@@ -1,0 +1,68 @@
+use std::time::Duration;
+
+use dsokr_decode::Metrics;
+
+/// What a training tells whoever watches it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Training starts, or goes on, at `step` of `total`.
+    Start {
+        /// Steps done before.
+        step: u64,
+        /// Steps in all.
+        total: u64,
+    },
+    /// A step is done.
+    Step {
+        /// Steps done.
+        step: u64,
+        /// Epochs done, a fraction.
+        epoch: f64,
+        /// Its loss.
+        loss: f64,
+    },
+    /// The validation split has been ranked.
+    Evaluation {
+        /// Steps done.
+        step: u64,
+        /// Epochs done.
+        epoch: u64,
+        /// Mean loss since the last evaluation.
+        loss: f64,
+        /// The metrics.
+        metrics: &'a Metrics,
+        /// Whether they are the best so far.
+        best: bool,
+        /// Estimated time to the last step.
+        left: Duration,
+    },
+    /// A file has been written for `--resume`.
+    Checkpoint {
+        /// Its step.
+        step: u64,
+    },
+    /// Training stops before its last step, for want of improvement.
+    EarlyStop {
+        /// Steps done.
+        step: u64,
+        /// Evaluations without improvement.
+        evaluations: usize,
+    },
+}
+
+/// Watches a training, and may ask it to stop.
+pub trait Observer {
+    /// Is told what happens.
+    fn event(&mut self, event: &Event);
+
+    /// Whether training should save its state and stop; asked after every step.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {
+    fn event(&mut self, _: &Event) {}
+}

@@ -1,0 +1,198 @@
+use std::fs;
+
+use crate::sandbox::{CONFIG, Sandbox};
+
+/// A request that is wrong: what is done to a good sandbox, the arguments, what the message says.
+struct Case {
+    name: &'static str,
+    spoil: fn(&Sandbox),
+    set: &'static [&'static str],
+    says: &'static [&'static str],
+}
+
+const fn case(
+    name: &'static str,
+    spoil: fn(&Sandbox),
+    set: &'static [&'static str],
+    says: &'static [&'static str],
+) -> Case {
+    Case { name, spoil, set, says }
+}
+
+fn nothing(_: &Sandbox) {}
+
+/// The configuration with one piece exchanged.
+fn config(sandbox: &Sandbox, from: &str, to: &str) {
+    assert!(CONFIG.contains(from));
+    sandbox.write("small.toml", &CONFIG.replacen(from, to, 1));
+}
+
+/// A file of the data set with one piece exchanged.
+fn data(sandbox: &Sandbox, file: &str, from: &str, to: &str) {
+    let path = format!("data/small/{file}");
+    let text = sandbox.read(&path);
+    assert!(text.contains(from));
+    sandbox.write(&path, &text.replacen(from, to, 1));
+}
+
+fn features(sandbox: &Sandbox, rows: usize, value: f32) {
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 2), }}");
+    npy.extend(format!("{header:<117}\n").bytes());
+    for i in 0..rows {
+        npy.extend((1.0 + i as f32).to_le_bytes());
+        npy.extend(if i == 5 { value } else { 1.0f32 }.to_le_bytes());
+    }
+    fs::write(sandbox.path("data/small/f.npy"), npy).unwrap();
+    let ngrams = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
+    let file = r#"{ kind = "file", file = "f.npy" }"#;
+    let text = CONFIG.replacen(ngrams, file, 1).replacen("n-gram\" }", "cosine\" }", 1);
+    sandbox.write("small.toml", &text.replacen("size = 20", "size = 2", 1));
+}
+
+const CASES: &[Case] = &[
+    case("unknown key", |s| config(s, "size = 20", "sizes = 20"), &[], &["small.toml", "sizes", "size"]),
+    case("unknown table", |s| config(s, "[sketch]", "[skech]"), &[], &["small.toml", "skech"]),
+    case("wrong type", |s| config(s, "epochs = 4", "epochs = \"four\""), &[], &["small.toml", "four", "line"]),
+    case("no TOML", |s| config(s, "[sketch]", "[sketch"), &[], &["small.toml", "line"]),
+    case("unknown kernel", |s| config(s, "n-gram\" }", "n-grams\" }"), &[], &["n-grams", "tanimoto"]),
+    case("unknown encoder", nothing, &["encoder={ kind = \"bert\" }"], &["bert", "ngram-bag"]),
+    case("unknown key of an encoder", nothing, &["encoder.width=3"], &["width"]),
+    case("unknown key by --set", nothing, &["training.epoch=3"], &["epoch", "epochs"]),
+    case("zero epochs", nothing, &["training.epochs=0"], &["training.epochs = 0", "at least 1"]),
+    case("negative rate", nothing, &["training.learning_rate=-1.0"], &["learning_rate = -1", "positive"]),
+    case("no number", nothing, &["training.learning_rate=nan"], &["learning_rate = NaN", "positive"]),
+    case("dropout 1", nothing, &["encoder.dropout=1.0"], &["encoder.dropout = 1", "[0, 1)"]),
+    case("decay without adamw", nothing, &["training.optimizer=adam"], &["weight_decay", "adamw"]),
+    case("path outside", nothing, &["data.train=../x.tsv"], &["data.train", ".."]),
+    case("another format", nothing, &["format=2"], &["format = 2", "1"]),
+    case("m = 0", nothing, &["sketch.size=0"], &["sketch.size = 0", "at least 1"]),
+    case("m > n", nothing, &["sketch.size=61"], &["61", "60"]),
+    case("density 0", nothing, &["sketch.method={ kind = \"sparsified-gaussian\", density = 0.0 }"], &["density"]),
+    case("gamma 0", nothing, &["output.kernel={ name = \"gaussian\", gamma = 0.0 }"], &["gamma"]),
+    case("no such group", nothing, &["training.groups=[{ parameters = \"tabel\", optimizer = \"sgd\", learning_rate = 1.0 }]"], &["tabel", "table"]),
+    case("no data folder", nothing, &["data.folder=absent"], &["absent", "DSOKR_DATA"]),
+    case("no table", |s| fs::remove_file(s.path("data/small/train.tsv")).unwrap(), &[], &["train.tsv"]),
+    case("empty table", |s| s.write("data/small/train.tsv", ""), &[], &["train.tsv"]),
+    case("no rows", |s| s.write("data/small/train.tsv", "id\tdescription\n"), &[], &["train.tsv"]),
+    case("ragged table", |s| data(s, "train.tsv", "o3\t", "o3\tx\t"), &[], &["train.tsv", "5", "3", "2"]),
+    case("missing column", nothing, &["data.text=words"], &["train.tsv", "words", "description"]),
+    case("duplicate id", |s| data(s, "outputs.tsv", "o4\t", "o3\t"), &[], &["outputs.tsv", "o3", "5", "6"]),
+    case("duplicate query", |s| data(s, "test.tsv", "o71\t", "o70\t"), &[], &["test.tsv", "o70"]),
+    case("empty id", |s| data(s, "train.tsv", "o3\t", "\t"), &[], &["train.tsv", "line 5"]),
+    case("id without features", |s| data(s, "train.tsv", "o3\t", "p3\t"), &[], &["train.tsv", "line 5", "p3"]),
+    case("no candidate", nothing, &["output.candidate={ column = \"name\", value = \"x\" }"], &["outputs.tsv", "\"x\""]),
+    case("not UTF-8", |s| fs::write(s.path("data/small/train.tsv"), b"id\tdescription\no1\t\xff\n").unwrap(), &[], &["train.tsv", "UTF-8"]),
+    case("NaN in features", |s| features(s, 80, f32::NAN), &[], &["f.npy", "NaN", "5"]),
+    case("features of another length", |s| features(s, 79, 1.0), &[], &["f.npy", "79", "80"]),
+    case("truncated features", |s| {
+        features(s, 80, 1.0);
+        let whole = fs::read(s.path("data/small/f.npy")).unwrap();
+        fs::write(s.path("data/small/f.npy"), &whole[..whole.len() - 3]).unwrap();
+    }, &[], &["f.npy"]),
+    case("texts without n-grams", |s| {
+        let rows: String = (0..60).map(|i| format!("o{i}\t.\n")).collect();
+        s.write("data/small/train.tsv", &format!("id\tdescription\n{rows}"));
+    }, &[], &["60 training texts", "n-gram"]),
+];
+
+#[test]
+fn wrong_requests_are_refused_with_the_place_and_leave_nothing_behind() {
+    for case in CASES {
+        let sandbox = Sandbox::new();
+        (case.spoil)(&sandbox);
+        let mut arguments = vec!["train", "small.toml"];
+        arguments.extend(case.set.iter().flat_map(|change| ["--set", change]));
+        eprintln!("case: {}", case.name);
+        sandbox.fail(&arguments, 2, case.says);
+        let left = fs::read_dir(sandbox.path("runs")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "{}: a run was left behind", case.name);
+    }
+}
+
+#[test]
+fn a_constant_kernel_has_rank_one_and_trains() {
+    let sandbox = Sandbox::new();
+    let mut outputs = "id\tname\n".to_string();
+    (0..80).for_each(|i| outputs.push_str(&format!("o{i}\tsame\n")));
+    sandbox.write("data/small/outputs.tsv", &outputs);
+    let report = sandbox.succeed(&["train", "small.toml", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    // everything ties, so every model is at chance level
+    assert_eq!(report["tied_queries"], 10);
+    let difference = report["mrr"].as_f64().unwrap() - report["chance"]["mrr"].as_f64().unwrap();
+    assert!(difference.abs() < 1e-12);
+}
+
+#[test]
+fn wrong_flags_and_files_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.fail(&["train", "absent.toml"], 2, &["absent.toml", "not found"]);
+    sandbox.fail(&["train"], 2, &["Usage"]);
+    sandbox.fail(&["train", "small.toml", "--wrong"], 2, &["--wrong"]);
+    sandbox.fail(&["train", "small.toml", "--set", "nonsense"], 2, &["section.key=value"]);
+    sandbox.fail(&["evaluate", "absent"], 2, &["absent", "not found"]);
+    sandbox.fail(&["evaluate", "data"], 2, &["data", "config.toml"]);
+    sandbox.fail(&["search", "absent", "text"], 2, &["absent"]);
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    sandbox.fail(&["search", "run", "text", "--top", "0"], 2, &["0"]);
+    sandbox.fail(&["search", "run", "text", "--top", "81"], 2, &["81", "80"]);
+    sandbox.fail(&["evaluate", "run", "--queries", "absent.tsv"], 2, &["absent.tsv"]);
+    sandbox.fail(&["evaluate", "run", "--split", "train"], 2, &["validation"]);
+    for (text, says) in [
+        (r#"{"query": "o70", "candidates": []}"#, "o70"),
+        (r#"{"query": "o70", "candidates": ["zzz"]}"#, "zzz"),
+        (r#"{"query": "o70""#, "line 1"),
+        (r#"{"query": "o70", "candidates": ["o70"]}"#, "o71"),
+    ] {
+        sandbox.write("pools.jsonl", text);
+        sandbox.fail(&["evaluate", "run", "--candidates", "pools.jsonl"], 2, &[says]);
+    }
+}
+
+#[test]
+fn damaged_runs_are_refused_with_the_file() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    for file in ["basis.safetensors", "candidates.safetensors", "encoder.safetensors"] {
+        let path = sandbox.path("run").join(file);
+        let whole = fs::read(&path).unwrap();
+        let mut flipped = whole.clone();
+        let middle = flipped.len() - flipped.len() / 3;
+        flipped[middle] ^= 1;
+        for broken in [&flipped[..], &whole[..whole.len() / 2], &whole[..4], b""] {
+            fs::write(&path, broken).unwrap();
+            sandbox.fail(&["search", "run", "text"], 2, &[file]);
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    // a basis that is whole but another one
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "other", "--set", "seed=1"]);
+    let own = fs::read(sandbox.path("run/encoder.safetensors")).unwrap();
+    fs::copy(sandbox.path("other/encoder.safetensors"), sandbox.path("run/encoder.safetensors")).unwrap();
+    sandbox.fail(&["search", "run", "text"], 2, &["encoder.safetensors", "basis"]);
+    fs::write(sandbox.path("run/encoder.safetensors"), own).unwrap();
+
+    let toml = sandbox.read("run/config.toml");
+    sandbox.write("run/config.toml", &toml.replace("format = 1", "format = 9"));
+    sandbox.fail(&["search", "run", "text"], 2, &["format 9", "format 1"]);
+    sandbox.write("run/config.toml", &toml);
+
+    fs::remove_file(sandbox.path("run/metrics.json")).unwrap();
+    let path = sandbox.path("run/checkpoint/last.safetensors");
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    sandbox.fail(&["train", "small.toml", "--out", "run", "--resume"], 2, &["last.safetensors"]);
+    sandbox.succeed(&["search", "run", "text"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_fails_the_run_and_keeps_what_was_there() {
+    let sandbox = Sandbox::new();
+    // the kernel's own always-full device: what is printed there is lost, and must not be a success
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = sandbox.command(&["train", "small.toml", "--json", "--quiet"]).stdout(full).status();
+    assert_eq!(status.unwrap().code(), Some(1));
+    assert!(sandbox.path("runs/small/metrics.json").exists());
+}

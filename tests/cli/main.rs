@@ -1,0 +1,7 @@
+//! The binary as a user runs it.
+
+mod bad_input;
+mod chebi20;
+mod pipeline;
+mod resume;
+mod sandbox;

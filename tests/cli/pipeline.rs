@@ -1,0 +1,144 @@
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, copy};
+
+fn json(text: &str) -> Value {
+    assert_eq!(text.trim().lines().count(), 1, "one line: {text}");
+    serde_json::from_str(text).unwrap()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
+}
+
+#[test]
+fn a_run_trains_moves_evaluates_and_searches() {
+    let sandbox = Sandbox::new();
+    let report = json(&sandbox.succeed(&["train", "small.toml", "--set", "training.epochs=30", "--json"]));
+    assert_eq!(report["split"], "test");
+    assert_eq!((number(&report, "queries"), number(&report, "candidates")), (10.0, 80.0));
+    for key in ["mrr", "hits@1", "hits@5", "hits@10", "mean_rank", "median_rank", "tied_queries"] {
+        number(&report, key);
+    }
+    // it has learnt something, and no model beats the ceiling by more than chance of ten queries
+    assert!(number(&report, "mrr") > 2.0 * number(&report["chance"], "mrr"), "{report}");
+    assert!(number(&report["perfect_h"], "mrr") > number(&report, "mrr") - 0.05, "{report}");
+
+    // the directory alone, elsewhere, without the data
+    copy(&sandbox.path("runs/small"), &sandbox.path("moved"));
+    fs::copy(sandbox.path("data/small/test.tsv"), sandbox.path("any.tsv")).unwrap();
+    fs::remove_dir_all(sandbox.path("data")).unwrap();
+    fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    let again = json(&sandbox.succeed(&["evaluate", "moved", "--queries", "any.tsv", "--json"]));
+    for key in ["mrr", "hits@1", "hits@5", "hits@10", "mean_rank", "median_rank", "tied_queries"] {
+        assert_eq!(again[key], report[key], "{key}");
+    }
+    let found = json(&sandbox.succeed(&["search", "moved", "a ring", "--top", "3", "--json"]));
+    let candidates = found["candidates"].as_array().unwrap();
+    assert_eq!(candidates.len(), 3);
+    assert!(candidates.iter().all(|c| !c["label"].as_str().unwrap().is_empty()));
+    let scores: Vec<f64> = candidates.iter().map(|c| c["score"].as_f64().unwrap()).collect();
+    assert!(scores.windows(2).all(|w| w[0] >= w[1]));
+
+    // each query against its own list
+    let pools: Vec<String> = (70..80)
+        .map(|i| format!(r#"{{"query": "o{i}", "candidates": ["o{i}", "o1", "o2"]}}"#))
+        .collect();
+    sandbox.write("pools.jsonl", &pools.join("\n"));
+    let own = ["evaluate", "moved", "--queries", "any.tsv", "--candidates", "pools.jsonl", "--json", "--ci"];
+    let own = json(&sandbox.succeed(&own));
+    assert!(number(&own, "mrr") >= number(&report, "mrr"));
+    let interval = own["mrr_ci95"].as_array().unwrap();
+    let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+    assert!(low <= number(&own, "mrr") && number(&own, "mrr") <= high);
+}
+
+#[test]
+fn the_printed_tables_name_model_ceiling_and_chance() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.succeed(&["train", "small.toml", "--out", "here"]);
+    for part in ["MRR", "Hits@1", "Hits@5", "Hits@10", "mean rank", "median rank", "model", "perfect h", "chance", "here"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let log = sandbox.read("here/log.jsonl");
+    assert_eq!(log.lines().count(), 4);
+    for line in log.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(number(&line, "loss") >= number(&line, "residual"));
+    }
+    // a second run by the same name does not overwrite the first
+    sandbox.succeed(&["train", "small.toml", "--quiet"]);
+    sandbox.succeed(&["train", "small.toml", "--quiet"]);
+    assert!(sandbox.path("runs/small-2/metrics.json").exists());
+}
+
+#[test]
+fn other_encoders_and_sketches_train_through_the_same_command() {
+    let sandbox = Sandbox::new();
+    let transformer = [
+        "encoder={ kind = \"transformer\", layers = 1, width = 16, heads = 2, feed_forward = 16, max_length = 16 }",
+        "sketch.method={ kind = \"sparsified-rademacher\", density = 0.3 }",
+        "training.epochs=2",
+    ];
+    let gaussian = [
+        "output.kernel={ name = \"gaussian\", gamma = 0.1 }",
+        "sketch.method={ kind = \"subsampling\" }",
+        "training.epochs=2",
+    ];
+    for (i, overrides) in [transformer, gaussian].iter().enumerate() {
+        let out = format!("run{i}");
+        let mut arguments = vec!["train", "small.toml", "--out", &out, "--json"];
+        arguments.extend(overrides.iter().flat_map(|change| ["--set", change]));
+        let report = json(&sandbox.succeed(&arguments));
+        assert!(number(&report["perfect_h"], "mrr") > 0.2, "{report}");
+        sandbox.succeed(&["search", &out, "a ring of kind HEX"]);
+    }
+}
+
+#[test]
+fn vectors_are_inputs_too() {
+    let sandbox = Sandbox::new();
+    // a npy matrix, one row an output: the index in eight bits
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (80, 8), }";
+    npy.extend(format!("{header:<117}\n").bytes());
+    for i in 0..80u32 {
+        for bit in 0..8 {
+            npy.extend(((i >> bit & 1) as f32).to_le_bytes());
+        }
+    }
+    fs::write(sandbox.path("data/small/bits.npy"), npy).unwrap();
+    let config = sandbox.read("small.toml");
+    let head = config.find("[encoder]").unwrap();
+    let tail = config.find("[training]").unwrap();
+    let inputs = "[data.inputs]\ntable = \"outputs.tsv\"\nfeatures = { file = \"bits.npy\" }\n";
+    let encoder = "[encoder]\nkind = \"mlp\"\nhidden = []\n\n";
+    sandbox.write("vectors.toml", &format!("{}{inputs}{encoder}{}", &config[..head], &config[tail..]));
+    sandbox.succeed(&["train", "vectors.toml", "--json"]);
+    sandbox.fail(&["search", "runs/vectors", "text"], 2, &["reads feature vectors"]);
+    sandbox.succeed(&["evaluate", "runs/vectors", "--json"]);
+}
+
+#[test]
+fn a_missing_gold_is_an_error_or_rank_infinity_as_the_configuration_says() {
+    let sandbox = Sandbox::new();
+    let test = sandbox.read("data/small/test.tsv") + "stranger\ta ring\n";
+    sandbox.write("data/small/test.tsv", &test);
+    sandbox.fail(&["train", "small.toml"], 2, &["stranger"]);
+    assert!(!sandbox.path("runs").exists());
+    let change = "evaluation.missing_gold=rank-infinity";
+    let report = json(&sandbox.succeed(&["train", "small.toml", "--set", change, "--json"]));
+    assert_eq!((number(&report, "queries"), number(&report, "missing_gold")), (11.0, 1.0));
+    assert!(report["mean_rank"].is_null());
+}
+
+#[test]
+fn the_configuration_reference_is_up_to_date() {
+    let sandbox = Sandbox::new();
+    let printed = sandbox.succeed(&["config-reference"]);
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
+    let kept = fs::read_to_string(kept).unwrap_or_default();
+    assert!(printed == kept, "write it anew: dsokr config-reference > docs/configuration.md");
+}

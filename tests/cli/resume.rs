@@ -1,0 +1,141 @@
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use safetensors::SafeTensors;
+
+use crate::sandbox::Sandbox;
+
+/// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
+/// no particular order.
+fn tensors(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let bytes = fs::read(path).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut all: Vec<(String, Vec<u8>)> = file
+        .tensors()
+        .into_iter()
+        .filter(|(name, _)| name != "optimizer")
+        .map(|(name, view)| (name, view.data().to_vec()))
+        .collect();
+    all.sort();
+    all
+}
+
+const FILES: [&str; 2] = ["encoder.safetensors", "checkpoint/last.safetensors"];
+
+fn assert_same(sandbox: &Sandbox, a: &str, b: &str) {
+    for file in FILES {
+        let path = |run: &str| sandbox.path(run).join(file);
+        assert!(tensors(&path(a)) == tensors(&path(b)), "{file} differs between {a} and {b}");
+    }
+    assert_eq!(sandbox.read(&format!("{a}/metrics.json")), sandbox.read(&format!("{b}/metrics.json")));
+    let steps = |run: &str| -> Vec<(u64, f64)> {
+        let log = sandbox.read(&format!("{run}/log.jsonl"));
+        let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        log.lines().map(line).map(|l| (l["step"].as_u64().unwrap(), l["loss"].as_f64().unwrap())).collect()
+    };
+    assert_eq!(steps(a), steps(b));
+}
+
+/// Kills the real binary with SIGKILL at many moments of its life, some of them while it writes
+/// checkpoints (it writes one an epoch here), and resumes until it ends.
+#[test]
+fn a_killed_run_ends_with_the_same_parameters_as_one_that_was_never_killed() {
+    let sandbox = Sandbox::new();
+    let common = ["train", "small.toml", "--quiet", "--set", "training.epochs=40", "--out"];
+    let train = |out: &'static str| [&common[..], &[out]].concat();
+    let begun = Instant::now();
+    sandbox.succeed(&train("whole"));
+    let life = begun.elapsed();
+
+    let mut kills = 0;
+    for attempt in 0..60u32 {
+        let mut arguments = train("killed");
+        arguments.push("--resume");
+        let mut child = sandbox.command(&arguments).stdout(Stdio::null()).spawn().unwrap();
+        // moments spread over the life of a run by the golden ratio
+        let share = (f64::from(attempt + 1) * 0.618_034).fract();
+        let deadline = Instant::now() + life.mul_f64(0.15 + 0.5 * share);
+        let ended = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                assert!(status.success());
+                break true;
+            }
+            if Instant::now() >= deadline {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                kills += 1;
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        if ended {
+            break;
+        }
+    }
+    assert!(kills > 0, "the run was too short to be killed");
+    let mut last = train("killed");
+    last.push("--resume");
+    sandbox.succeed(&last);
+    assert_same(&sandbox, "whole", "killed");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_saves_the_state_and_resuming_ends_with_the_same_parameters() {
+    let sandbox = Sandbox::new();
+    let changes =
+        ["--quiet", "--set", "training.epochs=300", "--set", "training.checkpoint_seconds=3600"];
+    let train = |out| [&["train", "small.toml", "--out", out][..], &changes].concat();
+    sandbox.succeed(&train("whole"));
+    let child = sandbox
+        .command(&train("stopped"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // the log's first line says that training is under way
+    let log = sandbox.path("stopped/log.jsonl");
+    while fs::metadata(&log).map_or(0, |m| m.len()) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let status =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("interrupted at step") && errors.contains("--resume"), "{errors}");
+    let mut resume = train("stopped");
+    resume.push("--resume");
+    sandbox.succeed(&resume);
+    assert_same(&sandbox, "whole", "stopped");
+}
+
+#[test]
+fn a_loss_that_is_not_finite_stops_with_a_message_and_keeps_the_last_checkpoint() {
+    let sandbox = Sandbox::new();
+    let wild = [
+        "train", "small.toml", "--quiet", "--out", "wild", "--set", "training.optimizer=sgd", "--set",
+        "training.weight_decay=0", "--set", "training.learning_rate=200.0", "--set", "training.clip=0",
+        "--set", "training.warmup=60", "--set", "training.epochs=20",
+    ];
+    sandbox.fail(&wild, 1, &["the loss is", "step", "learning_rate", "is kept"]);
+    assert!(!sandbox.path("wild/metrics.json").exists());
+    // what is kept can be read: resuming fails in the same way, not on a broken file
+    let mut again = wild.to_vec();
+    again.push("--resume");
+    sandbox.fail(&again, 1, &["the loss is"]);
+}
+
+#[test]
+fn a_complete_run_is_not_trained_again_and_a_changed_configuration_is_refused() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--json"]);
+    let again = sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--resume", "--json"]);
+    assert_eq!(first, again);
+    sandbox.fail(&["train", "small.toml", "--out", "run"], 2, &["run exists", "--resume"]);
+    let changed = ["train", "small.toml", "--out", "run", "--resume", "--set", "sketch.size=10"];
+    sandbox.fail(&changed, 2, &["sketch.size", "20", "10"]);
+}

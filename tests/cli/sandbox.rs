@@ -1,0 +1,125 @@
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder with a small data set and a configuration, and the command to run there.
+pub struct Sandbox {
+    folder: TempDir,
+}
+
+/// Number of outputs; the first 60 are trained on, ten are validated.
+const OUTPUTS: usize = 80;
+
+pub const CONFIG: &str = r#"
+[data]
+folder = "small"
+test = "test.tsv"
+
+[output]
+table = "outputs.tsv"
+label = "name"
+features = { kind = "ngrams", column = "name", min = 1, max = 3 }
+kernel = { name = "n-gram" }
+
+[sketch]
+size = 20
+
+[encoder]
+kind = "ngram-bag"
+hidden = [16]
+ngrams = [{ kind = "words", min = 1, max = 1 }]
+
+[training]
+epochs = 4
+batch = 8
+checkpoint_seconds = 0
+
+[evaluation]
+split = "test"
+"#;
+
+impl Sandbox {
+    pub fn new() -> Self {
+        let sandbox = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(sandbox.path("data/small")).unwrap();
+        let (mut outputs, mut rows) = ("id\tname\n".to_string(), Vec::new());
+        for i in 0..OUTPUTS {
+            let stem = ["meth", "eth", "prop", "but", "pent", "hex", "hept", "oct"][i % 8];
+            let class = ["ane", "ene", "yne", "anol", "anal"][i / 8 % 5];
+            let name = format!("{}{stem}{class}", ["", "cyclo"][i / 40 % 2]);
+            writeln!(outputs, "o{i}\t{name}").unwrap();
+            let ring = ["an open chain", "a ring"][i / 40 % 2];
+            let (stem, class) = (stem.to_uppercase(), class.to_uppercase());
+            rows.push(format!("o{i}\t{ring} of kind {stem} and class {class}"));
+        }
+        sandbox.write("data/small/outputs.tsv", &outputs);
+        let table = |rows: &[String]| format!("id\tdescription\n{}\n", rows.join("\n"));
+        sandbox.write("data/small/train.tsv", &table(&rows[..60]));
+        sandbox.write("data/small/validation.tsv", &table(&rows[60..70]));
+        sandbox.write("data/small/test.tsv", &table(&rows[70..]));
+        sandbox.write("small.toml", CONFIG);
+        sandbox
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The command with its arguments, run in the folder.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dsokr"));
+        command.args(arguments).current_dir(self.folder.path());
+        command.env_remove("DSOKR_DATA").env_remove("DSOKR_LOG");
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Standard output of a call that must succeed.
+    pub fn succeed(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Standard error of a call that must fail with the given exit code, saying `expected` and
+    /// without a panic.
+    pub fn fail(&self, arguments: &[&str], code: i32, expected: &[&str]) {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
+        for part in expected {
+            assert!(errors.contains(part), "{arguments:?}: no {part:?} in: {errors}");
+        }
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
+    }
+}
+
+/// Copies a folder, as a user who moves a run does.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
