@@ -31,7 +31,12 @@ fn main() -> Result<(), Failure> {
         Some("decode") => decode()?,
         Some("stream-basis") => stream_basis()?,
         Some("stream-decode") => stream_decode()?,
-        Some(other) => return Err(format!("unknown task {other:?}: basis, decode, stream-basis, stream-decode").into()),
+        Some(other) => {
+            return Err(format!(
+                "unknown task {other:?}: basis, decode, stream-basis, stream-decode"
+            )
+            .into());
+        }
         // `cargo bench` without a task runs those that need no data
         None => json!({"decode": decode()?, "stream_basis": stream_basis()?}),
     };
@@ -53,7 +58,8 @@ fn median(mut run: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> 
 }
 
 fn basis() -> Result<serde_json::Value, Failure> {
-    let root = std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../shared/data"), PathBuf::from);
+    let root =
+        std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../shared/data"), PathBuf::from);
     let path = root.join("chebi20/mol2vec.safetensors");
     let all = MappedRows::open(&path, "mol2vec")?;
     let (n, m) = (9244, 100);
@@ -83,11 +89,24 @@ fn decode() -> Result<serde_json::Value, Failure> {
         // SAFETY: the three buffers have the sizes that the extents and strides say.
         unsafe {
             gemm::gemm(
-                q, c, p,
-                scores.as_mut_ptr(), 1, c as isize, false,
-                queries.as_ptr(), 1, p as isize,
-                coordinates.as_ptr(), p as isize, 1,
-                0.0, 1.0, false, false, false,
+                q,
+                c,
+                p,
+                scores.as_mut_ptr(),
+                1,
+                c as isize,
+                false,
+                queries.as_ptr(),
+                1,
+                p as isize,
+                coordinates.as_ptr(),
+                p as isize,
+                1,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
                 gemm::Parallelism::Rayon(0),
             );
         }
@@ -96,8 +115,14 @@ fn decode() -> Result<serde_json::Value, Failure> {
     })?;
     let ids = (0..c).map(|i| i.to_string()).collect();
     let labels = vec![String::new(); c];
-    let candidates =
-        Candidates::new(ids, labels, (0..c as u32).collect(), p, coordinates.clone(), vec![0.0; c])?;
+    let candidates = Candidates::new(
+        ids,
+        labels,
+        (0..c as u32).collect(),
+        p,
+        coordinates.clone(),
+        vec![0.0; c],
+    )?;
     let gold: Vec<Option<u32>> = (0..q).map(|i| Some((i * 10) as u32)).collect();
     let rank_s = median(|| {
         std::hint::black_box(rank(&Queries::new(p, &queries)?, &gold, &candidates)?);

@@ -3,6 +3,7 @@
 
 mod config_reference;
 mod evaluate;
+mod memory;
 mod progress;
 mod search;
 mod tables;
@@ -35,6 +36,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    memory::keep_pages();
     let cli = Cli::parse();
     let level = if cli.quiet { "warn" } else { "info" };
     let filter = EnvFilter::try_from_env("DSOKR_LOG").unwrap_or_else(|_| EnvFilter::new(level));

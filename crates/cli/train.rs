@@ -46,7 +46,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         return print(&format!("{json}\n"));
     }
     let path = trained.path.display();
-    let rows = [("model", &report.metrics), ("perfect h", &report.perfect_h), ("chance", &report.chance)];
+    let rows =
+        [("model", &report.metrics), ("perfect h", &report.perfect_h), ("chance", &report.chance)];
     print(&format!(
         "\n{}\n{}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n",
         tables::counts(&report.split.to_string(), &report.metrics),

@@ -46,54 +46,128 @@ fn features(sandbox: &Sandbox, rows: usize, value: f32) {
     fs::write(sandbox.path("data/small/f.npy"), npy).unwrap();
     let ngrams = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
     let file = r#"{ kind = "file", file = "f.npy" }"#;
-    let text = CONFIG.replacen(ngrams, file, 1).replacen("n-gram\" }", "cosine\" }", 1);
+    let text = CONFIG.replacen(ngrams, file, 1).replacen("ngram\" }", "cosine\" }", 1);
     sandbox.write("small.toml", &text.replacen("size = 20", "size = 2", 1));
 }
 
 const CASES: &[Case] = &[
-    case("unknown key", |s| config(s, "size = 20", "sizes = 20"), &[], &["small.toml", "sizes", "size"]),
+    case(
+        "unknown key",
+        |s| config(s, "size = 20", "sizes = 20"),
+        &[],
+        &["small.toml", "sizes", "size"],
+    ),
     case("unknown table", |s| config(s, "[sketch]", "[skech]"), &[], &["small.toml", "skech"]),
-    case("wrong type", |s| config(s, "epochs = 4", "epochs = \"four\""), &[], &["small.toml", "four", "line"]),
+    case(
+        "wrong type",
+        |s| config(s, "epochs = 4", "epochs = \"four\""),
+        &[],
+        &["small.toml", "four", "line"],
+    ),
     case("no TOML", |s| config(s, "[sketch]", "[sketch"), &[], &["small.toml", "line"]),
-    case("unknown kernel", |s| config(s, "n-gram\" }", "n-grams\" }"), &[], &["n-grams", "tanimoto"]),
+    case(
+        "unknown kernel",
+        |s| config(s, "ngram\" }", "n-grams\" }"),
+        &[],
+        &["n-grams", "tanimoto"],
+    ),
     case("unknown encoder", nothing, &["encoder={ kind = \"bert\" }"], &["bert", "ngram-bag"]),
     case("unknown key of an encoder", nothing, &["encoder.width=3"], &["width"]),
     case("unknown key by --set", nothing, &["training.epoch=3"], &["epoch", "epochs"]),
     case("zero epochs", nothing, &["training.epochs=0"], &["training.epochs = 0", "at least 1"]),
-    case("negative rate", nothing, &["training.learning_rate=-1.0"], &["learning_rate = -1", "positive"]),
-    case("no number", nothing, &["training.learning_rate=nan"], &["learning_rate = NaN", "positive"]),
+    case(
+        "negative rate",
+        nothing,
+        &["training.learning_rate=-1.0"],
+        &["learning_rate = -1", "positive"],
+    ),
+    case(
+        "no number",
+        nothing,
+        &["training.learning_rate=nan"],
+        &["learning_rate = NaN", "positive"],
+    ),
     case("dropout 1", nothing, &["encoder.dropout=1.0"], &["encoder.dropout = 1", "[0, 1)"]),
     case("decay without adamw", nothing, &["training.optimizer=adam"], &["weight_decay", "adamw"]),
     case("path outside", nothing, &["data.train=../x.tsv"], &["data.train", ".."]),
     case("another format", nothing, &["format=2"], &["format = 2", "1"]),
     case("m = 0", nothing, &["sketch.size=0"], &["sketch.size = 0", "at least 1"]),
     case("m > n", nothing, &["sketch.size=61"], &["61", "60"]),
-    case("density 0", nothing, &["sketch.method={ kind = \"sparsified-gaussian\", density = 0.0 }"], &["density"]),
+    case(
+        "density 0",
+        nothing,
+        &["sketch.method={ kind = \"sparsified-gaussian\", density = 0.0 }"],
+        &["density"],
+    ),
     case("gamma 0", nothing, &["output.kernel={ name = \"gaussian\", gamma = 0.0 }"], &["gamma"]),
-    case("no such group", nothing, &["training.groups=[{ parameters = \"tabel\", optimizer = \"sgd\", learning_rate = 1.0 }]"], &["tabel", "table"]),
+    case(
+        "no such group",
+        nothing,
+        &["training.groups=[{ parameters = \"tabel\", optimizer = \"sgd\", learning_rate = 1.0 }]"],
+        &["tabel", "table"],
+    ),
     case("no data folder", nothing, &["data.folder=absent"], &["absent", "DSOKR_DATA"]),
-    case("no table", |s| fs::remove_file(s.path("data/small/train.tsv")).unwrap(), &[], &["train.tsv"]),
+    case(
+        "no table",
+        |s| fs::remove_file(s.path("data/small/train.tsv")).unwrap(),
+        &[],
+        &["train.tsv"],
+    ),
     case("empty table", |s| s.write("data/small/train.tsv", ""), &[], &["train.tsv"]),
     case("no rows", |s| s.write("data/small/train.tsv", "id\tdescription\n"), &[], &["train.tsv"]),
-    case("ragged table", |s| data(s, "train.tsv", "o3\t", "o3\tx\t"), &[], &["train.tsv", "5", "3", "2"]),
+    case(
+        "ragged table",
+        |s| data(s, "train.tsv", "o3\t", "o3\tx\t"),
+        &[],
+        &["train.tsv", "5", "3", "2"],
+    ),
     case("missing column", nothing, &["data.text=words"], &["train.tsv", "words", "description"]),
-    case("duplicate id", |s| data(s, "outputs.tsv", "o4\t", "o3\t"), &[], &["outputs.tsv", "o3", "5", "6"]),
-    case("duplicate query", |s| data(s, "test.tsv", "o71\t", "o70\t"), &[], &["test.tsv", "o70"]),
+    case(
+        "duplicate id",
+        |s| data(s, "outputs.tsv", "o4\t", "o3\t"),
+        &[],
+        &["outputs.tsv", "o3", "5", "6"],
+    ),
     case("empty id", |s| data(s, "train.tsv", "o3\t", "\t"), &[], &["train.tsv", "line 5"]),
-    case("id without features", |s| data(s, "train.tsv", "o3\t", "p3\t"), &[], &["train.tsv", "line 5", "p3"]),
-    case("no candidate", nothing, &["output.candidate={ column = \"name\", value = \"x\" }"], &["outputs.tsv", "\"x\""]),
-    case("not UTF-8", |s| fs::write(s.path("data/small/train.tsv"), b"id\tdescription\no1\t\xff\n").unwrap(), &[], &["train.tsv", "UTF-8"]),
+    case(
+        "id without features",
+        |s| data(s, "train.tsv", "o3\t", "p3\t"),
+        &[],
+        &["train.tsv", "line 5", "p3"],
+    ),
+    case(
+        "no candidate",
+        nothing,
+        &["output.candidate={ column = \"name\", value = \"x\" }"],
+        &["outputs.tsv", "\"x\""],
+    ),
+    case(
+        "not UTF-8",
+        |s| fs::write(s.path("data/small/train.tsv"), b"id\tdescription\no1\t\xff\n").unwrap(),
+        &[],
+        &["train.tsv", "UTF-8"],
+    ),
     case("NaN in features", |s| features(s, 80, f32::NAN), &[], &["f.npy", "NaN", "5"]),
     case("features of another length", |s| features(s, 79, 1.0), &[], &["f.npy", "79", "80"]),
-    case("truncated features", |s| {
-        features(s, 80, 1.0);
-        let whole = fs::read(s.path("data/small/f.npy")).unwrap();
-        fs::write(s.path("data/small/f.npy"), &whole[..whole.len() - 3]).unwrap();
-    }, &[], &["f.npy"]),
-    case("texts without n-grams", |s| {
-        let rows: String = (0..60).map(|i| format!("o{i}\t.\n")).collect();
-        s.write("data/small/train.tsv", &format!("id\tdescription\n{rows}"));
-    }, &[], &["60 training texts", "n-gram"]),
+    case(
+        "truncated features",
+        |s| {
+            features(s, 80, 1.0);
+            let whole = fs::read(s.path("data/small/f.npy")).unwrap();
+            fs::write(s.path("data/small/f.npy"), &whole[..whole.len() - 3]).unwrap();
+        },
+        &[],
+        &["f.npy"],
+    ),
+    case(
+        "texts without n-grams",
+        |s| {
+            let rows: String = (0..60).map(|i| format!("o{i}\t.\n")).collect();
+            s.write("data/small/train.tsv", &format!("id\tdescription\n{rows}"));
+        },
+        &[],
+        &["60 training texts", "n-gram"],
+    ),
 ];
 
 #[test]
@@ -169,7 +243,8 @@ fn damaged_runs_are_refused_with_the_file() {
     // a basis that is whole but another one
     sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "other", "--set", "seed=1"]);
     let own = fs::read(sandbox.path("run/encoder.safetensors")).unwrap();
-    fs::copy(sandbox.path("other/encoder.safetensors"), sandbox.path("run/encoder.safetensors")).unwrap();
+    fs::copy(sandbox.path("other/encoder.safetensors"), sandbox.path("run/encoder.safetensors"))
+        .unwrap();
     sandbox.fail(&["search", "run", "text"], 2, &["encoder.safetensors", "basis"]);
     fs::write(sandbox.path("run/encoder.safetensors"), own).unwrap();
 
@@ -192,7 +267,8 @@ fn a_full_disk_fails_the_run_and_keeps_what_was_there() {
     let sandbox = Sandbox::new();
     // the kernel's own always-full device: what is printed there is lost, and must not be a success
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = sandbox.command(&["train", "small.toml", "--json", "--quiet"]).stdout(full).status();
+    let status =
+        sandbox.command(&["train", "small.toml", "--json", "--quiet"]).stdout(full).status();
     assert_eq!(status.unwrap().code(), Some(1));
     assert!(sandbox.path("runs/small/metrics.json").exists());
 }

@@ -16,7 +16,8 @@ fn number(value: &Value, key: &str) -> f64 {
 #[test]
 fn a_run_trains_moves_evaluates_and_searches() {
     let sandbox = Sandbox::new();
-    let report = json(&sandbox.succeed(&["train", "small.toml", "--set", "training.epochs=30", "--json"]));
+    let report =
+        json(&sandbox.succeed(&["train", "small.toml", "--set", "training.epochs=30", "--json"]));
     assert_eq!(report["split"], "test");
     assert_eq!((number(&report, "queries"), number(&report, "candidates")), (10.0, 80.0));
     for key in ["mrr", "hits@1", "hits@5", "hits@10", "mean_rank", "median_rank", "tied_queries"] {
@@ -47,7 +48,16 @@ fn a_run_trains_moves_evaluates_and_searches() {
         .map(|i| format!(r#"{{"query": "o{i}", "candidates": ["o{i}", "o1", "o2"]}}"#))
         .collect();
     sandbox.write("pools.jsonl", &pools.join("\n"));
-    let own = ["evaluate", "moved", "--queries", "any.tsv", "--candidates", "pools.jsonl", "--json", "--ci"];
+    let own = [
+        "evaluate",
+        "moved",
+        "--queries",
+        "any.tsv",
+        "--candidates",
+        "pools.jsonl",
+        "--json",
+        "--ci",
+    ];
     let own = json(&sandbox.succeed(&own));
     assert!(number(&own, "mrr") >= number(&report, "mrr"));
     let interval = own["mrr_ci95"].as_array().unwrap();
@@ -59,7 +69,18 @@ fn a_run_trains_moves_evaluates_and_searches() {
 fn the_printed_tables_name_model_ceiling_and_chance() {
     let sandbox = Sandbox::new();
     let text = sandbox.succeed(&["train", "small.toml", "--out", "here"]);
-    for part in ["MRR", "Hits@1", "Hits@5", "Hits@10", "mean rank", "median rank", "model", "perfect h", "chance", "here"] {
+    for part in [
+        "MRR",
+        "Hits@1",
+        "Hits@5",
+        "Hits@10",
+        "mean rank",
+        "median rank",
+        "model",
+        "perfect h",
+        "chance",
+        "here",
+    ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
     let log = sandbox.read("here/log.jsonl");
@@ -115,7 +136,8 @@ fn vectors_are_inputs_too() {
     let tail = config.find("[training]").unwrap();
     let inputs = "[data.inputs]\ntable = \"outputs.tsv\"\nfeatures = { file = \"bits.npy\" }\n";
     let encoder = "[encoder]\nkind = \"mlp\"\nhidden = []\n\n";
-    sandbox.write("vectors.toml", &format!("{}{inputs}{encoder}{}", &config[..head], &config[tail..]));
+    sandbox
+        .write("vectors.toml", &format!("{}{inputs}{encoder}{}", &config[..head], &config[tail..]));
     sandbox.succeed(&["train", "vectors.toml", "--json"]);
     sandbox.fail(&["search", "runs/vectors", "text"], 2, &["reads feature vectors"]);
     sandbox.succeed(&["evaluate", "runs/vectors", "--json"]);

@@ -29,11 +29,17 @@ fn assert_same(sandbox: &Sandbox, a: &str, b: &str) {
         let path = |run: &str| sandbox.path(run).join(file);
         assert!(tensors(&path(a)) == tensors(&path(b)), "{file} differs between {a} and {b}");
     }
-    assert_eq!(sandbox.read(&format!("{a}/metrics.json")), sandbox.read(&format!("{b}/metrics.json")));
+    assert_eq!(
+        sandbox.read(&format!("{a}/metrics.json")),
+        sandbox.read(&format!("{b}/metrics.json"))
+    );
     let steps = |run: &str| -> Vec<(u64, f64)> {
         let log = sandbox.read(&format!("{run}/log.jsonl"));
         let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-        log.lines().map(line).map(|l| (l["step"].as_u64().unwrap(), l["loss"].as_f64().unwrap())).collect()
+        log.lines()
+            .map(line)
+            .map(|l| (l["step"].as_u64().unwrap(), l["loss"].as_f64().unwrap()))
+            .collect()
     };
     assert_eq!(steps(a), steps(b));
 }
@@ -117,9 +123,23 @@ fn an_interrupt_saves_the_state_and_resuming_ends_with_the_same_parameters() {
 fn a_loss_that_is_not_finite_stops_with_a_message_and_keeps_the_last_checkpoint() {
     let sandbox = Sandbox::new();
     let wild = [
-        "train", "small.toml", "--quiet", "--out", "wild", "--set", "training.optimizer=sgd", "--set",
-        "training.weight_decay=0", "--set", "training.learning_rate=200.0", "--set", "training.clip=0",
-        "--set", "training.warmup=60", "--set", "training.epochs=20",
+        "train",
+        "small.toml",
+        "--quiet",
+        "--out",
+        "wild",
+        "--set",
+        "training.optimizer=sgd",
+        "--set",
+        "training.weight_decay=0",
+        "--set",
+        "training.learning_rate=200.0",
+        "--set",
+        "training.clip=0",
+        "--set",
+        "training.warmup=60",
+        "--set",
+        "training.epochs=20",
     ];
     sandbox.fail(&wild, 1, &["the loss is", "step", "learning_rate", "is kept"]);
     assert!(!sandbox.path("wild/metrics.json").exists());
@@ -133,7 +153,8 @@ fn a_loss_that_is_not_finite_stops_with_a_message_and_keeps_the_last_checkpoint(
 fn a_complete_run_is_not_trained_again_and_a_changed_configuration_is_refused() {
     let sandbox = Sandbox::new();
     let first = sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--json"]);
-    let again = sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--resume", "--json"]);
+    let again =
+        sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--resume", "--json"]);
     assert_eq!(first, again);
     sandbox.fail(&["train", "small.toml", "--out", "run"], 2, &["run exists", "--resume"]);
     let changed = ["train", "small.toml", "--out", "run", "--resume", "--set", "sketch.size=10"];

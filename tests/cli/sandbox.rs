@@ -22,7 +22,7 @@ test = "test.tsv"
 table = "outputs.tsv"
 label = "name"
 features = { kind = "ngrams", column = "name", min = 1, max = 3 }
-kernel = { name = "n-gram" }
+kernel = { name = "ngram" }
 
 [sketch]
 size = 20

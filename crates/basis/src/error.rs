@@ -231,6 +231,16 @@ pub enum Error {
         /// Number of rows that there are.
         len: usize,
     },
+    /// A row source returned another number of rows than asked for.
+    #[error("a row source returned {found} rows for rows {start}..{end}")]
+    ShortBlock {
+        /// First row asked for.
+        start: usize,
+        /// One after the last row asked for.
+        end: usize,
+        /// Number of rows returned.
+        found: usize,
+    },
     /// Rows of two kinds meet.
     #[error("{found} rows where {expected} rows are needed")]
     KindMismatch {

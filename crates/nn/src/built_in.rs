@@ -30,7 +30,10 @@ pub enum BuiltInInput {
 
 /// The inputs of one kind; inputs are prepared for the encoder they are given to, so another kind in
 /// a batch is a mistake of the program.
-fn of_kind<'a, T>(batch: &[&'a BuiltInInput], get: impl Fn(&'a BuiltInInput) -> Option<&'a T>) -> Vec<&'a T> {
+fn of_kind<'a, T>(
+    batch: &[&'a BuiltInInput],
+    get: impl Fn(&'a BuiltInInput) -> Option<&'a T>,
+) -> Vec<&'a T> {
     let inputs: Vec<&T> = batch.iter().copied().filter_map(get).collect();
     assert_eq!(inputs.len(), batch.len(), "inputs prepared for another encoder");
     inputs

@@ -30,7 +30,8 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String>
         return Err("evaluation does not repeat itself".into());
     }
     let largest = whole.iter().flatten().fold(0.0f32, |m, v| m.max(v.abs()));
-    let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
+    let close =
+        |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-5 * largest);
     for (i, &input) in all.iter().enumerate() {
         if !close(&whole[i], &rows(encoder.forward(&[input], Pass::Evaluate))[0]) {
             return Err(format!("input {i} alone differs from itself in a batch"));

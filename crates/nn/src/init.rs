@@ -37,7 +37,11 @@ pub fn normal<const D: usize>(
 }
 
 /// All elements equal to `value`.
-pub fn constant<const D: usize>(shape: [usize; D], value: f32, device: &Device) -> Param<Tensor<D>> {
+pub fn constant<const D: usize>(
+    shape: [usize; D],
+    value: f32,
+    device: &Device,
+) -> Param<Tensor<D>> {
     Param::from_tensor(Tensor::full(shape, value, device))
 }
 

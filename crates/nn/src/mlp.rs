@@ -33,14 +33,24 @@ impl MlpConfig {
     pub fn validate(&self) -> Result<(), Error> {
         if self.hidden.contains(&0) {
             let found = format!("{:?}", self.hidden);
-            return Err(Error::Setting { key: "hidden", found, allowed: "every width at least 1".into() });
+            return Err(Error::Setting {
+                key: "hidden",
+                found,
+                allowed: "every width at least 1".into(),
+            });
         }
         check_dropout("dropout", self.dropout)
     }
 
     /// Draws an MLP from `inputs` features to as many coordinates as `offset` has: the bias of the
     /// last layer, best the mean of the targets.
-    pub fn init(&self, inputs: usize, offset: &[f32], generator: &mut impl Rng, device: &Device) -> Mlp {
+    pub fn init(
+        &self,
+        inputs: usize,
+        offset: &[f32],
+        generator: &mut impl Rng,
+        device: &Device,
+    ) -> Mlp {
         let mut layers = Vec::with_capacity(self.hidden.len() + 1);
         let mut width = inputs;
         for &next in &self.hidden {

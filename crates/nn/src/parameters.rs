@@ -43,13 +43,17 @@ pub fn names<M: Module>(module: &M) -> Vec<String> {
 /// # Errors
 /// A parameter that is missing, unknown, of another shape or not finite; the module is consumed.
 pub fn restore<M: Module>(module: M, parameters: &Parameters) -> Result<M, Error> {
-    let mut restorer = Restorer { path: Vec::new(), parameters, used: 0, missing: Vec::new(), error: None };
+    let mut restorer =
+        Restorer { path: Vec::new(), parameters, used: 0, missing: Vec::new(), error: None };
     let module = module.map(&mut restorer);
     if let Some(error) = restorer.error {
         return Err(error);
     }
     if let Some(first) = restorer.missing.first() {
-        return Err(Error::MissingParameter { missing: restorer.missing.len(), first: first.clone() });
+        return Err(Error::MissingParameter {
+            missing: restorer.missing.len(),
+            first: first.clone(),
+        });
     }
     if restorer.used != parameters.len() {
         let known = names(&module);
@@ -99,7 +103,10 @@ impl ModuleVisitor for Trainable {
 }
 
 /// `Ok` if every gradient is finite.
-pub(crate) fn check_gradients<M: Module>(module: &M, gradients: &GradientsParams) -> Result<(), String> {
+pub(crate) fn check_gradients<M: Module>(
+    module: &M,
+    gradients: &GradientsParams,
+) -> Result<(), String> {
     let mut finite = Finite { gradients, path: Vec::new(), found: Ok(()) };
     module.visit(&mut finite);
     finite.found

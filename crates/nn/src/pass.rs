@@ -59,11 +59,7 @@ impl Dropout {
         x ^= x >> 15;
         x = x.wrapping_add(self.high).wrapping_mul(0x846c_a68b);
         x ^= x >> 16;
-        if (x >> 1) as i32 >= self.threshold as i32 {
-            self.scale
-        } else {
-            0.0
-        }
+        if (x >> 1) as i32 >= self.threshold as i32 { self.scale } else { 0.0 }
     }
 
     /// Multiplies `x` by the mask, elements counted in row-major order.

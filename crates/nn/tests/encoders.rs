@@ -36,8 +36,7 @@ fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
 }
 
 fn bag_config() -> NgramBagConfig {
-    let words =
-        NgramConfig { kind: NgramKind::Words, min: 1, max: 2, min_texts: 1, buckets: 0 };
+    let words = NgramConfig { kind: NgramKind::Words, min: 1, max: 2, min_texts: 1, buckets: 0 };
     NgramBagConfig { ngrams: vec![words], embedding: 12, hidden: vec![10], ..Default::default() }
 }
 
@@ -124,7 +123,8 @@ fn the_contract_notices_an_encoder_that_mixes_its_batch() {
 #[test]
 fn a_bag_with_a_linear_path_starts_at_the_offset() {
     let (encoder, rows) = bag(&bag_config(), 5);
-    let z: Vec<f32> = encoder.forward(&[&rows[0]], Pass::Evaluate).into_data().try_to_vec().unwrap();
+    let z: Vec<f32> =
+        encoder.forward(&[&rows[0]], Pass::Evaluate).into_data().try_to_vec().unwrap();
     assert_eq!(z, offset(5));
 }
 

@@ -113,7 +113,9 @@ pub enum Error {
         given: String,
     },
     /// The loss is NaN or infinite.
-    #[error("the loss is {loss} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or set training.clip; the last checkpoint, of step {kept}, is kept")]
+    #[error(
+        "the loss is {loss} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or set training.clip; the last checkpoint, of step {kept}, is kept"
+    )]
     Diverged {
         /// The step.
         step: u64,
@@ -148,7 +150,9 @@ impl Error {
     /// The error for a file that could not be read.
     pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::NotFound => Self::NotFound { path: path.into(), hint: String::new() },
+            std::io::ErrorKind::NotFound => {
+                Self::NotFound { path: path.into(), hint: String::new() }
+            }
             _ => Self::Io { path: path.into(), message: error.to_string() },
         }
     }

@@ -65,7 +65,14 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
         Basis::load(&path.join("basis.safetensors"))?
     } else {
         let kernel = config.output.kernel.clone();
-        Basis::fit(kernel, &training_outputs, &sketch.method, sketch.size, config.seed, sketch.tolerance)?
+        Basis::fit(
+            kernel,
+            &training_outputs,
+            &sketch.method,
+            sketch.size,
+            config.seed,
+            sketch.tolerance,
+        )?
     };
     let targets = basis.project(&training_outputs)?;
     let candidates = candidates(&basis, &dataset)?;
@@ -83,7 +90,11 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
     let preparation = Preparation::fit(&config.encoder, &dataset.train)?;
     let (inputs, cut) = preparation.inputs(&dataset.train)?;
     if cut > 0 {
-        tracing::warn!(cut, texts = inputs.len(), "training texts are longer than max_length and were cut");
+        tracing::warn!(
+            cut,
+            texts = inputs.len(),
+            "training texts are longer than max_length and were cut"
+        );
     }
     let device = Device::flex().autodiff();
     let offset = mean_row(&targets.coordinates, basis.rank());
@@ -163,7 +174,11 @@ fn unchanged(path: &Path, config: &Checked) -> Result<(), Error> {
     }
 }
 
-fn difference(prefix: &str, before: &toml::Table, now: &toml::Table) -> Option<(String, String, String)> {
+fn difference(
+    prefix: &str,
+    before: &toml::Table,
+    now: &toml::Table,
+) -> Option<(String, String, String)> {
     let show = |v: Option<&toml::Value>| v.map_or("absent".to_string(), ToString::to_string);
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort();

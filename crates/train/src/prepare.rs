@@ -27,7 +27,9 @@ impl Preparation {
         let texts = train.texts.iter().map(String::as_str);
         Ok(match config {
             EncoderConfig::NgramBag(config) => Self::Ngrams(TfIdf::fit(&config.ngrams, texts)?),
-            EncoderConfig::Mlp(_) => Self::Vectors { width: train.vectors.first().map_or(0, Vec::len) },
+            EncoderConfig::Mlp(_) => {
+                Self::Vectors { width: train.vectors.first().map_or(0, Vec::len) }
+            }
             EncoderConfig::Transformer(config) => {
                 let tokens = Tokens::fit(&config.tokens, texts)?;
                 Self::Tokens { tokens, max_length: config.max_length }

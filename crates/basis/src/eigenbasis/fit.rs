@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading};
 use super::{Basis, Map, scaled};
-use crate::features::{Block, Features, RowKind, RowSource, product};
+use crate::features::{self, Block, Features, RowKind, RowSource, product};
 use crate::sketch::{COLUMNS, Columns};
 use crate::{Error, Kernel, Sketch, SketchKind};
 
@@ -149,9 +149,7 @@ fn sketched_features(
                 column.iter_mut().for_each(|value| *value *= scale);
             }
             Ok(Some(match rows {
-                Block::Dense(rows) => {
-                    Part::Sum(product::sketch_dense(&columns.values, m, &rows))
-                }
+                Block::Dense(rows) => Part::Sum(product::sketch_dense(&columns.values, m, &rows)),
                 rows => Part::Factors(columns.values, rows),
             }))
         });
@@ -193,7 +191,9 @@ fn read<'a>(
     indices: &[usize],
 ) -> Result<Block<'a>, Error> {
     let block = match indices {
-        &[first, .., last] if last - first + 1 == indices.len() => rows.block(first..last + 1)?,
+        &[first, .., last] if last - first + 1 == indices.len() => {
+            features::read(rows, first..last + 1)?
+        }
         _ => rows.select(indices)?.into_block(),
     };
     kernel.check(&block).map_err(|error| error.at_rows(|row| indices[row]))?;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::{Basis, Map, scaled};
 use crate::Error;
-use crate::features::{Block, RowSource, product};
+use crate::features::{self, Block, RowSource, product};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -101,7 +101,7 @@ impl Basis {
         tasks.into_par_iter().enumerate().try_for_each(
             |(task, (coordinates, squared_norms, residuals))| {
                 let start = range.start + task * ROWS;
-                let block = rows.block(start..start + residuals.len())?;
+                let block = features::read(rows, start..start + residuals.len())?;
                 self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
                 let yy = block.squared_norms();
                 self.coordinates(block, &yy, coordinates)?;

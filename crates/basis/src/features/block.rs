@@ -158,10 +158,29 @@ pub trait RowSource: Sync {
             let start = run[0];
             let end = start.checked_add(run.len());
             let end = end.ok_or(Error::RowRange { start, end: start, len: self.len() })?;
-            selected.append(&self.block(start..end)?)?;
+            selected.append(&read(self, start..end)?)?;
         }
         Ok(selected)
     }
+}
+
+/// The rows of `range`, checked to be those that were asked for: a source may be anyone's code.
+pub(crate) fn read<S: RowSource + ?Sized>(
+    source: &S,
+    range: Range<usize>,
+) -> Result<Block<'_>, Error> {
+    let block = source.block(range.clone())?;
+    if block.kind() != source.kind() {
+        return Err(Error::KindMismatch { found: block.kind(), expected: source.kind() });
+    }
+    if block.width() != source.width() {
+        return Err(Error::WidthMismatch { found: block.width(), expected: source.width() });
+    }
+    if block.len() != range.len() {
+        let (start, end) = (range.start, range.end);
+        return Err(Error::ShortBlock { start, end, found: block.len() });
+    }
+    Ok(block)
 }
 
 /// Checks that `rows` lies within `0..len`.

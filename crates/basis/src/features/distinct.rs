@@ -3,7 +3,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rayon::prelude::*;
 
-use super::{Block, RowSource};
+use super::{Block, RowSource, read};
 use crate::Error;
 
 /// Which rows are the same, bit for bit.
@@ -57,7 +57,7 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
         let blocks: Vec<(Block, Vec<u64>)> = wave
             .par_iter()
             .map(|&start| {
-                let block = rows.block(start..len.min(start + BLOCK))?;
+                let block = read(rows, start..len.min(start + BLOCK))?;
                 let hashes = (0..block.len()).map(|row| hash(&block, row)).collect();
                 Ok((block, hashes))
             })
@@ -70,7 +70,7 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
                     let same = match representative.checked_sub(start) {
                         Some(within) => same(block, row, block, within),
                         None => {
-                            let other = rows.block(representative..representative + 1)?;
+                            let other = read(rows, representative..representative + 1)?;
                             same(block, row, &other, 0)
                         }
                     };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dsokr_basis::features::*;
-use dsokr_basis::{Error, Features, RowKind, RowSource};
+use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind};
 use proptest::prelude::*;
 
 use crate::support::{cases, expand, product, transpose};
@@ -122,6 +122,41 @@ fn selected_and_sliced_rows_are_the_same_rows() {
         joined.append(&part).unwrap();
         assert_eq!(expand(&joined.all()), [&whole[..2], &whole[2..8]].concat());
         assert_eq!(expand(&joined.into_block())[2..], whole[2..8]);
+    }
+}
+
+/// A source that returns one row too few, from some row on.
+struct Short(Features);
+
+impl RowSource for Short {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+    fn kind(&self) -> RowKind {
+        self.0.kind()
+    }
+    fn block(&self, rows: std::ops::Range<usize>) -> Result<dsokr_basis::Block<'_>, Error> {
+        self.0.block(rows.start..rows.end - usize::from(rows.end > 4))
+    }
+}
+
+#[test]
+fn a_source_that_returns_other_rows_is_refused() {
+    let rows = Features::Dense(DenseRows::new(2, vec![1.0; 12]).unwrap());
+    let basis =
+        |rows: &dyn RowSource| Basis::fit(Kernel::Linear, rows, &SketchKind::Gaussian, 1, 0, 1e-10);
+    let good = basis(&rows).unwrap();
+    let short = Short(rows);
+    for error in [
+        basis(&short).unwrap_err(),
+        good.project(&short).unwrap_err(),
+        distinct(&short).unwrap_err(),
+        short.select(&[2, 3, 4]).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::ShortBlock { .. }), "{error}");
     }
 }
 

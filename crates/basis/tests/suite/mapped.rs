@@ -1,9 +1,11 @@
 //! Rows in memory-mapped files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::features::{DenseRows, MappedRows, distinct};
 use dsokr_basis::random::{generator, unit};
+use dsokr_basis::store::{self, Stored};
 use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
@@ -124,6 +126,48 @@ fn a_mapped_basis_is_the_one_in_memory() {
         let (a, b) = (fit(&mapped), fit(&memory));
         assert_eq!(a.fingerprint(), b.fingerprint());
         assert_eq!(a.project(&mapped).unwrap(), b.project(&memory).unwrap());
+    }
+}
+
+#[test]
+fn tensors_of_a_verified_file_are_rows_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stored.safetensors");
+    let values = numbers(60);
+    let tensors = [store::Tensor::f32("z", &[12, 5], &values)];
+    store::write(&path, "sample", 1, &BTreeMap::new(), &tensors).unwrap();
+    let rows = Stored::open(&path, "sample", 1).unwrap().rows("z").unwrap();
+    let expected = Features::Dense(DenseRows::new(5, values).unwrap());
+    assert_eq!(rows.select(&[3, 11]).unwrap(), expected.select(&[3, 11]).unwrap());
+}
+
+/// Whole files whose rows are not valid, with a right checksum.
+#[test]
+fn stored_rows_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stored.safetensors");
+    let read = |tensors: &[store::Tensor], kind| {
+        store::write(&path, "sample", 1, &BTreeMap::new(), tensors).unwrap();
+        Features::from_stored(&Stored::open(&path, "sample", 1).unwrap(), "x", kind, 3)
+    };
+    let nan = [f32::NAN; 3];
+    let dense =
+        |shape: &[usize]| read(&[store::Tensor::f32("x.dense", shape, &nan)], RowKind::Dense);
+    assert!(matches!(dense(&[1, 3]), Err(Error::NotFinite { row: 0, column: 0, .. })));
+    assert!(matches!(dense(&[3, 1]), Err(Error::WrongShape { .. })));
+    let words = [7, 8];
+    let bits =
+        |shape: &[usize]| read(&[store::Tensor::u64("x.bits", shape, &words)], RowKind::Bits);
+    assert!(matches!(bits(&[2, 1]), Err(Error::PaddingBit { row: 1, bits: 3 })));
+    assert!(matches!(bits(&[1, 2]), Err(Error::WrongShape { .. })));
+    for offsets in [[0, u64::MAX], [0, 2], [1, 1]] {
+        let tensors = [
+            store::Tensor::u64("x.offsets", &[2], &offsets),
+            store::Tensor::u32("x.columns", &[1], &[0]),
+            store::Tensor::f32("x.values", &[1], &[1.0]),
+        ];
+        let error = read(&tensors, RowKind::Sparse).unwrap_err();
+        assert!(matches!(error, Error::SparseOffsets { .. }), "{offsets:?}: {error}");
     }
 }
 

@@ -132,7 +132,8 @@ fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
         for &(index, row, value) in &entries[from..to] {
             let target = (index - first) as usize * width;
             let source = row as usize * width;
-            for (t, d) in chunk[target..target + width].iter_mut().zip(&dy[source..source + width]) {
+            for (t, d) in chunk[target..target + width].iter_mut().zip(&dy[source..source + width])
+            {
                 *t += value * d;
             }
         }
@@ -150,10 +151,14 @@ mod tests {
         let device = table.device();
         let entries = batch.indices.len();
         let indices: Vec<i32> = batch.indices.iter().map(|&i| i as i32).collect();
-        let rows: Vec<i32> =
-            (0..batch.rows()).flat_map(|i| vec![i as i32; batch.starts[i + 1] - batch.starts[i]]).collect();
-        let selected = table.clone().select(0, Tensor::from_data(TensorData::new(indices, [entries]), &device));
-        let weights = Tensor::<2>::from_data(TensorData::new(batch.values.clone(), [entries, 1]), &device);
+        let rows: Vec<i32> = (0..batch.rows())
+            .flat_map(|i| vec![i as i32; batch.starts[i + 1] - batch.starts[i]])
+            .collect();
+        let selected = table
+            .clone()
+            .select(0, Tensor::from_data(TensorData::new(indices, [entries]), &device));
+        let weights =
+            Tensor::<2>::from_data(TensorData::new(batch.values.clone(), [entries, 1]), &device);
         let zeros = Tensor::<2>::zeros([batch.rows(), table.dims()[1]], &device);
         let rows = Tensor::from_data(TensorData::new(rows, [entries]), &device);
         zeros.select_assign(0, rows, selected * weights, IndexingUpdateOp::Add)

@@ -48,11 +48,17 @@ impl NgramConfig {
     pub fn validate(&self) -> Result<(), Error> {
         if self.min == 0 || self.min > self.max {
             let found = format!("{}..{}", self.min, self.max);
-            return Err(Error::Setting { key: "ngrams", found, allowed: "1 ≤ min ≤ max".into() });
+            return Err(Error::Setting {
+                key: "ngrams", found, allowed: "1 ≤ min ≤ max".into()
+            });
         }
         if self.buckets > 1 << 28 {
             let found = self.buckets.to_string();
-            return Err(Error::Setting { key: "ngrams.buckets", found, allowed: "at most 2^28".into() });
+            return Err(Error::Setting {
+                key: "ngrams.buckets",
+                found,
+                allowed: "at most 2^28".into(),
+            });
         }
         Ok(())
     }
@@ -218,7 +224,9 @@ impl Block {
             let mut frequency = vec![0u32; ngrams.buckets];
             for text in texts {
                 let mut seen = Vec::new();
-                ngrams.each(&text.to_lowercase(), &mut |term| seen.push(bucket(term, ngrams.buckets)));
+                ngrams.each(&text.to_lowercase(), &mut |term| {
+                    seen.push(bucket(term, ngrams.buckets))
+                });
                 seen.sort_unstable();
                 seen.dedup();
                 seen.iter().for_each(|&i| frequency[i as usize] += 1);
@@ -295,8 +303,7 @@ mod tests {
     #[test]
     fn words_have_two_characters_and_join_with_a_space() {
         let found = ngrams(&block(NgramKind::Words, 1, 2), "a methyl-ester of 5 acids");
-        let expected =
-            ["methyl", "ester", "of", "acids", "methyl ester", "ester of", "of acids"];
+        let expected = ["methyl", "ester", "of", "acids", "methyl ester", "ester of", "of acids"];
         assert_eq!(found, expected);
     }
 

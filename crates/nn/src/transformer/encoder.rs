@@ -147,7 +147,15 @@ struct Layer {
 }
 
 impl Layer {
-    fn forward(&self, x: Tensor<3>, mask: Option<Tensor<4>>, heads: usize, pass: Pass, site: u64, p: f32) -> Tensor<3> {
+    fn forward(
+        &self,
+        x: Tensor<3>,
+        mask: Option<Tensor<4>>,
+        heads: usize,
+        pass: Pass,
+        site: u64,
+        p: f32,
+    ) -> Tensor<3> {
         let context = attention(self.qkv.forward(x.clone()), mask, heads, pass, site, p);
         let context = dropout(self.output.forward(context), pass, site + 1, p);
         let x = self.attention_norm.forward(x + context);
@@ -186,7 +194,8 @@ impl Encoder for Transformer {
             weights[row][..text.len()].fill(1.0 / text.len() as f32);
         }
         let padded = batch.iter().any(|text| text.len() < length);
-        let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [batch.len() * length]), &device);
+        let ids =
+            Tensor::<1, Int>::from_data(TensorData::new(ids, [batch.len() * length]), &device);
         let d = self.tokens.dims()[1];
         let positions = self.positions.val().slice([0..length, 0..d]).unsqueeze::<3>();
         let x = self.tokens.val().select(0, ids).reshape([batch.len(), length, d]) + positions;

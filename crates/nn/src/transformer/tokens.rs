@@ -58,7 +58,10 @@ impl Tokens {
     ///
     /// # Errors
     /// A vocabulary too small for the special tokens, or texts without any token.
-    pub fn fit<'t>(config: &TokensConfig, texts: impl Iterator<Item = &'t str>) -> Result<Self, Error> {
+    pub fn fit<'t>(
+        config: &TokensConfig,
+        texts: impl Iterator<Item = &'t str>,
+    ) -> Result<Self, Error> {
         if config.vocabulary <= SPECIAL.len() {
             return Err(Error::Setting {
                 key: "tokens.vocabulary",
@@ -77,7 +80,8 @@ impl Tokens {
         let pieces = match config.kind {
             TokenKind::Characters => {
                 let every = SplitPattern::Regex("(?s).".into());
-                let split = Split::new(every, SplitDelimiterBehavior::Isolated, false).map_err(fail)?;
+                let split =
+                    Split::new(every, SplitDelimiterBehavior::Isolated, false).map_err(fail)?;
                 PreTokenizerWrapper::Split(split)
             }
             TokenKind::BytePairs => PreTokenizerWrapper::BertPreTokenizer(BertPreTokenizer),
@@ -148,7 +152,8 @@ mod tests {
 
     #[test]
     fn characters_keep_their_case() {
-        let config = TokensConfig { kind: TokenKind::Characters, vocabulary: 100, lowercase: false };
+        let config =
+            TokensConfig { kind: TokenKind::Characters, vocabulary: 100, lowercase: false };
         let tokens = Tokens::fit(&config, ["CCO", "c1ccccc1"].into_iter()).unwrap();
         // [PAD] [UNK] [CLS] and the alphabet {1, C, O, c}
         assert_eq!(tokens.vocabulary(), 7);
@@ -161,7 +166,8 @@ mod tests {
     #[test]
     fn byte_pairs_learn_frequent_words_and_texts_are_cut() {
         let config = TokensConfig { vocabulary: 60, ..TokensConfig::default() };
-        let tokens = Tokens::fit(&config, ["methyl ester", "Methyl ether", "methyl amine"].into_iter());
+        let tokens =
+            Tokens::fit(&config, ["methyl ester", "Methyl ether", "methyl amine"].into_iter());
         let tokens = tokens.unwrap();
         let (ids, cut) = tokens.encode("METHYL", 16).unwrap();
         assert_eq!((ids.len(), cut), (2, false));

@@ -85,7 +85,12 @@ impl DataConfig {
         if let Some(inputs) = &self.inputs {
             inside("data.inputs.table", &inputs.table)?;
             inputs.features.validate("data.inputs.features.file")?;
-            check(!inputs.features.packed, "data.inputs.features.packed", true, "false: vectors are dense")?;
+            check(
+                !inputs.features.packed,
+                "data.inputs.features.packed",
+                true,
+                "false: vectors are dense",
+            )?;
         }
         Ok(())
     }

@@ -38,7 +38,8 @@ pub fn load(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     // once as it stands, since only then does an error know its line
     let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
     if !overrides.is_empty() {
-        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+        let mut table: toml::Table =
+            text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
         for change in overrides {
             set(&mut table, change).map_err(&fail)?;
         }

@@ -15,7 +15,9 @@ pub use encoder::EncoderConfig;
 pub use load::{Override, load};
 pub use output::{CandidateConfig, OutputConfig, OutputFeatures, SketchConfig};
 pub use reference::reference;
-pub use training::{Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig};
+pub use training::{
+    Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,6 +117,11 @@ fn value(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -
 }
 
 /// `Ok` when `holds`.
-fn check(holds: bool, key: &str, found: impl std::fmt::Display, allowed: &str) -> Result<(), Error> {
+fn check(
+    holds: bool,
+    key: &str,
+    found: impl std::fmt::Display,
+    allowed: &str,
+) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(value(key, found, allowed)) }
 }

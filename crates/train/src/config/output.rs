@@ -75,7 +75,12 @@ impl OutputConfig {
             OutputFeatures::File(file) => file.validate("output.features.file")?,
             OutputFeatures::Ngrams { min, max, .. } => {
                 let holds = 1 <= *min && min <= max && *max <= 64;
-                check(holds, "output.features", format!("min {min}, max {max}"), "1 ≤ min ≤ max ≤ 64")?;
+                check(
+                    holds,
+                    "output.features",
+                    format!("min {min}, max {max}"),
+                    "1 ≤ min ≤ max ≤ 64",
+                )?;
             }
             OutputFeatures::Official {} => {}
         }

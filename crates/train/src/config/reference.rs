@@ -30,20 +30,30 @@ fn resolve<'s>(schema: &'s Value, definitions: &'s Value) -> (&'s Value, Option<
     }
 }
 
-fn table(page: &mut String, title: &str, schema: &Value, definitions: &Value, seen: &mut Vec<String>) {
+fn table(
+    page: &mut String,
+    title: &str,
+    schema: &Value,
+    definitions: &Value,
+    seen: &mut Vec<String>,
+) {
     let mut nested = Vec::new();
     let _ = write!(page, "\n## {title}\n\n{}\n", text(schema));
-    let variants = schema["oneOf"].as_array().filter(|all| all.iter().any(|v| v["properties"].is_object()));
+    let variants =
+        schema["oneOf"].as_array().filter(|all| all.iter().any(|v| v["properties"].is_object()));
     if let Some(variants) = variants {
         for variant in variants {
             let inner = resolve(variant, definitions).0;
             let own = variant["properties"].as_object().into_iter().flatten();
-            if let Some((tag, name)) = own.clone().find_map(|(key, v)| Some((key, v["const"].as_str()?))) {
+            if let Some((tag, name)) =
+                own.clone().find_map(|(key, v)| Some((key, v["const"].as_str()?)))
+            {
                 let _ = write!(page, "\n### `{tag} = \"{name}\"`\n\n{}\n", text(variant));
             }
             let keys = own.filter(|(_, v)| v["const"].is_null());
             let inherited = if std::ptr::eq(inner, variant) { &Value::Null } else { inner };
-            let keys: Vec<_> = keys.chain(inherited["properties"].as_object().into_iter().flatten()).collect();
+            let keys: Vec<_> =
+                keys.chain(inherited["properties"].as_object().into_iter().flatten()).collect();
             rows(page, &keys, &[variant, inherited], definitions, &mut nested);
         }
     } else {
@@ -92,7 +102,11 @@ fn rows<'s>(
             other => format!("`{other}`"),
         };
         let kind = kind(schema, definitions);
-        let _ = writeln!(page, "| `{key}` | {kind} | {default} | {} |", text(schema).replace('\n', " "));
+        let _ = writeln!(
+            page,
+            "| `{key}` | {kind} | {default} | {} |",
+            text(schema).replace('\n', " ")
+        );
     }
 }
 
@@ -100,7 +114,8 @@ fn kind(schema: &Value, definitions: &Value) -> String {
     let (target, _) = resolve(schema, definitions);
     let literals = |all: &Value| -> Vec<String> {
         let all = all.as_array().into_iter().flatten();
-        all.filter_map(|v| v["const"].as_str().or(v.as_str()).map(|s| format!("`\"{s}\"`"))).collect()
+        all.filter_map(|v| v["const"].as_str().or(v.as_str()).map(|s| format!("`\"{s}\"`")))
+            .collect()
     };
     let names = [literals(&target["enum"]), literals(&target["oneOf"])].concat();
     if !names.is_empty() {
@@ -114,7 +129,9 @@ fn kind(schema: &Value, definitions: &Value) -> String {
         Some(other) => other.to_string(),
     };
     match &target["type"] {
-        Value::Array(types) => types.iter().filter(|t| *t != "null").map(simple).collect::<Vec<_>>().join(" or "),
+        Value::Array(types) => {
+            types.iter().filter(|t| *t != "null").map(simple).collect::<Vec<_>>().join(" or ")
+        }
         other => simple(other),
     }
 }

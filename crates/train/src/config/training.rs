@@ -151,8 +151,14 @@ impl TrainingConfig {
         for (key, beta) in [("training.beta1", self.beta1), ("training.beta2", self.beta2)] {
             check((0.0..1.0).contains(&beta), key, beta, "a number in [0, 1)")?;
         }
-        check(positive(self.epsilon.into()), "training.epsilon", self.epsilon, "a positive number")?;
-        for (key, v) in [("training.weight_decay", self.weight_decay), ("training.clip", self.clip)] {
+        check(
+            positive(self.epsilon.into()),
+            "training.epsilon",
+            self.epsilon,
+            "a positive number",
+        )?;
+        for (key, v) in [("training.weight_decay", self.weight_decay), ("training.clip", self.clip)]
+        {
             check(v.is_finite() && v >= 0.0, key, v, "zero or a positive number")?;
         }
         let groups = self.groups.iter().map(|group| group.optimizer);
@@ -163,12 +169,22 @@ impl TrainingConfig {
         }
         for group in &self.groups {
             let (name, rate) = (&group.parameters, group.learning_rate);
-            check(!name.is_empty(), "training.groups.parameters", "\"\"", "a part of a parameter's path")?;
+            check(
+                !name.is_empty(),
+                "training.groups.parameters",
+                "\"\"",
+                "a part of a parameter's path",
+            )?;
             let holds = rate.is_finite() && rate >= 0.0;
             check(holds, "training.groups.learning_rate", rate, "zero or a positive number")?;
         }
         let every = self.evaluate_every;
-        check(every > 0 && every <= self.epochs, "training.evaluate_every", every, "1 to training.epochs")
+        check(
+            every > 0 && every <= self.epochs,
+            "training.evaluate_every",
+            every,
+            "1 to training.epochs",
+        )
     }
 }
 

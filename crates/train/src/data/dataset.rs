@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::features::{NgramOptions, NgramVocabulary};
 use dsokr_basis::{Features, RowSource};
 
+use super::DataRoot;
 use super::feature_file::{read_features, read_packed};
 use super::table::{Table, read_official, unique_ids};
-use super::DataRoot;
 use crate::Error;
-use crate::config::{Checked, DataConfig, FeatureFileConfig, OutputConfig, OutputFeatures, SplitName};
+use crate::config::{
+    Checked, DataConfig, FeatureFileConfig, OutputConfig, OutputFeatures, SplitName,
+};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
 pub struct Outputs {
@@ -87,7 +89,11 @@ impl Dataset {
 ///
 /// # Errors
 /// As [`Dataset::load`].
-pub fn read_queries(path: &Path, config: &Checked, root: Option<&DataRoot>) -> Result<Split, Error> {
+pub fn read_queries(
+    path: &Path,
+    config: &Checked,
+    root: Option<&DataRoot>,
+) -> Result<Split, Error> {
     let pairs = read_pairs(path, &config.data)?;
     let vectors = match root {
         Some(root) => Vectors::load(&config.data, root)?,
@@ -119,8 +125,8 @@ fn read_pairs(path: &Path, data: &DataConfig) -> Result<Pairs, Error> {
     }
     let columns: &[&str] =
         if data.inputs.is_some() { &[&data.id] } else { &[&data.id, &data.text] };
+    // an id may occur twice: two texts that describe the same output
     let table = Table::read(path, columns)?;
-    unique_ids(&table, &data.id)?;
     let ids = table.column(&data.id)?.to_vec();
     let texts = match columns.len() {
         1 => vec![String::new(); ids.len()],
@@ -208,7 +214,12 @@ fn feature_rows(
     let key = config.key.as_deref();
     let rows = if config.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
     if rows.len() != expected {
-        return Err(Error::RowCount { features: path, found: rows.len(), table: table.into(), expected });
+        return Err(Error::RowCount {
+            features: path,
+            found: rows.len(),
+            table: table.into(),
+            expected,
+        });
     }
     Ok(Box::new(rows))
 }
@@ -261,7 +272,11 @@ impl Outputs {
     }
 
     /// The outputs of the official layout: all rows of all files, each id once.
-    fn from_official(train: &Pairs, validation: &Pairs, test: Option<&Pairs>) -> Result<Self, Error> {
+    fn from_official(
+        train: &Pairs,
+        validation: &Pairs,
+        test: Option<&Pairs>,
+    ) -> Result<Self, Error> {
         let mut ids = Vec::new();
         let mut seen: HashMap<&str, usize> = HashMap::new();
         let mut rows: Option<Features> = None;

@@ -326,10 +326,7 @@ impl DataError {
 
     /// Names the file in a refusal of its rows.
     pub(super) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
-        DataError::Rows {
-            path: path.to_path_buf(),
-            reason: Box::new(reason),
-        }
+        DataError::Rows { path: path.to_path_buf(), reason: Box::new(reason) }
     }
 
     /// Tells an unknown extension from that of a compressed file.
@@ -339,20 +336,14 @@ impl DataError {
             "gz" | "tgz" | "bz2" | "xz" | "zst" | "zip" | "npz" | "7z" => {
                 DataError::Compressed { path, found }
             }
-            _ => DataError::Extension {
-                path,
-                found,
-                allowed,
-            },
+            _ => DataError::Extension { path, found, allowed },
         }
     }
 }
 
 /// The extension of a file name in lower case, empty if there is none.
 pub(super) fn extension_of(path: &Path) -> String {
-    path.extension()
-        .map(|extension| extension.to_string_lossy().to_lowercase())
-        .unwrap_or_default()
+    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 
 /// At most [`SHOWN`] characters of a value from a file.
@@ -369,11 +360,8 @@ fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }
-    let shown: Vec<String> = names
-        .iter()
-        .take(MOST)
-        .map(|name| format!("{:?}", shorten(name)))
-        .collect();
+    let shown: Vec<String> =
+        names.iter().take(MOST).map(|name| format!("{:?}", shorten(name))).collect();
     let more = match names.len().saturating_sub(MOST) {
         0 => String::new(),
         rest => format!(" and {rest} more"),
@@ -384,11 +372,7 @@ fn list(names: &[String]) -> String {
 /// Names the file in a reason that does not.
 fn with_path(path: &Path, reason: &dsokr_basis::Error) -> String {
     let (path, reason) = (path.display().to_string(), reason.to_string());
-    if reason.starts_with(&path) {
-        reason
-    } else {
-        format!("{path}: {reason}")
-    }
+    if reason.starts_with(&path) { reason } else { format!("{path}: {reason}") }
 }
 
 fn tensor(key: &Option<String>) -> String {

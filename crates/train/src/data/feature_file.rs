@@ -138,10 +138,9 @@ pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, DataEr
 fn no_key(path: &Path, key: Option<&str>) -> Result<(), DataError> {
     match key {
         None => Ok(()),
-        Some(key) => Err(DataError::KeyNotAllowed {
-            path: path.to_path_buf(),
-            key: key.to_owned(),
-        }),
+        Some(key) => {
+            Err(DataError::KeyNotAllowed { path: path.to_path_buf(), key: key.to_owned() })
+        }
     }
 }
 
@@ -152,10 +151,7 @@ fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, DataError> {
         (Some(key), _) => key,
         (None, [only]) => only,
         (None, _) => {
-            return Err(DataError::KeyNeeded {
-                path: path.to_path_buf(),
-                keys,
-            });
+            return Err(DataError::KeyNeeded { path: path.to_path_buf(), keys });
         }
     };
     let mapped = MappedRows::open(path, key).map_err(|reason| DataError::rows(path, reason))?;
@@ -172,9 +168,7 @@ fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, DataError> {
         let step = (CHECKED_AT_ONCE / width).max(1);
         for start in (0..len).step_by(step) {
             let end = start.saturating_add(step).min(len);
-            mapped
-                .block(start..end)
-                .map_err(|reason| DataError::rows(path, reason))?;
+            mapped.block(start..end).map_err(|reason| DataError::rows(path, reason))?;
         }
     }
     Ok(FeatureFile::Mapped(mapped))
@@ -212,11 +206,8 @@ fn keys(path: &Path) -> Result<Vec<String>, DataError> {
     }
     let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&header)
         .map_err(|error| wrong(&format!("its header is not a JSON object: {error}")))?;
-    let mut keys: Vec<String> = header
-        .into_iter()
-        .map(|(key, _)| key)
-        .filter(|key| key != "__metadata__")
-        .collect();
+    let mut keys: Vec<String> =
+        header.into_iter().map(|(key, _)| key).filter(|key| key != "__metadata__").collect();
     keys.sort_unstable();
     if keys.is_empty() {
         return Err(wrong("it holds no tensor"));

@@ -29,7 +29,8 @@ impl RowSource for Selected<'_> {
     }
 
     fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
-        let outside = || Error::RowRange { start: range.start, end: range.end, len: self.rows.len() };
+        let outside =
+            || Error::RowRange { start: range.start, end: range.end, len: self.rows.len() };
         let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
         let mut gathered = Features::empty(self.kind(), self.width())?;
         // rows that follow each other in the source are read together

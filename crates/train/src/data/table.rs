@@ -100,14 +100,13 @@ impl Table {
     /// [`DataError::MissingColumn`] if the column was not among those read.
     pub fn column(&self, name: &str) -> Result<&[String], DataError> {
         let found = self.names.iter().position(|known| known == name);
-        found
-            .and_then(|index| self.columns.get(index))
-            .map(Vec::as_slice)
-            .ok_or_else(|| DataError::MissingColumn {
+        found.and_then(|index| self.columns.get(index)).map(Vec::as_slice).ok_or_else(|| {
+            DataError::MissingColumn {
                 path: self.path.clone(),
                 column: name.to_owned(),
                 available: self.names.clone(),
-            })
+            }
+        })
     }
 
     /// The line of the file, from 1, on which a row starts: for messages about the row.
@@ -141,13 +140,11 @@ impl Table {
             }
         }
         let place = |name: &String| {
-            seen.get(name.as_str())
-                .copied()
-                .ok_or_else(|| DataError::MissingColumn {
-                    path: self.path.clone(),
-                    column: name.clone(),
-                    available: header.to_vec(),
-                })
+            seen.get(name.as_str()).copied().ok_or_else(|| DataError::MissingColumn {
+                path: self.path.clone(),
+                column: name.clone(),
+                available: header.to_vec(),
+            })
         };
         self.names.iter().map(place).collect()
     }
@@ -232,10 +229,7 @@ fn read_tabs(table: &mut Table) -> Result<(), DataError> {
         table.push(line, fields.map(str::to_owned));
     }
     if table.is_empty() {
-        return Err(DataError::NoRows {
-            path,
-            columns: header,
-        });
+        return Err(DataError::NoRows { path, columns: header });
     }
     Ok(())
 }

@@ -3,8 +3,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_basis::Basis;
+use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
@@ -34,7 +34,10 @@ impl Folder {
         candidates: &Candidates,
         preparation: &Preparation,
     ) -> Result<Self, Error> {
-        let io = |path: &Path, e: std::io::Error| Error::Io { path: path.into(), message: e.to_string() };
+        let io = |path: &Path, e: std::io::Error| Error::Io {
+            path: path.into(),
+            message: e.to_string(),
+        };
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -78,9 +81,10 @@ impl Folder {
         }
         let file = path.join("config.toml");
         let text = fs::read_to_string(&file).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error::Run { path: path.into(), message: "no run directory: it has no config.toml".into() }
-            }
+            std::io::ErrorKind::NotFound => Error::Run {
+                path: path.into(),
+                message: "no run directory: it has no config.toml".into(),
+            },
             _ => Error::reading(&file, &e),
         })?;
         // before anything else is looked at, since another version may have other keys
@@ -145,7 +149,8 @@ impl Folder {
     }
 
     pub(crate) fn finish(&self, report: &Report) -> Result<(), Error> {
-        let text = serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
         let file = self.path.join("metrics.json");
         Ok(write_atomically(&file, |out| writeln!(out, "{text}"))?)
     }

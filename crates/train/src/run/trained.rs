@@ -2,8 +2,8 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, RowSource};
 use dsokr_basis::store::Stored;
+use dsokr_basis::{Basis, RowSource};
 use dsokr_decode::{Candidates, Hit, Pool, Queries, Rank};
 use dsokr_nn::{BuiltIn, FrozenBasis, Model, parameters};
 

@@ -2,8 +2,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn::tensor::Bytes;
 use burn::optim::{ModuleOptimizer, OptimizerRecord};
+use burn::tensor::Bytes;
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_nn::parameters::{Parameter, Parameters};
 
@@ -48,7 +48,10 @@ impl Checkpoint {
     ///
     /// # Errors
     /// What Burn reports of bytes that are no such state.
-    pub(super) fn restore_optimizer(&self, optimizer: ModuleOptimizer) -> Result<ModuleOptimizer, Error> {
+    pub(super) fn restore_optimizer(
+        &self,
+        optimizer: ModuleOptimizer,
+    ) -> Result<ModuleOptimizer, Error> {
         if self.optimizer.is_empty() {
             return Ok(optimizer);
         }
@@ -91,7 +94,11 @@ impl Checkpoint {
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         check_basis(&stored, basis)?;
-        let best = if stored.metadata("best").is_ok() { Some(stored.parsed("best", "a number")?) } else { None };
+        let best = if stored.metadata("best").is_ok() {
+            Some(stored.parsed("best", "a number")?)
+        } else {
+            None
+        };
         let (_, optimizer) = stored.u8(OPTIMIZER, 1)?;
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,

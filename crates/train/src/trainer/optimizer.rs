@@ -194,10 +194,8 @@ mod tests {
     #[test]
     fn agrees_with_burn_over_several_steps() {
         let device = Device::flex();
-        let (ours, theirs) = (
-            adam(1e-5, 0.1),
-            AdamWConfig::new().with_epsilon(1e-5).with_weight_decay(0.1).build(),
-        );
+        let (ours, theirs) =
+            (adam(1e-5, 0.1), AdamWConfig::new().with_epsilon(1e-5).with_weight_decay(0.1).build());
         let normal = Distribution::Normal(0.0, 1.0);
         let mut a = Tensor::<2>::random([33, 7], normal, &device);
         let mut b = a.clone();

@@ -26,7 +26,8 @@ mod tests {
 
     #[test]
     fn the_warm_up_ends_at_the_largest_rate_and_the_decay_begins_there() {
-        let rates: Vec<f64> = (0..6).map(|s| learning_rate(&config(Decay::Linear), s, 14)).collect();
+        let rates: Vec<f64> =
+            (0..6).map(|s| learning_rate(&config(Decay::Linear), s, 14)).collect();
         assert_eq!(rates, [0.5, 1.0, 1.5, 2.0, 2.0, 1.8]);
     }
 

@@ -180,7 +180,14 @@ pub fn train<E: Encoder>(
                 metrics: metrics.clone(),
             })?;
             let metrics = &metrics;
-            observer.event(&Event::Evaluation { step, epoch: epochs, loss, metrics, best: improved, left });
+            observer.event(&Event::Evaluation {
+                step,
+                epoch: epochs,
+                loss,
+                metrics,
+                best: improved,
+                left,
+            });
             if exhausted(&state) {
                 observer.event(&Event::EarlyStop { step, evaluations: state.stale });
             }

@@ -22,10 +22,7 @@ fn safetensors(tensors: &[(&str, &str, &[usize], &[u8])]) -> Vec<u8> {
         })
         .collect();
     let mut header = format!("{{{}}}", header.join(","));
-    header.extend(std::iter::repeat_n(
-        ' ',
-        header.len().next_multiple_of(8) - header.len(),
-    ));
+    header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend(header.bytes());
     tensors.iter().for_each(|tensor| file.extend(tensor.3));
@@ -72,15 +69,9 @@ fn ones(source: &dyn RowSource) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
     };
     let set = |words: &[u64]| {
         let columns = 0..source.width();
-        columns
-            .filter(|j| words[j / 64] >> (j % 64) & 1 == 1)
-            .collect()
+        columns.filter(|j| words[j / 64] >> (j % 64) & 1 == 1).collect()
     };
-    Ok(block
-        .words()
-        .chunks(source.width().div_ceil(64))
-        .map(set)
-        .collect())
+    Ok(block.words().chunks(source.width().div_ceil(64)).map(set).collect())
 }
 
 type Reader = fn(&Path, Option<&str>) -> Result<FeatureFile, dsokr_train::data::error::DataError>;
@@ -136,10 +127,7 @@ fn numbers_of_every_type_in_safetensors() -> Outcome {
 fn bytes_in_safetensors_are_packed_bits() -> Outcome {
     let folder = Folder::new();
     let packed = [0b1000_0001u8, 0b0000_0010, 0, 0b0100_0000];
-    let file = safetensors(&[
-        ("x", "F32", &[1, 1], &[0; 4]),
-        ("y", "U8", &[2, 2], &packed),
-    ]);
+    let file = safetensors(&[("x", "F32", &[1, 1], &[0; 4]), ("y", "U8", &[2, 2], &packed)]);
     let path = folder.file("a.safetensors", file);
     for read in [read_features as Reader, read_packed] {
         let features = read(&path, Some("y"))?;
@@ -197,20 +185,15 @@ fn fortran_order_is_transposed() -> Outcome {
     let path = folder.file("a.npy", golden);
     let features = read_features(&path, None)?;
     let smallest = 2f32.powi(-24);
-    assert_eq!(
-        dense(&features)?,
-        [vec![1.0, -2.5, 3.0], vec![4.0, 5.0, smallest]]
-    );
+    assert_eq!(dense(&features)?, [vec![1.0, -2.5, 3.0], vec![4.0, 5.0, smallest]]);
 
     // Rows 1 to 3 and a fourth, many more than wide.
-    let columns: Vec<f32> = (0..2)
-        .flat_map(|j| (0..1000).map(move |i| (10 * i + j) as f32))
-        .collect();
+    let columns: Vec<f32> =
+        (0..2).flat_map(|j| (0..1000).map(move |i| (10 * i + j) as f32)).collect();
     let data = bytes(&columns, f32::to_le_bytes);
     let path = folder.file("b.NPY", npy("'<f4'", true, "(1000, 2)", &data));
-    let expected: Vec<Vec<f32>> = (0..1000)
-        .map(|i| vec![(10 * i) as f32, (10 * i + 1) as f32])
-        .collect();
+    let expected: Vec<Vec<f32>> =
+        (0..1000).map(|i| vec![(10 * i) as f32, (10 * i + 1) as f32]).collect();
     assert_eq!(dense(&read_features(&path, None)?)?, expected);
     Ok(())
 }
@@ -219,10 +202,7 @@ fn fortran_order_is_transposed() -> Outcome {
 fn bytes_in_npy_are_numbers_unless_packed() -> Outcome {
     let folder = Folder::new();
     let path = folder.file("a.npy", npy("'|u1'", false, "(2, 1)", &[0b1000_0010, 1]));
-    assert_eq!(
-        dense(&read_features(&path, None)?)?,
-        [vec![130.0], vec![1.0]]
-    );
+    assert_eq!(dense(&read_features(&path, None)?)?, [vec![130.0], vec![1.0]]);
     let packed = read_packed(&path, None)?;
     assert_eq!((packed.len(), packed.width()), (2, 8));
     assert_eq!(ones(&packed)?, [vec![0, 6], vec![7]]);
@@ -266,37 +246,17 @@ fn bad_safetensors_are_refused() {
                 safetensors(two),
                 &["the file holds 2 tensors; name one with a key: \"x\", \"y\""],
             ),
-            (
-                NAME,
-                Some("z"),
-                safetensors(two),
-                &["\"z\"", "\"x\"", "\"y\""],
-            ),
+            (NAME, Some("z"), safetensors(two), &["\"z\"", "\"x\"", "\"y\""]),
             (NAME, None, safetensors(&[]), &["it holds no tensor"]),
-            (
-                NAME,
-                None,
-                safetensors(&[("x", "F32", &[2], &[0; 8])]),
-                &["\"x\"", "shape [2]"],
-            ),
+            (NAME, None, safetensors(&[("x", "F32", &[2], &[0; 8])]), &["\"x\"", "shape [2]"]),
             (
                 NAME,
                 None,
                 safetensors(&[("x", "F32", &[1, 1, 2], &[0; 8])]),
                 &["\"x\"", "shape [1, 1, 2]"],
             ),
-            (
-                NAME,
-                None,
-                safetensors(&[("x", "F32", &[0, 2], &[])]),
-                &["\"x\"", "shape [0, 2]"],
-            ),
-            (
-                NAME,
-                None,
-                safetensors(&[("x", "F32", &[2, 0], &[])]),
-                &["width 0"],
-            ),
+            (NAME, None, safetensors(&[("x", "F32", &[0, 2], &[])]), &["\"x\"", "shape [0, 2]"]),
+            (NAME, None, safetensors(&[("x", "F32", &[2, 0], &[])]), &["width 0"]),
             (
                 NAME,
                 None,
@@ -309,24 +269,14 @@ fn bad_safetensors_are_refused() {
                 good[..good.len() - 1].to_vec(),
                 &["not a safetensors file, or a truncated one"],
             ),
-            (
-                NAME,
-                None,
-                longer,
-                &["not a safetensors file, or a truncated one"],
-            ),
+            (NAME, None, longer, &["not a safetensors file, or a truncated one"]),
             (
                 NAME,
                 None,
                 good[..20].to_vec(),
                 &["truncated: a header of 64 bytes, of which 12 are there"],
             ),
-            (
-                NAME,
-                None,
-                good[..5].to_vec(),
-                &["ends within its first 8 bytes"],
-            ),
+            (NAME, None, good[..5].to_vec(), &["ends within its first 8 bytes"]),
             (NAME, None, Vec::new(), &["ends within its first 8 bytes"]),
             (
                 NAME,
@@ -334,24 +284,9 @@ fn bad_safetensors_are_refused() {
                 b"\xff\xff\xff\xff\xff\xff\xff\xffxx".to_vec(),
                 &["a header of 18446744073709551615 bytes; at most 100000000"],
             ),
-            (
-                NAME,
-                None,
-                b"\x02\0\0\0\0\0\0\0[]".to_vec(),
-                &["its header is not a JSON object"],
-            ),
-            (
-                NAME,
-                None,
-                b"\x08\0\0\0\0\0\0\0{\"x\": 1}".to_vec(),
-                &["not a safetensors file"],
-            ),
-            (
-                "a.npz",
-                None,
-                b"PK".to_vec(),
-                &["compressed files (\"npz\") are not read"],
-            ),
+            (NAME, None, b"\x02\0\0\0\0\0\0\0[]".to_vec(), &["its header is not a JSON object"]),
+            (NAME, None, b"\x08\0\0\0\0\0\0\0{\"x\": 1}".to_vec(), &["not a safetensors file"]),
+            ("a.npz", None, b"PK".to_vec(), &["compressed files (\"npz\") are not read"]),
             (
                 "a.pt",
                 None,
@@ -376,18 +311,8 @@ fn bad_npy_is_refused() {
     refuse(
         read_features,
         &[
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "(3, 2)", &nan),
-                &["row 1, column 0 is NaN"],
-            ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", true, "(3, 2)", &nan),
-                &["row 2, column 0 is NaN"],
-            ),
+            (NAME, None, npy("'<f4'", false, "(3, 2)", &nan), &["row 1, column 0 is NaN"]),
+            (NAME, None, npy("'<f4'", true, "(3, 2)", &nan), &["row 2, column 0 is NaN"]),
             (
                 NAME,
                 None,
@@ -400,30 +325,10 @@ fn bad_npy_is_refused() {
                 npy("'<f4'", false, "(2,)", &[0; 8]),
                 &["the array has shape [2]; features must be a matrix"],
             ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "(1, 1, 2)", &[0; 8]),
-                &["shape [1, 1, 2]"],
-            ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "()", &[0; 4]),
-                &["shape []"],
-            ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "(0, 2)", &[]),
-                &["shape [0, 2]"],
-            ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "(2, 0)", &[]),
-                &["shape [2, 0]"],
-            ),
+            (NAME, None, npy("'<f4'", false, "(1, 1, 2)", &[0; 8]), &["shape [1, 1, 2]"]),
+            (NAME, None, npy("'<f4'", false, "()", &[0; 4]), &["shape []"]),
+            (NAME, None, npy("'<f4'", false, "(0, 2)", &[]), &["shape [0, 2]"]),
+            (NAME, None, npy("'<f4'", false, "(2, 0)", &[]), &["shape [2, 0]"]),
             (
                 NAME,
                 None,
@@ -438,18 +343,8 @@ fn bad_npy_is_refused() {
             ),
             (NAME, None, good[..100].to_vec(), &["the header ends early"]),
             (NAME, None, good[..7].to_vec(), &["the header ends early"]),
-            (
-                NAME,
-                None,
-                good[..3].to_vec(),
-                &["it does not start with \\x93NUMPY"],
-            ),
-            (
-                NAME,
-                None,
-                Vec::new(),
-                &["it does not start with \\x93NUMPY"],
-            ),
+            (NAME, None, good[..3].to_vec(), &["it does not start with \\x93NUMPY"]),
+            (NAME, None, Vec::new(), &["it does not start with \\x93NUMPY"]),
             (
                 NAME,
                 None,
@@ -457,60 +352,30 @@ fn bad_npy_is_refused() {
                 &["it does not start with \\x93NUMPY"],
             ),
             (NAME, None, version, &["format version 9; allowed: 1, 2, 3"]),
-            (
-                NAME,
-                None,
-                long_header,
-                &["a header of 20000 bytes; at most 10000"],
-            ),
+            (NAME, None, long_header, &["a header of 20000 bytes; at most 10000"]),
             (
                 NAME,
                 None,
                 npy("'<c8'", false, "(1, 1)", &[0; 8]),
                 &["elements of type '<c8'; allowed: f2"],
             ),
-            (
-                NAME,
-                None,
-                npy("'<U4'", false, "(1, 1)", &[0; 16]),
-                &["elements of type '<U4'"],
-            ),
-            (
-                NAME,
-                None,
-                npy("'|O'", false, "(1, 1)", b"pickle"),
-                &["elements of type '|O'"],
-            ),
+            (NAME, None, npy("'<U4'", false, "(1, 1)", &[0; 16]), &["elements of type '<U4'"]),
+            (NAME, None, npy("'|O'", false, "(1, 1)", b"pickle"), &["elements of type '|O'"]),
             (
                 NAME,
                 None,
                 npy("[('a', '<f4')]", false, "(1, 1)", &[0; 4]),
                 &["elements of type [('a', '<f4')"],
             ),
-            (
-                NAME,
-                None,
-                npy("'|b1'", false, "(1, 1)", &[2]),
-                &["cannot be read"],
-            ),
+            (NAME, None, npy("'|b1'", false, "(1, 1)", &[2]), &["cannot be read"]),
             (
                 NAME,
                 None,
                 npy("nonsense", false, "(1, 1)", &[0]),
                 &["not a valid .npy file: could not parse Python expression"],
             ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "'2'", &[0]),
-                &["shape must be list or tuple"],
-            ),
-            (
-                NAME,
-                None,
-                npy("'<f4'", false, "(-1, 2)", &[0]),
-                &["dimension cannot be negative"],
-            ),
+            (NAME, None, npy("'<f4'", false, "'2'", &[0]), &["shape must be list or tuple"]),
+            (NAME, None, npy("'<f4'", false, "(-1, 2)", &[0]), &["dimension cannot be negative"]),
             (
                 NAME,
                 None,
@@ -552,12 +417,7 @@ fn bad_npy_is_refused() {
     refuse(
         read_packed,
         &[
-            (
-                NAME,
-                None,
-                good.clone(),
-                &["elements of type '<f4'; allowed: u1"],
-            ),
+            (NAME, None, good.clone(), &["elements of type '<f4'; allowed: u1"]),
             (NAME, Some("x"), good, &["key \"x\" given"]),
             ("a.csv", None, Vec::new(), &["unknown extension \"csv\""]),
         ],
@@ -588,10 +448,7 @@ fn damaged_feature_files_never_panic() {
     let folder = Folder::new();
     let files = [
         ("a.npy", npy("'<f4'", true, "(2, 1)", &[0; 8])),
-        (
-            "a.safetensors",
-            safetensors(&[("x", "F32", &[2, 1], &[0; 8])]),
-        ),
+        ("a.safetensors", safetensors(&[("x", "F32", &[2, 1], &[0; 8])])),
     ];
     for (name, good) in files {
         for place in 0..good.len() {

@@ -82,12 +82,8 @@ fn published_sample() -> Outcome {
     let found = dense(&Features::from(official.features.clone()))?;
 
     let molecules = Table::read(&molecules, &["cid"])?;
-    let rows: HashMap<&str, usize> = molecules
-        .column("cid")?
-        .iter()
-        .enumerate()
-        .map(|(row, cid)| (cid.as_str(), row))
-        .collect();
+    let rows: HashMap<&str, usize> =
+        molecules.column("cid")?.iter().enumerate().map(|(row, cid)| (cid.as_str(), row)).collect();
     let vectors = MappedRows::open(&vectors, "mol2vec")?;
     assert_eq!(vectors.len(), molecules.len());
     let expected = dense(&vectors)?;

@@ -26,24 +26,9 @@ fn good_tables_are_read_as_written() -> Outcome {
     let long = "x".repeat(200_000);
     let long_line = format!("id\ttext\n1\t{long}\n");
     let cases: &[Accepted] = &[
-        (
-            "plain",
-            "a.tsv",
-            "id\ttext\n1\ta b\n2\tc\n",
-            &[("1", "a b", 2), ("2", "c", 3)],
-        ),
-        (
-            "no last line end",
-            "a.tsv",
-            "id\ttext\n1\ta",
-            &[("1", "a", 2)],
-        ),
-        (
-            "other order, other columns",
-            "a.tsv",
-            "x\ttext\ty\tid\n-\ta\t-\t1\n",
-            &[("1", "a", 2)],
-        ),
+        ("plain", "a.tsv", "id\ttext\n1\ta b\n2\tc\n", &[("1", "a b", 2), ("2", "c", 3)]),
+        ("no last line end", "a.tsv", "id\ttext\n1\ta", &[("1", "a", 2)]),
+        ("other order, other columns", "a.tsv", "x\ttext\ty\tid\n-\ta\t-\t1\n", &[("1", "a", 2)]),
         (
             "stray quotes are characters",
             "a.tsv",
@@ -51,43 +36,18 @@ fn good_tables_are_read_as_written() -> Outcome {
             &[("1", "\"a", 2), ("2", "5\" b", 3)],
         ),
         ("empty fields", "a.tsv", "id\ttext\n\t\n", &[("", "", 2)]),
-        (
-            "byte-order mark",
-            "a.tsv",
-            "\u{feff}id\ttext\n1\ta\n",
-            &[("1", "a", 2)],
-        ),
+        ("byte-order mark", "a.tsv", "\u{feff}id\ttext\n1\ta\n", &[("1", "a", 2)]),
         (
             "line ends of Windows",
             "a.tsv",
             "id\ttext\r\n1\ta\r\n2\tb\r\n",
             &[("1", "a", 2), ("2", "b", 3)],
         ),
-        (
-            "blank lines at the end",
-            "a.tsv",
-            "id\ttext\n1\ta\n\n \n\n",
-            &[("1", "a", 2)],
-        ),
-        (
-            "extension in capitals",
-            "A.TSV",
-            "id\ttext\n1\ta\n",
-            &[("1", "a", 2)],
-        ),
-        (
-            "not ASCII",
-            "a.tsv",
-            "id\ttext\n1\tα-D-glucose\n",
-            &[("1", "α-D-glucose", 2)],
-        ),
+        ("blank lines at the end", "a.tsv", "id\ttext\n1\ta\n\n \n\n", &[("1", "a", 2)]),
+        ("extension in capitals", "A.TSV", "id\ttext\n1\ta\n", &[("1", "a", 2)]),
+        ("not ASCII", "a.tsv", "id\ttext\n1\tα-D-glucose\n", &[("1", "α-D-glucose", 2)]),
         ("a long line", "a.tsv", &long_line, &[("1", &long, 2)]),
-        (
-            "plain",
-            "a.csv",
-            "id,text\n1,a b\n2,c\n",
-            &[("1", "a b", 2), ("2", "c", 3)],
-        ),
+        ("plain", "a.csv", "id,text\n1,a b\n2,c\n", &[("1", "a b", 2), ("2", "c", 3)]),
         (
             "quoted",
             "a.csv",
@@ -100,30 +60,15 @@ fn good_tables_are_read_as_written() -> Outcome {
             "id,text\n1,\"a\nb\"\n2,c\n",
             &[("1", "a\nb", 2), ("2", "c", 4)],
         ),
-        (
-            "tabs are characters",
-            "a.csv",
-            "id,text\n1,a\tb\n",
-            &[("1", "a\tb", 2)],
-        ),
-        (
-            "byte-order mark",
-            "a.csv",
-            "\u{feff}\"id\",text\n1,a\n",
-            &[("1", "a", 2)],
-        ),
+        ("tabs are characters", "a.csv", "id,text\n1,a\tb\n", &[("1", "a\tb", 2)]),
+        ("byte-order mark", "a.csv", "\u{feff}\"id\",text\n1,a\n", &[("1", "a", 2)]),
         (
             "line ends of Windows",
             "a.csv",
             "id,text\r\n1,\"a\r\nb\"\r\n2,c\r\n",
             &[("1", "a\r\nb", 2), ("2", "c", 4)],
         ),
-        (
-            "blank lines at the end",
-            "a.csv",
-            "id,text\n1,a\n\n\n",
-            &[("1", "a", 2)],
-        ),
+        ("blank lines at the end", "a.csv", "id,text\n1,a\n\n\n", &[("1", "a", 2)]),
         (
             "blank lines of Windows at the end",
             "a.csv",
@@ -160,10 +105,8 @@ fn good_tables_are_read_as_written() -> Outcome {
         let table = Table::read(&folder.file(name, content), &["id", "text"])
             .map_err(|error| format!("{name}, {case}: {error}"))?;
         let found = rows(&table)?;
-        let found: Vec<_> = found
-            .iter()
-            .map(|(id, text, line)| (id.as_str(), text.as_str(), *line))
-            .collect();
+        let found: Vec<_> =
+            found.iter().map(|(id, text, line)| (id.as_str(), text.as_str(), *line)).collect();
         assert_eq!(&found, expected, "{name}, {case}");
     }
     Ok(())
@@ -173,26 +116,10 @@ fn good_tables_are_read_as_written() -> Outcome {
 fn bad_tables_are_refused_with_place_and_value() {
     let gzip: &[u8] = b"\x1f\x8b\x08\x00";
     let cases: &[(&str, &[u8], &str)] = &[
-        (
-            "a.tsv",
-            b"",
-            "a.tsv: the file is empty; at least one row is needed",
-        ),
-        (
-            "a.csv",
-            b"",
-            "a.csv: the file is empty; at least one row is needed",
-        ),
-        (
-            "a.jsonl",
-            b"\n\n",
-            "a.jsonl: the file is empty; at least one row is needed",
-        ),
-        (
-            "a.tsv",
-            b"\xef\xbb\xbf",
-            "a.tsv: the file is empty; at least one row is needed",
-        ),
+        ("a.tsv", b"", "a.tsv: the file is empty; at least one row is needed"),
+        ("a.csv", b"", "a.csv: the file is empty; at least one row is needed"),
+        ("a.jsonl", b"\n\n", "a.jsonl: the file is empty; at least one row is needed"),
+        ("a.tsv", b"\xef\xbb\xbf", "a.tsv: the file is empty; at least one row is needed"),
         (
             "a.tsv",
             b"id\ttext\n",
@@ -203,16 +130,8 @@ fn bad_tables_are_refused_with_place_and_value() {
             b"id,text\r\n\r\n",
             "a.csv: zero rows after the header (columns: \"id\", \"text\"); at least one is needed",
         ),
-        (
-            "a.tsv",
-            b"cid\ttext\n1\ta\n",
-            "a.tsv: no column \"id\"; the file has: \"cid\", \"text\"",
-        ),
-        (
-            "a.csv",
-            b"id, text\n1,a\n",
-            "a.csv: no column \"text\"; the file has: \"id\", \" text\"",
-        ),
+        ("a.tsv", b"cid\ttext\n1\ta\n", "a.tsv: no column \"id\"; the file has: \"cid\", \"text\""),
+        ("a.csv", b"id, text\n1,a\n", "a.csv: no column \"text\"; the file has: \"id\", \" text\""),
         (
             "a.tsv",
             b"id\ttext\tid\n1\ta\t2\n",
@@ -228,16 +147,8 @@ fn bad_tables_are_refused_with_place_and_value() {
             b"{\"id\":1,\"text\":\"a\"}\n{\"id\":1,\"text\":\"a\",\"id\":2}\n",
             "a.jsonl:2: \"id\" names both column 1 and column 3; names must be distinct",
         ),
-        (
-            "a.tsv",
-            b"id\ttext\n1\ta\n2\n",
-            "a.tsv:3: 1 fields; expected 2 (\"id\", \"text\")",
-        ),
-        (
-            "a.tsv",
-            b"id\ttext\n1\ta\tb\n",
-            "a.tsv:2: 3 fields; expected 2 (\"id\", \"text\")",
-        ),
+        ("a.tsv", b"id\ttext\n1\ta\n2\n", "a.tsv:3: 1 fields; expected 2 (\"id\", \"text\")"),
+        ("a.tsv", b"id\ttext\n1\ta\tb\n", "a.tsv:2: 3 fields; expected 2 (\"id\", \"text\")"),
         (
             "a.csv",
             b"id,text\n1,\"a\nb\"\n2,c,d\n",
@@ -298,11 +209,7 @@ fn bad_tables_are_refused_with_place_and_value() {
             gzip,
             "a.tsv:1: byte 0x8b at position 2 of the line is not UTF-8; tables must be UTF-8 text",
         ),
-        (
-            "a.tsv.gz",
-            gzip,
-            "a.tsv.gz: compressed files (\"gz\") are not read; decompress it first",
-        ),
+        ("a.tsv.gz", gzip, "a.tsv.gz: compressed files (\"gz\") are not read; decompress it first"),
         (
             "a.txt",
             b"1",
@@ -333,26 +240,14 @@ fn bad_tables_are_refused_with_place_and_value() {
             b"{\"id\":1,\"text\":\"a\"} x\n",
             "a.jsonl:1: not JSON at position 21: trailing characters; each line must be one JSON object",
         ),
-        (
-            "a.jsonl",
-            b"[1, 2]\n",
-            "a.jsonl:1: found [1, 2]; each line must be one JSON object",
-        ),
-        (
-            "a.jsonl",
-            b"\"text\"\n",
-            "a.jsonl:1: found \"text\"; each line must be one JSON object",
-        ),
+        ("a.jsonl", b"[1, 2]\n", "a.jsonl:1: found [1, 2]; each line must be one JSON object"),
+        ("a.jsonl", b"\"text\"\n", "a.jsonl:1: found \"text\"; each line must be one JSON object"),
         (
             "a.jsonl",
             b"{\"id\":1,\"text\":\"a\"}\n{\"ID\":1,\"text\":\"a\"}\n",
             "a.jsonl:2: no key \"id\"; this line has: \"ID\", \"text\"",
         ),
-        (
-            "a.jsonl",
-            b"{}\n",
-            "a.jsonl:1: no key \"id\"; this line has: none",
-        ),
+        ("a.jsonl", b"{}\n", "a.jsonl:1: no key \"id\"; this line has: none"),
         (
             "a.jsonl",
             b"{\"id\":null,\"text\":\"a\"}\n",
@@ -386,10 +281,7 @@ fn missing_files_and_directories_are_told_apart() -> Outcome {
         std::fs::create_dir(&path)?;
         let error = Table::read(&path, &["id"]).expect_err("a directory");
         assert!(matches!(error, DataError::Directory { .. }));
-        assert_eq!(
-            folder.message(error),
-            format!("{name}: is a directory; a file is needed")
-        );
+        assert_eq!(folder.message(error), format!("{name}: is a directory; a file is needed"));
     }
     Ok(())
 }
@@ -431,10 +323,7 @@ fn ids_must_be_unique_and_not_empty() -> Outcome {
     }
 
     let error = unique_ids(&table, "text").expect_err("a column that was not read");
-    assert_eq!(
-        folder.message(error),
-        "good.csv: no column \"text\"; the file has: \"id\""
-    );
+    assert_eq!(folder.message(error), "good.csv: no column \"text\"; the file has: \"id\"");
     Ok(())
 }
 
@@ -445,10 +334,7 @@ fn long_values_and_many_columns_are_shortened() -> Outcome {
     let path = folder.file("a.tsv", format!("id\n{id}\n{id}\n"));
     let error = unique_ids(&Table::read(&path, &["id"])?, "id").expect_err("twice");
     let message = folder.message(error);
-    assert!(
-        message.contains(&format!("\"{}…\"", "é".repeat(60))),
-        "{message}"
-    );
+    assert!(message.contains(&format!("\"{}…\"", "é".repeat(60))), "{message}");
 
     let mut header = String::from("c0");
     for column in 1..1000 {
@@ -478,10 +364,7 @@ fn damaged_tables_never_panic() {
     let files: [(&str, &[u8]); 3] = [
         ("a.csv", b"id,text\r\n1,\"a\r\nb\"\"\"\n2,\xc3\xa9\n"),
         ("a.tsv", b"\xef\xbb\xbfid\ttext\r\n1\ta\n2\t\xc3\xa9\n"),
-        (
-            "a.jsonl",
-            b"{\"id\":1,\"text\":\"\\u00e9\"}\n{\"id\":\"b\",\"text\":2e3}\n",
-        ),
+        ("a.jsonl", b"{\"id\":1,\"text\":\"\\u00e9\"}\n{\"id\":\"b\",\"text\":2e3}\n"),
     ];
     let (mut read, mut refused) = (0, 0);
     for (name, bytes) in files {
@@ -512,10 +395,9 @@ fn damaged_tables_never_panic() {
 #[test]
 fn published_tables() -> Outcome {
     let name = "published_tables";
-    let (Some(molecules), Some(train)) = (
-        published(name, "chebi20/molecules.tsv"),
-        published(name, "chebi20/train.tsv"),
-    ) else {
+    let (Some(molecules), Some(train)) =
+        (published(name, "chebi20/molecules.tsv"), published(name, "chebi20/train.tsv"))
+    else {
         return Ok(());
     };
     let molecules = Table::read(&molecules, &["cid", "smiles", "candidate"])?;
@@ -526,12 +408,7 @@ fn published_tables() -> Outcome {
 
     let train = Table::read(&train, &["cid", "description"])?;
     assert_eq!(train.len(), 9_244);
-    assert!(
-        train
-            .column("cid")?
-            .iter()
-            .all(|cid| rows.contains_key(cid.as_str()))
-    );
+    assert!(train.column("cid")?.iter().all(|cid| rows.contains_key(cid.as_str())));
     // Twelve lines hold quotation marks; none may swallow its neighbours.
     let quoted = train.column("description")?.iter();
     assert_eq!(quoted.filter(|text| text.contains('"')).count(), 12);

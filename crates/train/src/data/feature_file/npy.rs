@@ -85,11 +85,7 @@ impl<'p> Opened<'p> {
             .and_then(|bytes| bytes.checked_add(start))
             .ok_or_else(shape)?;
         if length != expected {
-            return Err(DataError::Length {
-                path: path.to_path_buf(),
-                found: length,
-                expected,
-            });
+            return Err(DataError::Length { path: path.to_path_buf(), found: length, expected });
         }
         let (Ok(rows), Ok(width)) = (usize::try_from(rows), usize::try_from(width)) else {
             return Err(shape());
@@ -115,11 +111,7 @@ impl<'p> Opened<'p> {
         self.matrix(|value| {
             let value = widen(value);
             let narrow = value as f32;
-            if narrow.is_finite() {
-                Ok(narrow)
-            } else {
-                Err(value)
-            }
+            if narrow.is_finite() { Ok(narrow) } else { Err(value) }
         })
     }
 
@@ -128,12 +120,7 @@ impl<'p> Opened<'p> {
         self,
         check: impl Fn(T) -> Result<U, f64>,
     ) -> Result<Matrix<U>, DataError> {
-        let Opened {
-            path,
-            npy,
-            rows,
-            width,
-        } = self;
+        let Opened { path, npy, rows, width } = self;
         let order = npy.order();
         let place = |step: usize| match order {
             Order::C => (step / width, step % width),
@@ -149,12 +136,7 @@ impl<'p> Opened<'p> {
             let element = element.map_err(|source| DataError::io(path, source))?;
             let checked = check(element).map_err(|value| {
                 let (row, column) = place(step);
-                DataError::NotFinite {
-                    path: path.to_path_buf(),
-                    row,
-                    column,
-                    value,
-                }
+                DataError::NotFinite { path: path.to_path_buf(), row, column, value }
             })?;
             let at = match order {
                 Order::C => step,
@@ -183,11 +165,8 @@ fn element_type(path: &Path, header: &NpyHeader, allowed: &'static str) -> DataE
 /// npyz multiplies the sizes without asking whether the product overflows, which stops a program
 /// built with overflow checks. So the text is looked over first.
 fn read_header(path: &Path, file: &mut File) -> Result<(NpyHeader, u64), DataError> {
-    let wrong = |message: String| DataError::Format {
-        path: path.to_path_buf(),
-        format: ".npy",
-        message,
-    };
+    let wrong =
+        |message: String| DataError::Format { path: path.to_path_buf(), format: ".npy", message };
     let mut head = Vec::new();
     file.take(LONGEST_HEADER as u64 + 12)
         .read_to_end(&mut head)
@@ -232,12 +211,9 @@ fn look_over(header: &str) -> Result<(), String> {
     let mut product: u64 = 1;
     let words = header.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
     for word in words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
-        let size: u64 = word
-            .parse()
-            .map_err(|_| format!("{:?} in the header is not a size", shorten(word)))?;
-        product = product
-            .checked_mul(size.max(1))
-            .ok_or("the sizes in the header overflow")?;
+        let size: u64 =
+            word.parse().map_err(|_| format!("{:?} in the header is not a size", shorten(word)))?;
+        product = product.checked_mul(size.max(1)).ok_or("the sizes in the header overflow")?;
     }
     Ok(())
 }

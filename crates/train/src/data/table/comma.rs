@@ -29,10 +29,7 @@ pub(super) fn read(table: &mut Table) -> Result<(), DataError> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
 
     let mut records = Records {
-        reader: csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .from_reader(bytes),
+        reader: csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes),
         bytes,
         end: 0,
         line: 1,
@@ -50,10 +47,7 @@ pub(super) fn read(table: &mut Table) -> Result<(), DataError> {
         table.push(line, values.map(str::to_owned));
     }
     if table.is_empty() {
-        return Err(DataError::NoRows {
-            path,
-            columns: names,
-        });
+        return Err(DataError::NoRows { path, columns: names });
     }
     Ok(())
 }
@@ -73,10 +67,7 @@ impl Records<'_> {
         let start = self.end;
         self.end = usize::try_from(self.reader.position().byte()).unwrap_or(usize::MAX);
         let raw = self.bytes.get(start..self.end).unwrap_or_default();
-        let ends = raw
-            .iter()
-            .take_while(|&&byte| byte == b'\r' || byte == b'\n')
-            .count();
+        let ends = raw.iter().take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
         let (ends, raw) = raw.split_at(ends);
         let split_pair = start > 0 && self.bytes.get(start - 1) == Some(&b'\r');
         let blank = match ends {
@@ -85,10 +76,7 @@ impl Records<'_> {
         };
         if blank {
             let line = self.line + usize::from(split_pair && ends.starts_with(b"\n"));
-            return Err(DataError::BlankLine {
-                path: table.path.clone(),
-                line,
-            });
+            return Err(DataError::BlankLine { path: table.path.clone(), line });
         }
         self.line += newlines(ends);
         let line = self.line;

@@ -49,11 +49,7 @@ pub(super) fn read(table: &mut Table) -> Result<(), DataError> {
     while let Some((line, text)) = lines.next()? {
         let Object(entries) = serde_json::from_str(text).map_err(|error| {
             if error.classify() == Category::Data {
-                DataError::JsonNotObject {
-                    path: path.clone(),
-                    line,
-                    found: shorten(text.trim()),
-                }
+                DataError::JsonNotObject { path: path.clone(), line, found: shorten(text.trim()) }
             } else {
                 syntax(&path, line, 0, &error)
             }

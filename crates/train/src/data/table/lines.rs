@@ -56,10 +56,7 @@ impl<'p> Lines<'p> {
             }
         }
         if let Some(line) = blank {
-            return Err(DataError::BlankLine {
-                path: self.path.to_path_buf(),
-                line,
-            });
+            return Err(DataError::BlankLine { path: self.path.to_path_buf(), line });
         }
         match std::str::from_utf8(&self.buffer) {
             Ok(text) => Ok(Some((self.number, text))),

@@ -90,17 +90,11 @@ pub fn read_official(path: &Path) -> Result<Official, DataError> {
         places.push(line);
     }
     if ids.is_empty() {
-        return Err(DataError::Empty {
-            path: path.to_path_buf(),
-        });
+        return Err(DataError::Empty { path: path.to_path_buf() });
     }
     index_ids(path, COLUMNS[0], &ids, &places)?;
     let features = DenseRows::new(width, values).map_err(|reason| DataError::rows(path, reason))?;
-    Ok(Official {
-        ids,
-        descriptions,
-        features,
-    })
+    Ok(Official { ids, descriptions, features })
 }
 
 /// Appends the numbers of a vector and returns how many there are, or the first that is none.
