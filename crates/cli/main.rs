@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         .with_writer(progress::Writer::default)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
+        .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
     let done = match &cli.command {
         Command::Train(arguments) => train::run(arguments, cli.quiet),

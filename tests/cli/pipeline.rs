@@ -104,7 +104,7 @@ fn other_encoders_and_sketches_train_through_the_same_command() {
         "training.epochs=2",
     ];
     let gaussian = [
-        "output.kernel={ name = \"gaussian\", gamma = 0.1 }",
+        "output.kernel={ name = \"gaussian\", gamma = 0.01 }",
         "sketch.method={ kind = \"subsampling\" }",
         "training.epochs=2",
     ];

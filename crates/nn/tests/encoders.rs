@@ -105,19 +105,21 @@ fn transformers_keep_the_contract() {
 #[test]
 fn the_contract_notices_an_encoder_that_mixes_its_batch() {
     #[derive(Module, Debug)]
-    struct Mixing(Mlp);
+    struct Mixing {
+        inner: Mlp,
+    }
     impl Encoder for Mixing {
         type Input = Vec<f32>;
         fn dimension(&self) -> usize {
-            self.0.dimension()
+            self.inner.dimension()
         }
         fn forward(&self, batch: &[&Vec<f32>], pass: Pass) -> Tensor<2> {
-            let z = self.0.forward(batch, pass);
+            let z = self.inner.forward(batch, pass);
             z.clone() - z.mean_dim(0)
         }
     }
     let (mlp, rows) = mlp(&[8]);
-    assert!(contract::check(&Mixing(mlp), &rows).is_err());
+    assert!(contract::check(&Mixing { inner: mlp }, &rows).is_err());
 }
 
 #[test]

@@ -40,7 +40,9 @@ impl Run {
         let candidates = Candidates::read(&stored)?;
         let folder = Folder::open(path, &basis);
         let best = folder.best()?;
-        let width = best.get("encoder.layers.0.weight").map_or(0, |first| first.shape[0]);
+        // rows of an MLP's first weight: the width of the vectors that it reads
+        let first = best.iter().find(|(name, _)| name.ends_with("layers.0.weight"));
+        let width = first.and_then(|(_, weight)| weight.shape.first()).copied().unwrap_or(0);
         let preparation = Preparation::load(&config.encoder, path, width)?;
         let offset = vec![0.0; basis.rank()];
         let model = new_model(&config, &basis, &preparation, &offset, &Device::flex());
