@@ -84,8 +84,8 @@ fn decode() -> Result<serde_json::Value, Failure> {
     let (q, c, p) = (3_300, 33_010, 100);
     let queries = normals(q * p, "queries");
     let coordinates = normals(c * p, "candidates");
+    let mut scores = vec![0.0f32; q * c];
     let gemm_s = median(|| {
-        let mut scores = vec![0.0f32; q * c];
         // SAFETY: the three buffers have the sizes that the extents and strides say.
         unsafe {
             gemm::gemm(

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::Error;
@@ -47,7 +47,7 @@ fn split(text: &str) -> Result<SplitName, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let run = Run::open(&arguments.run)?;
     let data = &run.config.data;
-    let root = || DataRoot::find(Path::new("configs/any"), &data.folder, arguments.data.as_deref());
+    let root = || DataRoot::find(&data.folder, None, arguments.data.as_deref());
     let (file, name) = match &arguments.queries {
         Some(file) => (file.clone(), file.display().to_string()),
         None => {

@@ -39,7 +39,13 @@ fn main() -> ExitCode {
     memory::keep_pages();
     let cli = Cli::parse();
     let level = if cli.quiet { "warn" } else { "info" };
-    let filter = EnvFilter::try_from_env("DSOKR_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = match std::env::var("DSOKR_LOG") {
+        Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
+            eprintln!("DSOKR_LOG is ignored: {error}");
+            EnvFilter::new(level)
+        }),
+        Err(_) => EnvFilter::new(level),
+    };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(progress::Writer::default)

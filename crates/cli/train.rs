@@ -31,7 +31,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let config = config::load(&arguments.config, &arguments.overrides)?;
-    let root = DataRoot::find(&arguments.config, &config.data.folder, arguments.data.as_deref())?;
+    let root =
+        DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
     let request = Request {
         config: &config,
         root: &root,

@@ -106,6 +106,12 @@ const CASES: &[Case] = &[
         &["training.groups=[{ parameters = \"tabel\", optimizer = \"sgd\", learning_rate = 1.0 }]"],
         &["tabel", "table"],
     ),
+    case(
+        "vectors for an encoder of texts",
+        nothing,
+        &["data.inputs={ table = \"outputs.tsv\", features = { file = \"f.npy\" } }"],
+        &["data.inputs", "texts"],
+    ),
     case("no data folder", nothing, &["data.folder=absent"], &["absent", "DSOKR_DATA"]),
     case(
         "no table",
@@ -228,6 +234,15 @@ fn wrong_flags_and_files_are_refused() {
 fn damaged_runs_are_refused_with_the_file() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    let text = sandbox.read("run/ngrams.json");
+    for (from, to) in
+        [("\"min\":1", "\"min\":0"), ("\"buckets\":0", "\"buckets\":7"), ("[1.", "[2.")]
+    {
+        assert!(text.contains(from), "{from}");
+        sandbox.write("run/ngrams.json", &text.replacen(from, to, 1));
+        sandbox.fail(&["search", "run", "text"], 2, &["n"]);
+    }
+    sandbox.write("run/ngrams.json", &text);
     for file in ["basis.safetensors", "candidates.safetensors", "encoder.safetensors"] {
         let path = sandbox.path("run").join(file);
         let whole = fs::read(&path).unwrap();
@@ -261,14 +276,27 @@ fn damaged_runs_are_refused_with_the_file() {
     sandbox.succeed(&["search", "run", "text"]);
 }
 
+/// Writes that fail, as on a full disk: the system allows files of 8 KiB only, and what would be
+/// longer is an error of the write.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_fails_the_run_and_keeps_what_was_there() {
+fn a_disk_that_is_full_fails_the_run_and_leaves_no_half_of_one() {
     let sandbox = Sandbox::new();
-    // the kernel's own always-full device: what is printed there is lost, and must not be a success
+    let binary = env!("CARGO_BIN_EXE_dsokr");
+    let script = format!("trap '' XFSZ; ulimit -f 8; exec {binary} train small.toml --quiet");
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(sandbox.path("."))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("safetensors") && !errors.contains("panicked"), "{errors}");
+    assert_eq!(fs::read_dir(sandbox.path("runs")).map_or(0, Iterator::count), 0);
+
+    // standard output that cannot be written must not look like success
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status =
-        sandbox.command(&["train", "small.toml", "--json", "--quiet"]).stdout(full).status();
+    let status = sandbox.command(&["train", "small.toml", "--quiet"]).stdout(full).status();
     assert_eq!(status.unwrap().code(), Some(1));
     assert!(sandbox.path("runs/small/metrics.json").exists());
 }

@@ -333,6 +333,12 @@ pub enum Error {
     /// A leverage-score sketch needs the kernel and the rows.
     #[error("a leverage-score sketch depends on the data: draw it with Sketch::fit")]
     DataDependentSketch,
+    /// Only leverage-score sketches are drawn from scores.
+    #[error("a {sketch} sketch is not drawn from scores, only a leverage-score sketch is")]
+    NotByScores {
+        /// Name of the sketch.
+        sketch: &'static str,
+    },
     /// Probabilities must be finite, not negative, and not all zero.
     #[error("probability of row {row} is {value}; they must be finite, at least 0, and not all 0")]
     Probability {

@@ -57,6 +57,21 @@ pub fn unit(random: &mut impl Rng) -> f64 {
     ((random.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
+/// A stable hash: the SplitMix64 finaliser of the 64-bit FNV-1a hash of `bytes`.
+///
+/// It does not change within a major version.
+///
+/// ```
+/// use dsokr_basis::random::hash;
+///
+/// assert_eq!(hash(b"C[C@H]"), 0x05294110CFC4F1CE);
+/// ```
+pub fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = Fnv::default();
+    hash.write(bytes);
+    finalise(hash.0)
+}
+
 /// The 64-bit FNV-1a hash, the stable hash of this crate (hashed n-grams, generator keys).
 #[derive(Clone, Copy)]
 pub(crate) struct Fnv(pub(crate) u64);
@@ -75,8 +90,9 @@ impl Fnv {
     }
 }
 
-/// The finaliser of SplitMix64: spreads every input bit over the whole word.
-pub(crate) fn finalise(hash: u64) -> u64 {
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014, constants of Stafford's variant 13):
+/// a bijection that spreads every input bit over the whole word. 0 stays 0.
+pub fn finalise(hash: u64) -> u64 {
     let z = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

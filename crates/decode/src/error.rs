@@ -99,6 +99,16 @@ pub enum Error {
         /// How many there are.
         found: u64,
     },
+    /// More candidates share a distinct row than a file can count.
+    #[error("{found} candidates share the distinct row {row}, a file can hold at most {most}")]
+    TooManyMembers {
+        /// The row, from 0.
+        row: usize,
+        /// How many candidates share it.
+        found: u32,
+        /// How many may.
+        most: u32,
+    },
     /// Two candidates have the same id.
     #[error("candidates {first} and {second} have the same id {id:?}")]
     DuplicateCandidate {

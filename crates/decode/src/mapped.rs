@@ -28,7 +28,8 @@ impl MappedCandidates {
     ///
     /// # Errors
     /// [`Error::Store`] for a file that is missing, truncated, damaged, or of another kind or
-    /// version; [`Error::BadFile`] when the shapes of its tensors contradict one another.
+    /// version; [`Error::BadFile`] when the shapes of its tensors contradict one another, or a
+    /// multiplicity is not the number of members of its row (at least 1).
     pub fn open(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         let coordinates = stored.rows("coordinates")?;
@@ -45,7 +46,42 @@ impl MappedCandidates {
             );
             return Err(Error::BadFile { path: path.to_owned(), reason });
         }
-        Ok(Self { stored, coordinates, weights, candidates })
+        let mapped = Self { stored, coordinates, weights, candidates };
+        mapped.check_multiplicities()?;
+        Ok(mapped)
+    }
+
+    /// Checks that row offsets divide all members, and that multiplicities agree with them.
+    fn check_multiplicities(&self) -> Result<(), Error> {
+        const ROWS: usize = 1 << 16;
+        let mut end = 0;
+        for start in (0..self.rows()).step_by(ROWS) {
+            let rows = start..self.rows().min(start + ROWS);
+            let weights = self.dense(&self.weights, rows.clone())?;
+            let (_, offsets) = self.stored.u64("row_offsets", 1)?;
+            for (row, weights) in rows.zip(weights.chunks_exact(2)) {
+                let (first, next) = (offsets[row], offsets[row + 1]);
+                if first != end || next <= first {
+                    return Err(self.bad(format!("row offsets {row} and {} are out of order", row + 1)));
+                }
+                if f64::from(weights[1]) != (next - first) as f64 {
+                    let (count, members) = (weights[1], next - first);
+                    return Err(self.bad(format!(
+                        "row {row} has {members} members and the multiplicity {count}"
+                    )));
+                }
+                end = next;
+            }
+            self.stored.release("row_offsets")?;
+        }
+        match end == self.candidates as u64 {
+            true => Ok(()),
+            false => Err(self.bad(format!("rows of {end} members, but {} candidates", self.candidates))),
+        }
+    }
+
+    fn bad(&self, reason: String) -> Error {
+        Error::BadFile { path: self.stored.path().to_owned(), reason }
     }
 
     /// The open file, for its metadata.
@@ -82,16 +118,24 @@ impl MappedCandidates {
     /// Candidates of a distinct row, ascending.
     ///
     /// # Errors
-    /// [`Error::RowRange`] for a row that does not exist, [`Error::BadFile`].
+    /// [`Error::RowRange`] for a row that does not exist; [`Error::BadFile`] for members that are
+    /// not ascending indices of candidates.
     pub fn members(&self, row: usize) -> Result<Vec<u32>, Error> {
         check_rows(&(row..row.saturating_add(1)), self.rows())?;
         let (_, offsets) = self.stored.u64("row_offsets", 1)?;
         let (_, members) = self.stored.u32("members", 1)?;
         let range = offsets[row] as usize..offsets[row + 1] as usize;
-        members.get(range).map(<[u32]>::to_vec).ok_or_else(|| Error::BadFile {
-            path: self.stored.path().to_owned(),
-            reason: format!("row offsets {row} and {} are out of order", row + 1),
-        })
+        let ascending = |listed: &&[u32]| {
+            listed.is_sorted_by(|a, b| a < b)
+                && listed.last().is_none_or(|&last| (last as usize) < self.candidates)
+        };
+        match members.get(range).filter(ascending) {
+            Some(listed) => Ok(listed.to_vec()),
+            None => Err(self.bad(format!(
+                "the members of row {row} are not ascending indices of {} candidates",
+                self.candidates
+            ))),
+        }
     }
 
     fn text(&self, name: &str, offsets: &str, at: usize) -> Result<String, Error> {
@@ -104,11 +148,8 @@ impl MappedCandidates {
     /// Rows of a mapped tensor, copied.
     fn dense(&self, rows: &MappedRows, range: Range<usize>) -> Result<Vec<f32>, Error> {
         match rows.block(range)? {
-            Block::Dense(block) => Ok(block.values().to_vec()),
-            _ => Err(Error::BadFile {
-                path: self.stored.path().to_owned(),
-                reason: "coordinates or weights are not numbers".to_owned(),
-            }),
+            Block::Dense(block) => Ok(block.into_values().into_owned()),
+            _ => Err(self.bad("coordinates or weights are not numbers".to_owned())),
         }
     }
 }
@@ -132,6 +173,7 @@ impl CandidateBlocks for MappedCandidates {
         Ok(ScoreBlock {
             coordinates: self.dense(&self.coordinates, rows)?.into(),
             constants: weights.iter().step_by(2).copied().collect(),
+            // integers from 1 to the number of candidates: `open` has checked them
             multiplicities: weights.iter().skip(1).step_by(2).map(|&count| count as u32).collect(),
         })
     }

@@ -67,7 +67,8 @@ impl Metrics {
         }
         let queries = ranks.len();
         let mean = |value: &dyn Fn(&Rank) -> f64| {
-            ranks.iter().flatten().map(value).sum::<f64>() / queries as f64
+            // an empty sum of f64 is −0
+            (0.0 + ranks.iter().flatten().map(value).sum::<f64>()) / queries as f64
         };
         let missing_gold = ranks.iter().filter(|rank| rank.is_none()).count();
         Ok(Self {

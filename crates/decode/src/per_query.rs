@@ -14,6 +14,8 @@ pub struct PerQuery {
     offsets: Vec<usize>,
     members: Vec<u32>,
     unused: usize,
+    /// Number of candidates that the members are indices of.
+    candidates: usize,
 }
 
 /// A line of a file of candidate lists.
@@ -32,7 +34,7 @@ impl PerQuery {
     /// twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let mut seen = Seen::new(candidates.len());
-        let mut collected = Self { offsets: vec![0], members: Vec::new(), unused: 0 };
+        let mut collected = Self::empty(candidates);
         for (at, list) in lists.iter().enumerate() {
             let bad = |reason: String| Error::BadList { list: at, reason };
             if list.is_empty() {
@@ -119,7 +121,7 @@ impl PerQuery {
             }
             lists.insert(query, (line, list));
         }
-        let mut collected = Self { offsets: vec![0], members: Vec::new(), unused };
+        let mut collected = Self { unused, ..Self::empty(candidates) };
         for query in queries {
             match lists.get(query) {
                 Some((_, list)) => collected.push(list),
@@ -130,6 +132,11 @@ impl PerQuery {
             }
         }
         Ok(collected)
+    }
+
+    fn empty(candidates: &Candidates) -> Self {
+        let candidates = candidates.len();
+        Self { offsets: vec![0], members: Vec::new(), unused: 0, candidates }
     }
 
     fn push(&mut self, list: &[u32]) {
@@ -150,6 +157,18 @@ impl PerQuery {
     /// Candidates of a query below [`PerQuery::len`], as listed.
     pub fn list(&self, query: usize) -> &[u32] {
         &self.members[self.offsets[query]..self.offsets[query + 1]]
+    }
+
+    /// Number of the candidates that the lists were made for.
+    pub fn candidates(&self) -> usize {
+        self.candidates
+    }
+
+    /// Candidates that occur in any list, each once, ascending.
+    pub fn listed(&self) -> Vec<u32> {
+        let mut listed = vec![false; self.candidates];
+        self.members.iter().for_each(|&candidate| listed[candidate as usize] = true);
+        (0..).zip(listed).filter_map(|(candidate, listed)| listed.then_some(candidate)).collect()
     }
 
     /// Lists in the file of queries that were not asked for.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::rank::check_gold;
 use crate::scoring::{self, QueryTile};
 use crate::topk::{best, check_k};
-use crate::{Candidates, Error, Hit, PerQuery, Queries, Rank, rank, top_k};
+use crate::{Candidates, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, top_k};
 
 /// What to do with a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,8 @@ pub enum Pool<'a> {
     /// All candidates, the same for every query.
     #[default]
     Shared,
-    /// Its own list of them.
+    /// Its own list of them, made for the candidates at hand; lists made for another number of
+    /// candidates are refused with [`Error::Length`].
     PerQuery(&'a PerQuery),
 }
 
@@ -45,7 +46,7 @@ impl Pool<'_> {
         if found != expected {
             return Err(Error::Length { what: "gold ids", found, expected });
         }
-        self.check(expected)?;
+        self.check(expected, candidates)?;
         let resolve = |(query, (name, gold)): (usize, (&String, &String))| {
             let found = candidates.find(gold).filter(|&candidate| match self {
                 Self::Shared => true,
@@ -80,7 +81,7 @@ impl Pool<'_> {
             return rank(queries, gold, candidates);
         };
         scoring::check(queries, candidates)?;
-        self.check(queries.len())?;
+        self.check(queries.len(), candidates)?;
         check_gold(queries, gold, candidates.distinct())?;
         let one = |buffers: &mut Buffers, query: usize| {
             let Some(row) = gold[query] else {
@@ -119,7 +120,7 @@ impl Pool<'_> {
             return top_k(queries, candidates, k);
         };
         scoring::check(queries, candidates)?;
-        self.check(queries.len())?;
+        self.check(queries.len(), candidates)?;
         let one = |buffers: &mut Buffers, query: usize| {
             let list = lists.list(query);
             check_k(k, list.len() as u64, Some(queries.name(query).into_owned()))?;
@@ -135,15 +136,47 @@ impl Pool<'_> {
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
     }
 
-    fn check(&self, queries: usize) -> Result<(), Error> {
-        match self {
-            Self::PerQuery(lists) if lists.len() != queries => Err(Error::Length {
-                what: "candidate lists",
-                found: lists.len(),
-                expected: queries,
-            }),
-            _ => Ok(()),
+    /// Metrics of the ranks of all queries, as [`Pool::rank`] gives them.
+    ///
+    /// For [`Pool::Shared`] they are [`Metrics::of`]. For [`Pool::PerQuery`],
+    /// [`Metrics::candidates`] counts the candidates that occur in any list, each once, and
+    /// [`Metrics::duplicate_candidates`] those among them that are the same point as an earlier
+    /// one of them, in the same list or not.
+    ///
+    /// # Errors
+    /// [`Error::NoQueries`]; [`Error::Length`] unless there is one list a query.
+    pub fn metrics(
+        &self,
+        ranks: &[Option<Rank>],
+        candidates: &Candidates,
+    ) -> Result<Metrics, Error> {
+        let Self::PerQuery(lists) = self else {
+            return Metrics::of(ranks, candidates);
+        };
+        self.check(ranks.len(), candidates)?;
+        let listed = lists.listed();
+        let mut seen = vec![false; candidates.distinct()];
+        let duplicates = listed.iter().filter(|&&candidate| {
+            std::mem::replace(&mut seen[candidates.class_of(candidate as usize) as usize], true)
+        });
+        let duplicates = duplicates.count();
+        Metrics::from_ranks(ranks, listed.len(), duplicates)
+    }
+
+    /// One list a query, made for as many candidates as there are.
+    fn check(&self, queries: usize, candidates: &Candidates) -> Result<(), Error> {
+        let Self::PerQuery(lists) = self else {
+            return Ok(());
+        };
+        for (what, found, expected) in [
+            ("candidate lists", lists.len(), queries),
+            ("candidates", candidates.len(), lists.candidates()),
+        ] {
+            if found != expected {
+                return Err(Error::Length { what, found, expected });
+            }
         }
+        Ok(())
     }
 }
 

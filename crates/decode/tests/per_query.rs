@@ -104,6 +104,58 @@ fn a_gold_candidate_outside_of_its_list_is_missing() {
 }
 
 #[test]
+fn metrics_count_the_candidates_of_the_lists() {
+    // Candidates 0 and 3 are one point, and so are 1, 2 and 5; no list has 4.
+    let texts: Vec<String> = (0..6).map(|candidate| format!("c{candidate}")).collect();
+    let class = vec![0, 1, 1, 0, 2, 1];
+    let points = vec![1.0, 2.0, 3.0];
+    let candidates =
+        Candidates::new(texts.clone(), texts, class, 1, points, vec![0.0; 3]).unwrap();
+    let queries = Queries::new(1, &[1.0, -1.0]).unwrap();
+    let gold = [Some(0), Some(1)];
+    for (lists, count, duplicates) in [
+        (vec![vec![3, 1], vec![1, 2, 3]], 3, 1),
+        (vec![vec![0, 1], vec![3, 5, 2]], 5, 3),
+        (vec![vec![0, 1], vec![1]], 2, 0),
+    ] {
+        let lists = PerQuery::new(&lists, &candidates).unwrap();
+        let pool = Pool::PerQuery(&lists);
+        let ranks = pool.rank(&queries, &gold, &candidates).unwrap();
+        let metrics = pool.metrics(&ranks, &candidates).unwrap();
+        assert_eq!(metrics, Metrics::from_ranks(&ranks, count, duplicates).unwrap());
+        assert!(matches!(
+            pool.metrics(&ranks[..1], &candidates),
+            Err(Error::Length { what: "candidate lists", found: 2, expected: 1 })
+        ));
+    }
+    let ranks = Pool::Shared.rank(&queries, &gold, &candidates).unwrap();
+    let metrics = Pool::Shared.metrics(&ranks, &candidates).unwrap();
+    assert_eq!((metrics.candidates, metrics.duplicate_candidates), (6, 3));
+    assert_eq!(metrics, Metrics::of(&ranks, &candidates).unwrap());
+}
+
+#[test]
+fn lists_for_other_candidates_are_refused() {
+    let (many, few) = (Set::integers(9, 6, 6, 2), Set::integers(9, 4, 4, 2));
+    let (many, few) = (many.candidates(), few.candidates());
+    let lists = PerQuery::new(&[vec![5, 0]], &many).unwrap();
+    let pool = Pool::PerQuery(&lists);
+    let queries = Queries::new(2, &[1.0; 2]).unwrap();
+    let (names, gold) = (["q".to_string()], ["c0".to_string()]);
+    for error in [
+        pool.rank(&queries, &[Some(0)], &few).unwrap_err(),
+        pool.top_k(&queries, &few, 1).unwrap_err(),
+        pool.gold(&names, &gold, &few, MissingGold::Error).unwrap_err(),
+        pool.metrics(&[None], &few).unwrap_err(),
+    ] {
+        assert!(
+            matches!(error, Error::Length { what: "candidates", found: 4, expected: 6 }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn lists_in_memory_are_checked() {
     let candidates = Set::integers(10, 4, 4, 2).candidates();
     for (list, reason) in

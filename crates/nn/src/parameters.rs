@@ -38,6 +38,12 @@ pub fn names<M: Module>(module: &M) -> Vec<String> {
     names.found
 }
 
+/// The first parameter with a value that is NaN or infinite.
+pub fn not_finite<'p>(parameters: &'p Parameters) -> Option<&'p str> {
+    let broken = |parameter: &Parameter| parameter.values.iter().any(|v| !v.is_finite());
+    parameters.iter().find(|(_, parameter)| broken(parameter)).map(|(name, _)| name.as_str())
+}
+
 /// Puts `parameters` into `module`, whose shapes and trainability stay as they are.
 ///
 /// # Errors

@@ -100,6 +100,12 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// A resumed run whose data have changed.
+    #[error("{path}: the data have changed since the run was started; start another run", path = path.display())]
+    DataChanged {
+        /// The run.
+        path: PathBuf,
+    },
     /// A resumed run whose configuration has changed.
     #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}", path = path.display())]
     Changed {
@@ -112,19 +118,23 @@ pub enum Error {
         /// Its value now.
         given: String,
     },
-    /// The loss is NaN or infinite.
+    /// The loss, a gradient, a parameter or a prediction is NaN or infinite.
     #[error(
-        "the loss is {loss} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or set training.clip; the last checkpoint, of step {kept}, is kept"
+        "{what} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or \
+         set training.clip; {}",
+        kept.map_or("there is no checkpoint yet".into(), |step| {
+            format!("the last checkpoint, of step {step}, is kept")
+        })
     )]
     Diverged {
+        /// What it is, in words.
+        what: String,
         /// The step.
         step: u64,
-        /// The loss.
-        loss: f64,
         /// The learning rate there.
         learning_rate: f64,
-        /// Step of the last checkpoint.
-        kept: u64,
+        /// Step of the last checkpoint, if there is one.
+        kept: Option<u64>,
     },
     /// The user asked to stop.
     #[error("interrupted at step {step}; the state is saved, continue with --resume")]
@@ -153,12 +163,23 @@ impl Error {
             std::io::ErrorKind::NotFound => {
                 Self::NotFound { path: path.into(), hint: String::new() }
             }
+            std::io::ErrorKind::IsADirectory => Self::Config {
+                path: path.into(),
+                message: "a folder, where a file was expected".into(),
+            },
             _ => Self::Io { path: path.into(), message: error.to_string() },
         }
     }
 
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
-        !matches!(self, Self::Diverged { .. } | Self::Interrupted { .. } | Self::Io { .. })
+        use dsokr_basis::Error::Io;
+        let basis = match self {
+            Self::Basis(error) | Self::Decode(dsokr_decode::Error::Store(error)) => Some(error),
+            _ => None,
+        };
+        let failed =
+            matches!(self, Self::Diverged { .. } | Self::Interrupted { .. } | Self::Io { .. });
+        !failed && !matches!(basis, Some(Io { .. }))
     }
 }

@@ -1,10 +1,12 @@
 //! From a configuration to a trained run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use burn::tensor::Device;
 use dsokr_basis::features::distinct;
+use dsokr_basis::store::{self, Tensor};
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{Candidates, Metrics, PerQuery, Pool, Rank};
 use dsokr_nn::{BuiltIn, Model, parameters};
@@ -87,25 +89,25 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
         "basis fitted"
     );
     let judge = Judge::new(config, request.root, &dataset, &basis, &candidates)?;
-    let preparation = Preparation::fit(&config.encoder, &dataset.train)?;
-    let (inputs, cut) = preparation.inputs(&dataset.train)?;
-    if cut > 0 {
-        tracing::warn!(
-            cut,
-            texts = inputs.len(),
-            "training texts are longer than max_length and were cut"
-        );
-    }
+    let preparation = if resumed {
+        Preparation::load(&config.encoder, &path)?
+    } else {
+        Preparation::fit(&config.encoder, &dataset.train)?
+    };
+    let inputs = preparation.inputs(&dataset.train)?;
     let device = Device::flex().autodiff();
     let offset = mean_row(&targets.coordinates, basis.rank());
     let model = new_model(config, &basis, &preparation, &offset, &device);
     check_groups(config, &model)?;
     info!(parameters = burn::module::Module::num_params(&model), "model made");
 
+    let data = fingerprint(&dataset, &targets, &candidates);
     let mut folder = if resumed {
-        Folder::open(&path, &basis)
+        let folder = Folder::open(&path, &basis, &preparation)?;
+        folder.check_data(&data)?;
+        folder
     } else {
-        Folder::create(&path, config, &basis, &candidates, &preparation)?
+        Folder::create(&path, config, &basis, &candidates, &preparation, &data)?
     };
     if let Some(report) = folder.report()? {
         info!(path = %path.display(), "the run is complete");
@@ -113,7 +115,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
     }
     let start = folder.checkpoint()?;
     folder.rewind_log(start.as_ref().map_or(0, |c| c.step))?;
-    let validation = preparation.inputs(&dataset.validation)?.0;
+    let validation = preparation.inputs(&dataset.validation)?;
     let validate = |model: &Model<BuiltIn>| {
         let z = embed(model, &validation, config.evaluation.batch);
         let ranks = judge.rank(SplitName::Validation, &z)?;
@@ -199,6 +201,25 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// What tells these data from any others: a run is resumed on those it was started with.
+fn fingerprint(dataset: &Dataset, targets: &Projection, candidates: &Candidates) -> String {
+    let text = |split: &Split| {
+        let vectors = split.vectors.iter().flatten().map(|v| v.to_bits().to_string());
+        let texts = split.ids.iter().chain(&split.texts).cloned();
+        texts.chain(vectors).collect::<Vec<_>>().join("\0")
+    };
+    let (train, validation) = (text(&dataset.train), text(&dataset.validation));
+    let ids = candidates.ids().join("\0");
+    let tensors = [
+        Tensor::u8("train", &[train.len()], train.as_bytes()),
+        Tensor::u8("validation", &[validation.len()], validation.as_bytes()),
+        Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
+        Tensor::f32("targets", &[targets.coordinates.len()], &targets.coordinates),
+        Tensor::f32("candidates", &[candidates.coordinates().len()], candidates.coordinates()),
+    ];
+    store::checksum("data", 1, &BTreeMap::new(), &tensors)
+}
+
 /// A group that holds no parameter is a spelling mistake.
 fn check_groups(config: &Checked, model: &Model<BuiltIn>) -> Result<(), Error> {
     let names: Vec<String> = parameters::names(model);
@@ -265,7 +286,16 @@ impl<'a> Judge<'a> {
             }
             // a missing gold is known now, not after the first epoch
             let pool = pool(&lists, name);
-            pool.gold(&split.ids, &split.ids, candidates, config.evaluation.missing_gold)?;
+            let missing = config.evaluation.missing_gold;
+            let gold = pool.gold(&split.ids, &split.ids, candidates, missing)?;
+            let metric = config.training.metric;
+            if metric.is_a_rank() && name == SplitName::Validation && gold.contains(&None) {
+                return Err(Error::Value {
+                    key: "training.metric".into(),
+                    found: format!("{metric:?}"),
+                    allowed: "mrr or hits, since ranks of validation queries are infinite".into(),
+                });
+            }
         }
         Ok(Self { config, dataset, basis, candidates, lists })
     }
@@ -298,7 +328,7 @@ impl<'a> Judge<'a> {
 
     fn report(&self, model: &Model<BuiltIn>, preparation: &Preparation) -> Result<Report, Error> {
         let name = self.config.evaluation.split;
-        let (inputs, _) = preparation.inputs(self.split(name))?;
+        let inputs = preparation.inputs(self.split(name))?;
         let z = embed(model, &inputs, self.config.evaluation.batch);
         let ranks = self.rank(name, &z)?;
         let (all, duplicates) = (self.candidates.len(), self.candidates.duplicates());

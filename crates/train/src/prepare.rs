@@ -1,7 +1,8 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn::tensor::Device;
-use dsokr_basis::store::write_atomically;
+use dsokr_basis::store::{self, Tensor, write_atomically};
 use dsokr_nn::bag::TfIdf;
 use dsokr_nn::transformer::Tokens;
 use dsokr_nn::{BuiltIn, BuiltInInput};
@@ -21,6 +22,7 @@ pub(crate) enum Preparation {
 
 const NGRAMS: &str = "ngrams.json";
 const TOKENIZER: &str = "tokenizer.json";
+const VECTORS: &str = "vectors.json";
 
 impl Preparation {
     pub(crate) fn fit(config: &EncoderConfig, train: &Split) -> Result<Self, Error> {
@@ -37,8 +39,8 @@ impl Preparation {
         })
     }
 
-    /// The inputs of a split, and how many texts were cut to the encoder's longest.
-    pub(crate) fn inputs(&self, split: &Split) -> Result<(Vec<BuiltInInput>, usize), Error> {
+    /// The inputs of a split. Says in the log how many texts were cut to the encoder's longest.
+    pub(crate) fn inputs(&self, split: &Split) -> Result<Vec<BuiltInInput>, Error> {
         if let Self::Vectors { width } = self {
             if let Some(other) = split.vectors.iter().find(|v| v.len() != *width) {
                 let (found, expected) = (other.len(), *width);
@@ -48,12 +50,16 @@ impl Preparation {
             if inputs.len() != split.ids.len() {
                 return Err(Error::ReadsVectors);
             }
-            return Ok((inputs, 0));
+            return Ok(inputs);
         }
         let prepared: Vec<(BuiltInInput, bool)> =
             split.texts.par_iter().map(|text| self.text(text)).collect::<Result<_, _>>()?;
         let cut = prepared.iter().filter(|(_, cut)| *cut).count();
-        Ok((prepared.into_iter().map(|(input, _)| input).collect(), cut))
+        if cut > 0 {
+            let texts = prepared.len();
+            tracing::warn!(cut, texts, "texts longer than encoder.max_length were cut");
+        }
+        Ok(prepared.into_iter().map(|(input, _)| input).collect())
     }
 
     /// The input of one text, and whether it was cut.
@@ -91,23 +97,41 @@ impl Preparation {
     }
 
     pub(crate) fn save(&self, folder: &Path) -> Result<(), Error> {
-        let (name, text) = match self {
-            Self::Ngrams(tf_idf) => (NGRAMS, tf_idf.to_json()),
-            Self::Vectors { .. } => return Ok(()),
-            Self::Tokens { tokens, .. } => (TOKENIZER, tokens.to_json()?),
-        };
+        let (name, text) = self.to_json()?;
         Ok(write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?)
     }
 
-    /// Reads what [`save`](Self::save) wrote; `width` is that of vectors.
-    pub(crate) fn load(config: &EncoderConfig, folder: &Path, width: usize) -> Result<Self, Error> {
+    /// What tells this preparation from any other: an encoder is trained on one.
+    pub(crate) fn fingerprint(&self) -> Result<String, Error> {
+        let (name, text) = self.to_json()?;
+        let tensor = Tensor::u8(name, &[text.len()], text.as_bytes());
+        Ok(store::checksum("preparation", 1, &BTreeMap::new(), &[tensor]))
+    }
+
+    /// Name and text of its file.
+    fn to_json(&self) -> Result<(&'static str, String), Error> {
+        Ok(match self {
+            Self::Ngrams(tf_idf) => (NGRAMS, tf_idf.to_json()),
+            Self::Vectors { width } => (VECTORS, width.to_string()),
+            Self::Tokens { tokens, .. } => (TOKENIZER, tokens.to_json()?),
+        })
+    }
+
+    /// Reads what [`save`](Self::save) wrote.
+    pub(crate) fn load(config: &EncoderConfig, folder: &Path) -> Result<Self, Error> {
         Ok(match config {
             EncoderConfig::NgramBag(_) => Self::Ngrams(TfIdf::read(&folder.join(NGRAMS))?),
-            EncoderConfig::Mlp(_) => Self::Vectors { width },
+            EncoderConfig::Mlp(_) => Self::Vectors { width: read_width(&folder.join(VECTORS))? },
             EncoderConfig::Transformer(config) => {
                 let tokens = Tokens::read(&folder.join(TOKENIZER))?;
                 Self::Tokens { tokens, max_length: config.max_length }
             }
         })
     }
+}
+
+fn read_width(path: &Path) -> Result<usize, Error> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+    let message = || format!("{text:?} is no width of vectors");
+    text.trim().parse().map_err(|_| Error::Run { path: path.into(), message: message() })
 }

@@ -107,6 +107,11 @@ impl<'a> DenseBlock<'a> {
         &self.values
     }
 
+    /// The numbers, row-major, without a copy.
+    pub fn into_values(self) -> Cow<'a, [f32]> {
+        self.values
+    }
+
     /// Rows that the caller has checked.
     pub(super) fn checked(width: usize, values: Vec<f32>) -> Self {
         Self { width, values: Cow::Owned(values) }

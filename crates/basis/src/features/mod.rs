@@ -25,7 +25,7 @@ pub use dense::{DenseBlock, DenseRows};
 pub use distinct::{Distinct, distinct};
 pub use labels::LabelVocabulary;
 pub use mapped::MappedRows;
-pub use ngram::{NgramOptions, NgramVocabulary, hashed_ngrams};
+pub use ngram::{NgramOptions, NgramVocabulary, bucket, hashed_ngrams};
 pub use product::inner;
 pub use ranking::{hamming_one_hot, kemeny_signs};
 pub use rows::Features;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{SparseRows, check_width};
 use crate::Error;
-use crate::random::{Fnv, finalise};
+use crate::random::hash;
 
 /// Which character n-grams are counted: all runs of `min..=max` Unicode characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,9 +122,7 @@ impl NgramVocabulary {
 
 /// Counts of the n-grams of each text, in `buckets` columns, without a vocabulary.
 ///
-/// The column of an n-gram is `h mod buckets`, h the SplitMix64 finaliser of the 64-bit FNV-1a hash
-/// of its UTF-8 bytes. This does not change within a major version. N-grams that share a column
-/// are counted together.
+/// The column of an n-gram is its [`bucket`]. N-grams that share a column are counted together.
 ///
 /// # Errors
 /// [`Error::Featurizer`], [`Error::ZeroWidth`], [`Error::TooWide`].
@@ -135,11 +133,15 @@ pub fn hashed_ngrams<S: AsRef<str> + Sync>(
 ) -> Result<SparseRows, Error> {
     options.check()?;
     check_width(buckets)?;
-    count(options, buckets, texts, |ngram| {
-        let mut hash = Fnv::default();
-        hash.write(ngram.as_bytes());
-        Some((finalise(hash.0) % buckets as u64) as u32)
-    })
+    let buckets = buckets as u32; // `check_width` has checked it
+    count(options, buckets as usize, texts, |ngram| Some(bucket(ngram, buckets)))
+}
+
+/// The bucket of a term, `h mod buckets` with h the [`hash`] of its UTF-8 bytes.
+///
+/// It does not change within a major version. `buckets` must be at least 1; 0 counts as 1.
+pub fn bucket(term: &str, buckets: u32) -> u32 {
+    (hash(term.as_bytes()) % u64::from(buckets.max(1))) as u32
 }
 
 fn count<S: AsRef<str> + Sync>(

@@ -135,11 +135,11 @@ impl Kernel {
 
     /// Checks that the rows hold values that the kernel has a meaning for.
     ///
-    /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows are ones and as
-    /// many in every row; the other kernels take any finite numbers.
+    /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
+    /// other kernels take any finite numbers.
     ///
     /// # Errors
-    /// [`Error::KernelValue`], [`Error::RowLength`]; rows count from the start of the block.
+    /// [`Error::KernelValue`]; rows count from the start of the block.
     pub fn check(&self, rows: &Block) -> Result<(), Error> {
         match self {
             Self::NGram => ngram::check(rows),

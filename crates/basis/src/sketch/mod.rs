@@ -231,14 +231,18 @@ impl Sketch {
     /// `E[RᵀR]` is the identity on the outputs whose score is not zero.
     ///
     /// # Errors
-    /// [`Error::NoRows`], [`Error::SketchSize`]; [`Error::Probability`] for scores that are
-    /// negative, not finite, or all zero.
+    /// [`Error::NotByScores`] unless `kind` is [`SketchKind::Leverage`]; those of
+    /// [`SketchKind::validate`]; [`Error::Probability`] for scores that are negative, not finite,
+    /// or all zero.
     pub fn by_scores(
         kind: &SketchKind,
         m: usize,
         scores: &[f64],
         seed: u64,
     ) -> Result<Self, Error> {
+        if !matches!(kind, SketchKind::Leverage { .. }) {
+            return Err(Error::NotByScores { sketch: kind.name() });
+        }
         kind.validate(m, scores.len())?;
         let picked = Some(draw::by_scores(m, scores, seed)?);
         Ok(Self { kind: kind.clone(), m, n: scores.len(), seed, picked })

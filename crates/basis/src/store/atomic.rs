@@ -1,16 +1,25 @@
+use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use crate::Error;
 
+/// How the name of a temporary file ends.
+const SUFFIX: &str = ".partial";
+/// How many random characters precede the suffix.
+const RANDOM: usize = 6;
+
 /// Writes a file such that `path` holds, at every moment, either its old content or all of the new.
 ///
-/// The content goes to a temporary file in the same directory, which is synced and renamed; then
-/// the directory is synced. On an error the temporary file is removed and `path` is untouched.
-/// Writes are buffered (1 MiB); readers of the old file keep reading the old content.
+/// The content goes to a temporary file `.NAME.XXXXXX.partial` in the same directory, which is
+/// synced and renamed; then the directory is synced, where its file system can do that. Writes are
+/// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
+/// meanwhile leaves the temporary file; see [`remove_partial`].
 ///
 /// # Errors
-/// [`Error::Io`] with `path` and what the operating system or `write` said.
+/// [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
+/// `path` is untouched then and the temporary file is removed. When only the directory cannot be
+/// synced, `path` holds the new content, which a power failure may undo.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -23,10 +32,11 @@ pub fn write_atomically(
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let mut prefix = std::ffi::OsString::from(".");
+        let mut prefix = OsString::from(".");
         prefix.push(name);
+        prefix.push(".");
         let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".partial");
+        builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
         // Temporary files are private by default; what is written here is an ordinary file.
         #[cfg(unix)]
         let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
@@ -40,8 +50,59 @@ pub fn write_atomically(
         temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|failed| failed.error)?;
         #[cfg(unix)]
-        std::fs::File::open(directory)?.sync_all()?;
+        match std::fs::File::open(directory)?.sync_all() {
+            Err(error) if !cannot_sync(error.kind()) => return Err(error),
+            _ => {}
+        }
         Ok(())
     };
     attempt().map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+/// Whether a file system says that it does not sync directories (EINVAL, ENOTSUP, ENOSYS).
+#[cfg(unix)]
+fn cannot_sync(kind: std::io::ErrorKind) -> bool {
+    matches!(kind, std::io::ErrorKind::InvalidInput | std::io::ErrorKind::Unsupported)
+}
+
+/// Removes the temporary files that killed calls of [`write_atomically`] left in a folder, and
+/// returns how many.
+///
+/// Those are the regular files right in `folder` whose names are `.NAME.XXXXXX.partial`: a dot, at
+/// least one character, a dot, six ASCII letters or digits, and the suffix. Nothing else is
+/// touched. Best effort: what cannot be listed or removed stays, without an error. A file that is
+/// being written at this moment is removed too and its writer fails, so call it only where no other
+/// process writes.
+///
+/// ```
+/// use dsokr_basis::store::remove_partial;
+///
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join(".model.safetensors.a1B2c3.partial"), "half of it")?;
+/// std::fs::write(folder.path().join("model.safetensors"), "all of it")?;
+/// assert_eq!(remove_partial(folder.path()), 1);
+/// assert!(folder.path().join("model.safetensors").exists());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn remove_partial(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let partial = entries.filter(|entry| {
+        is_partial(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
+    });
+    partial.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
+}
+
+/// Whether [`write_atomically`] gives its temporary files such names.
+fn is_partial(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let Some(stem) = name.strip_suffix(SUFFIX.as_bytes()) else {
+        return false;
+    };
+    let Some((front, random)) = stem.split_last_chunk::<RANDOM>() else {
+        return false;
+    };
+    front.len() >= 3
+        && front.starts_with(b".")
+        && front.ends_with(b".")
+        && random.iter().all(u8::is_ascii_alphanumeric)
 }

@@ -12,7 +12,7 @@ mod mapping;
 mod read;
 mod write;
 
-pub use atomic::write_atomically;
+pub use atomic::{remove_partial, write_atomically};
 pub(crate) use mapping::{Entry, Mapping, elements};
 pub use read::Stored;
 pub use write::{Tensor, checksum, write};

@@ -72,9 +72,7 @@ impl Stored {
             while start < entry.bytes.end {
                 let end = entry.bytes.end.min(start + (4 << 20));
                 sum.bytes(mapping.bytes(start..end));
-                if entry.bytes.len() > 64 << 20 {
-                    mapping.release(start..end);
-                }
+                mapping.release(start..end);
                 start = end;
             }
         }
@@ -138,6 +136,18 @@ impl Stored {
     pub fn describe(&self, name: &str) -> Result<(Dtype, &[usize]), Error> {
         let entry = self.mapping.entry(name)?;
         Ok((entry.dtype, &entry.shape))
+    }
+
+    /// Gives the memory that reading a tensor in place took back to the system.
+    ///
+    /// What was read stays valid: reading it again reads the file again.
+    ///
+    /// # Errors
+    /// [`Error::MissingTensor`].
+    pub fn release(&self, name: &str) -> Result<(), Error> {
+        let entry = self.mapping.entry(name)?;
+        self.mapping.release(entry.bytes.clone());
+        Ok(())
     }
 
     /// A tensor as feature rows that are read block by block; see [`MappedRows`].

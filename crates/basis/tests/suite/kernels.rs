@@ -166,9 +166,15 @@ fn values_without_meaning_are_refused_with_their_place() {
     let dense = Features::Dense(DenseRows::new(2, vec![1.0, -1.0, 0.0, 3.0]).unwrap());
     let error = Kernel::Kemeny.check(&dense.all()).unwrap_err();
     assert!(matches!(error, Error::KernelValue { row: 1, column: 1, .. }), "{error}");
-    let uneven = Features::Bits(BitRows::from_indices(4, [vec![0, 2], vec![1]]).unwrap());
-    let error = Kernel::Hamming.check(&uneven.all()).unwrap_err();
-    assert!(matches!(error, Error::RowLength { row: 1, found: 1, expected: 2 }), "{error}");
+}
+
+#[test]
+fn hamming_rows_with_different_numbers_of_ones_have_their_cosine() {
+    let uneven = Features::Bits(BitRows::from_indices(4, [vec![0, 2], vec![2]]).unwrap());
+    Kernel::Hamming.check(&uneven.all()).unwrap();
+    let found = Kernel::Hamming.block(&uneven.all(), &uneven.all()).unwrap();
+    assert!((found[(0, 1)] - 0.5f64.sqrt()).abs() < 1e-15, "{}", found[(0, 1)]);
+    assert_eq!((found[(0, 0)], found[(1, 1)]), (1.0, 1.0));
 }
 
 #[test]

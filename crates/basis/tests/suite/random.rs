@@ -1,6 +1,7 @@
 //! Generators: stable values, independent streams.
 
-use dsokr_basis::random::{below, generator, unit};
+use dsokr_basis::features::bucket;
+use dsokr_basis::random::{below, finalise, generator, hash, unit};
 use rand_chacha::rand_core::Rng;
 
 /// These must not change: they decide what every seed means.
@@ -23,6 +24,24 @@ fn golden_values() {
         14575632019156714749,
     ];
     assert_eq!(found, expected);
+}
+
+/// These must not change: they decide which column a hashed term has.
+#[test]
+fn golden_hashes() {
+    // Computed with a Python implementation of the docstrings of `hash` and `finalise`.
+    for (text, expected) in [
+        ("", 0xF52A15E9A9B5E89B),
+        ("a", 0x02C0BDBF481420F8),
+        ("C[C@H]", 0x05294110CFC4F1CE),
+        ("épreuve", 0xB7073CC931CA51DF),
+    ] {
+        assert_eq!(hash(text.as_bytes()), expected, "{text:?}");
+        assert_eq!(u64::from(bucket(text, 1000)), expected % 1000);
+        assert_eq!(u64::from(bucket(text, u32::MAX)), expected % u64::from(u32::MAX));
+        assert_eq!([bucket(text, 1), bucket(text, 0)], [0, 0]);
+    }
+    assert_eq!([0, 1, u64::MAX].map(finalise), [0, 0x5692161D100B05E5, 0xB4D055FCF2CBBD7B]);
 }
 
 #[test]

@@ -106,6 +106,39 @@ fn what_is_asked_for_wrongly_is_refused() {
 }
 
 #[test]
+fn only_left_over_temporary_files_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let names = || -> std::collections::BTreeSet<String> {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    // What a killed process leaves is what is there in the middle of a write.
+    let mut left = String::new();
+    store::write_atomically(&path, |file| {
+        left = names().into_iter().next().unwrap();
+        file.write_all(b"whole")
+    })
+    .unwrap();
+    std::fs::write(folder.path().join(&left), "half").unwrap();
+    let others = [
+        ".a.partial",
+        ".abcdef.partial",
+        ".a.abcde.partial",
+        ".a.abc-ef.partial",
+        ".a.abcdef.part",
+        "a.abcdef.partial",
+    ];
+    others.iter().for_each(|name| std::fs::write(folder.path().join(name), "mine").unwrap());
+    std::fs::create_dir(folder.path().join(".folder.abcdef.partial")).unwrap();
+    assert_eq!(names().len(), others.len() + 3);
+    assert_eq!(store::remove_partial(folder.path()), 1);
+    assert!(!names().contains(&left));
+    assert_eq!(names().len(), others.len() + 2);
+    assert_eq!(store::remove_partial(&folder.path().join("nowhere")), 0);
+}
+
+#[test]
 fn what_cannot_be_written_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.safetensors");

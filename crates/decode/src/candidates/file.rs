@@ -22,10 +22,12 @@ impl Candidates {
     /// `label_offsets` U64 `[c + 1]`.
     ///
     /// # Errors
-    /// [`Error::Store`]; [`Error::TooManyCandidates`] when more than 2²⁴ candidates share a row.
+    /// [`Error::Store`]; [`Error::TooManyMembers`] when more than 2²⁴ candidates share a row, for
+    /// the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        if let Some(&most) = self.multiplicities.iter().find(|&&count| count > EXACT) {
-            return Err(Error::TooManyCandidates { found: most.into() });
+        if let Some(row) = self.multiplicities.iter().position(|&count| count > EXACT) {
+            let found = self.multiplicities[row];
+            return Err(Error::TooManyMembers { row, found, most: EXACT });
         }
         let weights: Vec<f32> = self
             .constants

@@ -27,7 +27,7 @@ pub struct NgramConfig {
     pub min: usize,
     /// Length of the longest n-grams.
     pub max: usize,
-    /// An n-gram that occurs in fewer training texts than this is left out.
+    /// An n-gram that occurs in fewer training texts than this is left out; 1 with `buckets`.
     #[serde(default = "one")]
     pub min_texts: usize,
     /// 0 keeps a vocabulary of all n-grams; a positive number hashes them into that many buckets,
@@ -46,11 +46,15 @@ impl NgramConfig {
     /// # Errors
     /// `min` 0 or above `max`, or more buckets than 32-bit indices reach.
     pub fn validate(&self) -> Result<(), Error> {
-        if self.min == 0 || self.min > self.max {
-            let found = format!("{}..{}", self.min, self.max);
-            return Err(Error::Setting {
-                key: "ngrams", found, allowed: "1 ≤ min ≤ max".into()
-            });
+        if self.min == 0 || self.min > self.max || self.max > 64 {
+            let found = format!("min {}, max {}", self.min, self.max);
+            let allowed = "1 ≤ min ≤ max ≤ 64".into();
+            return Err(Error::Setting { key: "ngrams", found, allowed });
+        }
+        if self.buckets > 0 && self.min_texts > 1 {
+            let found = self.min_texts.to_string();
+            let allowed = "1 with buckets, which keep every n-gram".into();
+            return Err(Error::Setting { key: "ngrams.min_texts", found, allowed });
         }
         if self.buckets > 1 << 28 {
             let found = self.buckets.to_string();
@@ -196,8 +200,13 @@ impl TfIdf {
         let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
         let mut read: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
         for block in &mut read.blocks {
-            let expected = if block.ngrams.buckets > 0 { 0 } else { block.idf.len() };
-            if block.terms.len() != expected || block.idf.iter().any(|v| !v.is_finite()) {
+            block.ngrams.validate().map_err(|e| fail(e.to_string()))?;
+            let (terms, weights) = (block.terms.len(), block.idf.len());
+            let whole = match block.ngrams.buckets {
+                0 => terms == weights,
+                buckets => terms == 0 && weights == buckets,
+            };
+            if !whole || block.idf.iter().any(|v| !v.is_finite()) {
                 return Err(fail("terms and weights do not belong together".into()));
             }
             block.fill_index();

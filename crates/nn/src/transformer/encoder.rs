@@ -80,6 +80,7 @@ impl TransformerConfig {
             let allowed = format!("a divisor of width = {}", self.width);
             return Err(Error::Setting { key: "heads", found: self.heads.to_string(), allowed });
         }
+        self.tokens.validate()?;
         check_dropout("dropout", self.dropout)
     }
 

@@ -42,6 +42,23 @@ impl Default for TokensConfig {
     }
 }
 
+impl TokensConfig {
+    /// Checks the size of the vocabulary.
+    ///
+    /// # Errors
+    /// One that has no room beside the special tokens.
+    pub fn validate(&self) -> Result<(), Error> {
+        if self.vocabulary > SPECIAL.len() {
+            return Ok(());
+        }
+        Err(Error::Setting {
+            key: "tokens.vocabulary",
+            found: self.vocabulary.to_string(),
+            allowed: format!("at least {}", SPECIAL.len() + 1),
+        })
+    }
+}
+
 /// Fills batches up to the longest text; its positions reach no other.
 pub(super) const PAD: u32 = 0;
 const SPECIAL: [&str; 3] = ["[PAD]", "[UNK]", "[CLS]"];
@@ -57,18 +74,13 @@ impl Tokens {
     /// Trains a tokenizer.
     ///
     /// # Errors
-    /// A vocabulary too small for the special tokens, or texts without any token.
+    /// A vocabulary too small for the special tokens and the texts' characters, or texts without any
+    /// token.
     pub fn fit<'t>(
         config: &TokensConfig,
         texts: impl Iterator<Item = &'t str>,
     ) -> Result<Self, Error> {
-        if config.vocabulary <= SPECIAL.len() {
-            return Err(Error::Setting {
-                key: "tokens.vocabulary",
-                found: config.vocabulary.to_string(),
-                allowed: format!("at least {}", SPECIAL.len() + 1),
-            });
-        }
+        config.validate()?;
         let texts: Vec<&str> = texts.collect();
         let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
         let model = BPE::builder().unk_token(SPECIAL[1].into()).build().map_err(fail)?;
@@ -96,6 +108,14 @@ impl Tokens {
         let mut trainer = TrainerWrapper::BpeTrainer(trainer);
         tokenizer.train(&mut trainer, texts.iter().copied()).map_err(fail)?;
         let tokens = Self { tokenizer };
+        if tokens.vocabulary() > config.vocabulary {
+            // the trainer takes in the whole alphabet, whatever the limit says
+            return Err(Error::Setting {
+                key: "tokens.vocabulary",
+                found: config.vocabulary.to_string(),
+                allowed: format!("at least {}, the characters of the texts", tokens.vocabulary()),
+            });
+        }
         if tokens.vocabulary() <= SPECIAL.len() {
             let hint = "the texts are empty";
             return Err(Error::EmptyVocabulary { texts: texts.len(), what: "token", hint });

@@ -91,6 +91,9 @@ impl Config {
         if self.encoder.reads_vectors() && self.data.inputs.is_none() {
             return Err(value("data.inputs", "absent", "the feature vectors that an mlp reads"));
         }
+        if !self.encoder.reads_vectors() && self.data.inputs.is_some() {
+            return Err(value("data.inputs", "given", "absent: this encoder reads the texts"));
+        }
         self.training.validate()?;
         self.evaluation.validate()?;
         if self.evaluation.split == SplitName::Test && self.data.test.is_none() {

@@ -85,6 +85,11 @@ impl OutputConfig {
             OutputFeatures::Official {} => {}
         }
         let official = self.features == OutputFeatures::Official {};
+        if official && (self.label.is_some() || self.candidate.is_some()) {
+            let key = if self.label.is_some() { "output.label" } else { "output.candidate" };
+            let allowed = "absent: in official files all outputs are candidates, without labels";
+            return Err(value(key, "given", allowed));
+        }
         match (official, &self.table) {
             (false, None) => Err(value("output.table", "absent", "the table of outputs")),
             (true, Some(table)) => {

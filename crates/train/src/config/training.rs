@@ -24,9 +24,9 @@ pub enum OptimizerName {
 pub enum Decay {
     /// Not at all.
     None,
-    /// Linearly to zero at the last step.
+    /// Linearly, so that it would reach zero one step after the last.
     Linear,
-    /// Along half a cosine to zero at the last step.
+    /// Along half a cosine, so that it would reach zero one step after the last.
     Cosine,
 }
 
@@ -54,6 +54,11 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Whether a query without gold makes it infinite.
+    pub fn is_a_rank(self) -> bool {
+        matches!(self, Self::MeanRank | Self::MedianRank)
+    }
+
     /// The figure, negated where smaller is better, so that larger always is.
     pub fn score(self, metrics: &Metrics) -> f64 {
         match self {
@@ -99,7 +104,7 @@ pub struct TrainingConfig {
     pub metric: Metric,
     /// Evaluations without improvement after which training stops; 0 never stops early.
     pub patience: usize,
-    /// Seconds between two checkpoints for `--resume`, taken after evaluations.
+    /// Seconds between two checkpoints for `--resume`; the first is taken after the first evaluation.
     pub checkpoint_seconds: u64,
     /// Parameters with an optimiser of their own; where several groups match, the last one counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -147,7 +152,9 @@ impl TrainingConfig {
         check(self.batch > 0, "training.batch", self.batch, "at least 1")?;
         let positive = |v: f64| v.is_finite() && v > 0.0;
         let rate = self.learning_rate;
-        check(positive(rate), "training.learning_rate", rate, "a positive number")?;
+        let single = |rate: f64| (rate as f32).is_finite();
+        let holds = positive(rate) && single(rate);
+        check(holds, "training.learning_rate", rate, "a positive number")?;
         for (key, beta) in [("training.beta1", self.beta1), ("training.beta2", self.beta2)] {
             check((0.0..1.0).contains(&beta), key, beta, "a number in [0, 1)")?;
         }
@@ -175,7 +182,7 @@ impl TrainingConfig {
                 "\"\"",
                 "a part of a parameter's path",
             )?;
-            let holds = rate.is_finite() && rate >= 0.0;
+            let holds = single(rate) && rate >= 0.0;
             check(holds, "training.groups.learning_rate", rate, "zero or a positive number")?;
         }
         let every = self.evaluate_every;

@@ -18,16 +18,17 @@ use crate::Error;
 pub struct DataRoot(PathBuf);
 
 impl DataRoot {
-    /// The folder that `data.folder` names: for `datasets/…` beside the folder of the configuration
-    /// file (or in the current one), else under `data`, else under `DSOKR_DATA`, else under `data/`.
+    /// The folder that `data.folder` names: under `data` if that is given; else, for `datasets/…`,
+    /// beside the folder of the configuration file or in the current one; else under `DSOKR_DATA`;
+    /// else under `data/`.
     ///
     /// # Errors
     /// [`Error::NotFound`] with the ways to say where the data are.
-    pub fn find(config: &Path, folder: &str, data: Option<&Path>) -> Result<Self, Error> {
-        if folder.starts_with("datasets/") {
-            let beside = config.parent().unwrap_or(Path::new("")).join("..").join(folder);
-            let found = [beside, PathBuf::from(folder)].into_iter().find(|path| path.is_dir());
-            return found.map(Self).ok_or_else(|| Error::NotFound {
+    pub fn find(folder: &str, config: Option<&Path>, data: Option<&Path>) -> Result<Self, Error> {
+        if data.is_none() && folder.starts_with("datasets/") {
+            let beside = config.and_then(Path::parent).map(|here| here.join("..").join(folder));
+            let mut places = beside.into_iter().chain([PathBuf::from(folder)]);
+            return places.find(|path| path.is_dir()).map(Self).ok_or_else(|| Error::NotFound {
                 path: folder.into(),
                 hint: " beside the folder of the configuration or in the current folder".into(),
             });

@@ -9,6 +9,7 @@ use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
 use super::Report;
+use super::trained::open_candidates;
 use crate::Error;
 use crate::config::{self, Checked, FORMAT};
 use crate::prepare::Preparation;
@@ -21,18 +22,21 @@ const ENCODER_VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// Fingerprints of the basis and of the preparation that the encoder belongs to.
     basis: String,
+    preparation: String,
 }
 
 impl Folder {
     /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
-    /// its place and renamed.
+    /// its place and renamed. `data` is the fingerprint of what is trained on.
     pub(crate) fn create(
         path: &Path,
         config: &Checked,
         basis: &Basis,
         candidates: &Candidates,
         preparation: &Preparation,
+        data: &str,
     ) -> Result<Self, Error> {
         let io = |path: &Path, e: std::io::Error| Error::Io {
             path: path.into(),
@@ -42,31 +46,47 @@ impl Folder {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        fs::create_dir_all(parent).map_err(|e| io(parent, e))?;
-        let filling = tempfile::Builder::new()
-            .prefix(".dsokr-")
-            .tempdir_in(parent)
-            .map_err(|e| io(parent, e))?;
-        let here = filling.path();
-        let toml = config.to_toml()?;
-        write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
-        basis.save(&here.join("basis.safetensors"))?;
-        let fingerprint = basis.fingerprint();
-        let metadata = BTreeMap::from([("basis".to_string(), fingerprint.clone())]);
-        candidates.save(&here.join("candidates.safetensors"), &metadata)?;
-        preparation.save(here)?;
-        let inner = here.join("checkpoint");
-        fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
-        write_atomically(&here.join("log.jsonl"), |_| Ok(()))?;
-        fs::rename(here, path).map_err(|e| io(path, e))?;
-        // renamed: there is nothing left to remove
-        let _ = filling.keep();
-        Ok(Self { path: path.into(), basis: fingerprint })
+        fs::create_dir_all(parent).map_err(|e| Error::Run {
+            path: parent.into(),
+            message: format!("no run directory can be made there: {e}"),
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let here = parent.join(format!(".{name}.partial"));
+        // left behind by a process that was killed while it made the same run
+        let _ = fs::remove_dir_all(&here);
+        let filled = fs::create_dir(&here).map_err(|e| io(&here, e)).and_then(|()| {
+            let toml = config.to_toml()?;
+            write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
+            basis.save(&here.join("basis.safetensors"))?;
+            let metadata = BTreeMap::from([
+                ("basis".to_string(), basis.fingerprint()),
+                ("data".to_string(), data.to_string()),
+            ]);
+            candidates.save(&here.join("candidates.safetensors"), &metadata)?;
+            preparation.save(&here)?;
+            let inner = here.join("checkpoint");
+            fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
+            write_atomically(&here.join("log.jsonl"), |_| Ok(()))?;
+            fs::rename(&here, path).map_err(|e| io(path, e))?;
+            // the name is on disk when the folder that holds it is; not every system can sync one
+            let _ = fs::File::open(parent).and_then(|folder| folder.sync_all());
+            Ok(())
+        });
+        if let Err(error) = filled {
+            let _ = fs::remove_dir_all(&here);
+            return Err(error);
+        }
+        Self::open(path, basis, preparation)
     }
 
     /// A run directory that exists.
-    pub(crate) fn open(path: &Path, basis: &Basis) -> Self {
-        Self { path: path.into(), basis: basis.fingerprint() }
+    pub(crate) fn open(
+        path: &Path,
+        basis: &Basis,
+        preparation: &Preparation,
+    ) -> Result<Self, Error> {
+        let preparation = preparation.fingerprint()?;
+        Ok(Self { path: path.into(), basis: basis.fingerprint(), preparation })
     }
 
     /// The folder.
@@ -114,6 +134,15 @@ impl Folder {
         Checkpoint::load(&file, &self.basis).map(Some)
     }
 
+    /// Refuses other data than those that the run was started with.
+    pub(crate) fn check_data(&self, data: &str) -> Result<(), Error> {
+        let stored = open_candidates(&self.path)?;
+        if stored.metadata("data")? == data {
+            return Ok(());
+        }
+        Err(Error::DataChanged { path: self.path.clone() })
+    }
+
     /// Forgets the evaluations after `step`, which a resumed training will do again, and a last line
     /// that a kill left unfinished.
     pub(crate) fn rewind_log(&self, step: u64) -> Result<(), Error> {
@@ -133,6 +162,14 @@ impl Folder {
     pub(crate) fn best(&self) -> Result<Parameters<'static>, Error> {
         let stored = Stored::open(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
+        let found = stored.metadata("preparation")?;
+        if found != self.preparation {
+            let message = format!(
+                "it belongs to n-grams or a tokenizer with fingerprint {found}, the run's is {}",
+                self.preparation
+            );
+            return Err(Error::Run { path: stored.path().into(), message });
+        }
         read_parameters(&stored, "")
     }
 
@@ -167,15 +204,19 @@ impl Keeper for Folder {
         out.sync_data().map_err(io)
     }
 
-    fn keep(&mut self, checkpoint: &Checkpoint, best: Option<&Parameters>) -> Result<(), Error> {
-        if let Some(best) = best {
-            let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
-            let tensors: Vec<Tensor> = best
-                .iter()
-                .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
-                .collect();
-            store::write(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors)?;
-        }
+    fn best(&mut self, parameters: &Parameters) -> Result<(), Error> {
+        let metadata = BTreeMap::from([
+            ("basis".to_string(), self.basis.clone()),
+            ("preparation".to_string(), self.preparation.clone()),
+        ]);
+        let tensors: Vec<Tensor> = parameters
+            .iter()
+            .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
+            .collect();
+        Ok(store::write(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors)?)
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
         checkpoint.save(&self.checkpoint_file(), &self.basis)
     }
 }

@@ -5,13 +5,14 @@
 //! | `config.toml` | the configuration, every default written out |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
-//! | `ngrams.json` or `tokenizer.json` | what turns texts into inputs |
+//! | `ngrams.json`, `tokenizer.json` or `vectors.json` | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
 //! | `metrics.json` | the final metrics; its presence says that the run is complete |
 //!
-//! Every file is replaced atomically, and names the basis it belongs to. A run directory can be moved
+//! Every file is replaced atomically. Candidates, encoder and checkpoint name the basis that they
+//! belong to, and the encoder also what prepares its inputs. A run directory can be moved
 //! or copied to another machine as it is.
 
 mod folder;

@@ -38,12 +38,8 @@ impl Run {
         let stored = open_candidates(path)?;
         check_basis(&stored, &basis.fingerprint())?;
         let candidates = Candidates::read(&stored)?;
-        let folder = Folder::open(path, &basis);
-        let best = folder.best()?;
-        // rows of an MLP's first weight: the width of the vectors that it reads
-        let first = best.iter().find(|(name, _)| name.ends_with("layers.0.weight"));
-        let width = first.and_then(|(_, weight)| weight.shape.first()).copied().unwrap_or(0);
-        let preparation = Preparation::load(&config.encoder, path, width)?;
+        let preparation = Preparation::load(&config.encoder, path)?;
+        let best = Folder::open(path, &basis, &preparation)?.best()?;
         let offset = vec![0.0; basis.rank()];
         let model = new_model(&config, &basis, &preparation, &offset, &Device::flex());
         let model = parameters::restore(model, &best)?;
@@ -55,7 +51,7 @@ impl Run {
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn rank(&self, split: &Split, pool: Pool) -> Result<Vec<Option<Rank>>, Error> {
-        let (inputs, _) = self.preparation.inputs(split)?;
+        let inputs = self.preparation.inputs(split)?;
         let z = embed(&self.model, &inputs, self.config.evaluation.batch);
         rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)
     }
@@ -65,7 +61,13 @@ impl Run {
     /// # Errors
     /// `top` above the number of candidates, or an encoder that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let (input, _) = self.preparation.text(text)?;
+        let (input, cut) = self.preparation.text(text)?;
+        if cut {
+            tracing::warn!("the text is longer than encoder.max_length and was cut");
+        }
+        if input.is_empty() {
+            tracing::warn!("nothing of the text is known: every such text has this answer");
+        }
         let z = embed(&self.model, &[input], 1);
         let queries = Queries::new(self.basis.rank(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
@@ -74,7 +76,7 @@ impl Run {
 }
 
 /// The candidate file, opened for its metadata too.
-fn open_candidates(path: &Path) -> Result<Stored, Error> {
+pub(super) fn open_candidates(path: &Path) -> Result<Stored, Error> {
     Ok(Stored::open(&path.join("candidates.safetensors"), "candidates", 1)?)
 }
 

@@ -63,11 +63,17 @@ pub trait Keeper {
     /// What the file system reports.
     fn log(&mut self, line: &LogLine) -> Result<(), Error>;
 
-    /// Takes a state to resume from, after the best parameters if they are new.
+    /// Takes the parameters of the best evaluation so far.
     ///
     /// # Errors
     /// What the file system reports.
-    fn keep(&mut self, checkpoint: &Checkpoint, best: Option<&Parameters>) -> Result<(), Error>;
+    fn best(&mut self, parameters: &Parameters) -> Result<(), Error>;
+
+    /// Takes a state to resume from; the best parameters before it have been taken already.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error>;
 }
 
 impl Keeper for () {
@@ -75,7 +81,11 @@ impl Keeper for () {
         Ok(())
     }
 
-    fn keep(&mut self, _: &Checkpoint, _: Option<&Parameters>) -> Result<(), Error> {
+    fn best(&mut self, _: &Parameters) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -94,125 +104,211 @@ pub struct Outcome<E: Encoder> {
 /// Minimises the square loss `mean ‖z − ψ̃(y)‖²`, from `start` if it is a resumed training.
 ///
 /// Whatever is random in step s is derived from (seed, s): a training that is resumed from any of
-/// its checkpoints ends with the same parameters bit for bit, on the same machine with the same
-/// number of threads.
+/// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
 /// # Errors
-/// [`Error::Diverged`] for a loss that is not finite; [`Error::Interrupted`] when the observer asks
-/// to stop, after the state has been kept; whatever `validate` and the keeper report.
+/// [`Error::Diverged`] for a loss, a parameter or a prediction that is not finite;
+/// [`Error::Interrupted`] when the observer asks to stop, after the state has been kept; whatever
+/// `validate` and the keeper report. The best parameters so far are kept before an error returns.
 pub fn train<E: Encoder>(
     task: &Task<E>,
-    mut model: Model<E>,
+    model: Model<E>,
     start: Option<Checkpoint>,
     keeper: &mut dyn Keeper,
     observer: &mut dyn Observer,
 ) -> Result<Outcome<E>, Error> {
-    let config = task.config;
+    let lengths: Vec<usize> = task.inputs.iter().map(|input| model.encoder.length(input)).collect();
+    let per_epoch = lengths.len().div_ceil(task.config.batch) as u64;
+    let total = per_epoch * task.config.epochs as u64;
+    if task.config.warmup as u64 >= total {
+        let warmup = task.config.warmup;
+        tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
+    }
+    let mut optimizer = Update::of(task.config);
+    let mut model = model;
+    let kept = start.as_ref().map(|checkpoint| checkpoint.step);
     let mut state = start.unwrap_or_default();
-    let mut optimizer = Update::of(config);
     if state.step > 0 {
         model = parameters::restore(model, &state.parameters)?;
         optimizer = state.restore_optimizer(optimizer)?;
     }
     state.parameters.clear();
     state.optimizer.clear();
-    let lengths: Vec<usize> = task.inputs.iter().map(|input| model.encoder.length(input)).collect();
-    let per_epoch = lengths.len().div_ceil(config.batch) as u64;
-    let total = per_epoch * config.epochs as u64;
-    let residual = task.residuals.iter().sum::<f64>() / task.residuals.len().max(1) as f64;
-    let (begun, first) = (Instant::now(), state.step);
-    let mut kept_at = Instant::now();
-    let mut kept_step = state.step;
-    let mut new_best: Option<Parameters<'static>> = None;
-    let mut best: Option<Parameters<'static>> = None;
-    observer.event(&Event::Start { step: state.step, total });
-    let exhausted = |state: &Checkpoint| config.patience > 0 && state.stale >= config.patience;
-
-    while state.step < total && !exhausted(&state) {
-        let epoch = state.step / per_epoch;
-        let batches = training(task.seed, epoch, &lengths, config.batch);
-        for batch in &batches[(state.step % per_epoch) as usize..] {
-            let rate = learning_rate(config, state.step, total);
-            let key = generator(task.seed, "dropout", state.step).next_u64();
-            let (loss, gradients) = gradients(task, &model, batch, Pass::Train { key })?;
-            if !loss.is_finite() {
-                let (step, learning_rate) = (state.step + 1, rate);
-                return Err(Error::Diverged { step, loss, learning_rate, kept: kept_step });
-            }
-            model = optimizer.step(rate, model, gradients);
-            state.step += 1;
-            state.loss_sum += loss;
-            state.loss_steps += 1;
-            let epochs = state.step as f64 / per_epoch as f64;
-            observer.event(&Event::Step { step: state.step, epoch: epochs, loss });
-            let inside_epoch = !state.step.is_multiple_of(per_epoch);
-            if inside_epoch && observer.stop() {
-                keep(&mut state, &model, &optimizer, keeper, observer, new_best.as_ref())?;
-                return Err(Error::Interrupted { step: state.step });
-            }
-        }
-        let epochs = epoch + 1;
-        if epochs.is_multiple_of(config.evaluate_every as u64) || state.step == total {
-            let metrics = (task.validate)(&model)?;
-            let score = config.metric.score(&metrics);
-            let improved = state.best.is_none_or(|best| score > best);
-            if improved {
-                (state.best, state.stale) = (Some(score), 0);
-                new_best = Some(parameters::collect(&model));
-            } else {
-                state.stale += 1;
-            }
-            let loss = state.loss_sum / state.loss_steps.max(1) as f64;
-            (state.loss_sum, state.loss_steps) = (0.0, 0);
-            let seconds = begun.elapsed().as_secs_f64();
-            let each = seconds / (state.step - first) as f64;
-            let left = Duration::from_secs_f64(each * (total - state.step) as f64);
-            let learning_rate = learning_rate(config, state.step - 1, total);
-            let step = state.step;
-            keeper.log(&LogLine {
-                step,
-                epoch: epochs,
-                loss,
-                residual,
-                learning_rate,
-                best: improved,
-                seconds,
-                metrics: metrics.clone(),
-            })?;
-            let metrics = &metrics;
-            observer.event(&Event::Evaluation {
-                step,
-                epoch: epochs,
-                loss,
-                metrics,
-                best: improved,
-                left,
-            });
-            if exhausted(&state) {
-                observer.event(&Event::EarlyStop { step, evaluations: state.stale });
-            }
-        }
-        let stop = observer.stop() && state.step < total;
-        let due = kept_at.elapsed() >= Duration::from_secs(config.checkpoint_seconds);
-        if stop || due || exhausted(&state) || state.step == total {
-            keep(&mut state, &model, &optimizer, keeper, observer, new_best.as_ref())?;
-            best = new_best.take().or(best);
-            (kept_at, kept_step) = (Instant::now(), state.step);
-        }
-        if stop && !exhausted(&state) {
-            return Err(Error::Interrupted { step: state.step });
-        }
+    let begun = Instant::now();
+    let mut training = Training {
+        task,
+        optimizer,
+        begun,
+        first: state.step,
+        total,
+        kept,
+        kept_at: begun,
+        state,
+        new_best: None,
+        best: None,
+        keeper,
+        observer,
+    };
+    let done = training.run(model, &lengths, per_epoch);
+    if done.is_err()
+        && let Some(best) = &training.new_best
+    {
+        training.keeper.best(best)?;
     }
-    Ok(Outcome { model, best, steps: state.step })
+    let (model, steps) = (done?, training.state.step);
+    Ok(Outcome { model, best: training.best, steps })
 }
 
-/// The batch's loss (residual included) and its gradients, clipped.
+/// A training under way.
+struct Training<'a, E: Encoder> {
+    task: &'a Task<'a, E>,
+    optimizer: ModuleOptimizer,
+    state: Checkpoint,
+    begun: Instant,
+    /// Steps done before.
+    first: u64,
+    total: u64,
+    /// Step and moment of the last checkpoint.
+    kept: Option<u64>,
+    kept_at: Instant,
+    /// The best parameters, until the keeper has them.
+    new_best: Option<Parameters<'static>>,
+    best: Option<Parameters<'static>>,
+    keeper: &'a mut dyn Keeper,
+    observer: &'a mut dyn Observer,
+}
+
+impl<E: Encoder> Training<'_, E> {
+    fn run(
+        &mut self,
+        mut model: Model<E>,
+        lengths: &[usize],
+        per_epoch: u64,
+    ) -> Result<Model<E>, Error> {
+        let (task, config) = (self.task, self.task.config);
+        self.observer.event(&Event::Start { step: self.state.step, total: self.total });
+        while self.state.step < self.total && !self.exhausted() {
+            let epoch = self.state.step / per_epoch;
+            let batches = training(task.seed, epoch, lengths, config.batch);
+            for batch in &batches[(self.state.step % per_epoch) as usize..] {
+                let key = generator(task.seed, "dropout", self.state.step).next_u64();
+                let (loss, gradients) = gradients(task, &model, batch, Pass::Train { key });
+                let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
+                    return Err(self.diverged("the loss or its gradient is not finite"));
+                };
+                let rate = learning_rate(config, self.state.step, self.total);
+                model = self.optimizer.step(rate, model, gradients);
+                self.state.step += 1;
+                self.state.loss_sum += loss;
+                self.state.loss_steps += 1;
+                let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
+                self.observer.event(&Event::Step { step, epoch, loss });
+                // an epoch's last step is looked at after its evaluation
+                if !step.is_multiple_of(per_epoch) {
+                    self.keep_if_due(&model, false)?;
+                }
+            }
+            let epochs = epoch + 1;
+            if epochs.is_multiple_of(config.evaluate_every as u64) || self.state.step == self.total
+            {
+                self.evaluate(&model, epochs)?;
+            }
+            let last = self.state.step == self.total || self.exhausted();
+            self.keep_if_due(&model, last)?;
+        }
+        Ok(model)
+    }
+
+    /// Whether training has gone on long enough without improvement.
+    fn exhausted(&self) -> bool {
+        let patience = self.task.config.patience;
+        patience > 0 && self.state.stale >= patience
+    }
+
+    fn diverged(&self, what: &str) -> Error {
+        let step = self.state.step;
+        let learning_rate = learning_rate(self.task.config, step.saturating_sub(1), self.total);
+        Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
+    }
+
+    fn evaluate(&mut self, model: &Model<E>, epoch: u64) -> Result<(), Error> {
+        use dsokr_decode::Error::{QueryNotFinite, ScoreNotFinite};
+        let config = self.task.config;
+        let metrics = (self.task.validate)(model).map_err(|error| match error {
+            Error::Decode(QueryNotFinite { .. } | ScoreNotFinite { .. }) => {
+                self.diverged("a prediction is not finite")
+            }
+            other => other,
+        })?;
+        let score = config.metric.score(&metrics);
+        let best = self.state.best.is_none_or(|best| score > best);
+        if best {
+            (self.state.best, self.state.stale) = (Some(score), 0);
+            self.new_best = Some(parameters::collect(model));
+        } else {
+            self.state.stale += 1;
+        }
+        let state = &mut self.state;
+        let (step, loss) = (state.step, state.loss_sum / state.loss_steps.max(1) as f64);
+        (state.loss_sum, state.loss_steps) = (0.0, 0);
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let each = seconds / (step - self.first).max(1) as f64;
+        let left = Duration::from_secs_f64(each * (self.total - step) as f64);
+        let residuals = self.task.residuals;
+        self.keeper.log(&LogLine {
+            step,
+            epoch,
+            loss,
+            residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
+            learning_rate: learning_rate(config, step - 1, self.total),
+            best,
+            seconds,
+            metrics: metrics.clone(),
+        })?;
+        let metrics = &metrics;
+        self.observer.event(&Event::Evaluation { step, epoch, loss, metrics, best, left });
+        if self.exhausted() && step < self.total {
+            let evaluations = self.state.stale;
+            self.observer.event(&Event::EarlyStop { step, evaluations });
+        }
+        Ok(())
+    }
+
+    /// Keeps the state at the end, when the observer asks to stop, after the first evaluation, and
+    /// when the last checkpoint is old enough.
+    fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
+        let pause = Duration::from_secs(self.task.config.checkpoint_seconds);
+        let stop = !last && self.observer.stop();
+        let first = self.kept.is_none() && self.new_best.is_some();
+        if !(last || stop || first || self.kept_at.elapsed() >= pause) {
+            return Ok(());
+        }
+        self.state.parameters = parameters::collect(model);
+        if let Some(name) = parameters::not_finite(&self.state.parameters) {
+            return Err(self.diverged(&format!("parameter {name} is not finite")));
+        }
+        self.state.optimizer = Checkpoint::optimizer_bytes(&self.optimizer)?;
+        if let Some(best) = self.new_best.take() {
+            self.keeper.best(&best)?;
+            self.best = Some(best);
+        }
+        self.keeper.checkpoint(&self.state)?;
+        self.state.parameters.clear();
+        self.state.optimizer = Vec::new();
+        let step = self.state.step;
+        (self.kept, self.kept_at) = (Some(step), Instant::now());
+        self.observer.event(&Event::Checkpoint { step });
+        if stop { Err(Error::Interrupted { step }) } else { Ok(()) }
+    }
+}
+
+/// The batch's loss (residual included) and its gradients, clipped; none if they are not finite.
 fn gradients<E: Encoder>(
     task: &Task<E>,
     model: &Model<E>,
     batch: &[usize],
     pass: Pass,
-) -> Result<(f64, GradientsParams), Error> {
+) -> (f64, Option<GradientsParams>) {
     let p = model.encoder.dimension();
     let inputs: Vec<&E::Input> = batch.iter().map(|&i| &task.inputs[i]).collect();
     let rows: Vec<f32> =
@@ -223,28 +319,12 @@ fn gradients<E: Encoder>(
     let loss = (z - targets).square().sum() / batch.len() as f32;
     let value = f64::from(loss.clone().into_scalar::<f32>()) + residual;
     if !value.is_finite() {
-        return Ok((value, GradientsParams::new()));
+        return (value, None);
     }
     let mut gradients = GradientsParams::from_grads(loss.backward(), model);
     if task.config.clip > 0.0 {
-        clip(model, &mut gradients, task.config.clip);
+        let length = clip(model, &mut gradients, task.config.clip);
+        return (value, length.is_finite().then_some(gradients));
     }
-    Ok((value, gradients))
-}
-
-fn keep<E: Encoder>(
-    state: &mut Checkpoint,
-    model: &Model<E>,
-    optimizer: &ModuleOptimizer,
-    keeper: &mut dyn Keeper,
-    observer: &mut dyn Observer,
-    best: Option<&Parameters>,
-) -> Result<(), Error> {
-    state.parameters = parameters::collect(model);
-    state.optimizer = Checkpoint::optimizer_bytes(optimizer)?;
-    keeper.keep(state, best)?;
-    state.parameters.clear();
-    state.optimizer = Vec::new();
-    observer.event(&Event::Checkpoint { step: state.step });
-    Ok(())
+    (value, Some(gradients))
 }
