@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
     let ranks = run.rank(&queries, pool)?;
-    let mut metrics = Metrics::of(&ranks, &run.candidates)?;
+    let mut metrics = pool.metrics(&ranks, &run.candidates)?;
     if arguments.ci {
         metrics = metrics.with_intervals(&bootstrap(&ranks, RESAMPLES, run.config.seed)?);
     }
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let json = serde_json::to_string(&metrics).map_err(|e| Error::Serialise(e.to_string()))?;
         return print(&format!("{json}\n"));
     }
-    let chance = Metrics::chance(&ranks, run.candidates.len(), run.candidates.duplicates())?;
+    let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?;
     let mut text = tables::counts(&name, &metrics);
     text += "\n";
     text += &tables::metrics(&[("model", &metrics), ("chance", &chance)]);

@@ -134,7 +134,7 @@ fn a_loss_that_is_not_finite_stops_with_a_message_and_keeps_the_last_checkpoint(
         "--set",
         "training.weight_decay=0",
         "--set",
-        "training.learning_rate=200.0",
+        "training.learning_rate=50.0",
         "--set",
         "training.clip=0",
         "--set",

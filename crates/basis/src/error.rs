@@ -362,8 +362,16 @@ pub enum Error {
         largest: f64,
     },
     /// A product of features is not finite in the arithmetic used.
-    #[error("features so large that their products overflow; scale them down")]
-    Overflow,
+    #[error(
+        "features so large that their products overflow{}: {value}; scale them down",
+        in_row(row)
+    )]
+    Overflow {
+        /// Row, from 0, where one row is the cause; none for a sum over many rows.
+        row: Option<usize>,
+        /// The product.
+        value: f64,
+    },
     /// The eigendecomposition did not converge.
     #[error("the eigendecomposition of a {size} x {size} matrix did not converge")]
     Eigen {
@@ -413,10 +421,14 @@ pub enum Error {
     },
 }
 
+fn in_row(row: &Option<usize>) -> String {
+    row.map_or_else(String::new, |row| format!(" in row {row}"))
+}
+
 impl Error {
     /// The same error with its row, counted within a block, counted from the first row of all.
     pub(crate) fn at_rows(mut self, absolute: impl Fn(usize) -> usize) -> Self {
-        if let Self::KernelValue { row, .. } | Self::RowLength { row, .. } = &mut self {
+        if let Self::KernelValue { row, .. } = &mut self {
             *row = absolute(*row);
         }
         self

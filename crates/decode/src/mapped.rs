@@ -62,7 +62,9 @@ impl MappedCandidates {
             for (row, weights) in rows.zip(weights.chunks_exact(2)) {
                 let (first, next) = (offsets[row], offsets[row + 1]);
                 if first != end || next <= first {
-                    return Err(self.bad(format!("row offsets {row} and {} are out of order", row + 1)));
+                    return Err(
+                        self.bad(format!("row offsets {row} and {} are out of order", row + 1))
+                    );
                 }
                 if f64::from(weights[1]) != (next - first) as f64 {
                     let (count, members) = (weights[1], next - first);
@@ -76,7 +78,9 @@ impl MappedCandidates {
         }
         match end == self.candidates as u64 {
             true => Ok(()),
-            false => Err(self.bad(format!("rows of {end} members, but {} candidates", self.candidates))),
+            false => {
+                Err(self.bad(format!("rows of {end} members, but {} candidates", self.candidates)))
+            }
         }
     }
 

@@ -6,9 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::store::{Tensor, write};
-use dsokr_decode::{
-    CandidateBlocks, Error, MappedCandidates, Queries, ScoreBlock, rank, top_rows,
-};
+use dsokr_decode::{CandidateBlocks, Error, MappedCandidates, Queries, ScoreBlock, rank, top_rows};
 
 const DIM: usize = 32;
 
@@ -73,8 +71,12 @@ fn save(path: &Path, count: usize) {
 /// Resident memory is that of the process, so this file has one test.
 #[test]
 fn resident_memory_does_not_grow_with_the_candidates() {
-    generated();
-    mapped();
+    // Every thread has a block in flight, and 100,000 rows do not keep many threads busy.
+    let two = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    two.install(|| {
+        generated();
+        mapped();
+    });
 }
 
 fn generated() {

@@ -109,8 +109,7 @@ fn metrics_count_the_candidates_of_the_lists() {
     let texts: Vec<String> = (0..6).map(|candidate| format!("c{candidate}")).collect();
     let class = vec![0, 1, 1, 0, 2, 1];
     let points = vec![1.0, 2.0, 3.0];
-    let candidates =
-        Candidates::new(texts.clone(), texts, class, 1, points, vec![0.0; 3]).unwrap();
+    let candidates = Candidates::new(texts.clone(), texts, class, 1, points, vec![0.0; 3]).unwrap();
     let queries = Queries::new(1, &[1.0, -1.0]).unwrap();
     let gold = [Some(0), Some(1)];
     for (lists, count, duplicates) in [

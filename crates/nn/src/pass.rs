@@ -1,4 +1,5 @@
 use burn::tensor::{Tensor, TensorData};
+use dsokr_basis::random::finalise;
 
 /// How a forward pass is run: dropout acts in training only.
 ///
@@ -40,7 +41,9 @@ pub struct Dropout {
 
 impl Dropout {
     fn new(key: u64, site: u64, probability: f32) -> Self {
-        let mixed = mix(mix(key).wrapping_add(site));
+        // an odd constant apart, so that neighbouring keys and sites share no bits
+        let next = |z: u64| finalise(z.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        let mixed = next(next(key).wrapping_add(site));
         Self {
             low: mixed as u32,
             high: (mixed >> 32) as u32,
@@ -77,14 +80,6 @@ pub(crate) fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f3
         Some(mask) => mask.apply(x),
         None => x,
     }
-}
-
-/// The finaliser of SplitMix64.
-fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

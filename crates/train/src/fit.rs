@@ -105,6 +105,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
     let mut folder = if resumed {
         let folder = Folder::open(&path, &basis, &preparation)?;
         folder.check_data(&data)?;
+        folder.tidy();
         folder
     } else {
         Folder::create(&path, config, &basis, &candidates, &preparation, &data)?
@@ -119,7 +120,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
     let validate = |model: &Model<BuiltIn>| {
         let z = embed(model, &validation, config.evaluation.batch);
         let ranks = judge.rank(SplitName::Validation, &z)?;
-        Ok(Metrics::of(&ranks, &candidates)?)
+        Ok(judge.pool(SplitName::Validation).metrics(&ranks, &candidates)?)
     };
     let task = Task {
         config: &config.training,
@@ -300,13 +301,17 @@ impl<'a> Judge<'a> {
         Ok(Self { config, dataset, basis, candidates, lists })
     }
 
+    fn pool(&self, name: SplitName) -> Pool<'_> {
+        pool(&self.lists, name)
+    }
+
     fn split(&self, name: SplitName) -> &Split {
         self.dataset.split(name).unwrap_or(&self.dataset.validation)
     }
 
     fn rank(&self, name: SplitName, z: &[f32]) -> Result<Vec<Option<Rank>>, Error> {
         let ids = &self.split(name).ids;
-        rank(ids, z, self.basis, self.candidates, pool(&self.lists, name), self.config)
+        rank(ids, z, self.basis, self.candidates, self.pool(name), self.config)
     }
 
     /// Ranks with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
@@ -331,12 +336,13 @@ impl<'a> Judge<'a> {
         let inputs = preparation.inputs(self.split(name))?;
         let z = embed(model, &inputs, self.config.evaluation.batch);
         let ranks = self.rank(name, &z)?;
-        let (all, duplicates) = (self.candidates.len(), self.candidates.duplicates());
+        let pool = self.pool(name);
+        let metrics = pool.metrics(&ranks, self.candidates)?;
         Ok(Report {
             split: name,
-            metrics: Metrics::of(&ranks, self.candidates)?,
-            chance: Metrics::chance(&ranks, all, duplicates)?,
-            perfect_h: Metrics::of(&self.perfect(name)?, self.candidates)?,
+            chance: Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?,
+            perfect_h: pool.metrics(&self.perfect(name)?, self.candidates)?,
+            metrics,
         })
     }
 }

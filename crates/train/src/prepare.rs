@@ -17,7 +17,7 @@ use crate::data::Split;
 pub(crate) enum Preparation {
     Ngrams(TfIdf),
     Vectors { width: usize },
-    Tokens { tokens: Tokens, max_length: usize },
+    Tokens { tokens: Box<Tokens>, max_length: usize },
 }
 
 const NGRAMS: &str = "ngrams.json";
@@ -33,7 +33,7 @@ impl Preparation {
                 Self::Vectors { width: train.vectors.first().map_or(0, Vec::len) }
             }
             EncoderConfig::Transformer(config) => {
-                let tokens = Tokens::fit(&config.tokens, texts)?;
+                let tokens = Box::new(Tokens::fit(&config.tokens, texts)?);
                 Self::Tokens { tokens, max_length: config.max_length }
             }
         })
@@ -123,7 +123,7 @@ impl Preparation {
             EncoderConfig::NgramBag(_) => Self::Ngrams(TfIdf::read(&folder.join(NGRAMS))?),
             EncoderConfig::Mlp(_) => Self::Vectors { width: read_width(&folder.join(VECTORS))? },
             EncoderConfig::Transformer(config) => {
-                let tokens = Tokens::read(&folder.join(TOKENIZER))?;
+                let tokens = Box::new(Tokens::read(&folder.join(TOKENIZER))?);
                 Self::Tokens { tokens, max_length: config.max_length }
             }
         })

@@ -28,8 +28,9 @@ pub(super) fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Err
             (matrix[(i, j)], matrix[(j, i)]) = (mean, mean);
         }
     }
-    if !matrix.is_all_finite() {
-        return Err(Error::Overflow);
+    let elements = matrix.col_iter().flat_map(|column| column.iter());
+    if let Some(&value) = elements.into_iter().find(|value| !value.is_finite()) {
+        return Err(Error::Overflow { row: None, value });
     }
     let mut values = Diag::zeros(size);
     let mut vectors = Mat::zeros(size, size);

@@ -23,10 +23,12 @@ impl Basis {
     /// `tolerance` is the relative eigenvalue cut-off ([`TOLERANCE`](super::TOLERANCE), 1e-10, is
     /// the usual one): `σ_j > σ_1 · tolerance` are kept, so rescaling the kernel changes nothing.
     ///
-    /// A kernel that is linear in scaled features costs O(n m d) time and O(m d) memory beside the
-    /// blocks being read, whatever n is: `R Φ` is summed block by block, in `f32` within a block
-    /// (a rounded `R Φ` is that of a slightly different sketch) and in `f64` between blocks, and
-    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. The other kernels, and rows so wide that m · d exceeds 2²⁶
+    /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not
+    /// depend on n: `R Φ` is summed block by block, in `f32` within a block (a rounded `R Φ` is
+    /// that of a slightly different sketch) and in `f64` between blocks, and
+    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. Beside those, O(m d + min(m, d)²), there is for every thread
+    /// (or for more blocks, while they take at most 8 MiB) a block of rows with its m columns of R
+    /// and, for dense rows, its m × d product in `f32`. The other kernels, and rows so wide that m · d exceeds 2²⁶
     /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
     /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
     ///

@@ -21,9 +21,10 @@ pub const TOLERANCE: f64 = 1e-10;
 
 /// A frozen basis of p functions, fitted on the training outputs.
 ///
-/// For a kernel that is linear in scaled features ([`Kernel::feature_scale`]) it is one p × d
-/// matrix `Ω R Φ`, whatever the sketch and the number of outputs; for the others it is the p × a
-/// matrix `Ω W` and the rows of the a anchors.
+/// For a kernel that is linear in scaled features ([`Kernel::feature_scale`]), on rows with
+/// m · d ≤ 2²⁶, it is one p × d matrix `Ω R Φ`, whatever the sketch and the number of outputs. For
+/// the other kernels, and for wider rows, it is the p × a matrix `Ω W` and the rows of the a
+/// anchors.
 #[derive(Clone, Debug)]
 pub struct Basis {
     kernel: Kernel,
@@ -119,7 +120,8 @@ impl Basis {
         self.width
     }
 
-    /// The rows of the anchors; none for a kernel that is linear in scaled features.
+    /// The rows of the anchors; none where the basis is one matrix `Ω R Φ`, which is for a kernel
+    /// that is linear in scaled features on rows with m · d ≤ 2²⁶.
     pub fn anchors(&self) -> Option<&Features> {
         match &self.map {
             Map::Linear { .. } => None,
@@ -127,8 +129,8 @@ impl Basis {
         }
     }
 
-    /// The frozen matrix: `Ω R Φ` (p × d) for a kernel that is linear in scaled features, borrowed,
-    /// else `Ω W` (p × a), rounded to `f32` and copied.
+    /// The frozen matrix: with anchors ([`Basis::anchors`]) `Ω W` (p × a), rounded to `f32` and
+    /// copied, else `Ω R Φ` (p × d), borrowed.
     pub fn matrix(&self) -> Matrix<'_> {
         let rows = self.rank();
         match &self.map {

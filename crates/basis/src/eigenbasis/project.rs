@@ -108,8 +108,9 @@ impl Basis {
                 for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
                     let projected = product::squared_norm(coordinates);
                     let squared_norm = self.kernel.evaluate(yy[at], yy[at], yy[at]);
-                    if !(projected.is_finite() && squared_norm.is_finite()) {
-                        return Err(Error::Overflow);
+                    let both = [projected, squared_norm];
+                    if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
+                        return Err(Error::Overflow { row: Some(start + at), value });
                     }
                     squared_norms[at] = squared_norm;
                     residuals[at] = (squared_norm - projected).max(0.0);

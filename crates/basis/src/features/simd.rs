@@ -19,11 +19,14 @@ macro_rules! widest {
                 fn avx2($($argument: $type),*) -> $result {
                     generic($($argument),*)
                 }
-                if is_x86_feature_detected!("avx512vpopcntdq")
+                if is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512vpopcntdq")
+                    && is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("popcnt")
                 {
-                    // SAFETY: the features (and those that they imply) were detected.
+                    // SAFETY: every feature that the function enables was detected.
                     return unsafe { avx512($($argument),*) };
                 }
                 if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {

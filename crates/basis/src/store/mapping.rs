@@ -30,8 +30,10 @@ impl Mapping {
             _ => Error::Io { path: path.to_owned(), source },
         };
         let file = std::fs::File::open(path).map_err(failed)?;
-        // SAFETY: the map is read-only. Files written by this crate are replaced by renaming,
-        // never written in place, so the mapped file does not change under the map.
+        // SAFETY: nothing here can enforce that no process writes to or truncates the file while
+        // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
+        // crate writes are replaced by renaming, which leaves the mapped file as it is, and
+        // elements are plain numbers, of which every bit pattern is a value.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
             Error::NotSafetensors { path: path.to_owned(), reason: error.to_string() }
@@ -85,9 +87,11 @@ impl Mapping {
             let start = range.start - range.start % WINDOW;
             let end = range.end.next_multiple_of(WINDOW).min(self.map.len());
             if start < end {
-                // SAFETY: the map is private to the process, read-only and backed by a file:
-                // dropped pages are read again from the file, with the same content.
-                // A refusal costs resident memory, nothing else.
+                // SAFETY: the range lies in the map, which is shared with the page cache,
+                // read-only and never written through, so no page holds what the file does not:
+                // slices that still point to dropped pages read the same bytes from the file
+                // again (as long as nothing changes it, see `open`). A refusal costs resident
+                // memory, nothing else.
                 let _ = unsafe {
                     self.map.unchecked_advise_range(
                         memmap2::UncheckedAdvice::DontNeed,

@@ -322,9 +322,15 @@ fn products_that_overflow_are_an_error() {
     let largest = Features::Dense(DenseRows::new(4, vec![f32::MAX; 4000]).unwrap());
     let small = Features::Dense(DenseRows::new(4, vec![1.0; 4000]).unwrap());
     let fit = |rows| Basis::fit(Kernel::Linear, rows, &SketchKind::CountSketch, 4, 0, TOLERANCE);
-    assert!(matches!(fit(&largest), Err(Error::Overflow)));
-    // Each row has 2 f32::MAX along the only direction.
-    assert!(matches!(fit(&small).unwrap().project(&largest), Err(Error::Overflow)));
+    let error = fit(&largest).unwrap_err();
+    assert!(matches!(error, Error::Overflow { row: None, value } if !value.is_finite()), "{error}");
+    // The row has 2 f32::MAX along the only direction.
+    let mut values = vec![1.0; 4000];
+    values[2804..2808].fill(f32::MAX);
+    let one = Features::Dense(DenseRows::new(4, values).unwrap());
+    let error = fit(&small).unwrap().project(&one).unwrap_err();
+    assert!(matches!(error, Error::Overflow { row: Some(701), .. }), "{error}");
+    assert!(error.to_string().contains("in row 701: inf"), "{error}");
 }
 
 #[test]

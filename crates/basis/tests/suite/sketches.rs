@@ -225,6 +225,15 @@ fn sizes_and_parameters_are_refused() {
     }
     let leverage = SketchKind::Leverage { lambda: 0.1, pilot: 2 };
     assert!(matches!(Sketch::draw(&leverage, 2, 5, 0), Err(Error::DataDependentSketch)));
+    for kind in kinds() {
+        let drawn = Sketch::by_scores(&kind, 1, &[1.0; 5], 0);
+        match kind {
+            SketchKind::Leverage { .. } => assert!(drawn.is_ok()),
+            _ => assert!(
+                matches!(drawn, Err(Error::NotByScores { sketch }) if sketch == kind.name())
+            ),
+        }
+    }
     for (scores, row) in [([1.0, -1.0], 1), ([f64::NAN, 1.0], 0), ([0.0, 0.0], 1)] {
         let error =
             Sketch::by_scores(&SketchKind::Leverage { lambda: 0.1, pilot: 1 }, 1, &scores, 0)

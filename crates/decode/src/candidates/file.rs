@@ -95,6 +95,9 @@ impl Candidates {
             let Some(listed) = members.get(range) else {
                 return Err(bad(format!("row offsets {row} and {} are out of order", row + 1)));
             };
+            if listed.is_empty() {
+                return Err(bad(format!("row {row} has no members")));
+            }
             for &member in listed {
                 match class.get_mut(member as usize) {
                     Some(class) if *class == NONE => *class = row as u32,

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use dsokr_basis::features::bucket;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -234,7 +235,7 @@ impl Block {
             for text in texts {
                 let mut seen = Vec::new();
                 ngrams.each(&text.to_lowercase(), &mut |term| {
-                    seen.push(bucket(term, ngrams.buckets))
+                    seen.push(bucket(term, ngrams.buckets as u32))
                 });
                 seen.sort_unstable();
                 seen.dedup();
@@ -276,7 +277,7 @@ impl Block {
         let buckets = self.ngrams.buckets;
         self.ngrams.each(text, &mut |term| {
             if buckets > 0 {
-                found.push(bucket(term, buckets));
+                found.push(bucket(term, buckets as u32));
             } else if let Some(&index) = self.index.get(term) {
                 found.push(index);
             }
@@ -285,14 +286,6 @@ impl Block {
         let runs = found.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len() as u32)).collect()
     }
-}
-
-/// FNV-1a of the term's bytes, modulo the number of buckets: stable across runs and machines.
-fn bucket(term: &str, buckets: usize) -> u32 {
-    let hash = term.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    ((hash ^ (hash >> 32)) % buckets as u64) as u32
 }
 
 #[cfg(test)]

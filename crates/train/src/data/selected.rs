@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
+use dsokr_basis::{Block, Error, RowKind, RowSource};
 
 /// Some rows of a source, in any order, repeats allowed; read as they are asked for.
 pub struct Selected<'a> {
@@ -32,11 +32,6 @@ impl RowSource for Selected<'_> {
         let outside =
             || Error::RowRange { start: range.start, end: range.end, len: self.rows.len() };
         let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
-        let mut gathered = Features::empty(self.kind(), self.width())?;
-        // rows that follow each other in the source are read together
-        for run in rows.chunk_by(|a, b| a + 1 == *b) {
-            gathered.append(&self.source.block(run[0]..run[run.len() - 1] + 1)?)?;
-        }
-        Ok(gathered.into_block())
+        Ok(self.source.select(rows)?.into_block())
     }
 }

@@ -125,6 +125,12 @@ impl Folder {
         self.path.join("checkpoint").join("last.safetensors")
     }
 
+    /// Removes what a kill left of files that were being written.
+    pub(crate) fn tidy(&self) {
+        store::remove_partial(&self.path);
+        store::remove_partial(&self.path.join("checkpoint"));
+    }
+
     /// The last state, if one has been kept.
     pub(crate) fn checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
         let file = self.checkpoint_file();
@@ -160,7 +166,12 @@ impl Folder {
 
     /// The best parameters so far.
     pub(crate) fn best(&self) -> Result<Parameters<'static>, Error> {
-        let stored = Stored::open(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION)?;
+        let file = self.encoder_file();
+        if !file.exists() {
+            let message = "no model has been evaluated yet: train it, or go on with --resume";
+            return Err(Error::Run { path: file, message: message.into() });
+        }
+        let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
         let found = stored.metadata("preparation")?;
         if found != self.preparation {

@@ -1,5 +1,6 @@
-//! The data loaders against files written here and against published data.
+//! The data loaders against files written here and against published data, and the training loop.
 
+mod custom;
 mod features;
 mod official;
 mod tables;
