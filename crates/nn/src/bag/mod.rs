@@ -1,5 +1,5 @@
 //! The n-gram bag: texts become sparse TF-IDF rows ([`TfIdf`]), a row becomes a weighted sum of
-//! embedding rows ([`bag`](op::bag)), and a linear path beside an MLP maps it to coordinates.
+//! embedding rows ([`bag`]), and a linear path beside an MLP maps it to coordinates.
 
 mod encoder;
 mod op;
