@@ -204,17 +204,16 @@ fn mean(values: &[f64]) -> f64 {
 
 /// What tells these data from any others: a run is resumed on those it was started with.
 fn fingerprint(dataset: &Dataset, targets: &Projection, candidates: &Candidates) -> String {
-    let text = |split: &Split| {
-        let vectors = split.vectors.iter().flatten().map(|v| v.to_bits().to_string());
-        let texts = split.ids.iter().chain(&split.texts).cloned();
-        texts.chain(vectors).collect::<Vec<_>>().join("\0")
-    };
-    let (train, validation) = (text(&dataset.train), text(&dataset.validation));
+    let splits = [&dataset.train, &dataset.validation];
+    let texts = splits.map(|split| [split.ids.join("\0"), split.texts.join("\0")].join("\0"));
+    let vectors = splits.map(|split| split.vectors.concat());
     let ids = candidates.ids().join("\0");
     let tensors = [
-        Tensor::u8("train", &[train.len()], train.as_bytes()),
-        Tensor::u8("validation", &[validation.len()], validation.as_bytes()),
+        Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
+        Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
         Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
+        Tensor::f32("train vectors", &[vectors[0].len()], &vectors[0]),
+        Tensor::f32("validation vectors", &[vectors[1].len()], &vectors[1]),
         Tensor::f32("targets", &[targets.coordinates.len()], &targets.coordinates),
         Tensor::f32("candidates", &[candidates.coordinates().len()], candidates.coordinates()),
     ];
