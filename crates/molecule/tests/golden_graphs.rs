@@ -18,7 +18,7 @@ fn data(test: &str, file: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    eprintln!("skipped: {test} needs {}", path.display());
+    eprintln!("skipped: {test} needs {}, which is not there", path.display());
     None
 }
 
@@ -38,7 +38,9 @@ fn integers(value: &Value) -> Vec<i64> {
 
 #[test]
 fn golden_graphs_have_rdkit_s_atoms_and_bonds() {
-    let Some(path) = data("golden_graphs", "golden/rdkit_graphs.jsonl") else {
+    let Some(path) =
+        data("golden_graphs_have_rdkit_s_atoms_and_bonds", "golden/rdkit_graphs.jsonl")
+    else {
         return;
     };
     let mut rows = 0;

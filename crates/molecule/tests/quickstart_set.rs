@@ -39,7 +39,8 @@ fn the_committed_molecules_are_those_that_the_selection_takes() {
     let path = root.join("chebi20/molecules.tsv");
     let Ok(source) = fs::read_to_string(&path) else {
         eprintln!(
-            "skipped: the_committed_molecules_are_those_that_the_selection_takes needs {}",
+            "skipped: the_committed_molecules_are_those_that_the_selection_takes needs {}, which is \
+             not there",
             path.display()
         );
         return;

@@ -25,6 +25,7 @@ pub(super) fn names(group: G) -> &'static [(&'static str, &'static str)] {
         G::Anhydride => &[("acid anhydride", "acid anhydrides")],
         G::Carbonate => &[("carbonate ester", "carbonate esters")],
         G::Carbamate => &[("carbamate", "carbamates"), ("urethane group", "urethane groups")],
+        G::Thiocarbamate => &[("thiocarbamate", "thiocarbamates")],
         G::Amide => &[
             ("amide", "amides"),
             ("amide bond", "amide bonds"),

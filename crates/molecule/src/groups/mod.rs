@@ -28,6 +28,8 @@ pub enum FunctionalGroup {
     Carbonate,
     /// N–CO–O.
     Carbamate,
+    /// N–CO–S.
+    Thiocarbamate,
     /// –CO–N, not in a ring.
     Amide,
     /// An amide whose both ends are in one ring.

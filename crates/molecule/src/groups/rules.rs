@@ -116,6 +116,8 @@ impl View<'_> {
                 if self.carbonyl_neighbors(*nitrogen) >= 2 {
                     // Counted once, at the nitrogen.
                     None
+                } else if !sulfurs.is_empty() {
+                    Some(G::Thiocarbamate)
                 } else if self.share_ring(carbon, *nitrogen) {
                     Some(G::Lactam)
                 } else {
