@@ -296,7 +296,14 @@ fn a_disk_that_is_full_fails_the_run_and_leaves_no_half_of_one() {
 
     // standard output that cannot be written must not look like success
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = sandbox.command(&["train", "small.toml", "--quiet"]).stdout(full).status();
-    assert_eq!(status.unwrap().code(), Some(1));
+    let output = sandbox
+        .command(&["train", "small.toml", "--quiet"])
+        .stdout(full)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"));
     assert!(sandbox.path("runs/small/metrics.json").exists());
 }

@@ -20,7 +20,7 @@ const ENCODER_VERSION: u32 = 1;
 
 /// A run directory's files.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     /// Fingerprints of the basis and of the preparation that the encoder belongs to.
     basis: String,
@@ -87,11 +87,6 @@ impl Folder {
     ) -> Result<Self, Error> {
         let preparation = preparation.fingerprint()?;
         Ok(Self { path: path.into(), basis: basis.fingerprint(), preparation })
-    }
-
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Reads the configuration of a run.

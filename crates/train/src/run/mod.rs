@@ -19,7 +19,7 @@ mod folder;
 mod report;
 mod trained;
 
-pub use folder::Folder;
+pub(crate) use folder::Folder;
 pub use report::Report;
 pub use trained::Run;
 pub(crate) use trained::{new_model, project_candidates, rank};
