@@ -348,4 +348,39 @@ mod tests {
         let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
         assert!(matches!(fitted, Err(Error::EmptyVocabulary { texts: 2, .. })));
     }
+
+    /// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).
+    #[test]
+    fn rows_equal_scikit_learns() {
+        let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+        let root = std::env::var_os("DSOKR_DATA").map_or(default.into(), std::path::PathBuf::from);
+        let path = root.join("golden/tfidf_sklearn.json");
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            return eprintln!("skipped: rows_equal_scikit_learns needs {}", path.display());
+        };
+        let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let texts = |key: &str| -> Vec<String> {
+            golden[key].as_array().unwrap().iter().map(|t| t.as_str().unwrap().into()).collect()
+        };
+        let characters = block(NgramKind::Characters, 3, 5);
+        for (key, config) in [
+            ("word_1_2", block(NgramKind::Words, 1, 2)),
+            ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, ..characters }),
+        ] {
+            let train = texts("texts");
+            let fitted = TfIdf::fit(&[config], train.iter().map(String::as_str)).unwrap();
+            assert_eq!(golden[key]["features"], fitted.width());
+            for part in ["texts", "queries"] {
+                for (text, row) in texts(part).iter().zip(golden[key][part].as_array().unwrap()) {
+                    let (row, ours) = (row.as_object().unwrap(), fitted.transform(text));
+                    assert_eq!(row.len(), ours.indices.len(), "{key}: {text}");
+                    for (&index, value) in ours.indices.iter().zip(ours.values) {
+                        let term = &fitted.blocks[0].terms[index as usize];
+                        let theirs = row[term].as_f64().unwrap();
+                        assert!((theirs - f64::from(value)).abs() < 1e-6, "{key}: {term:?}");
+                    }
+                }
+            }
+        }
+    }
 }
