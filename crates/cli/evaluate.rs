@@ -6,7 +6,7 @@ use dsokr_train::config::SplitName;
 use dsokr_train::data::{DataRoot, read_queries};
 use dsokr_train::run::Run;
 
-use crate::{print, tables};
+use crate::{print, print_json, tables};
 
 /// Ranks queries with a trained run and prints the metrics.
 #[derive(clap::Args)]
@@ -20,7 +20,8 @@ pub struct Arguments {
     /// The split of the run's own data; by default the one that the configuration names.
     #[arg(long, conflicts_with = "queries", value_parser = split)]
     split: Option<SplitName>,
-    /// JSON lines {"query": id, "candidates": [id, …]}: each query against its own candidates.
+    /// JSON lines {"query": id, "candidates": [id, …]}: each query against its own candidates. By
+    /// default the lists that the configuration names, for its own splits; else all candidates.
     #[arg(long)]
     candidates: Option<PathBuf>,
     /// The data root; by default the variable DSOKR_DATA, else data/.
@@ -79,8 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         metrics = metrics.with_intervals(&bootstrap(&ranks, RESAMPLES, run.config.seed)?);
     }
     if arguments.json {
-        let json = serde_json::to_string(&metrics).map_err(|e| Error::Serialise(e.to_string()))?;
-        return print(&format!("{json}\n"));
+        return print_json(&metrics);
     }
     let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?;
     let mut text = tables::counts(&name, &metrics);

@@ -69,6 +69,12 @@ fn main() -> ExitCode {
     }
 }
 
+/// Writes a result as exactly one JSON object, on one line.
+fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
+    let json = serde_json::to_string(result).map_err(|e| Error::Serialise(e.to_string()))?;
+    print(&format!("{json}\n"))
+}
+
 /// Writes a result to standard output; a reader that has gone away is no error.
 fn print(text: &str) -> Result<(), Error> {
     use std::io::Write;

@@ -4,7 +4,7 @@ use dsokr_train::Error;
 use dsokr_train::run::Run;
 use serde::Serialize;
 
-use crate::print;
+use crate::{print, print_json};
 
 /// Ranks the candidates for one text.
 #[derive(clap::Args)]
@@ -46,8 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     });
     let found = Found { query: &arguments.text, candidates: candidates.collect() };
     if arguments.json {
-        let json = serde_json::to_string(&found).map_err(|e| Error::Serialise(e.to_string()))?;
-        return print(&format!("{json}\n"));
+        return print_json(&found);
     }
     let width = found.candidates.iter().map(|c| c.id.chars().count()).max().unwrap_or(0).max(2);
     let mut text = format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");

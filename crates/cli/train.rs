@@ -5,7 +5,7 @@ use dsokr_train::config::{self, Override};
 use dsokr_train::data::DataRoot;
 use dsokr_train::fit::{self, Request};
 
-use crate::{print, progress, tables};
+use crate::{print, print_json, progress, tables};
 
 /// Fits the basis, trains the encoder, writes a run directory, and evaluates the best checkpoint.
 #[derive(clap::Args)]
@@ -43,8 +43,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     progress::clear();
     let report = &trained.report;
     if arguments.json {
-        let json = serde_json::to_string(report).map_err(|e| Error::Serialise(e.to_string()))?;
-        return print(&format!("{json}\n"));
+        return print_json(report);
     }
     let path = trained.path.display();
     let rows =

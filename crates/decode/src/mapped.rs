@@ -5,8 +5,8 @@ use dsokr_basis::features::MappedRows;
 use dsokr_basis::store::Stored;
 use dsokr_basis::{Block, RowSource};
 
-use crate::candidates::{KIND, VERSION, check_rows, text};
-use crate::{CandidateBlocks, Error, ScoreBlock};
+use crate::candidates::{check_rows, text};
+use crate::{CandidateBlocks, Candidates, Error, ScoreBlock};
 
 /// Candidates in a memory-mapped file that [`Candidates::save`] wrote, which may be larger than
 /// memory.
@@ -31,7 +31,7 @@ impl MappedCandidates {
     /// version; [`Error::BadFile`] when the shapes of its tensors contradict one another, or a
     /// multiplicity is not the number of members of its row (at least 1).
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
+        let stored = Candidates::open(path)?;
         let coordinates = stored.rows("coordinates")?;
         let weights = stored.rows("weights")?;
         let length = |name| Ok::<_, Error>(stored.describe(name)?.1.iter().product::<usize>());

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use dsokr_molecule::quickstart::{SEED, select, tables};
+use dsokr_molecule::quickstart::{SEED, select, sources, tables};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/quickstart");
@@ -19,16 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         [] => {}
         ["select", source] => {
             let text = fs::read_to_string(source)?;
-            let pairs: Vec<(&str, &str)> = text
-                .lines()
-                .skip(1)
-                .filter_map(|line| {
-                    let mut columns = line.split('\t');
-                    Some((columns.next()?, columns.next()?))
-                })
-                .filter(|(id, _)| id.bytes().all(|b| b.is_ascii_digit()))
-                .collect();
-            fs::write(folder.join("molecules.tsv"), select(&pairs, SEED)?)?;
+            fs::write(folder.join("molecules.tsv"), select(&sources(&text), SEED)?)?;
         }
         _ => return Err("usage: quickstart_set [select MOLECULES.tsv]".into()),
     }

@@ -148,6 +148,20 @@ fn read(molecules: &str) -> Result<Vec<(&str, Molecule)>, QuickstartError> {
     Ok(rows)
 }
 
+/// The (id, SMILES) pairs of a table of molecules whose first two columns they are, such as
+/// ChEBI-20's: below the header, those rows whose id is a number.
+pub fn sources(table: &str) -> Vec<(&str, &str)> {
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let mut columns = line.split('\t');
+            Some((columns.next()?, columns.next()?))
+        })
+        .filter(|(id, _)| id.bytes().all(|b| b.is_ascii_digit()))
+        .collect()
+}
+
 /// Chooses [`MOLECULES`] diverse molecules from (id, SMILES) pairs and writes them as a table
 /// `id<TAB>smiles`, in the order of the source.
 ///

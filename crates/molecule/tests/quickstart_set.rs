@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use dsokr_molecule::quickstart::{
-    MOLECULES, QuickstartError, SEED, TEST, VALIDATION, select, tables,
+    MOLECULES, QuickstartError, SEED, TEST, VALIDATION, select, sources, tables,
 };
 use dsokr_molecule::{Molecule, describe};
 
@@ -45,16 +45,7 @@ fn the_committed_molecules_are_those_that_the_selection_takes() {
         );
         return;
     };
-    let pairs: Vec<(&str, &str)> = source
-        .lines()
-        .skip(1)
-        .filter_map(|line| {
-            let mut columns = line.split('\t');
-            Some((columns.next()?, columns.next()?))
-        })
-        .filter(|(id, _)| id.bytes().all(|b| b.is_ascii_digit()))
-        .collect();
-    assert!(select(&pairs, SEED).unwrap() == committed("molecules.tsv"));
+    assert!(select(&sources(&source), SEED).unwrap() == committed("molecules.tsv"));
 }
 
 #[test]

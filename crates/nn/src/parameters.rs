@@ -33,9 +33,7 @@ pub fn collect<M: Module>(module: &M) -> Parameters<'static> {
 
 /// The paths of all float parameters.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
-    let mut names = Names { path: Vec::new(), found: Vec::new() };
-    module.visit(&mut names);
-    names.found
+    Names::of(module).into_iter().map(|(name, _)| name).collect()
 }
 
 /// The first parameter with a value that is NaN or infinite.
@@ -95,17 +93,7 @@ impl ModuleVisitor for Collector {
 
 /// Number of parameters that a gradient must reach.
 pub(crate) fn trainable<M: Module>(module: &M) -> usize {
-    let mut count = Trainable(0);
-    module.visit(&mut count);
-    count.0
-}
-
-struct Trainable(usize);
-
-impl ModuleVisitor for Trainable {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.0 += usize::from(param.val().is_require_grad());
-    }
+    Names::of(module).iter().filter(|(_, trainable)| *trainable).count()
 }
 
 /// `Ok` if every gradient is finite.
@@ -144,7 +132,16 @@ impl ModuleVisitor for Finite<'_> {
 
 struct Names {
     path: Vec<String>,
-    found: Vec<String>,
+    /// Path, and whether the parameter is trained.
+    found: Vec<(String, bool)>,
+}
+
+impl Names {
+    fn of<M: Module>(module: &M) -> Vec<(String, bool)> {
+        let mut names = Self { path: Vec::new(), found: Vec::new() };
+        module.visit(&mut names);
+        names.found
+    }
 }
 
 impl ModuleVisitor for Names {
@@ -156,8 +153,8 @@ impl ModuleVisitor for Names {
         self.path.pop();
     }
 
-    fn visit_float<const D: usize>(&mut self, _param: &Param<Tensor<D>>) {
-        self.found.push(self.path.join("."));
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.found.push((self.path.join("."), param.val().is_require_grad()));
     }
 }
 

@@ -16,7 +16,7 @@ use crate::Error;
 use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected, Split};
 use crate::prepare::Preparation;
-use crate::run::{Folder, Report, new_model, project_candidates, rank};
+use crate::run::{Folder, Report, new_model, rank};
 use crate::trainer::{Observer, Task, embed, train};
 
 /// Where a run goes, and whether it goes on.
@@ -245,17 +245,20 @@ fn mean_row(rows: &[f32], p: usize) -> Vec<f32> {
     sum.into_iter().map(|s| (s / n) as f32).collect()
 }
 
-/// Projects each distinct candidate once.
+/// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,
+/// shifted by ½ for normalised kernels, where they then vanish (except for a zero row, which has
+/// k(c, c) = 0).
 fn candidates(basis: &Basis, dataset: &Dataset) -> Result<Candidates, Error> {
     let outputs = &dataset.outputs;
     let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
     let groups = distinct(&pool)?;
     let chosen: Vec<usize> = groups.representative.iter().map(|&i| outputs.candidates[i]).collect();
-    let (coordinates, constants) =
-        project_candidates(basis, &Selected::new(outputs.rows.as_ref(), &chosen))?;
+    let projected = basis.project(&Selected::new(outputs.rows.as_ref(), &chosen))?;
+    let shift = if basis.kernel().is_normalised() { 0.5 } else { 0.0 };
+    let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
     let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
-    Ok(Candidates::new(ids, labels, groups.class, basis.rank(), coordinates, constants)?)
+    Ok(Candidates::new(ids, labels, groups.class, basis.rank(), projected.coordinates, constants)?)
 }
 
 /// Ranks splits, and knows their chance level and ceiling.

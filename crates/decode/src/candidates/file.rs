@@ -7,9 +7,9 @@ use super::Candidates;
 use crate::Error;
 
 /// The kind of candidate files.
-pub(crate) const KIND: &str = "candidates";
+const KIND: &str = "candidates";
 /// The version of the layout of candidate files.
-pub(crate) const VERSION: u32 = 1;
+const VERSION: u32 = 1;
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
@@ -59,11 +59,19 @@ impl Candidates {
     /// version; [`Error::BadFile`] when its tensors contradict one another; else as
     /// [`Candidates::new`].
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
-        Self::read(&stored)
+        Self::read(&Self::open(path)?)
     }
 
-    /// Reads an open candidate file, for callers that need its metadata too.
+    /// Opens a candidate file without reading it, for callers that need its metadata too.
+    ///
+    /// # Errors
+    /// [`Error::Store`] for a file that is missing, truncated, damaged, or of another kind or
+    /// version.
+    pub fn open(path: &Path) -> Result<Stored, Error> {
+        Ok(Stored::open(path, KIND, VERSION)?)
+    }
+
+    /// Reads an open candidate file; see [`Candidates::open`].
     ///
     /// # Errors
     /// As [`Candidates::load`].

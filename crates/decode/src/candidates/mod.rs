@@ -3,7 +3,7 @@ use std::ops::Range;
 
 mod file;
 
-pub(crate) use file::{KIND, VERSION, text};
+pub(crate) use file::text;
 
 use crate::Error;
 

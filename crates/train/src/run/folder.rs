@@ -9,7 +9,6 @@ use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
 use super::Report;
-use super::trained::open_candidates;
 use crate::Error;
 use crate::config::{self, Checked, FORMAT};
 use crate::prepare::Preparation;
@@ -137,7 +136,7 @@ impl Folder {
 
     /// Refuses other data than those that the run was started with.
     pub(crate) fn check_data(&self, data: &str) -> Result<(), Error> {
-        let stored = open_candidates(&self.path)?;
+        let stored = Candidates::open(&self.path.join("candidates.safetensors"))?;
         if stored.metadata("data")? == data {
             return Ok(());
         }

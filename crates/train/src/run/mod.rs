@@ -22,4 +22,4 @@ mod trained;
 pub(crate) use folder::Folder;
 pub use report::Report;
 pub use trained::Run;
-pub(crate) use trained::{new_model, project_candidates, rank};
+pub(crate) use trained::{new_model, rank};

@@ -1,9 +1,8 @@
 use std::path::Path;
 
 use burn::tensor::Device;
+use dsokr_basis::Basis;
 use dsokr_basis::random::generator;
-use dsokr_basis::store::Stored;
-use dsokr_basis::{Basis, RowSource};
 use dsokr_decode::{Candidates, Hit, Pool, Queries, Rank};
 use dsokr_nn::{BuiltIn, FrozenBasis, Model, parameters};
 
@@ -35,7 +34,7 @@ impl Run {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let config = Folder::config(path)?;
         let basis = Basis::load(&path.join("basis.safetensors"))?;
-        let stored = open_candidates(path)?;
+        let stored = Candidates::open(&path.join("candidates.safetensors"))?;
         check_basis(&stored, &basis.fingerprint())?;
         let candidates = Candidates::read(&stored)?;
         let preparation = Preparation::load(&config.encoder, path)?;
@@ -75,11 +74,6 @@ impl Run {
     }
 }
 
-/// The candidate file, opened for its metadata too.
-pub(super) fn open_candidates(path: &Path) -> Result<Stored, Error> {
-    Ok(Stored::open(&path.join("candidates.safetensors"), "candidates", 1)?)
-}
-
 /// A model with parameters drawn from the configuration's seed, and `offset` as its last bias.
 pub(crate) fn new_model(
     config: &Checked,
@@ -106,16 +100,4 @@ pub(crate) fn rank(
     let queries = Queries::named(ids, basis.rank(), z)?;
     let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
     Ok(pool.rank(&queries, &gold, candidates)?)
-}
-
-/// Coordinates ψ̃ of rows, and the constants `b(c) = −½ k(c, c)` of decoding, shifted by ½ for
-/// normalised kernels, where they then vanish (except for a zero row, which has k(c, c) = 0).
-pub(crate) fn project_candidates(
-    basis: &Basis,
-    rows: &dyn RowSource,
-) -> Result<(Vec<f32>, Vec<f32>), Error> {
-    let projected = basis.project(rows)?;
-    let shift = if basis.kernel().is_normalised() { 0.5 } else { 0.0 };
-    let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-    Ok((projected.coordinates, constants))
 }
