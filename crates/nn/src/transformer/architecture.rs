@@ -1,0 +1,69 @@
+use crate::Error;
+use crate::mlp::check_dropout;
+
+/// What a transformer encoder is made of: post-norm layers with GELU and learned positions, as in
+/// BERT (Devlin et al. 2019).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Architecture {
+    /// Number of tokens, special ones included.
+    pub vocabulary: usize,
+    /// Rows of the table of positions.
+    pub positions: usize,
+    /// The row of a text's first token: 0 for BERT, 2 for RoBERTa, which keeps rows for padding.
+    pub first_position: usize,
+    /// Rows of the table of token types, of which the first is added to every token; 0 for none.
+    pub types: usize,
+    /// Number of layers.
+    pub layers: usize,
+    /// Width d of the token vectors.
+    pub width: usize,
+    /// Attention heads; divides `width`.
+    pub heads: usize,
+    /// Width of the feed-forward layers.
+    pub feed_forward: usize,
+    /// Added to the variance in layer normalisation.
+    pub epsilon: f64,
+    /// Share of units dropped in training after the embeddings and after each sub-layer.
+    pub dropout: f32,
+    /// Share of attention probabilities dropped.
+    pub attention_dropout: f32,
+    /// Share of the feed-forward layers' inner units dropped.
+    pub inner_dropout: f32,
+}
+
+impl Architecture {
+    /// Checks sizes and rates.
+    ///
+    /// # Errors
+    /// A size of 0, heads that do not divide the width, no position for a token, or a dropout outside
+    /// `[0, 1)`.
+    pub fn validate(&self) -> Result<(), Error> {
+        let sizes = [
+            ("vocabulary", self.vocabulary),
+            ("layers", self.layers),
+            ("width", self.width),
+            ("heads", self.heads),
+            ("feed_forward", self.feed_forward),
+        ];
+        if let Some((key, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+            return Err(Error::Setting { key, found: "0".into(), allowed: "at least 1".into() });
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            let allowed = format!("a divisor of width = {}", self.width);
+            return Err(Error::Setting { key: "heads", found: self.heads.to_string(), allowed });
+        }
+        if self.positions <= self.first_position {
+            let allowed = format!("at least {}", self.first_position + 1);
+            let found = self.positions.to_string();
+            return Err(Error::Setting { key: "max_length", found, allowed });
+        }
+        check_dropout("dropout", self.dropout)?;
+        check_dropout("attention_dropout", self.attention_dropout)?;
+        check_dropout("inner_dropout", self.inner_dropout)
+    }
+
+    /// Longest text in tokens.
+    pub fn longest(&self) -> usize {
+        self.positions.saturating_sub(self.first_position)
+    }
+}
