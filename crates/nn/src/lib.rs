@@ -14,6 +14,7 @@
 
 pub mod bag;
 pub mod contract;
+pub mod fused;
 pub mod init;
 pub mod parameters;
 pub mod transformer;
