@@ -1,5 +1,6 @@
 use burn::tensor::{DType, Int, Tensor, TensorData};
 use dsokr_basis::random::finalise;
+use rayon::prelude::*;
 
 use crate::fused::is_cpu_engine;
 
@@ -72,7 +73,7 @@ impl Dropout {
         let (shape, device) = (x.shape(), x.device());
         let n = shape.num_elements();
         if is_cpu_engine(&device) {
-            let mask: Vec<f32> = (0..n as u32).map(|i| self.at(i)).collect();
+            let mask: Vec<f32> = (0..n as u32).into_par_iter().map(|i| self.at(i)).collect();
             return x * Tensor::from_data(TensorData::new(mask, shape), &device);
         }
         let elements = Tensor::<1, Int>::arange(0..n as i64, (&device, DType::I32));

@@ -149,7 +149,7 @@ fn numbers(
 }
 
 /// Which row stands where when every text has `stride` rows; padding repeats the text's first.
-fn padded_rows(sequences: &Sequences, stride: usize) -> Vec<i32> {
+pub fn padded_rows(sequences: &Sequences, stride: usize) -> Vec<i32> {
     let ranges = sequences.ranges();
     let text = |range: std::ops::Range<usize>| {
         (0..stride)

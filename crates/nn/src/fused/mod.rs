@@ -42,7 +42,7 @@ use burn::tensor::{DType, Device, Tensor};
 use crate::Dropout;
 use attention::{AttentionOps, Setting};
 use bag::BagOps;
-pub(crate) use composed::integers;
+pub(crate) use composed::{integers, padded_rows};
 use linear::LinearOps;
 use norm::NormOps;
 
