@@ -5,6 +5,7 @@ use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
 use super::layer::{Layer, Norm, Shared};
+use super::recompute::recomputed;
 use super::{Architecture, Pooling};
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::dropout;
@@ -23,6 +24,8 @@ pub struct Body {
     layers: Vec<Layer>,
     #[module(skip)]
     architecture: Architecture,
+    #[module(skip)]
+    recompute: bool,
 }
 
 impl Body {
@@ -38,7 +41,19 @@ impl Body {
             norm: Norm::init(width, device),
             layers: (0..layers).map(|_| Layer::init(architecture, generator, device)).collect(),
             architecture: architecture.clone(),
+            recompute: false,
         }
+    }
+
+    /// Activation checkpointing: layers keep their input alone and are computed once more in the
+    /// backward pass, which costs about a third more time and saves most of the memory. Values and
+    /// gradients stay as they are.
+    ///
+    /// This is for the CPU engine; elsewhere give the model's device Burn's own
+    /// [`gradient_checkpointing`](Device::gradient_checkpointing).
+    pub fn with_recomputation(mut self, recompute: bool) -> Self {
+        self.recompute = recompute;
+        self
     }
 
     /// What it is made of.
@@ -77,9 +92,17 @@ impl Body {
 
     /// All layers on given vectors `[n, d]`.
     pub fn layers(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
+        self.run(self.layers.len(), x, sequences, pass)
+    }
+
+    /// The first `count` layers.
+    fn run(&self, count: usize, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let shared = Shared { architecture: &self.architecture, sequences, pass };
-        let layers = self.layers.iter().enumerate();
-        layers.fold(x, |x, (index, layer)| layer.forward(x, shared, index))
+        let layers = self.layers[..count].iter().enumerate();
+        layers.fold(x, |x, (index, layer)| {
+            let lean = self.recompute.then(|| recomputed(layer, &x, shared, index)).flatten();
+            lean.unwrap_or_else(|| layer.forward(x, shared, index))
+        })
     }
 
     /// All layers on given vectors `[n, d]`, but the last for each text's first token alone:
@@ -87,8 +110,7 @@ impl Body {
     pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let shared = Shared { architecture: &self.architecture, sequences, pass };
         let last = self.layers.len() - 1;
-        let layers = self.layers[..last].iter().enumerate();
-        let x = layers.fold(x, |x, (index, layer)| layer.forward(x, shared, index));
+        let x = self.run(last, x, sequences, pass);
         self.layers[last].forward_first(x, shared, last)
     }
 
@@ -148,4 +170,103 @@ fn rows(ids: impl Iterator<Item = u32>) -> Arc<SparseBatch> {
     let indices: Vec<u32> = ids.collect();
     let n = indices.len();
     Arc::new(SparseBatch { starts: (0..=n).collect(), indices, values: vec![1.0; n] })
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::optim::GradientsParams;
+    use dsokr_basis::random::generator;
+
+    use super::*;
+    use crate::parameters;
+
+    fn body(device: &Device) -> Body {
+        let architecture = Architecture {
+            vocabulary: 50,
+            positions: 22,
+            first_position: 2,
+            types: 2,
+            layers: 3,
+            width: 16,
+            heads: 4,
+            feed_forward: 40,
+            epsilon: 1e-12,
+            dropout: 0.2,
+            attention_dropout: 0.1,
+            inner_dropout: 0.3,
+        };
+        Body::init(&architecture, &mut generator(3, "parameters", 0), device)
+    }
+
+    const TEXTS: [&[u32]; 3] = [&[2, 7, 9, 3], &[2], &[2, 11, 12, 13, 14, 15, 16, 17, 18, 19]];
+
+    fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+        x.into_data().try_to_vec::<f32>().unwrap()
+    }
+
+    #[test]
+    fn pooled_vectors_are_those_of_the_hidden_ones() {
+        let body = body(&Device::flex());
+        let hidden = host(body.hidden(&TEXTS, Pass::Evaluate));
+        let mut rows = hidden.chunks_exact(16);
+        for (i, text) in TEXTS.iter().enumerate() {
+            let rows: Vec<&[f32]> = rows.by_ref().take(text.len()).collect();
+            let column = |j: usize| rows.iter().map(move |row| row[j]);
+            let first: Vec<f32> = rows[0].to_vec();
+            let mean: Vec<f32> =
+                (0..16).map(|j| column(j).sum::<f32>() / text.len() as f32).collect();
+            let max: Vec<f32> = (0..16).map(|j| column(j).fold(f32::MIN, f32::max)).collect();
+            let cases = [(Pooling::First, first), (Pooling::Mean, mean), (Pooling::Max, max)];
+            for (pooling, expected) in cases {
+                let pooled = host(body.pooled(&TEXTS, pooling, Pass::Evaluate));
+                let row = &pooled[i * 16..(i + 1) * 16];
+                let apart = row.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+                assert!(apart.fold(0.0, f32::max) < 1e-5, "{pooling:?} of text {i}");
+            }
+        }
+    }
+
+    /// Value and all gradients of a sum of squares in training.
+    fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(u64, Vec<f32>)>) {
+        let y = body.pooled(&TEXTS, pooling, Pass::Train { key: 8 });
+        let value = host(y.clone());
+        let gradients = GradientsParams::from_grads(y.square().sum().backward(), body);
+        let found = parameters::collect(body);
+        let ids = found.values().filter_map(|p| Some((p.id?, p.shape.len())));
+        let gradient = |(id, rank): (u64, usize)| {
+            let id64 = burn::module::ParamId::from(id);
+            let values = if rank == 1 {
+                gradients.get::<1>(id64).map(host)
+            } else {
+                gradients.get::<2>(id64).map(host)
+            };
+            Some((id, values?))
+        };
+        (value, ids.filter_map(gradient).collect())
+    }
+
+    #[test]
+    fn recomputation_changes_neither_values_nor_gradients() {
+        let plain = body(&Device::flex().autodiff());
+        let lean = plain.clone().with_recomputation(true);
+        for pooling in [Pooling::First, Pooling::Mean] {
+            let (expected, found) = (outcome(&plain, pooling), outcome(&lean, pooling));
+            assert_eq!(expected.0, found.0);
+            assert_eq!(expected.1.len(), 3 + 2 + 3 * 12);
+            assert_eq!(expected.1, found.1);
+        }
+    }
+
+    #[test]
+    fn frozen_layers_get_no_gradient_and_the_others_the_same() {
+        let free = body(&Device::flex().autodiff());
+        let (value, all) = outcome(&free, Pooling::Mean);
+        for recompute in [false, true] {
+            let frozen = free.clone().freeze(2).with_recomputation(recompute);
+            let (same, some) = outcome(&frozen, Pooling::Mean);
+            assert_eq!(value, same);
+            assert_eq!(some.len(), 12);
+            assert!(some.iter().all(|gradient| all.contains(gradient)));
+        }
+    }
 }

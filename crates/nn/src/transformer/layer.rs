@@ -10,7 +10,7 @@ use crate::{Pass, init};
 
 /// `x w + b`.
 #[derive(Module, Debug)]
-struct Affine {
+pub(super) struct Affine {
     weight: Param<Tensor<2>>,
     bias: Param<Tensor<1>>,
 }
@@ -101,6 +101,18 @@ impl Layer {
             fall: Affine::init(ff, d, generator, device),
             feed_forward_norm: Norm::init(d, device),
         }
+    }
+
+    /// Its matrices, in a fixed order.
+    pub(super) fn matrices(&self) -> [&Param<Tensor<2>>; 4] {
+        [&self.qkv, &self.output, &self.rise, &self.fall].map(|affine| &affine.weight)
+    }
+
+    /// Its vectors, in a fixed order.
+    pub(super) fn vectors(&self) -> [&Param<Tensor<1>>; 8] {
+        let [q, o, r, f] = [&self.qkv, &self.output, &self.rise, &self.fall].map(|a| &a.bias);
+        let (a, b) = (&self.attention_norm, &self.feed_forward_norm);
+        [q, o, r, f, &a.gamma, &a.beta, &b.gamma, &b.beta]
     }
 
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which tells its dropout from

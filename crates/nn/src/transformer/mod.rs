@@ -6,6 +6,7 @@ mod architecture;
 mod body;
 mod encoder;
 mod layer;
+mod recompute;
 mod tokens;
 
 pub use architecture::Architecture;
