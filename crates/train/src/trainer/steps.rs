@@ -1,16 +1,15 @@
 use std::time::{Duration, Instant};
 
-use burn::optim::{GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::optim::ModuleOptimizer;
+use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_decode::Metrics;
 use dsokr_nn::parameters::{self, Parameters};
-use dsokr_nn::{Encoder, Model, Pass};
-use rand::Rng;
+use dsokr_nn::{Encoder, Model};
 use serde::{Deserialize, Serialize};
 
 use super::batches::training;
-use super::clip::clip;
+use super::gradients::gradients;
 use super::{Checkpoint, Event, Observer, Update, learning_rate};
 use crate::Error;
 use crate::config::TrainingConfig;
@@ -191,8 +190,8 @@ impl<E: Encoder> Training<'_, E> {
             let epoch = self.state.step / per_epoch;
             let batches = training(task.seed, epoch, lengths, config.batch);
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
-                let key = generator(task.seed, "dropout", self.state.step).next_u64();
-                let (loss, gradients) = gradients(task, &model, batch, Pass::Train { key });
+                let mut keys = generator(task.seed, "dropout", self.state.step);
+                let (loss, gradients) = gradients(task, &model, batch, &mut keys);
                 let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
@@ -300,31 +299,4 @@ impl<E: Encoder> Training<'_, E> {
         self.observer.event(&Event::Checkpoint { step });
         if stop { Err(Error::Interrupted { step }) } else { Ok(()) }
     }
-}
-
-/// The batch's loss (residual included) and its gradients, clipped; none if they are not finite.
-fn gradients<E: Encoder>(
-    task: &Task<E>,
-    model: &Model<E>,
-    batch: &[usize],
-    pass: Pass,
-) -> (f64, Option<GradientsParams>) {
-    let p = model.encoder.dimension();
-    let inputs: Vec<&E::Input> = batch.iter().map(|&i| &task.inputs[i]).collect();
-    let rows: Vec<f32> =
-        batch.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied()).collect();
-    let residual = batch.iter().map(|&i| task.residuals[i]).sum::<f64>() / batch.len() as f64;
-    let targets = Tensor::<2>::from_data(TensorData::new(rows, [batch.len(), p]), task.device);
-    let z = model.coordinates(&inputs, pass);
-    let loss = (z - targets).square().sum() / batch.len() as f32;
-    let value = f64::from(loss.clone().into_scalar::<f32>()) + residual;
-    if !value.is_finite() {
-        return (value, None);
-    }
-    let mut gradients = GradientsParams::from_grads(loss.backward(), model);
-    if task.config.clip > 0.0 {
-        let length = clip(model, &mut gradients, task.config.clip);
-        return (value, length.is_finite().then_some(gradients));
-    }
-    (value, Some(gradients))
 }
