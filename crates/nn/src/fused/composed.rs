@@ -66,7 +66,8 @@ pub fn attention(qkv: Tensor<2>, setting: &Setting, stride: usize) -> Tensor<2> 
     let result = attend(part(0), part(1), part(2), sequences, *dropout, false);
     let result = result.swap_dims(1, 2).reshape([texts * stride, d]);
     // rows of padding read the zero row behind all others
-    let result = Tensor::cat(vec![result, Tensor::zeros([1, d], &device)], 0);
+    let zero = Tensor::zeros([1, d], (&device, result.dtype()));
+    let result = Tensor::cat(vec![result, zero], 0);
     let mut places = vec![(texts * stride) as i32; sequences.rows()];
     for (i, range) in sequences.ranges().enumerate() {
         for (j, row) in range.enumerate() {
@@ -104,7 +105,9 @@ fn attend(
     let stride = k.dims()[2];
     let device = q.device();
     let scale = (width as f64).sqrt().recip();
-    let mut scores = q.matmul(k.swap_dims(2, 3)) * scale;
+    let narrow = v.dtype();
+    let scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32);
+    let mut scores = scores * scale;
     if sequences.lengths().iter().any(|&length| length < stride) {
         let lengths = sequences.lengths().iter();
         let beyond: Vec<f32> = lengths
@@ -120,7 +123,7 @@ fn attend(
         let factors = dropout.factors(elements.flatten::<1>(0, 3)).reshape(shape);
         probabilities = probabilities * factors;
     }
-    probabilities.matmul(v)
+    probabilities.cast(narrow).matmul(v)
 }
 
 /// The number of each probability among all, counted text by text, head by head, row by row and

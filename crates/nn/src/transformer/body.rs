@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
-use super::{Architecture, Pooling};
+use super::{Architecture, Pooling, Precision};
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::dropout;
 use crate::{Pass, init};
@@ -26,6 +26,8 @@ pub struct Body {
     architecture: Architecture,
     #[module(skip)]
     recompute: bool,
+    #[module(skip)]
+    precision: Precision,
 }
 
 impl Body {
@@ -42,6 +44,7 @@ impl Body {
             layers: (0..layers).map(|_| Layer::init(architecture, generator, device)).collect(),
             architecture: architecture.clone(),
             recompute: false,
+            precision: Precision::F32,
         }
     }
 
@@ -53,6 +56,12 @@ impl Body {
     /// [`gradient_checkpointing`](Device::gradient_checkpointing).
     pub fn with_recomputation(mut self, recompute: bool) -> Self {
         self.recompute = recompute;
+        self
+    }
+
+    /// Computes matrix products in fewer bits.
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
         self
     }
 
@@ -95,9 +104,13 @@ impl Body {
         self.run(self.layers.len(), x, sequences, pass)
     }
 
+    fn shared<'a>(&'a self, sequences: &'a Arc<Sequences>, pass: Pass) -> Shared<'a> {
+        Shared { architecture: &self.architecture, sequences, pass, precision: self.precision }
+    }
+
     /// The first `count` layers.
     fn run(&self, count: usize, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        let shared = Shared { architecture: &self.architecture, sequences, pass };
+        let shared = self.shared(sequences, pass);
         let layers = self.layers[..count].iter().enumerate();
         layers.fold(x, |x, (index, layer)| {
             let lean = self.recompute.then(|| recomputed(layer, &x, shared, index)).flatten();
@@ -108,7 +121,7 @@ impl Body {
     /// All layers on given vectors `[n, d]`, but the last for each text's first token alone:
     /// `[texts, d]`.
     pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        let shared = Shared { architecture: &self.architecture, sequences, pass };
+        let shared = self.shared(sequences, pass);
         let last = self.layers.len() - 1;
         let x = self.run(last, x, sequences, pass);
         self.layers[last].forward_first(x, shared, last)
@@ -254,6 +267,28 @@ mod tests {
             assert_eq!(expected.0, found.0);
             assert_eq!(expected.1.len(), 3 + 2 + 3 * 12);
             assert_eq!(expected.1, found.1);
+        }
+    }
+
+    #[test]
+    fn narrow_products_are_near() {
+        let plain = body(&Device::flex().autodiff());
+        let (expected, gradients) = outcome(&plain, Pooling::Mean);
+        let apart = |a: &[f32], b: &[f32]| {
+            let largest = a.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+            a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs())) / largest
+        };
+        for (precision, bound) in [(Precision::F16, 5e-3), (Precision::Bf16, 5e-2)] {
+            for recompute in [false, true] {
+                let narrow = plain.clone().with_precision(precision).with_recomputation(recompute);
+                let (value, found) = outcome(&narrow, Pooling::Mean);
+                let difference = apart(&expected, &value);
+                assert!(difference > 0.0 && difference < bound, "{precision:?}: {difference}");
+                assert_eq!(found.len(), gradients.len());
+                for ((_, a), (_, b)) in gradients.iter().zip(&found) {
+                    assert!(apart(a, b) < 10.0 * bound, "{precision:?}");
+                }
+            }
         }
     }
 

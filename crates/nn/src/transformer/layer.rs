@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor, activation};
 use rand::Rng;
 
-use super::Architecture;
+use super::{Architecture, Precision};
 use crate::fused::{self, Sequences, attention, attention_first, linear_gelu, residual_norm};
-use crate::{Pass, init};
+use crate::{Dropout, Pass, init};
 
 /// `x w + b`.
 #[derive(Module, Debug)]
@@ -25,17 +25,30 @@ impl Affine {
         }
     }
 
-    fn forward(&self, x: Tensor<2>) -> Tensor<2> {
-        fused::linear(x, self.weight.val(), self.bias.val())
+    /// In the precision's numbers, of which the result is too.
+    fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
+        product(x, self.weight.val(), self.bias.val(), precision)
     }
 
     /// The outputs `from..to` alone.
-    fn part(&self, x: Tensor<2>, from: usize, to: usize) -> Tensor<2> {
+    fn part(&self, x: Tensor<2>, from: usize, to: usize, precision: Precision) -> Tensor<2> {
         let weight = self.weight.val();
         let inputs = weight.dims()[0];
         let bias = self.bias.val().narrow(0, from, to - from);
-        fused::linear(x, weight.slice([0..inputs, from..to]), bias)
+        product(x, weight.slice([0..inputs, from..to]), bias, precision)
     }
+}
+
+fn product(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
+    match precision.narrow() {
+        None => fused::linear(x, w, b),
+        Some(dtype) => fused::linear(x.cast(dtype), w.cast(dtype), b.cast(dtype)),
+    }
+}
+
+/// Back to 32 bits after a product in fewer.
+fn widen(x: Tensor<2>, precision: Precision) -> Tensor<2> {
+    if precision.narrow().is_some() { x.cast(FloatDType::F32) } else { x }
 }
 
 /// Layer normalisation of token vectors: `standardised ∘ gamma + beta`.
@@ -56,7 +69,7 @@ impl Norm {
         x: Tensor<2>,
         r: Tensor<2>,
         epsilon: f64,
-        dropout: Option<crate::Dropout>,
+        dropout: Option<Dropout>,
     ) -> Tensor<2> {
         residual_norm(x, r, self.gamma.val(), self.beta.val(), epsilon, dropout)
     }
@@ -84,6 +97,7 @@ pub(super) struct Shared<'a> {
     pub(super) architecture: &'a Architecture,
     pub(super) sequences: &'a Arc<Sequences>,
     pub(super) pass: Pass,
+    pub(super) precision: Precision,
 }
 
 impl Layer {
@@ -118,8 +132,8 @@ impl Layer {
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which tells its dropout from
     /// the others'.
     pub(super) fn forward(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
-        let Shared { architecture, sequences, pass } = shared;
-        let qkv = self.qkv.forward(x.clone());
+        let Shared { architecture, sequences, pass, precision } = shared;
+        let qkv = self.qkv.forward(x.clone(), precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
         let context = attention(qkv, sequences, architecture.heads, dropout);
         self.after_attention(x, context, shared, index)
@@ -129,11 +143,12 @@ impl Layer {
     /// those rows of [`forward`](Self::forward). Where only first tokens are pooled the last layer
     /// need not do more.
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
-        let Shared { architecture, sequences, pass } = shared;
+        let Shared { architecture, sequences, pass, precision } = shared;
         let (d, heads) = (architecture.width, architecture.heads);
         let starts = sequences.starts().iter().map(|&start| start as i32).collect();
         let first = x.clone().select(0, fused::integers(starts, &x.device()));
-        let (q, kv) = (self.qkv.part(first.clone(), 0, d), self.qkv.part(x, d, 3 * d));
+        let q = self.qkv.part(first.clone(), 0, d, precision);
+        let kv = self.qkv.part(x, d, 3 * d, precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
         let context = attention_first(q, kv, sequences, heads, dropout);
         self.after_attention(first, context, shared, index)
@@ -143,16 +158,24 @@ impl Layer {
         &self,
         x: Tensor<2>,
         context: Tensor<2>,
-        Shared { architecture, pass, .. }: Shared,
+        Shared { architecture, pass, precision, .. }: Shared,
         index: usize,
     ) -> Tensor<2> {
         let Architecture { epsilon, dropout, inner_dropout, .. } = *architecture;
-        let y = self.output.forward(context);
+        let y = widen(self.output.forward(context, precision), precision);
         let x = self.attention_norm.forward(x, y, epsilon, pass.dropout(site(index, 1), dropout));
-        let inner = pass.dropout(site(index, 2), inner_dropout);
-        let (weight, bias) = (self.rise.weight.val(), self.rise.bias.val());
-        let y = self.fall.forward(linear_gelu(x.clone(), weight, bias, inner));
+        let inner = self.inner(x.clone(), pass.dropout(site(index, 2), inner_dropout), precision);
+        let y = widen(self.fall.forward(inner, precision), precision);
         self.feed_forward_norm.forward(x, y, epsilon, pass.dropout(site(index, 3), dropout))
+    }
+
+    /// `dropout(gelu(rise(x)))`.
+    fn inner(&self, x: Tensor<2>, dropout: Option<Dropout>, precision: Precision) -> Tensor<2> {
+        if precision.narrow().is_none() {
+            return linear_gelu(x, self.rise.weight.val(), self.rise.bias.val(), dropout);
+        }
+        let inner = activation::gelu(widen(self.rise.forward(x, precision), precision));
+        dropout.map_or(inner.clone(), |dropout| dropout.apply(inner))
     }
 }
 

@@ -6,10 +6,12 @@ mod architecture;
 mod body;
 mod encoder;
 mod layer;
+mod precision;
 mod recompute;
 mod tokens;
 
 pub use architecture::Architecture;
 pub use body::Body;
 pub use encoder::{Pooling, Transformer, TransformerConfig};
+pub use precision::Precision;
 pub use tokens::{TokenKind, Tokens, TokensConfig};

@@ -10,8 +10,8 @@ use burn::backend::{Autodiff, Flex};
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
-use super::Architecture;
 use super::layer::{Layer, Shared};
+use super::{Architecture, Precision};
 use crate::Pass;
 use crate::fused::Sequences;
 
@@ -26,6 +26,7 @@ struct Kept {
     architecture: Architecture,
     sequences: Arc<Sequences>,
     pass: Pass,
+    precision: Precision,
     index: usize,
 }
 
@@ -52,11 +53,11 @@ pub(super) fn recomputed(
     let inner = layer.valid();
     let y = inner.forward(Tensor::from_primitive::<Flex>(x.clone()), shared, index);
     let y = y.try_into_primitive::<Flex>().ok()?;
-    let Shared { architecture, sequences, pass } = shared;
+    let Shared { architecture, sequences, pass, precision } = shared;
     let y = match Recompute.prepare::<NoCheckpointing>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(prepared) => {
             let (architecture, sequences) = (architecture.clone(), sequences.clone());
-            let kept = Kept { x, layer: inner, architecture, sequences, pass, index };
+            let kept = Kept { x, layer: inner, architecture, sequences, pass, precision, index };
             prepared.finish(kept, y)
         }
         OpsKind::UnTracked(prepared) => prepared.finish(y),
@@ -77,12 +78,13 @@ impl Backward<Flex, PARENTS> for Recompute {
     type State = Kept;
 
     fn backward(self, ops: Ops<Kept, PARENTS>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let Kept { x, layer, architecture, sequences, pass, index } = ops.state;
+        let Kept { x, layer, architecture, sequences, pass, precision, index } = ops.state;
         let dy = Tensor::<2>::from_primitive::<Flex>(grads.consume::<Flex>(&ops.node));
         // a graph of its own, which ends at new leaves
         let x = Tensor::<2>::from_primitive::<Flex>(x).autodiff().require_grad();
         let layer = layer.train();
-        let shared = Shared { architecture: &architecture, sequences: &sequences, pass };
+        let (architecture, sequences) = (&architecture, &sequences);
+        let shared = Shared { architecture, sequences, pass, precision };
         let y = layer.forward(x.clone(), shared, index);
         let mut own = (y * dy.autodiff()).sum().backward();
         let mut parents = ops.parents.into_iter().map(|parent| parent.map(|node| node.id));
