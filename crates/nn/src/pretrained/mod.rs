@@ -13,6 +13,7 @@
 //! is an error, so that weights of another architecture are never half loaded.
 
 mod config;
+mod encoder;
 mod layout;
 mod tensors;
 mod tokenizer;
@@ -21,11 +22,14 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use burn::tensor::Device;
+use dsokr_basis::random::generator;
+pub use encoder::PretrainedConfig;
 pub use tokenizer::Tokenizer;
 
 use crate::Error;
-use crate::parameters::Parameters;
-use crate::transformer::Architecture;
+use crate::parameters::{Parameters, restore};
+use crate::transformer::{Architecture, Body};
 use config::Config;
 use tensors::Tensors;
 
@@ -100,6 +104,20 @@ impl Pretrained {
         Ok(Self { folder: folder.to_path_buf(), config, tokenizer, companions, weights: None })
     }
 
+    /// Takes the weights from `folder`: for one that was opened without.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the folder has no weight file.
+    pub fn find_weights(&mut self, folder: &Path) -> Result<(), Error> {
+        self.weights = Some(tensors::weight_file(folder)?);
+        Ok(())
+    }
+
+    /// Whether it knows where its weights are.
+    pub fn has_weights(&self) -> bool {
+        self.weights.is_some()
+    }
+
     /// Sizes and rates of the body, from config.json.
     pub fn architecture(&self) -> &Architecture {
         &self.config.architecture
@@ -146,6 +164,16 @@ impl Pretrained {
                 Err(Error::File { path: self.folder.clone(), message })
             }
         }
+    }
+
+    /// A body with these weights, and the names of the file's tensors that it does without.
+    ///
+    /// # Errors
+    /// As [`parameters`](Self::parameters).
+    pub fn body(&self, device: &Device) -> Result<(Body, Vec<String>), Error> {
+        let (parameters, unused) = self.parameters()?;
+        let body = Body::init(self.architecture(), &mut generator(0, "parameters", 0), device);
+        Ok((restore(body, &parameters)?, unused))
     }
 
     /// Writes `body` in the layout of transformers into a folder, which is created where it is

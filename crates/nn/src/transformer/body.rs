@@ -65,6 +65,13 @@ impl Body {
         self
     }
 
+    /// Drops this share of hidden units and of attention probabilities in training.
+    pub fn with_dropout(mut self, share: f32) -> Self {
+        self.architecture.dropout = share;
+        self.architecture.attention_dropout = share;
+        self
+    }
+
     /// What it is made of.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tokens::TokensConfig;
-use super::{Architecture, Body};
+use super::{Architecture, Body, Precision};
 use crate::{Encoder, Error, Pass, init};
 
 /// Which of a text's token vectors the head reads.
@@ -43,6 +43,11 @@ pub struct TransformerConfig {
     pub dropout: f32,
     /// Which token vectors the head reads.
     pub pooling: Pooling,
+    /// The numbers that matrix products are computed in.
+    pub precision: Precision,
+    /// Layers keep their input alone and are computed once more in the backward pass: about a third
+    /// more time, a fraction of the memory.
+    pub activation_checkpointing: bool,
 }
 
 impl Default for TransformerConfig {
@@ -56,6 +61,8 @@ impl Default for TransformerConfig {
             feed_forward: 512,
             dropout: 0.1,
             pooling: Pooling::Mean,
+            precision: Precision::F32,
+            activation_checkpointing: false,
         }
     }
 }
@@ -96,7 +103,9 @@ impl TransformerConfig {
         generator: &mut impl Rng,
         device: &Device,
     ) -> Transformer {
-        let body = Body::init(&self.architecture(vocabulary), generator, device);
+        let body = Body::init(&self.architecture(vocabulary), generator, device)
+            .with_recomputation(self.activation_checkpointing)
+            .with_precision(self.precision);
         Transformer::new(body, self.pooling, offset, generator)
     }
 }

@@ -2,9 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use dsokr_nn::parameters::Parameters;
+use burn::module::ParamId;
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::{Device, Tensor, TensorData};
+use dsokr_basis::random::generator;
+use dsokr_nn::parameters::{collect, restore};
 use dsokr_nn::pretrained::Pretrained;
-use dsokr_nn::transformer::Architecture;
+use dsokr_nn::{Encoder, Pass, Pooling, Transformer};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
@@ -68,31 +72,124 @@ fn golden_ids_and_tokens() {
     }
 }
 
-#[test]
-fn golden_hidden_states_follow_from_the_parameters() {
-    let test = "golden_hidden_states_follow_from_the_parameters";
-    let Some(folder) = golden(test) else { return };
-    let model = Pretrained::open(&folder).unwrap();
-    let (parameters, unused) = model.parameters().unwrap();
-    assert!(unused.is_empty(), "{unused:?}");
+/// The golden texts' ids, without padding.
+fn golden_ids(folder: &Path) -> Vec<Vec<u32>> {
     let expected = folder.join("expected.safetensors");
-    let (shape, states) = tensor(&expected, "last_hidden_state", f32::from_le_bytes);
-    let (_, ids) = tensor(&expected, "input_ids", i32::from_le_bytes);
+    let (shape, ids) = tensor(&expected, "input_ids", i32::from_le_bytes);
     let (_, mask) = tensor(&expected, "attention_mask", i32::from_le_bytes);
-    let (length, d) = (shape[1], shape[2]);
-    for text in 0..shape[0] {
-        let tokens: Vec<usize> = (text * length..(text + 1) * length)
-            .filter(|i| mask[*i] == 1)
-            .map(|i| ids[i] as usize)
-            .collect();
-        let found = hidden_states(&parameters, model.architecture(), &tokens);
-        for (row, state) in found.iter().enumerate() {
-            for (column, value) in state.iter().enumerate() {
-                let expected = f64::from(states[(text * length + row) * d + column]);
-                assert!((value - expected).abs() < 1e-5, "{value} {expected}");
-            }
-        }
+    let rows = ids.chunks_exact(shape[1]).zip(mask.chunks_exact(shape[1]));
+    rows.map(|(ids, mask)| {
+        let real = ids.iter().zip(mask).filter(|(_, mask)| **mask == 1);
+        real.map(|(id, _)| *id as u32).collect()
+    })
+    .collect()
+}
+
+fn floats(folder: &Path, name: &str) -> Vec<f32> {
+    tensor(&folder.join("expected.safetensors"), name, f32::from_le_bytes).1
+}
+
+fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_to_vec::<f32>().unwrap()
+}
+
+fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let apart = found.iter().zip(expected).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    assert!(apart <= tolerance, "{what}: {apart}");
+}
+
+/// The golden model with its head.
+fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
+    let (body, unused) = Pretrained::open(folder).unwrap().body(device).unwrap();
+    assert!(unused.is_empty(), "{unused:?}");
+    let offset = floats(folder, "head.bias");
+    let encoder = Transformer::new(body, Pooling::Mean, &offset, &mut generator(0, "head", 0));
+    let mut parameters = collect(&encoder);
+    // PyTorch's weight is [out, in]
+    let (weight, width) = (floats(folder, "head.weight"), encoder.body().architecture().width);
+    let transposed =
+        (0..weight.len()).map(|i| weight[(i % offset.len()) * width + i / offset.len()]).collect();
+    parameters.get_mut("head.weight").unwrap().values = transposed;
+    restore(encoder, &parameters).unwrap()
+}
+
+#[test]
+fn golden_states_and_predictions() {
+    let Some(folder) = golden("golden_states_and_predictions") else { return };
+    for device in [Device::flex(), Device::flex().autodiff()] {
+        let encoder = golden_encoder(&folder, &device);
+        let ids = golden_ids(&folder);
+        let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+        let hidden = host(encoder.body().hidden(&texts, Pass::Evaluate));
+        let states = floats(&folder, "last_hidden_state");
+        let width = encoder.body().architecture().width;
+        let padded = states.len() / ids.len();
+        let real = ids.iter().enumerate().flat_map(|(i, ids)| {
+            states[i * padded..i * padded + ids.len() * width].iter().copied()
+        });
+        assert_close(&hidden, &real.collect::<Vec<f32>>(), 1e-5, "hidden states");
+        let pooled = host(encoder.body().pooled(&texts, Pooling::Mean, Pass::Evaluate));
+        assert_close(&pooled, &floats(&folder, "mean_pooled"), 1e-5, "mean pooling");
+        let prediction = host(encoder.forward(&ids.iter().collect::<Vec<_>>(), Pass::Evaluate));
+        assert_close(&prediction, &floats(&folder, "prediction"), 1e-5, "prediction");
     }
+}
+
+/// The mean square error on the golden targets.
+fn golden_loss(encoder: &Transformer, folder: &Path, device: &Device) -> Tensor<1> {
+    let ids = golden_ids(folder);
+    let target = floats(folder, "target");
+    let shape = [ids.len(), target.len() / ids.len()];
+    let target = Tensor::<2>::from_data(TensorData::new(target, shape), device);
+    // the golden model has no dropout
+    let z = encoder.forward(&ids.iter().collect::<Vec<_>>(), Pass::Train { key: 1 });
+    (z - target).square().mean()
+}
+
+#[test]
+fn golden_gradients() {
+    let Some(folder) = golden("golden_gradients") else { return };
+    let device = Device::flex().autodiff();
+    let encoder = golden_encoder(&folder, &device);
+    let loss = golden_loss(&encoder, &folder, &device);
+    let value = loss.clone().into_scalar::<f32>();
+    assert_close(&[value], &floats(&folder, "loss"), 1e-5, "loss");
+    let gradients = GradientsParams::from_grads(loss.backward(), &encoder);
+    let parameters = collect(&encoder);
+    let id = |path: &str| ParamId::from(parameters[path].id.unwrap());
+    let matrix = |path| host(gradients.get::<2>(id(path)).unwrap());
+    let vector = |path| host(gradients.get::<1>(id(path)).unwrap());
+    let golden = |name: &str| floats(&folder, &format!("grad.{name}"));
+    let words = golden("embeddings.word_embeddings.weight");
+    assert_close(&matrix("body.tokens"), &words, 1e-4, "word embeddings");
+    let (query, d) = (golden("encoder.layer.0.attention.self.query.weight"), 32);
+    let qkv = matrix("body.layers.0.qkv.weight");
+    let found: Vec<f32> = (0..d * d).map(|i| qkv[(i % d) * 3 * d + i / d]).collect();
+    assert_close(&found, &query, 1e-4, "query");
+    let inner = golden("encoder.layer.0.intermediate.dense.bias");
+    assert_close(&vector("body.layers.0.rise.bias"), &inner, 1e-4, "intermediate");
+    let norm = golden("encoder.layer.1.output.LayerNorm.weight");
+    assert_close(&vector("body.layers.1.feed_forward_norm.gamma"), &norm, 1e-4, "norm");
+}
+
+#[test]
+fn golden_adam_losses() {
+    let Some(folder) = golden("golden_adam_losses") else { return };
+    let device = Device::flex().autodiff();
+    let adam = AdamConfig::new().with_epsilon(1e-8);
+    let mut optimizer = adam.init();
+    let mut encoder = golden_encoder(&folder, &device);
+    let losses: Vec<f32> = (0..10)
+        .map(|_| {
+            let loss = golden_loss(&encoder, &folder, &device);
+            let value = loss.clone().into_scalar::<f32>();
+            let gradients = GradientsParams::from_grads(loss.backward(), &encoder);
+            encoder = optimizer.step(1e-2, encoder.clone(), gradients);
+            value
+        })
+        .collect();
+    assert_close(&losses, &floats(&folder, "adam_losses"), 1e-3, "Adam losses");
 }
 
 #[test]
@@ -104,108 +201,17 @@ fn minilm_is_read_whole() {
     };
     let Some(texts) = data(test, "golden/minilm_texts.json") else { return };
     let model = Pretrained::open(Path::new(&folder)).unwrap();
-    let (parameters, unused) = model.parameters().unwrap();
+    let (body, unused) = model.body(&Device::flex()).unwrap();
     let known = ["embeddings.position_ids", "pooler.dense.bias", "pooler.dense.weight"];
     assert_eq!(unused, known);
     let expected = texts.with_file_name("minilm_expected.safetensors");
     let texts: Value = serde_json::from_str(&std::fs::read_to_string(&texts).unwrap()).unwrap();
     let texts = strings(&texts["texts"]);
     assert_ids(&model, &texts, &expected);
-    let (shape, pooled) = tensor(&expected, "mean_pooled", f32::from_le_bytes);
-    for (text, pooled) in texts.iter().zip(pooled.chunks_exact(shape[1])) {
-        let (ids, _) = model.tokenizer().encode(text, 64).unwrap();
-        let ids: Vec<usize> = ids.iter().map(|id| *id as usize).collect();
-        let states = hidden_states(&parameters, model.architecture(), &ids);
-        for (column, expected) in pooled.iter().enumerate() {
-            let mean = states.iter().map(|s| s[column]).sum::<f64>() / states.len() as f64;
-            assert!((mean - f64::from(*expected)).abs() < 1e-4, "{mean} {expected}");
-        }
-    }
-}
-
-type Rows = Vec<Vec<f64>>;
-
-/// A post-norm transformer in 64-bit floats, written plainly from the parameters' documentation.
-fn hidden_states(parameters: &Parameters, architecture: &Architecture, tokens: &[usize]) -> Rows {
-    let (d, heads) = (architecture.width, architecture.heads);
-    let values = |path: &str| parameters[path].values.iter().map(|v| f64::from(*v)).collect();
-    let row = |path: &str, i: usize| -> Vec<f64> {
-        parameters[path].values[i * d..(i + 1) * d].iter().map(|v| f64::from(*v)).collect()
-    };
-    let linear = |path: &str, x: &Rows| -> Rows {
-        let weight: Vec<f64> = values(&format!("{path}.weight"));
-        let bias: Vec<f64> = values(&format!("{path}.bias"));
-        let apply = |x: &Vec<f64>| {
-            let mut y = bias.clone();
-            for (x, weight) in x.iter().zip(weight.chunks_exact(bias.len())) {
-                y.iter_mut().zip(weight).for_each(|(y, w)| *y += x * w);
-            }
-            y
-        };
-        x.iter().map(apply).collect()
-    };
-    let norm = |path: &str, x: Rows| -> Rows {
-        let gamma: Vec<f64> = values(&format!("{path}.gamma"));
-        let beta: Vec<f64> = values(&format!("{path}.beta"));
-        let apply = |x: Vec<f64>| {
-            let mean = x.iter().sum::<f64>() / d as f64;
-            let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / d as f64;
-            let scale = (variance + architecture.epsilon).sqrt();
-            (0..d).map(|j| gamma[j] * (x[j] - mean) / scale + beta[j]).collect()
-        };
-        x.into_iter().map(apply).collect()
-    };
-    let plus = |a: &Rows, b: &Rows| -> Rows {
-        let sum = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a + b).collect();
-        a.iter().zip(b).map(sum).collect()
-    };
-    let words: Rows = tokens.iter().map(|id| row("tokens", *id)).collect();
-    let places = (0..tokens.len()).map(|i| row("positions", i + architecture.first_position));
-    let mut x = plus(&words, &places.collect());
-    x = norm("norm", plus(&x, &vec![row("types", 0); tokens.len()]));
-    for layer in 0..architecture.layers {
-        let path = |name: &str| format!("layers.{layer}.{name}");
-        let qkv = linear(&path("qkv"), &x);
-        let mut context = vec![vec![0.0; d]; x.len()];
-        let size = d / heads;
-        for head in 0..heads {
-            let at = |part: usize| part * d + head * size..part * d + (head + 1) * size;
-            for (query, context) in qkv.iter().zip(&mut context) {
-                let score = |key: &Vec<f64>| {
-                    let products = query[at(0)].iter().zip(&key[at(1)]).map(|(a, b)| a * b);
-                    (products.sum::<f64>() / (size as f64).sqrt()).exp()
-                };
-                let scores: Vec<f64> = qkv.iter().map(score).collect();
-                let total: f64 = scores.iter().sum();
-                for (score, value) in scores.iter().zip(&qkv) {
-                    let context = &mut context[at(0)];
-                    let values = context.iter_mut().zip(&value[at(2)]);
-                    values.for_each(|(c, v)| *c += score / total * v);
-                }
-            }
-        }
-        x = norm(&path("attention_norm"), plus(&x, &linear(&path("output"), &context)));
-        let mut hidden = linear(&path("rise"), &x);
-        hidden.iter_mut().flatten().for_each(|h| *h = gelu(*h));
-        x = norm(&path("feed_forward_norm"), plus(&x, &linear(&path("fall"), &hidden)));
-    }
-    x
-}
-
-/// `x Φ(x)`, by the series of the error function, which is exact enough where Φ is not 0 or 1.
-fn gelu(x: f64) -> f64 {
-    let z = x / std::f64::consts::SQRT_2;
-    let erf = if z.abs() > 5.0 {
-        z.signum()
-    } else {
-        // erf(z) = 2/√π e^{-z²} Σ 2^n z^{2n+1} / (2n+1)!!
-        let mut term = z;
-        let mut sum = z;
-        for n in 1..200 {
-            term *= 2.0 * z * z / (2 * n + 1) as f64;
-            sum += term;
-        }
-        2.0 / std::f64::consts::PI.sqrt() * (-z * z).exp() * sum
-    };
-    0.5 * x * (1.0 + erf)
+    let (_, pooled) = tensor(&expected, "mean_pooled", f32::from_le_bytes);
+    let ids: Vec<Vec<u32>> =
+        texts.iter().map(|text| model.tokenizer().encode(text, 64).unwrap().0).collect();
+    let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+    let found = host(body.pooled(&texts, Pooling::Mean, Pass::Evaluate));
+    assert_close(&found, &pooled, 1e-4, "mean pooling");
 }
