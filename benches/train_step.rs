@@ -15,6 +15,7 @@
 
 #[path = "../crates/cli/memory.rs"]
 mod memory;
+mod process;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -79,8 +80,7 @@ impl Sizes {
 
 fn main() -> Result<(), Box<dyn Error>> {
     memory::keep_pages();
-    // cargo adds a flag of its own
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let arguments = process::arguments();
     let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT]";
     let sizes = Sizes::read(&arguments).ok_or(usage)?;
     sizes.architecture().validate()?;
@@ -96,15 +96,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "linear_gelu_s": linear_gelu_s,
         "residual_norm_s": residual_norm_s,
         "embed_s": embed(&sizes),
-        "peak_mib": peak_mib(),
+        "peak_mib": process::peak_mib(),
     });
     println!("{result}");
     Ok(())
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// Median of seven runs after two.
@@ -114,7 +109,7 @@ fn timed(mut run: impl FnMut(u64)) -> f64 {
         run(i);
         begun.elapsed().as_secs_f64()
     });
-    median(times.collect::<Vec<_>>().split_off(2))
+    process::median(times.collect::<Vec<_>>().split_off(2))
 }
 
 fn net(sizes: &Sizes, device: &Device) -> Net {
@@ -243,12 +238,4 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
             residual_norm(x.clone(), r.clone(), gamma, beta, 1e-5, mask(i)).sum().backward();
         }),
     ]
-}
-
-/// Peak resident memory so far; 0 where the system does not tell.
-fn peak_mib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) / 1024
 }

@@ -50,6 +50,9 @@ pub struct LogLine {
     pub best: bool,
     /// Seconds since training started or was resumed.
     pub seconds: f64,
+    /// Training pairs a second since the last evaluation, evaluations not counted.
+    #[serde(default)]
+    pub pairs_per_second: f64,
     /// Metrics of the validation split.
     pub metrics: Metrics,
 }
@@ -142,6 +145,8 @@ pub fn train<E: Encoder>(
         total,
         kept,
         kept_at: begun,
+        pairs: 0,
+        stepping: Duration::ZERO,
         state,
         new_best: None,
         best: None,
@@ -170,6 +175,9 @@ struct Training<'a, E: Encoder> {
     /// Step and moment of the last checkpoint.
     kept: Option<u64>,
     kept_at: Instant,
+    /// Pairs since the last evaluation, and the time that their steps took.
+    pairs: usize,
+    stepping: Duration,
     /// The best parameters, until the keeper has them.
     new_best: Option<Parameters<'static>>,
     best: Option<Parameters<'static>>,
@@ -190,6 +198,7 @@ impl<E: Encoder> Training<'_, E> {
             let epoch = self.state.step / per_epoch;
             let batches = training(task.seed, epoch, lengths, config.batch);
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
+                let started = Instant::now();
                 let mut keys = generator(task.seed, "dropout", self.state.step);
                 let (loss, gradients) = gradients(task, &model, batch, &mut keys);
                 let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
@@ -200,6 +209,8 @@ impl<E: Encoder> Training<'_, E> {
                 self.state.step += 1;
                 self.state.loss_sum += loss;
                 self.state.loss_steps += 1;
+                self.pairs += batch.len();
+                self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
                 // an epoch's last step is looked at after its evaluation
@@ -253,6 +264,8 @@ impl<E: Encoder> Training<'_, E> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let each = seconds / (step - self.first).max(1) as f64;
         let left = Duration::from_secs_f64(each * (self.total - step) as f64);
+        let pairs_per_second = self.pairs as f64 / self.stepping.as_secs_f64().max(1e-9);
+        (self.pairs, self.stepping) = (0, Duration::ZERO);
         let residuals = self.task.residuals;
         self.keeper.log(&LogLine {
             step,
@@ -262,6 +275,7 @@ impl<E: Encoder> Training<'_, E> {
             learning_rate: learning_rate(config, step - 1, self.total),
             best,
             seconds,
+            pairs_per_second,
             metrics: metrics.clone(),
         })?;
         let metrics = &metrics;
