@@ -1,7 +1,10 @@
-use dsokr_decode::Metrics;
+//! Metrics as text, for people.
+
 use std::fmt::Write;
 
-/// Rows of metrics under one heading.
+use dsokr_decode::Metrics;
+
+/// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Metrics)]) -> String {
     let mut text = format!(
         "{:<10} {:>7} {:>7} {:>7} {:>8} {:>10} {:>12}\n",
@@ -23,7 +26,7 @@ pub fn metrics(rows: &[(&str, &Metrics)]) -> String {
     text
 }
 
-/// One line on what was ranked against what.
+/// One line of text on what was ranked against what.
 pub fn counts(split: &str, m: &Metrics) -> String {
     let mut line = format!(
         "{split}: {} queries against {} candidates ({} duplicates), {} queries tied",
