@@ -70,7 +70,8 @@ fn main() -> Result<(), Error> {
     contract::check(&config.encoder, &data::Dataset::load(config, root)?.train)?;
 
     // trains, keeps the best model in a run directory, and evaluates it on the test split
-    let request = fit::Request { config, root, out: None, resume: false };
+    let processor = Processor::Cpu;
+    let request = fit::Request { config, root, out: None, resume: false, processor };
     let trained = fit::run(&request, &mut Lines)?;
     println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
 

@@ -4,6 +4,7 @@ use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::Error;
 use dsokr_train::config::SplitName;
 use dsokr_train::data::{DataRoot, read_queries};
+use dsokr_train::device::Processor;
 use dsokr_train::run::{Run, tables};
 
 use crate::{print, print_json};
@@ -30,6 +31,9 @@ pub struct Arguments {
     /// 95 % confidence interval of the MRR, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
+    /// Where the model is computed: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -46,7 +50,7 @@ fn split(text: &str) -> Result<SplitName, String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run: Run = Run::open(&arguments.run)?;
+    let run: Run = Run::open_on(&arguments.run, &arguments.device.open()?)?;
     let data = &run.config.data;
     let root = || DataRoot::find(&data.folder, None, arguments.data.as_deref());
     let (file, name) = match &arguments.queries {

@@ -3,6 +3,7 @@
 
 mod config_reference;
 mod evaluate;
+mod export;
 mod memory;
 mod progress;
 mod search;
@@ -31,6 +32,7 @@ enum Command {
     Train(train::Arguments),
     Evaluate(evaluate::Arguments),
     Search(search::Arguments),
+    Export(export::Arguments),
     ConfigReference(config_reference::Arguments),
 }
 
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Search(arguments) => search::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
         Command::ConfigReference(_) => config_reference::run(),
     };
     match done {

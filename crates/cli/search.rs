@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr_train::Error;
+use dsokr_train::device::Processor;
 use dsokr_train::run::Run;
 use serde::Serialize;
 
@@ -16,6 +17,9 @@ pub struct Arguments {
     /// Number of candidates to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
+    /// Where the model is computed: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -36,7 +40,7 @@ struct Candidate<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run: Run = Run::open(&arguments.run)?;
+    let run: Run = Run::open_on(&arguments.run, &arguments.device.open()?)?;
     let hits = run.search(&arguments.text, arguments.top)?;
     let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
         rank: i + 1,

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use dsokr_train::Error;
 use dsokr_train::config::{self, Checked, Override};
 use dsokr_train::data::DataRoot;
+use dsokr_train::device::Processor;
 use dsokr_train::fit::{self, Request};
 
 use crate::{print, print_json, progress};
@@ -24,6 +25,9 @@ pub struct Arguments {
     /// The data root; by default the variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
+    /// Where the model is trained: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -38,6 +42,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         root: &root,
         out: arguments.out.as_deref(),
         resume: arguments.resume,
+        processor: arguments.device,
     };
     let trained = fit::run(&request, &mut progress::Progress::new(quiet))?;
     progress::clear();

@@ -28,18 +28,6 @@ pub enum BuiltInInput {
     Tokens(Vec<u32>),
 }
 
-impl BuiltInInput {
-    /// Whether nothing of the text was known.
-    pub fn is_empty(&self) -> bool {
-        match self {
-            Self::Ngrams(row) => row.indices.is_empty(),
-            Self::Dense(row) => row.is_empty(),
-            // `[CLS]` alone
-            Self::Tokens(ids) => ids.len() <= 1,
-        }
-    }
-}
-
 /// The inputs of one kind; inputs are prepared for the encoder they are given to, so another kind in
 /// a batch is a mistake of the program.
 fn of_kind<'a, T>(

@@ -164,7 +164,32 @@ pub enum Error {
     Decode(#[from] dsokr_decode::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
-    Nn(#[from] dsokr_nn::Error),
+    Nn(dsokr_nn::Error),
+    /// A device that this program or this machine does not have.
+    #[error("--device {device}: {message}")]
+    Device {
+        /// Its name.
+        device: String,
+        /// Why it cannot be used.
+        message: String,
+    },
+    /// Only a pretrained encoder can be written back.
+    #[error(
+        "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
+    )]
+    NotPretrained,
+}
+
+impl From<dsokr_nn::Error> for Error {
+    /// A setting's key becomes that of the configuration.
+    fn from(error: dsokr_nn::Error) -> Self {
+        match error {
+            dsokr_nn::Error::Setting { key, found, allowed } => {
+                Self::Value { key: format!("encoder.{key}"), found, allowed }
+            }
+            other => Self::Nn(other),
+        }
+    }
 }
 
 impl Error {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use burn::tensor::Device;
 use dsokr_basis::features::distinct;
 use dsokr_basis::store::{self, Tensor};
 use dsokr_basis::{Basis, Projection};
@@ -14,6 +13,7 @@ use tracing::info;
 
 use crate::config::{Checked, EncoderConfig, SplitName};
 use crate::data::{DataRoot, Dataset, Outputs, Selected};
+use crate::device::Processor;
 use crate::judge::Judge;
 use crate::run::{Folder, Prepared, Report, new_model};
 use crate::trainer::{Observer, Task, embed, train};
@@ -30,6 +30,8 @@ pub struct Request<'a, R = EncoderConfig> {
     pub out: Option<&'a Path>,
     /// Go on with the run that is there; a run that is not there is started.
     pub resume: bool,
+    /// Where the model is trained.
+    pub processor: Processor,
 }
 
 /// A trained run's directory and its final report.
@@ -47,6 +49,10 @@ pub struct Trained {
 pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
+    let mut device = request.processor.open()?.autodiff();
+    if config.encoder.recomputes() && request.processor != Processor::Cpu {
+        device = device.gradient_checkpointing();
+    }
     let resumed = request.resume && path.exists();
     if resumed {
         unchanged(&path, config)?;
@@ -96,8 +102,9 @@ pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Resu
         R::Preparation::fit(settings, &dataset.train)?
     };
     let inputs = preparation.inputs(&dataset.train)?;
-    let device = Device::flex().autodiff();
-    let model = new_model(config, &basis, &preparation, &targets.mean(), &device)?;
+    let restored = resumed && Folder::has_checkpoint(&path);
+    let mean = targets.mean();
+    let model = new_model(config, &basis, &preparation, &mean, &device, restored)?;
     check_groups(config, &model)?;
     info!(parameters = burn::module::Module::num_params(&model), "model made");
 

@@ -11,6 +11,7 @@
 pub mod config;
 pub mod contract;
 pub mod data;
+pub mod device;
 pub mod fit;
 pub mod run;
 pub mod trainer;
@@ -18,6 +19,7 @@ pub mod trainer;
 mod error;
 mod judge;
 mod prepare;
+mod pretrained_inputs;
 mod recipe;
 mod token_inputs;
 
@@ -28,5 +30,6 @@ mod pages {}
 
 pub use error::Error;
 pub use prepare::Preparation;
+pub use pretrained_inputs::PretrainedInputs;
 pub use recipe::{Prepare, Recipe, Start};
 pub use token_inputs::{TokenInputs, TokenInputsConfig};

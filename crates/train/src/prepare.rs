@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::config::EncoderConfig;
 use crate::data::Split;
+use crate::pretrained_inputs::PretrainedInputs;
 use crate::token_inputs::{TokenInputs, TokenInputsConfig};
 use crate::{Error, Prepare, Recipe, Start};
 
@@ -20,6 +21,8 @@ pub enum Preparation {
     },
     /// Tokens.
     Tokens(Box<TokenInputs>),
+    /// The tokens of a pretrained encoder.
+    Pretrained(Box<PretrainedInputs>),
 }
 
 impl Recipe for EncoderConfig {
@@ -38,28 +41,63 @@ impl Recipe for EncoderConfig {
         self
     }
 
-    /// Settings and preparation are of one kind: one is fitted or read for the other.
     fn encoder(&self, preparation: &Preparation, start: Start) -> Result<BuiltIn, Error> {
-        let Start { offset, random, device } = start;
-        Ok(match (self, preparation) {
-            (Self::NgramBag(config), Preparation::Ngrams(tf_idf)) => {
-                BuiltIn::NgramBag(config.init(tf_idf.width(), offset, random, device))
-            }
-            (Self::Mlp(config), Preparation::Vectors { width }) => {
-                BuiltIn::Mlp(config.init(*width, offset, random, device))
-            }
-            (Self::Transformer(config), Preparation::Tokens(tokens)) => {
-                BuiltIn::Transformer(config.init(tokens.vocabulary(), offset, random, device))
-            }
-            _ => {
-                return Err(Error::Value {
-                    key: "encoder.kind".into(),
-                    found: format!("{self:?}"),
-                    allowed: "the kind that the inputs were prepared for".into(),
-                });
-            }
-        })
+        make(self, preparation, start, true)
     }
+
+    fn shell(&self, preparation: &Preparation, start: Start) -> Result<BuiltIn, Error> {
+        make(self, preparation, start, false)
+    }
+
+    fn recomputes(&self) -> bool {
+        match self {
+            Self::Transformer(config) => config.activation_checkpointing,
+            Self::Pretrained(config) => config.activation_checkpointing,
+            Self::NgramBag(_) | Self::Mlp(_) => false,
+        }
+    }
+}
+
+/// Settings and preparation are of one kind: one is fitted or read for the other.
+fn make(
+    config: &EncoderConfig,
+    preparation: &Preparation,
+    Start { offset, random, device }: Start,
+    fresh: bool,
+) -> Result<BuiltIn, Error> {
+    use EncoderConfig::{Mlp, NgramBag, Pretrained, Transformer};
+    Ok(match (config, preparation) {
+        (NgramBag(config), Preparation::Ngrams(tf_idf)) => {
+            BuiltIn::NgramBag(config.init(tf_idf.width(), offset, random, device))
+        }
+        (Mlp(config), Preparation::Vectors { width }) => {
+            BuiltIn::Mlp(config.init(*width, offset, random, device))
+        }
+        (Transformer(config), Preparation::Tokens(tokens)) => {
+            config.precision.check(device)?;
+            BuiltIn::Transformer(config.init(tokens.vocabulary(), offset, random, device))
+        }
+        (Pretrained(config), Preparation::Pretrained(inputs)) => {
+            config.precision.check(device)?;
+            let mut model = inputs.model().clone();
+            if fresh {
+                // a run keeps all but the weights that training starts from
+                model.find_weights(Path::new(&config.folder))?;
+            }
+            let (encoder, unused) = config.init(&model, offset, random, device)?;
+            if !unused.is_empty() {
+                tracing::info!(tensors = unused.join(", "), "not used of the pretrained weights");
+            }
+            BuiltIn::Transformer(encoder)
+        }
+        _ => {
+            return Err(Error::Value {
+                key: "encoder.kind".into(),
+                found: format!("{config:?}"),
+                allowed: "the kind that the inputs were prepared for".into(),
+            });
+        }
+    })
 }
 
 const NGRAMS: &str = "ngrams.json";
@@ -81,6 +119,9 @@ impl Prepare for Preparation {
             EncoderConfig::Transformer(config) => {
                 Self::Tokens(Box::new(TokenInputs::fit(&tokens(config), train)?))
             }
+            EncoderConfig::Pretrained(config) => {
+                Self::Pretrained(Box::new(PretrainedInputs::fit(config, train)?))
+            }
         })
     }
 
@@ -91,6 +132,9 @@ impl Prepare for Preparation {
                 texts.map(|text| BuiltInInput::Ngrams(tf_idf.transform(text))).collect()
             }
             Self::Tokens(tokens) => {
+                tokens.inputs(split)?.into_iter().map(BuiltInInput::Tokens).collect()
+            }
+            Self::Pretrained(tokens) => {
                 tokens.inputs(split)?.into_iter().map(BuiltInInput::Tokens).collect()
             }
             Self::Vectors { width } => {
@@ -104,7 +148,12 @@ impl Prepare for Preparation {
                 split.vectors.iter().cloned().map(BuiltInInput::Dense).collect()
             }
         };
-        let unknown = inputs.iter().filter(|input| input.is_empty()).count();
+        let special = match self {
+            Self::Pretrained(tokens) => tokens.special_tokens(),
+            // `[CLS]`
+            _ => 1,
+        };
+        let unknown = inputs.iter().filter(|input| is_empty(input, special)).count();
         if unknown > 0 {
             let texts = inputs.len();
             tracing::warn!(unknown, texts, "texts of which nothing is known all have one answer");
@@ -117,6 +166,7 @@ impl Prepare for Preparation {
             Self::Ngrams(tf_idf) => Ok(vec![(NGRAMS, tf_idf.to_json())]),
             Self::Vectors { width } => Ok(vec![(VECTORS, width.to_string())]),
             Self::Tokens(tokens) => tokens.files(),
+            Self::Pretrained(tokens) => tokens.files(),
         }
     }
 
@@ -127,7 +177,19 @@ impl Prepare for Preparation {
             EncoderConfig::Transformer(config) => {
                 Self::Tokens(Box::new(TokenInputs::load(&tokens(config), folder)?))
             }
+            EncoderConfig::Pretrained(config) => {
+                Self::Pretrained(Box::new(PretrainedInputs::load(config, folder)?))
+            }
         })
+    }
+}
+
+/// Whether nothing of a text was known.
+fn is_empty(input: &BuiltInInput, special: usize) -> bool {
+    match input {
+        BuiltInInput::Ngrams(row) => row.indices.is_empty(),
+        BuiltInInput::Dense(row) => row.is_empty(),
+        BuiltInInput::Tokens(ids) => ids.len() <= special,
     }
 }
 

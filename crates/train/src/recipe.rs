@@ -86,6 +86,21 @@ pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
         preparation: &Self::Preparation,
         start: Start,
     ) -> Result<Self::Encoder, Error>;
+
+    /// Makes an encoder whose parameters will be replaced by those of a run. The default makes a new
+    /// one; a recipe that reads weights to start from need not read them here.
+    ///
+    /// # Errors
+    /// As [`encoder`](Self::encoder).
+    fn shell(&self, preparation: &Self::Preparation, start: Start) -> Result<Self::Encoder, Error> {
+        self.encoder(preparation, start)
+    }
+
+    /// Whether a device other than the CPU engine is to recompute activations in the backward pass
+    /// (default: false).
+    fn recomputes(&self) -> bool {
+        false
+    }
 }
 
 /// What an encoder starts from.

@@ -54,12 +54,7 @@ impl Prepare for TokenInputs {
         let encode = |text: &String| self.tokens.encode(text, self.max_length);
         let encoded: Vec<(Vec<u32>, bool)> =
             split.texts.par_iter().map(encode).collect::<Result<_, _>>()?;
-        let cut = encoded.iter().filter(|(_, cut)| *cut).count();
-        if cut > 0 {
-            let texts = encoded.len();
-            tracing::warn!(cut, texts, "texts longer than max_length were cut");
-        }
-        Ok(encoded.into_iter().map(|(ids, _)| ids).collect())
+        Ok(without_cuts(encoded))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -71,6 +66,16 @@ impl Prepare for TokenInputs {
         let tokens = Tokens::read(&folder.join(TOKENIZER))?;
         Ok(Self { tokens, max_length: config.max_length })
     }
+}
+
+/// The ids alone; says in the log how many texts were cut.
+pub(crate) fn without_cuts(encoded: Vec<(Vec<u32>, bool)>) -> Vec<Vec<u32>> {
+    let cut = encoded.iter().filter(|(_, cut)| *cut).count();
+    if cut > 0 {
+        let texts = encoded.len();
+        tracing::warn!(cut, texts, "texts longer than max_length were cut");
+    }
+    encoded.into_iter().map(|(ids, _)| ids).collect()
 }
 
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {

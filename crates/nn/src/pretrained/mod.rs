@@ -197,6 +197,16 @@ impl Pretrained {
         write::write(self, folder, body)
     }
 
+    /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
+    /// other files that are text. [`open_without_weights`](Self::open_without_weights) reads a folder
+    /// that holds them.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a configuration that cannot be written as JSON.
+    pub fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        write::files(self)
+    }
+
     /// Writes all but the weights: config.json as read, tokenizer.json, and the tokenizer's other
     /// files. [`open_without_weights`](Self::open_without_weights) reads the folder.
     ///

@@ -55,6 +55,19 @@ pub(super) fn write_without_weights(model: &Pretrained, folder: &Path) -> Result
     description(model, folder, &model.config.json)
 }
 
+/// See [`Pretrained::files`].
+pub(super) fn files(model: &Pretrained) -> Result<Vec<(&'static str, String)>, Error> {
+    let config = serde_json::to_string_pretty(&model.config.json)
+        .map_err(|e| Error::File { path: "config.json".into(), message: e.to_string() })?;
+    let mut files =
+        vec![("config.json", config), ("tokenizer.json", model.tokenizer.to_json().to_owned())];
+    let texts = model.companions.iter();
+    files.extend(
+        texts.filter_map(|(name, bytes)| Some((*name, String::from_utf8(bytes.clone()).ok()?))),
+    );
+    Ok(files)
+}
+
 /// All that the folder holds but the weights.
 fn description(
     model: &Pretrained,

@@ -1,3 +1,4 @@
+use dsokr_nn::pretrained::PretrainedConfig;
 use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ pub enum EncoderConfig {
     Mlp(MlpConfig),
     /// A transformer over the text's tokens, from scratch.
     Transformer(TransformerConfig),
+    /// A pretrained transformer of the BERT family, from a local folder; see docs/pretrained.md.
+    Pretrained(PretrainedConfig),
 }
 
 impl EncoderConfig {
@@ -22,13 +25,9 @@ impl EncoderConfig {
             Self::NgramBag(config) => config.validate(),
             Self::Mlp(config) => config.validate(),
             Self::Transformer(config) => config.validate(),
+            Self::Pretrained(config) => config.validate(),
         };
-        checked.map_err(|error| match error {
-            dsokr_nn::Error::Setting { key, found, allowed } => {
-                Error::Value { key: format!("encoder.{key}"), found, allowed }
-            }
-            other => Error::Nn(other),
-        })
+        Ok(checked?)
     }
 
     /// Whether the encoder reads feature vectors in place of texts.

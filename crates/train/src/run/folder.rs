@@ -114,6 +114,11 @@ impl Folder {
         self.path.join("checkpoint").join("last.safetensors")
     }
 
+    /// Whether the run at `path` has a state to go on from.
+    pub(crate) fn has_checkpoint(path: &Path) -> bool {
+        path.join("checkpoint").join("last.safetensors").exists()
+    }
+
     /// Removes what a kill left of files that were being written.
     pub(crate) fn tidy(&self) {
         store::remove_partial(&self.path);

@@ -15,6 +15,7 @@
 //! belong to, and the encoder also what prepares its inputs. A run directory can be moved
 //! or copied to another machine as it is.
 
+mod export;
 mod folder;
 mod prepared;
 mod report;

@@ -34,6 +34,14 @@ impl<R: Recipe> Run<R> {
     /// A file that is missing, damaged, of another version, or that belongs to another basis; a run
     /// without an evaluation has no model yet.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_on(path, &Device::flex())
+    }
+
+    /// Reads a run directory, its model onto a device.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
         let config = Folder::config::<R>(path)?;
         let basis = Basis::load(&path.join("basis.safetensors"))?;
         let stored = Candidates::open(&path.join("candidates.safetensors"))?;
@@ -43,7 +51,7 @@ impl<R: Recipe> Run<R> {
         let prepared = Prepared::of(&preparation)?;
         let best = Folder::open(path, &basis, &prepared).best()?;
         let offset = vec![0.0; basis.rank()];
-        let model = new_model(&config, &basis, &preparation, &offset, &Device::flex())?;
+        let model = new_model(&config, &basis, &preparation, &offset, device, true)?;
         let model = parameters::restore(model, &best)?;
         Ok(Self { config, basis, candidates, preparation, model })
     }
@@ -71,17 +79,23 @@ impl<R: Recipe> Run<R> {
     }
 }
 
-/// A model with parameters drawn from the configuration's seed, and `offset` as its last bias.
+/// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one
+/// whose parameters are about to be `restored`.
 pub(crate) fn new_model<R: Recipe>(
     config: &Checked<R>,
     basis: &Basis,
     preparation: &R::Preparation,
     offset: &[f32],
     device: &Device,
+    restored: bool,
 ) -> Result<Model<R::Encoder>, Error> {
     let mut random = generator(config.seed, "parameters", 0);
     let start = Start { offset, random: &mut random, device };
-    let encoder = config.encoder.encoder(preparation, start)?;
+    let encoder = if restored {
+        config.encoder.shell(preparation, start)?
+    } else {
+        config.encoder.encoder(preparation, start)?
+    };
     let (found, expected) = (encoder.dimension(), basis.rank());
     if found != expected {
         return Err(Error::Dimension { found, expected });

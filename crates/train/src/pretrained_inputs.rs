@@ -1,0 +1,54 @@
+use std::path::Path;
+
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use rayon::prelude::*;
+
+use crate::data::Split;
+use crate::token_inputs::without_cuts;
+use crate::{Error, Prepare};
+
+/// The tokenizer and the sizes of a pretrained encoder, and where it cuts texts.
+#[derive(Clone, Debug)]
+pub struct PretrainedInputs {
+    model: Pretrained,
+    max_length: usize,
+}
+
+impl PretrainedInputs {
+    /// The encoder's folder.
+    pub fn model(&self) -> &Pretrained {
+        &self.model
+    }
+
+    /// Number of tokens of an empty text.
+    pub(crate) fn special_tokens(&self) -> usize {
+        self.model.tokenizer().special_tokens()
+    }
+}
+
+impl Prepare for PretrainedInputs {
+    type Settings = PretrainedConfig;
+    type Input = Vec<u32>;
+
+    /// Nothing is learnt from the texts.
+    fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
+        let model = Pretrained::open(Path::new(&config.folder))?;
+        config.check(&model)?;
+        Ok(Self { model, max_length: config.max_length })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<Vec<u32>>, Error> {
+        let encode = |text: &String| self.model.tokenizer().encode(text, self.max_length);
+        Ok(without_cuts(split.texts.par_iter().map(encode).collect::<Result<_, _>>()?))
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(self.model.files()?)
+    }
+
+    fn load(config: &PretrainedConfig, folder: &Path) -> Result<Self, Error> {
+        let model = Pretrained::open_without_weights(folder)?;
+        config.check(&model)?;
+        Ok(Self { model, max_length: config.max_length })
+    }
+}
