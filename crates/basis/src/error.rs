@@ -269,6 +269,24 @@ pub enum Error {
         /// The values allowed.
         allowed: &'static str,
     },
+    /// A basis whose kernel is not built in.
+    #[error("{}: fitted with the kernel {kernel:?}, which is not built in: it is loaded with that kernel, by Basis::load_with", path.display())]
+    OwnKernel {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's name.
+        kernel: String,
+    },
+    /// A basis of another kernel than the one that it is loaded with.
+    #[error("{}: fitted with the kernel {found}, not with {given}", path.display())]
+    OtherKernel {
+        /// The file.
+        path: PathBuf,
+        /// The kernel in the file.
+        found: String,
+        /// The kernel given.
+        given: String,
+    },
     /// A kernel is not defined on rows of this kind.
     #[error("kernel {kernel} is not defined on {found} rows, allowed: {allowed}")]
     KernelRows {

@@ -12,7 +12,7 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::features::RowSource;
-use crate::{Basis, Error, Kernel, Projection, SketchKind, eigenbasis};
+use crate::{Basis, Error, OutputKernel, Projection, SketchKind, eigenbasis};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
@@ -28,8 +28,8 @@ const ROWS: usize = 1024;
 /// Those of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::SketchParameter`]
 /// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::NotPositive`] for
 /// a λ so small beside k(y,y) that `BᵀB + nλI` is singular to rounding.
-pub fn scores(
-    kernel: &Kernel,
+pub fn scores<K: OutputKernel + Clone + 'static>(
+    kernel: &K,
     rows: &dyn RowSource,
     lambda: f64,
     pilot: usize,

@@ -1,7 +1,7 @@
 //! The output side of Deep Sketched Output Kernel Regression.
 //!
 //! Structured outputs become rows of features ([`features`]), a [`kernel`] is a scalar function of
-//! the products of two rows, a [`sketch`] compresses the training outputs, and the
+//! the products of two rows, or any function of them ([`OutputKernel`]), a [`sketch`] compresses the training outputs, and the
 //! [`eigenbasis`] turns any output y into p coordinates `ψ̃(y) = Ω R k^y`, such that
 //! `⟨ψ̃(y), ψ̃(y')⟩ ≈ k(y, y')`. Those coordinates are the targets of training and the
 //! candidates of decoding. [`leverage`] scores say how large a sketch should be, [`store`] is
@@ -36,6 +36,7 @@ pub mod store;
 
 pub use eigenbasis::{Basis, Projection};
 pub use error::Error;
+pub use faer::Mat;
 pub use features::{Block, Features, RowKind, RowSource};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, OutputKernel};
 pub use sketch::{Sketch, SketchKind};

@@ -7,6 +7,9 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+/// The one type of generator: ChaCha8, whose stream is the same on every machine.
+pub type Generator = ChaCha8Rng;
+
 /// The generator of (`seed`, `purpose`, `step`).
 ///
 /// Its 32-byte key is four little-endian words; word l (0 to 3) is the SplitMix64 finaliser of the
@@ -23,7 +26,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// assert_ne!(draw(0, "shuffle", 7), draw(0, "shuffle", 8));
 /// assert_ne!(draw(0, "shuffle", 7), draw(0, "dropout", 7));
 /// ```
-pub fn generator(seed: u64, purpose: &str, step: u64) -> ChaCha8Rng {
+pub fn generator(seed: u64, purpose: &str, step: u64) -> Generator {
     let mut key = [0; 32];
     for (lane, word) in key.chunks_exact_mut(8).enumerate() {
         let mut hash = Fnv::default();

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Basis, Map};
-use crate::Error;
 use crate::features::{Features, RowKind};
 use crate::store::{self, Stored, Tensor};
+use crate::{Error, Kernel, OutputKernel};
 
 /// What the file says it is.
 const KIND: &str = "basis";
@@ -12,10 +13,14 @@ const KIND: &str = "basis";
 /// The version of the layout below.
 const VERSION: u32 = 1;
 
+/// Metadata key of a kernel that is not built in.
+const OWN_KERNEL: &str = "own_kernel";
+
 impl Basis {
     /// Writes the basis to a file, atomically: kind `basis`, version 1.
     ///
-    /// Metadata: `kernel` and `sketch` (JSON, as in configuration files), `size` (m), `seed`,
+    /// Metadata: `kernel` and `sketch` (JSON, as in configuration files; a kernel that is not built in
+    /// has its [name](OutputKernel::name) under `own_kernel` in the place of `kernel`), `size` (m), `seed`,
     /// `trained_rows` (n), `tolerance`, `row_kind` (dense, bit, sparse), `row_width` (d). Tensors:
     /// `spectrum` F64 `[p]`; `matrix` F32 `[p, d]` for a kernel that is linear in scaled features,
     /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]).
@@ -26,14 +31,42 @@ impl Basis {
         store::write(path, KIND, VERSION, &self.metadata(), &self.tensors())
     }
 
-    /// Reads a basis that [`save`](Self::save) wrote.
+    /// Reads a basis of a built-in kernel that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// Those of [`Stored::open`] for a file that is missing, damaged, or of another kind or
     /// version; [`Error::BadMetadata`], [`Error::WrongShape`] and the like for one that is whole
-    /// but contradicts itself.
+    /// but contradicts itself; [`Error::OwnKernel`] for a kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
+        if let Ok(kernel) = stored.metadata(OWN_KERNEL) {
+            return Err(Error::OwnKernel { path: path.into(), kernel: kernel.into() });
+        }
+        let kernel: Kernel = stored.json("kernel")?;
+        Self::read(&stored, Arc::new(kernel))
+    }
+
+    /// Reads a basis that was fitted with `kernel`, which need not be a built-in one.
+    ///
+    /// The file holds no code: what it says of the kernel is the name, and a kernel of the same name
+    /// that computes something else gives wrong coordinates.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load); [`Error::OtherKernel`] for a file of another kernel.
+    pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
+        let stored = Stored::open(path, KIND, VERSION)?;
+        let (key, given) = kernel_entry(&kernel);
+        match stored.metadata(key) {
+            Ok(found) if found == given => Self::read(&stored, Arc::new(kernel)),
+            _ => {
+                let own = stored.metadata(OWN_KERNEL);
+                let found = own.or_else(|_| stored.metadata("kernel"))?.to_owned();
+                Err(Error::OtherKernel { path: path.into(), found, given })
+            }
+        }
+    }
+
+    fn read(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Self, Error> {
         let kind = match stored.metadata("row_kind")? {
             "dense" => RowKind::Dense,
             "bit" => RowKind::Bits,
@@ -56,7 +89,7 @@ impl Basis {
             }
             Map::linear(matrix.into_owned(), width, kind)
         } else {
-            let anchors = Features::from_stored(&stored, "anchors", kind, width)?;
+            let anchors = Features::from_stored(stored, "anchors", kind, width)?;
             let count = crate::RowSource::len(&anchors);
             let (shape, weights) = stored.f64("weights", 2)?;
             if shape != [count, rank] {
@@ -65,7 +98,7 @@ impl Basis {
             Map::Anchored { weights: weights.into_owned(), anchors }
         };
         let basis = Self {
-            kernel: stored.json("kernel")?,
+            kernel,
             sketch: stored.json("sketch")?,
             m: stored.parsed("size", "a number of rows")?,
             seed: stored.parsed("seed", "an integer")?,
@@ -91,7 +124,7 @@ impl Basis {
 
     fn metadata(&self) -> BTreeMap<String, String> {
         let entries = [
-            ("kernel", json(&self.kernel)),
+            kernel_entry(self.kernel.as_ref()),
             ("sketch", json(&self.sketch)),
             ("size", self.m.to_string()),
             ("seed", self.seed.to_string()),
@@ -117,6 +150,14 @@ impl Basis {
             }
         }
         tensors
+    }
+}
+
+/// Where a file names the kernel, and as what.
+fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
+    match kernel.built_in() {
+        Some(kernel) => ("kernel", json(kernel)),
+        None => (OWN_KERNEL, kernel.name()),
     }
 }
 

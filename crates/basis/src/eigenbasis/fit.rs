@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
@@ -6,7 +8,7 @@ use super::eigen::{Eigen, leading};
 use super::{Basis, Map, scaled};
 use crate::features::{self, Block, Features, RowKind, RowSource, product};
 use crate::sketch::{COLUMNS, Columns};
-use crate::{Error, Kernel, Sketch, SketchKind};
+use crate::{Error, Kernel, OutputKernel, Sketch, SketchKind};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;
@@ -40,13 +42,14 @@ impl Basis {
     /// [`Error::Overflow`] when features are so large that the kernel is not finite, and whatever
     /// reading the rows brings up. A constant kernel is no error: it has rank 1.
     pub fn fit(
-        kernel: Kernel,
+        kernel: impl OutputKernel + 'static,
         rows: &dyn RowSource,
         sketch: &SketchKind,
         m: usize,
         seed: u64,
         tolerance: f64,
     ) -> Result<Self, Error> {
+        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
         kernel.validate(rows.kind())?;
         if !(1e-12..1.0).contains(&tolerance) {
             return Err(Error::Tolerance { value: tolerance });
@@ -56,9 +59,9 @@ impl Basis {
         let linear = kernel.feature_scale(1.0).is_some()
             && m.checked_mul(width).is_some_and(|elements| elements <= LINEAR_ELEMENTS);
         let (spectrum, map) = if linear {
-            fit_linear(&kernel, rows, &drawn, tolerance)?
+            fit_linear(kernel.as_ref(), rows, &drawn, tolerance)?
         } else {
-            fit_anchored(&kernel, rows, &drawn, tolerance)?
+            fit_anchored(kernel.as_ref(), rows, &drawn, tolerance)?
         };
         Ok(Self {
             kernel,
@@ -76,7 +79,7 @@ impl Basis {
 }
 
 fn fit_linear(
-    kernel: &Kernel,
+    kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
     tolerance: f64,
@@ -122,7 +125,7 @@ impl Map {
 
 /// `R Φ`, m × d, row-major for dense rows, else with m contiguous; Φ holds the scaled rows.
 fn sketched_features(
-    kernel: &Kernel,
+    kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
 ) -> Result<Vec<f64>, Error> {
@@ -140,8 +143,8 @@ fn sketched_features(
                 return Ok(None);
             }
             let rows = read(kernel, rows, &columns.rows)?;
-            let (scales, rows) = match kernel {
-                Kernel::Linear => (Vec::new(), rows),
+            let (scales, rows) = match kernel.built_in() {
+                Some(Kernel::Linear) => (Vec::new(), rows),
                 _ => {
                     let squared_norms = rows.squared_norms();
                     scaled(kernel, rows, &squared_norms)
@@ -188,7 +191,7 @@ enum Part<'a> {
 
 /// The rows of the given increasing indices, checked by the kernel; borrowed when they are consecutive.
 fn read<'a>(
-    kernel: &Kernel,
+    kernel: &dyn OutputKernel,
     rows: &'a dyn RowSource,
     indices: &[usize],
 ) -> Result<Block<'a>, Error> {
@@ -203,7 +206,7 @@ fn read<'a>(
 }
 
 fn fit_anchored(
-    kernel: &Kernel,
+    kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
     tolerance: f64,

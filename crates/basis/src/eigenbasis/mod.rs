@@ -10,9 +10,10 @@ mod fit;
 mod project;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::features::{Features, RowKind};
-use crate::{Error, Kernel, SketchKind};
+use crate::{Error, OutputKernel, SketchKind};
 
 pub use project::Projection;
 
@@ -21,13 +22,13 @@ pub const TOLERANCE: f64 = 1e-10;
 
 /// A frozen basis of p functions, fitted on the training outputs.
 ///
-/// For a kernel that is linear in scaled features ([`Kernel::feature_scale`]), on rows with
+/// For a kernel that is linear in scaled features ([`OutputKernel::feature_scale`]), on rows with
 /// m · d ≤ 2²⁶, it is one p × d matrix `Ω R Φ`, whatever the sketch and the number of outputs. For
 /// the other kernels, and for wider rows, it is the p × a matrix `Ω W` and the rows of the a
 /// anchors.
 #[derive(Clone, Debug)]
 pub struct Basis {
-    kernel: Kernel,
+    kernel: Arc<dyn OutputKernel>,
     sketch: SketchKind,
     m: usize,
     seed: u64,
@@ -71,8 +72,8 @@ pub struct Matrix<'a> {
 
 impl Basis {
     /// The kernel.
-    pub fn kernel(&self) -> &Kernel {
-        &self.kernel
+    pub fn kernel(&self) -> &dyn OutputKernel {
+        self.kernel.as_ref()
     }
 
     /// The distribution of the sketch.
@@ -162,7 +163,7 @@ impl Basis {
 /// Rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
 /// `f32` sums of unscaled numbers could overflow or lose digits.
 fn scaled<'a>(
-    kernel: &Kernel,
+    kernel: &dyn OutputKernel,
     rows: crate::Block<'a>,
     squared_norms: &[f64],
 ) -> (Vec<f32>, crate::Block<'a>) {

@@ -39,6 +39,16 @@ impl Projection {
         self.squared_norms.is_empty()
     }
 
+    /// The mean of the coordinates over the outputs, p numbers: where an encoder best starts.
+    pub fn mean(&self) -> Vec<f32> {
+        let mut sum = vec![0.0f64; self.rank];
+        for row in self.coordinates.chunks_exact(self.rank.max(1)) {
+            sum.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
+        }
+        let count = self.len().max(1) as f64;
+        sum.into_iter().map(|sum| (sum / count) as f32).collect()
+    }
+
     /// `ψ̃` of one output: p coordinates, none when there is no such output.
     pub fn row(&self, row: usize) -> &[f32] {
         let start = row.saturating_mul(self.rank);
@@ -104,10 +114,11 @@ impl Basis {
                 let block = features::read(rows, start..start + residuals.len())?;
                 self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
                 let yy = block.squared_norms();
+                let diagonal = self.kernel.diagonal(&block);
                 self.coordinates(block, &yy, coordinates)?;
                 for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
                     let projected = product::squared_norm(coordinates);
-                    let squared_norm = self.kernel.evaluate(yy[at], yy[at], yy[at]);
+                    let squared_norm = diagonal.get(at).copied().unwrap_or(f64::NAN);
                     let both = [projected, squared_norm];
                     if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
                         return Err(Error::Overflow { row: Some(start + at), value });
@@ -126,7 +137,7 @@ impl Basis {
         let rank = self.rank();
         match &self.map {
             Map::Linear { matrix, transposed } => {
-                let (scales, rows) = scaled(&self.kernel, rows, yy);
+                let (scales, rows) = scaled(self.kernel.as_ref(), rows, yy);
                 match &rows {
                     Block::Dense(rows) => product::project_dense(matrix, rows, out),
                     rows => product::project_sparse(transposed, rank, rows, out),

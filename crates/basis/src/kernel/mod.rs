@@ -1,8 +1,11 @@
-//! Output kernels, each a scalar function of three products: `k(a, b) = f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
+//! Output kernels, each a scalar function of three products: `k(a, b) = f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`; or
+//! any other function of two rows, by the trait [`OutputKernel`].
 //!
 //! The products come from [`features`](crate::features); a kernel adds its function, the kinds of
 //! rows and the values it is defined on, and whether it is linear in scaled rows. One file a
 //! kernel; everything is evaluated in `f64`.
+
+pub mod contract;
 
 mod cosine;
 mod gaussian;
@@ -11,6 +14,7 @@ mod hamming;
 mod kemeny;
 mod linear;
 mod ngram;
+mod output;
 mod tanimoto;
 
 use faer::Mat;
@@ -18,6 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::features::{Block, RowKind, product};
+
+pub use output::OutputKernel;
 
 /// A positive semi-definite kernel on feature rows.
 ///
@@ -103,11 +109,32 @@ impl Kernel {
         }
     }
 
-    /// Checks the parameters, and that the kernel is defined on rows of this kind.
-    ///
-    /// # Errors
-    /// [`Error::KernelParameter`], [`Error::KernelRows`].
-    pub fn validate(&self, rows: RowKind) -> Result<(), Error> {
+    /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
+    #[inline]
+    pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        match *self {
+            Self::Linear => linear::evaluate(ab),
+            Self::Cosine => cosine::evaluate(ab, aa, bb),
+            Self::Gaussian { gamma } => gaussian::evaluate(gamma, ab, aa, bb),
+            Self::Tanimoto => tanimoto::evaluate(ab, aa, bb),
+            Self::GaussianTanimoto { gamma } => gaussian_tanimoto::evaluate(gamma, ab, aa, bb),
+            Self::NGram => ngram::evaluate(ab, aa, bb),
+            Self::Kemeny => kemeny::evaluate(ab, aa, bb),
+            Self::Hamming => hamming::evaluate(ab, aa, bb),
+        }
+    }
+}
+
+impl OutputKernel for Kernel {
+    fn name(&self) -> String {
+        Self::name(self).into()
+    }
+
+    fn built_in(&self) -> Option<&Kernel> {
+        Some(self)
+    }
+
+    fn validate(&self, rows: RowKind) -> Result<(), Error> {
         match *self {
             Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma }
                 if !(gamma > 0.0 && gamma.is_finite()) =>
@@ -133,14 +160,9 @@ impl Kernel {
         Ok(())
     }
 
-    /// Checks that the rows hold values that the kernel has a meaning for.
-    ///
     /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
     /// other kernels take any finite numbers.
-    ///
-    /// # Errors
-    /// [`Error::KernelValue`]; rows count from the start of the block.
-    pub fn check(&self, rows: &Block) -> Result<(), Error> {
+    fn check(&self, rows: &Block) -> Result<(), Error> {
         match self {
             Self::NGram => ngram::check(rows),
             Self::Kemeny => kemeny::check(rows),
@@ -149,26 +171,7 @@ impl Kernel {
         }
     }
 
-    /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
-    #[inline]
-    pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
-        match *self {
-            Self::Linear => linear::evaluate(ab),
-            Self::Cosine => cosine::evaluate(ab, aa, bb),
-            Self::Gaussian { gamma } => gaussian::evaluate(gamma, ab, aa, bb),
-            Self::Tanimoto => tanimoto::evaluate(ab, aa, bb),
-            Self::GaussianTanimoto { gamma } => gaussian_tanimoto::evaluate(gamma, ab, aa, bb),
-            Self::NGram => ngram::evaluate(ab, aa, bb),
-            Self::Kemeny => kemeny::evaluate(ab, aa, bb),
-            Self::Hamming => hamming::evaluate(ab, aa, bb),
-        }
-    }
-
-    /// s(⟨y,y⟩) for a kernel that is linear in scaled rows, `k(a, b) = ⟨s(⟨a,a⟩) a, s(⟨b,b⟩) b⟩`;
-    /// none for the others.
-    ///
-    /// Such a kernel needs no training rows after fitting (see [`Basis`](crate::Basis)).
-    pub fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
+    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
         match self {
             Self::Linear => Some(1.0),
             Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
@@ -178,19 +181,18 @@ impl Kernel {
         }
     }
 
-    /// Whether `k(y, y) = 1` for every row that is not zero.
+    /// All but the linear kernel are.
     ///
     /// A zero row has `k(y, ·) = 0` under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels, so
     /// `k(y, y) = 0`; Gaussian kernels give it 1 too.
-    pub fn is_normalised(&self) -> bool {
+    fn is_normalised(&self) -> bool {
         !matches!(self, Self::Linear)
     }
 
-    /// `k(a_i, b_j)` for all pairs of rows, `a.len()` × `b.len()`.
-    ///
-    /// Computed in parallel; the values do not depend on the number of threads.
+    /// Computed in parallel.
     ///
     /// ```
+    /// use dsokr_basis::kernel::OutputKernel;
     /// use dsokr_basis::{Features, Kernel, features::BitRows};
     ///
     /// let rows = Features::Bits(BitRows::from_indices(4, [vec![0, 1, 2], vec![1, 2, 3], vec![]])?);
@@ -198,17 +200,13 @@ impl Kernel {
     /// assert_eq!((gram[(0, 0)], gram[(0, 1)], gram[(0, 2)]), (1.0, 0.5, 0.0));
     /// # Ok::<(), dsokr_basis::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`validate`](Self::validate); [`Error::KindMismatch`], [`Error::WidthMismatch`].
-    pub fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
         product::inner_map(a, b, |ab, i, j| self.evaluate(ab, aa[i], bb[j]))
     }
 
-    /// `k(y, y)` of each row.
-    pub fn diagonal(&self, rows: &Block) -> Vec<f64> {
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
         rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect()
     }
 }

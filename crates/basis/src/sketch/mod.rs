@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use columns::Columns;
 
 use crate::features::RowSource;
-use crate::{Error, Kernel, leverage};
+use crate::{Error, OutputKernel, leverage};
 
 /// Rows of the training outputs in one block of columns of a sketch.
 pub(crate) const COLUMNS: usize = 512;
@@ -252,11 +252,11 @@ impl Sketch {
     ///
     /// # Errors
     /// Those of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`leverage::scores`].
-    pub fn fit(
+    pub fn fit<K: OutputKernel + Clone + 'static>(
         kind: &SketchKind,
         m: usize,
         seed: u64,
-        kernel: &Kernel,
+        kernel: &K,
         rows: &dyn RowSource,
     ) -> Result<Self, Error> {
         match *kind {

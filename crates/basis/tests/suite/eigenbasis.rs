@@ -2,7 +2,9 @@
 
 use dsokr_basis::features::{DenseRows, SparseRows};
 use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Basis, Error, Features, Kernel, Projection, RowSource, Sketch, SketchKind};
+use dsokr_basis::{
+    Basis, Error, Features, Kernel, OutputKernel, Projection, RowSource, Sketch, SketchKind,
+};
 
 use crate::support::*;
 

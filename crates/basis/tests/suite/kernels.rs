@@ -1,11 +1,20 @@
 //! The contract that every kernel keeps on every kind of rows it is defined on.
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows, kemeny_signs};
+use dsokr_basis::kernel::{OutputKernel, contract};
 use dsokr_basis::{Error, Features, Kernel, RowKind, RowSource};
 
 use crate::support::{assert_close, cases, describe, expand, from_faer, gram, jacobi, transpose};
 
 const N: usize = 300;
+
+#[test]
+fn every_kernel_keeps_the_public_contract() {
+    for (kernel, rows) in cases(40) {
+        contract::check(&kernel, &rows)
+            .unwrap_or_else(|breach| panic!("{}: {breach}", describe(&kernel, &rows)));
+    }
+}
 
 #[test]
 fn block_is_pointwise_brute_force() {

@@ -6,6 +6,7 @@ mod files;
 mod kernels;
 mod leverage;
 mod mapped;
+mod own_kernels;
 mod random;
 mod real_data;
 mod sketches;

@@ -1,0 +1,135 @@
+//! The contract that every [`OutputKernel`] keeps, as a check that can be run on any of them, one's
+//! own included.
+
+use faer::{Mat, Side};
+
+use super::OutputKernel;
+use crate::RowSource;
+use crate::features::inner;
+
+/// What rounding may change, as a share of the largest value.
+const TOLERANCE: f64 = 1e-12;
+
+/// Checks a kernel on three or more rows that it is defined on; some dozens are enough, since time
+/// grows with the cube of their number.
+///
+/// - It accepts the rows, and all values are finite.
+/// - A value depends on its two rows alone: other blocks and other numbers of threads give the same
+///   Gram matrix, the first to 1e-12 of its largest value, the second bit for bit.
+/// - The matrix is symmetric and positive semi-definite, both to 1e-12 of the largest (eigen)value.
+/// - The diagonal is that of the matrix, and 1 for rows that are not zero if the kernel is normalised.
+/// - A kernel with a feature scale is the inner product of scaled rows.
+///
+/// # Errors
+/// The first breach, in words.
+pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), String> {
+    let n = rows.len();
+    if n < 3 {
+        return Err(format!("three rows are needed, not {n}"));
+    }
+    let words = |error: crate::Error| error.to_string();
+    kernel.validate(rows.kind()).map_err(words)?;
+    let all = rows.block(0..n).map_err(words)?;
+    kernel.check(&all).map_err(words)?;
+    let gram = on_threads(1, || kernel.block(&all, &all).map_err(words))?;
+    if (gram.nrows(), gram.ncols()) != (n, n) {
+        return Err(format!("{n} rows give a {} × {} matrix", gram.nrows(), gram.ncols()));
+    }
+    let mut largest = 0.0f64;
+    for (i, j) in pairs(n) {
+        if !gram[(i, j)].is_finite() {
+            return Err(format!("k({i}, {j}) is {}", gram[(i, j)]));
+        }
+        largest = largest.max(gram[(i, j)].abs());
+    }
+    let close = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * largest;
+    if on_threads(3, || kernel.block(&all, &all).map_err(words))? != gram {
+        return Err("another number of threads gives other values".into());
+    }
+    for start in 0..n {
+        // blocks of several sizes: one row, and the rows behind it
+        for end in [start + 1, n] {
+            let part = rows.block(start..end).map_err(words)?;
+            let found = kernel.block(&part, &all).map_err(words)?;
+            let expected = |i: usize, j: usize| gram[(start + i, j)];
+            let other = (0..end - start).find_map(|i| {
+                (0..n).find(|&j| !close(found[(i, j)], expected(i, j))).map(|j| (start + i, j))
+            });
+            if let Some((i, j)) = other {
+                return Err(format!(
+                    "k({i}, {j}) is another value in a block of rows {start}..{end}"
+                ));
+            }
+        }
+    }
+    if let Some((i, j)) = pairs(n).find(|&(i, j)| !close(gram[(i, j)], gram[(j, i)])) {
+        return Err(format!("k({i}, {j}) = {}, k({j}, {i}) = {}", gram[(i, j)], gram[(j, i)]));
+    }
+    diagonal(kernel, rows, &gram, close)?;
+    scale(kernel, rows, &gram, close)?;
+    let values = gram
+        .self_adjoint_eigenvalues(Side::Lower)
+        .map_err(|e| format!("the eigenvalues of the Gram matrix: {e:?}"))?;
+    let (least, most) = values.iter().fold((0.0f64, 0.0f64), |(a, b), &v| (a.min(v), b.max(v)));
+    if least < -TOLERANCE * most {
+        return Err(format!("not positive semi-definite: eigenvalues from {least} to {most}"));
+    }
+    Ok(())
+}
+
+fn diagonal(
+    kernel: &dyn OutputKernel,
+    rows: &dyn RowSource,
+    gram: &Mat<f64>,
+    close: impl Fn(f64, f64) -> bool,
+) -> Result<(), String> {
+    let all = rows.block(0..rows.len()).map_err(|e| e.to_string())?;
+    let (found, squared) = (kernel.diagonal(&all), all.squared_norms());
+    if found.len() != rows.len() {
+        return Err(format!("the diagonal of {} rows has {} values", rows.len(), found.len()));
+    }
+    for (i, (&value, &squared)) in found.iter().zip(&squared).enumerate() {
+        let own = gram[(i, i)];
+        if !close(value, own) {
+            return Err(format!("the diagonal of row {i} is {value}, k({i}, {i}) = {own}"));
+        }
+        if kernel.is_normalised() && squared > 0.0 && !close(value, 1.0) {
+            return Err(format!("the kernel is normalised, but k({i}, {i}) = {value}"));
+        }
+    }
+    Ok(())
+}
+
+fn scale(
+    kernel: &dyn OutputKernel,
+    rows: &dyn RowSource,
+    gram: &Mat<f64>,
+    close: impl Fn(f64, f64) -> bool,
+) -> Result<(), String> {
+    let all = rows.block(0..rows.len()).map_err(|e| e.to_string())?;
+    let products = inner(&all, &all).map_err(|e| e.to_string())?;
+    let scales: Option<Vec<f64>> =
+        all.squared_norms().into_iter().map(|squared| kernel.feature_scale(squared)).collect();
+    let Some(scales) = scales else { return Ok(()) };
+    let linear = |i: usize, j: usize| scales[i] * scales[j] * products[(i, j)];
+    match pairs(rows.len()).find(|&(i, j)| !close(gram[(i, j)], linear(i, j))) {
+        Some((i, j)) => Err(format!(
+            "k({i}, {j}) = {}, the product of the scaled rows is {}",
+            gram[(i, j)],
+            linear(i, j)
+        )),
+        None => Ok(()),
+    }
+}
+
+fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(move |i| (0..n).map(move |j| (i, j)))
+}
+
+fn on_threads<T: Send>(
+    threads: usize,
+    compute: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|e| e.to_string())?.install(compute)
+}

@@ -1,0 +1,149 @@
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::Kernel;
+use crate::Error;
+use crate::features::{Block, RowKind};
+
+/// A positive semi-definite kernel on feature rows.
+///
+/// [`Kernel`] holds the built-in ones. Any other function of two rows is one too: a basis is
+/// [fitted](crate::Basis::fit) with it, projects with it, and is [loaded](crate::Basis::load_with)
+/// with it. [`contract::check`](super::contract::check) says whether it keeps what is promised here.
+///
+/// ```
+/// use dsokr_basis::kernel::{OutputKernel, contract};
+/// use dsokr_basis::{Basis, Block, Error, Features, Mat, SketchKind, features::DenseRows};
+///
+/// /// `k(a, b) = Σ_j min(a_j, b_j)` on dense rows that are not negative.
+/// #[derive(Debug)]
+/// struct Intersection;
+///
+/// fn rows<'a>(block: &'a Block) -> Vec<&'a [f32]> {
+///     match block {
+///         Block::Dense(rows) => rows.values().chunks_exact(rows.width()).collect(),
+///         _ => Vec::new(),
+///     }
+/// }
+///
+/// fn common(a: &[f32], b: &[f32]) -> f64 {
+///     a.iter().zip(b).map(|(a, b)| f64::from(a.min(*b))).sum()
+/// }
+///
+/// impl OutputKernel for Intersection {
+///     fn name(&self) -> String {
+///         "intersection".into()
+///     }
+///
+///     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+///         let (a, b) = (rows(a), rows(b));
+///         Ok(Mat::from_fn(a.len(), b.len(), |i, j| common(a[i], b[j])))
+///     }
+///
+///     fn diagonal(&self, block: &Block) -> Vec<f64> {
+///         rows(block).into_iter().map(|row| common(row, row)).collect()
+///     }
+/// }
+///
+/// let counts = Features::Dense(DenseRows::new(2, vec![1.0, 2.0, 3.0, 0.0, 2.0, 2.0])?);
+/// contract::check(&Intersection, &counts).expect("a kernel");
+/// let every = SketchKind::Subsampling { replacement: false };
+/// let targets = Basis::fit(Intersection, &counts, &every, 3, 0, 1e-10)?.project(&counts)?;
+/// let product: f32 = targets.row(0).iter().zip(targets.row(2)).map(|(a, b)| a * b).sum();
+/// assert!((product - 3.0).abs() < 1e-5);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait OutputKernel: Debug + Send + Sync {
+    /// Name and parameters, on one line: what tells it from other kernels, in logs and in the file of
+    /// a basis.
+    fn name(&self) -> String;
+
+    /// Which of the built-in kernels this is; none for one's own.
+    fn built_in(&self) -> Option<&Kernel> {
+        None
+    }
+
+    /// Checks the parameters, and that the kernel is defined on rows of this kind. The default takes
+    /// all kinds.
+    ///
+    /// # Errors
+    /// [`Error::KernelParameter`], [`Error::KernelRows`].
+    fn validate(&self, rows: RowKind) -> Result<(), Error> {
+        let _ = rows;
+        Ok(())
+    }
+
+    /// Checks that the rows hold values that the kernel has a meaning for. The default takes all
+    /// finite numbers.
+    ///
+    /// # Errors
+    /// [`Error::KernelValue`]; rows count from the start of the block.
+    fn check(&self, rows: &Block) -> Result<(), Error> {
+        let _ = rows;
+        Ok(())
+    }
+
+    /// `k(a_i, b_j)` for all pairs of rows, `a.len()` × `b.len()`, of rows of one kind and width.
+    ///
+    /// A value depends on its two rows alone: beyond rounding not on the other rows of the blocks, and
+    /// not at all on the number of threads.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); [`Error::KindMismatch`], [`Error::WidthMismatch`].
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error>;
+
+    /// `k(y, y)` of each row.
+    fn diagonal(&self, rows: &Block) -> Vec<f64>;
+
+    /// Whether `k(y, y) = 1` for every row that is not zero (default: false). Decoding then needs no
+    /// constants.
+    fn is_normalised(&self) -> bool {
+        false
+    }
+
+    /// s(⟨y,y⟩) for a kernel that is linear in scaled rows, `k(a, b) = ⟨s(⟨a,a⟩) a, s(⟨b,b⟩) b⟩`;
+    /// none (the default) for the others.
+    ///
+    /// Such a kernel needs no training rows after fitting (see [`Basis`](crate::Basis)).
+    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
+        let _ = squared_norm;
+        None
+    }
+}
+
+/// A shared kernel is that kernel.
+impl<K: OutputKernel + ?Sized> OutputKernel for Arc<K> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn built_in(&self) -> Option<&Kernel> {
+        (**self).built_in()
+    }
+
+    fn validate(&self, rows: RowKind) -> Result<(), Error> {
+        (**self).validate(rows)
+    }
+
+    fn check(&self, rows: &Block) -> Result<(), Error> {
+        (**self).check(rows)
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        (**self).block(a, b)
+    }
+
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        (**self).diagonal(rows)
+    }
+
+    fn is_normalised(&self) -> bool {
+        (**self).is_normalised()
+    }
+
+    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
+        (**self).feature_scale(squared_norm)
+    }
+}
