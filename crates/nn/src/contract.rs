@@ -17,6 +17,9 @@ use crate::{Encoder, Pass, parameters};
 /// # Errors
 /// The first breach, in words.
 pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String> {
+    if inputs.len() < 2 {
+        return Err(format!("two inputs are needed, not {}", inputs.len()));
+    }
     let all: Vec<&E::Input> = inputs.iter().collect();
     let p = encoder.dimension();
     let whole = rows(encoder.forward(&all, Pass::Evaluate));

@@ -2,7 +2,8 @@
 //! the same model whatever else the process has drawn.
 
 use burn::module::Param;
-use burn::nn::Linear;
+use burn::nn::conv::{Conv1d, Conv1dConfig};
+use burn::nn::{Linear, PaddingConfig1d};
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::{Rng, RngExt};
 
@@ -57,6 +58,25 @@ pub fn linear(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &
         weight: uniform([inputs, outputs], bound, generator, device),
         bias: Some(uniform([outputs], bound, generator, device)),
     }
+}
+
+/// A convolution over `span` neighbouring positions, `[batch, inputs, length]` to `[batch, outputs,
+/// length]`, with zeros beyond the ends; weights and bias uniform on `±1/√(inputs · span)`, PyTorch's
+/// default.
+pub fn convolution(
+    inputs: usize,
+    outputs: usize,
+    span: usize,
+    generator: &mut impl Rng,
+    device: &Device,
+) -> Conv1d {
+    let bound = 1.0 / ((inputs * span) as f32).sqrt();
+    let config = Conv1dConfig::new(inputs, outputs, span).with_padding(PaddingConfig1d::Same);
+    // parameters are drawn when they are first used: those of Burn's own never are
+    let mut convolution = config.init(device);
+    convolution.weight = uniform([outputs, inputs, span], bound, generator, device);
+    convolution.bias = Some(uniform([outputs], bound, generator, device));
+    convolution
 }
 
 /// The last layer of an encoder: weights as [`linear`], and the bias at `offset`, best the mean of

@@ -7,7 +7,8 @@
 //! Three encoders are built in ([`BuiltIn`] holds whichever a configuration names):
 //! [`NgramBag`] (TF-IDF n-grams, with a linear path beside an MLP), [`Mlp`] (dense features) and
 //! [`Transformer`] (tokens, trained from scratch). Anything else that implements [`Encoder`] trains
-//! the same way.
+//! the same way; [`contract::check`] says whether it keeps what that trait promises, and [`pad`],
+//! [`dropout`] and [`init`] are there to write one with.
 //!
 //! Nothing here draws from a global random state: parameters are drawn from a generator that is
 //! passed in ([`init`]), and dropout is a function of a [`Pass`]'s key alone.
@@ -24,6 +25,7 @@ mod error;
 mod frozen;
 mod mlp;
 mod model;
+mod padding;
 mod pass;
 
 pub use bag::{NgramBag, NgramBagConfig};
@@ -33,5 +35,6 @@ pub use error::Error;
 pub use frozen::FrozenBasis;
 pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;
-pub use pass::{Dropout, Pass};
+pub use padding::{Padded, pad};
+pub use pass::{Dropout, Pass, dropout};
 pub use transformer::{Pooling, Transformer, TransformerConfig};

@@ -74,8 +74,9 @@ impl Dropout {
     }
 }
 
-/// Drops elements of `x` at `site` when `pass` is a training pass.
-pub(crate) fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
+/// Drops elements of `x` with probability `p` when `pass` is a training pass: see [`Pass::dropout`].
+/// `site` tells the places of one model apart.
+pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
     match pass.dropout(site, p) {
         Some(mask) => mask.apply(x),
         None => x,

@@ -1,0 +1,57 @@
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+/// A batch of sequences of ids, filled up to the longest.
+#[derive(Clone, Debug)]
+pub struct Padded {
+    /// The ids `[batch, length]`, 0 where there is none.
+    pub ids: Tensor<2, Int>,
+    /// 1 for each id and 0 for padding, `[batch, length, 1]`, to be multiplied with vectors.
+    pub mask: Tensor<3>,
+    /// Number of ids of each sequence `[batch, 1]`, at least 1.
+    pub lengths: Tensor<2>,
+}
+
+/// Fills a batch of sequences with zeros up to the longest, at least 1.
+///
+/// What an encoder makes of padding must not reach its output: multiply by `mask` before
+/// anything that mixes positions, and again before a sum over them.
+/// [`contract::check`](crate::contract::check) notices where it does.
+pub fn pad(batch: &[&Vec<u32>], device: &Device) -> Padded {
+    let length = batch.iter().map(|ids| ids.len()).max().unwrap_or(0).max(1);
+    let mut ids = vec![0i32; batch.len() * length];
+    let mut mask = vec![0.0f32; ids.len()];
+    let rows = ids.chunks_exact_mut(length).zip(mask.chunks_exact_mut(length));
+    for ((ids, mask), sequence) in rows.zip(batch) {
+        ids.iter_mut().zip(sequence.iter()).for_each(|(id, &given)| *id = given as i32);
+        mask[..sequence.len()].fill(1.0);
+    }
+    let lengths: Vec<f32> = batch.iter().map(|ids| ids.len().max(1) as f32).collect();
+    let shape = [batch.len(), length];
+    Padded {
+        ids: Tensor::from_data(TensorData::new(ids, shape), device),
+        mask: Tensor::from_data(TensorData::new(mask, [batch.len(), length, 1]), device),
+        lengths: Tensor::from_data(TensorData::new(lengths, [batch.len(), 1]), device),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_are_filled_with_zeros_and_the_mask_says_where() {
+        let (long, short, empty) = (vec![7, 8, 9], vec![5], vec![]);
+        let padded = pad(&[&short, &long, &empty], &Device::flex());
+        let ids = padded.ids.into_data().convert::<i64>().try_to_vec::<i64>().unwrap();
+        assert_eq!(ids, [5, 0, 0, 7, 8, 9, 0, 0, 0]);
+        let mask = padded.mask.into_data().try_to_vec::<f32>().unwrap();
+        assert_eq!(mask, [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(padded.lengths.into_data().try_to_vec::<f32>().unwrap(), [1.0, 3.0, 1.0]);
+    }
+
+    #[test]
+    fn empty_sequences_alone_have_one_place() {
+        let empty = vec![];
+        assert_eq!(pad(&[&empty], &Device::flex()).ids.dims(), [1, 1]);
+    }
+}
