@@ -4,9 +4,9 @@ use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::Error;
 use dsokr_train::config::SplitName;
 use dsokr_train::data::{DataRoot, read_queries};
-use dsokr_train::run::Run;
+use dsokr_train::run::{Run, tables};
 
-use crate::{print, print_json, tables};
+use crate::{print, print_json};
 
 /// Ranks queries with a trained run and prints the metrics.
 #[derive(clap::Args)]
@@ -46,7 +46,7 @@ fn split(text: &str) -> Result<SplitName, String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run = Run::open(&arguments.run)?;
+    let run: Run = Run::open(&arguments.run)?;
     let data = &run.config.data;
     let root = || DataRoot::find(&data.folder, None, arguments.data.as_deref());
     let (file, name) = match &arguments.queries {

@@ -6,7 +6,6 @@ mod evaluate;
 mod memory;
 mod progress;
 mod search;
-mod tables;
 mod train;
 
 use std::io::IsTerminal;

@@ -80,18 +80,11 @@ impl Observer for Progress {
                     bar.set_message(format!("epoch {epoch:.1}, loss {loss:.4}"));
                 }
             }
-            Event::Evaluation { epoch, loss, metrics, best, left, .. } => {
+            Event::Evaluation { left, .. } => {
                 let left = HumanDuration(Duration::from_secs(left.as_secs()));
-                info!(
-                    "epoch {epoch}: loss {loss:.4}, validation MRR {:.4}, Hits@10 {:.4}{}; {left} left",
-                    metrics.mrr,
-                    metrics.hits_10,
-                    if *best { " (best)" } else { "" }
-                );
+                info!("{event}; {left} left");
             }
-            Event::EarlyStop { evaluations, .. } => {
-                info!("stopped: no improvement in {evaluations} evaluations");
-            }
+            Event::EarlyStop { .. } => info!("{event}"),
             _ => {}
         }
     }

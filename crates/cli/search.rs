@@ -36,7 +36,7 @@ struct Candidate<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run = Run::open(&arguments.run)?;
+    let run: Run = Run::open(&arguments.run)?;
     let hits = run.search(&arguments.text, arguments.top)?;
     let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
         rank: i + 1,

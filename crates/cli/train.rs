@@ -1,11 +1,11 @@
 use std::path::PathBuf;
 
 use dsokr_train::Error;
-use dsokr_train::config::{self, Override};
+use dsokr_train::config::{self, Checked, Override};
 use dsokr_train::data::DataRoot;
 use dsokr_train::fit::{self, Request};
 
-use crate::{print, print_json, progress, tables};
+use crate::{print, print_json, progress};
 
 /// Fits the basis, trains the encoder, writes a run directory, and evaluates the best checkpoint.
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
-    let config = config::load(&arguments.config, &arguments.overrides)?;
+    let config: Checked = config::load(&arguments.config, &arguments.overrides)?;
     let root =
         DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
     let request = Request {
@@ -46,11 +46,5 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         return print_json(report);
     }
     let path = trained.path.display();
-    let rows =
-        [("model", &report.metrics), ("perfect h", &report.perfect_h), ("chance", &report.chance)];
-    print(&format!(
-        "\n{}\n{}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n",
-        tables::counts(&report.split.to_string(), &report.metrics),
-        tables::metrics(&rows)
-    ))
+    print(&format!("\n{report}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n"))
 }

@@ -142,6 +142,17 @@ pub enum Error {
         /// The step.
         step: u64,
     },
+    /// An encoder with another number of coordinates than the basis.
+    #[error("the encoder has {found} coordinates, the basis {expected}")]
+    Dimension {
+        /// The encoder's.
+        found: usize,
+        /// The basis's rank p.
+        expected: usize,
+    },
+    /// A recipe or its encoder breaks the contract.
+    #[error("the encoder breaks its contract: {0}")]
+    Contract(String),
     /// Text was given to an encoder that reads vectors.
     #[error("this run's encoder reads feature vectors, not texts")]
     ReadsVectors,

@@ -8,22 +8,22 @@ use burn::tensor::Device;
 use dsokr_basis::features::distinct;
 use dsokr_basis::store::{self, Tensor};
 use dsokr_basis::{Basis, Projection};
-use dsokr_decode::{Candidates, Metrics, PerQuery, Pool, Rank};
-use dsokr_nn::{BuiltIn, Model, parameters};
+use dsokr_decode::Candidates;
+use dsokr_nn::{Model, parameters};
 use tracing::info;
 
-use crate::Error;
-use crate::config::{Checked, SplitName};
-use crate::data::{DataRoot, Dataset, Selected, Split};
-use crate::prepare::Preparation;
-use crate::run::{Folder, Report, new_model, rank};
+use crate::config::{Checked, EncoderConfig, SplitName};
+use crate::data::{DataRoot, Dataset, Outputs, Selected};
+use crate::judge::Judge;
+use crate::run::{Folder, Prepared, Report, new_model};
 use crate::trainer::{Observer, Task, embed, train};
+use crate::{Error, Prepare, Recipe};
 
 /// Where a run goes, and whether it goes on.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct Request<'a, R = EncoderConfig> {
     /// The configuration.
-    pub config: &'a Checked,
+    pub config: &'a Checked<R>,
     /// Where its data lie.
     pub root: &'a DataRoot,
     /// The run directory, or where under `runs/` one is made.
@@ -44,7 +44,7 @@ pub struct Trained {
 ///
 /// # Errors
 /// Everything in [`Error`]. Nothing is written before data, basis and inputs have been accepted.
-pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error> {
+pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
     let resumed = request.resume && path.exists();
@@ -77,7 +77,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
         )?
     };
     let targets = basis.project(&training_outputs)?;
-    let candidates = candidates(&basis, &dataset)?;
+    let candidates = candidates(&basis, &dataset.outputs)?;
     info!(
         kernel = basis.kernel().name(),
         m = sketch.size,
@@ -89,26 +89,27 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
         "basis fitted"
     );
     let judge = Judge::new(config, request.root, &dataset, &basis, &candidates)?;
+    let settings = config.encoder.preparation();
     let preparation = if resumed {
-        Preparation::load(&config.encoder, &path)?
+        R::Preparation::load(settings, &path)?
     } else {
-        Preparation::fit(&config.encoder, &dataset.train)?
+        R::Preparation::fit(settings, &dataset.train)?
     };
     let inputs = preparation.inputs(&dataset.train)?;
     let device = Device::flex().autodiff();
-    let offset = mean_row(&targets.coordinates, basis.rank());
-    let model = new_model(config, &basis, &preparation, &offset, &device);
+    let model = new_model(config, &basis, &preparation, &targets.mean(), &device)?;
     check_groups(config, &model)?;
     info!(parameters = burn::module::Module::num_params(&model), "model made");
 
     let data = fingerprint(&dataset, &targets, &candidates);
+    let prepared = Prepared::of(&preparation)?;
     let mut folder = if resumed {
-        let folder = Folder::open(&path, &basis, &preparation)?;
+        let folder = Folder::open(&path, &basis, &prepared);
         folder.check_data(&data)?;
         folder.tidy();
         folder
     } else {
-        Folder::create(&path, config, &basis, &candidates, &preparation, &data)?
+        Folder::create(&path, config, &basis, &candidates, &prepared, &data)?
     };
     if let Some(report) = folder.report()? {
         info!(path = %path.display(), "the run is complete");
@@ -117,7 +118,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
     let start = folder.checkpoint()?;
     folder.rewind_log(start.as_ref().map_or(0, |c| c.step))?;
     let validation = preparation.inputs(&dataset.validation)?;
-    let validate = |model: &Model<BuiltIn>| {
+    let validate = |model: &Model<R::Encoder>| {
         let z = embed(model, &validation, config.evaluation.batch);
         let ranks = judge.rank(SplitName::Validation, &z)?;
         Ok(judge.pool(SplitName::Validation).metrics(&ranks, &candidates)?)
@@ -144,7 +145,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
 
 /// The run directory: `--out`, else `runs/<name>`, else with the first free number behind it; to
 /// resume, the last one that exists.
-fn place(request: &Request) -> Result<PathBuf, Error> {
+fn place<R>(request: &Request<R>) -> Result<PathBuf, Error> {
     let taken = |path: &Path| path.exists();
     if let Some(out) = request.out {
         if taken(out) && !request.resume {
@@ -162,9 +163,9 @@ fn place(request: &Request) -> Result<PathBuf, Error> {
 }
 
 /// A run goes on only under the configuration that it was started with.
-fn unchanged(path: &Path, config: &Checked) -> Result<(), Error> {
+fn unchanged<R: Recipe>(path: &Path, config: &Checked<R>) -> Result<(), Error> {
     let before = Folder::config(path)?;
-    let table = |config: &Checked| -> Result<toml::Table, Error> {
+    let table = |config: &Checked<R>| -> Result<toml::Table, Error> {
         let text = config.to_toml()?;
         text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
     };
@@ -221,7 +222,7 @@ fn fingerprint(dataset: &Dataset, targets: &Projection, candidates: &Candidates)
 }
 
 /// A group that holds no parameter is a spelling mistake.
-fn check_groups(config: &Checked, model: &Model<BuiltIn>) -> Result<(), Error> {
+fn check_groups<R: Recipe>(config: &Checked<R>, model: &Model<R::Encoder>) -> Result<(), Error> {
     let names: Vec<String> = parameters::names(model);
     for group in &config.training.groups {
         if !names.iter().any(|name| name.contains(&group.parameters)) {
@@ -235,21 +236,13 @@ fn check_groups(config: &Checked, model: &Model<BuiltIn>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The mean of the rows of `[n × p]`.
-fn mean_row(rows: &[f32], p: usize) -> Vec<f32> {
-    let mut sum = vec![0.0f64; p];
-    for row in rows.chunks_exact(p) {
-        sum.iter_mut().zip(row).for_each(|(s, v)| *s += f64::from(*v));
-    }
-    let n = (rows.len() / p).max(1) as f64;
-    sum.into_iter().map(|s| (s / n) as f32).collect()
-}
-
 /// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,
 /// shifted by ½ for normalised kernels, where they then vanish (except for a zero row, which has
 /// k(c, c) = 0).
-fn candidates(basis: &Basis, dataset: &Dataset) -> Result<Candidates, Error> {
-    let outputs = &dataset.outputs;
+///
+/// # Errors
+/// Rows that the basis does not project; outputs without a candidate.
+pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
     let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
     let groups = distinct(&pool)?;
     let chosen: Vec<usize> = groups.representative.iter().map(|&i| outputs.candidates[i]).collect();
@@ -259,97 +252,4 @@ fn candidates(basis: &Basis, dataset: &Dataset) -> Result<Candidates, Error> {
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
     let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
     Ok(Candidates::new(ids, labels, groups.class, basis.rank(), projected.coordinates, constants)?)
-}
-
-/// Ranks splits, and knows their chance level and ceiling.
-struct Judge<'a> {
-    config: &'a Checked,
-    dataset: &'a Dataset,
-    basis: &'a Basis,
-    candidates: &'a Candidates,
-    /// Per-query candidate lists of each split, where the configuration names a file of them.
-    lists: Vec<(SplitName, PerQuery)>,
-}
-
-impl<'a> Judge<'a> {
-    fn new(
-        config: &'a Checked,
-        root: &DataRoot,
-        dataset: &'a Dataset,
-        basis: &'a Basis,
-        candidates: &'a Candidates,
-    ) -> Result<Self, Error> {
-        let mut lists = Vec::new();
-        let mut splits = vec![SplitName::Validation];
-        splits.extend((config.evaluation.split == SplitName::Test).then_some(SplitName::Test));
-        for name in splits {
-            let Some(split) = dataset.split(name) else { continue };
-            if let Some(file) = &config.evaluation.candidates {
-                lists.push((name, PerQuery::read(&root.file(file), &split.ids, candidates)?));
-            }
-            // a missing gold is known now, not after the first epoch
-            let pool = pool(&lists, name);
-            let missing = config.evaluation.missing_gold;
-            let gold = pool.gold(&split.ids, &split.ids, candidates, missing)?;
-            let metric = config.training.metric;
-            if metric.is_a_rank() && name == SplitName::Validation && gold.contains(&None) {
-                return Err(Error::Value {
-                    key: "training.metric".into(),
-                    found: format!("{metric:?}"),
-                    allowed: "mrr or hits, since ranks of validation queries are infinite".into(),
-                });
-            }
-        }
-        Ok(Self { config, dataset, basis, candidates, lists })
-    }
-
-    fn pool(&self, name: SplitName) -> Pool<'_> {
-        pool(&self.lists, name)
-    }
-
-    fn split(&self, name: SplitName) -> &Split {
-        self.dataset.split(name).unwrap_or(&self.dataset.validation)
-    }
-
-    fn rank(&self, name: SplitName, z: &[f32]) -> Result<Vec<Option<Rank>>, Error> {
-        let ids = &self.split(name).ids;
-        rank(ids, z, self.basis, self.candidates, self.pool(name), self.config)
-    }
-
-    /// Ranks with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
-    fn perfect(&self, name: SplitName) -> Result<Vec<Option<Rank>>, Error> {
-        let split = self.split(name);
-        let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
-        let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
-        let Projection { coordinates, .. } = self.basis.project(&outputs)?;
-        let p = self.basis.rank();
-        let mut rows = coordinates.chunks_exact(p);
-        let mut z = vec![0.0; split.ids.len() * p];
-        for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
-            if let Some(row) = output.and_then(|_| rows.next()) {
-                z.copy_from_slice(row);
-            }
-        }
-        self.rank(name, &z)
-    }
-
-    fn report(&self, model: &Model<BuiltIn>, preparation: &Preparation) -> Result<Report, Error> {
-        let name = self.config.evaluation.split;
-        let inputs = preparation.inputs(self.split(name))?;
-        let z = embed(model, &inputs, self.config.evaluation.batch);
-        let ranks = self.rank(name, &z)?;
-        let pool = self.pool(name);
-        let metrics = pool.metrics(&ranks, self.candidates)?;
-        Ok(Report {
-            split: name,
-            chance: Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?,
-            perfect_h: pool.metrics(&self.perfect(name)?, self.candidates)?,
-            metrics,
-        })
-    }
-}
-
-fn pool(lists: &[(SplitName, PerQuery)], name: SplitName) -> Pool<'_> {
-    let own = lists.iter().find(|(split, _)| *split == name);
-    own.map_or(Pool::Shared, |(_, list)| Pool::PerQuery(list))
 }

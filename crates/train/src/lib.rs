@@ -5,15 +5,28 @@
 //! [`fit`] fits the basis on the training outputs, projects targets and candidates, and prepares
 //! inputs; the [`trainer`] minimises `mean ‖z − ψ̃(y)‖²` for any
 //! [`Encoder`](dsokr_nn::Encoder); a [`run::Run`] is what is left on disk, and all that evaluation
-//! and search read.
+//! and search read. What makes inputs and encoder is a [`Recipe`]: that of the built-in ones, or
+//! one's own.
 
 pub mod config;
+pub mod contract;
 pub mod data;
 pub mod fit;
 pub mod run;
 pub mod trainer;
 
 mod error;
+mod judge;
 mod prepare;
+mod recipe;
+mod token_inputs;
+
+/// The pages whose code is run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/custom-encoder.md")]
+mod pages {}
 
 pub use error::Error;
+pub use prepare::Preparation;
+pub use recipe::{Prepare, Recipe, Start};
+pub use token_inputs::{TokenInputs, TokenInputsConfig};

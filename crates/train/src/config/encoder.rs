@@ -17,7 +17,7 @@ pub enum EncoderConfig {
 }
 
 impl EncoderConfig {
-    pub(super) fn validate(&self) -> Result<(), Error> {
+    pub(crate) fn validate(&self) -> Result<(), Error> {
         let checked = match self {
             Self::NgramBag(config) => config.validate(),
             Self::Mlp(config) => config.validate(),

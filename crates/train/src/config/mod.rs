@@ -22,15 +22,16 @@ pub use training::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Error, Recipe};
 
 /// Version of the configuration and of run directories that this program reads and writes.
 pub const FORMAT: u32 = 1;
 
 /// One training: data, output kernel and sketch, encoder, optimisation, evaluation.
+// R is the type of the `[encoder]` table, one's own for one's own encoder
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config {
+pub struct Config<R = EncoderConfig> {
     /// Version of this format; 1 is the only one.
     #[serde(default = "format")]
     pub format: u32,
@@ -48,7 +49,7 @@ pub struct Config {
     #[serde(default)]
     pub sketch: SketchConfig,
     /// The encoder, of the kind that `kind` names.
-    pub encoder: EncoderConfig,
+    pub encoder: R,
     /// Optimisation.
     #[serde(default)]
     pub training: TrainingConfig,
@@ -61,24 +62,24 @@ fn format() -> u32 {
     FORMAT
 }
 
-/// A configuration whose values have been checked.
+/// A configuration whose values have been checked; `R` is the [`Recipe`] of its encoder.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checked(Config);
+pub struct Checked<R = EncoderConfig>(Config<R>);
 
-impl std::ops::Deref for Checked {
-    type Target = Config;
+impl<R> std::ops::Deref for Checked<R> {
+    type Target = Config<R>;
 
-    fn deref(&self) -> &Config {
+    fn deref(&self) -> &Config<R> {
         &self.0
     }
 }
 
-impl Config {
+impl<R: Recipe> Config<R> {
     /// Checks every value that the types leave open.
     ///
     /// # Errors
     /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
-    pub fn validate(self) -> Result<Checked, Error> {
+    pub fn validate(self) -> Result<Checked<R>, Error> {
         check(self.format == FORMAT, "format", self.format, "1")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let name = &self.name;
@@ -89,7 +90,11 @@ impl Config {
         self.sketch.validate()?;
         self.encoder.validate()?;
         if self.encoder.reads_vectors() && self.data.inputs.is_none() {
-            return Err(value("data.inputs", "absent", "the feature vectors that an mlp reads"));
+            return Err(value(
+                "data.inputs",
+                "absent",
+                "the feature vectors that this encoder reads",
+            ));
         }
         if !self.encoder.reads_vectors() && self.data.inputs.is_some() {
             return Err(value("data.inputs", "given", "absent: this encoder reads the texts"));
@@ -104,7 +109,7 @@ impl Config {
     }
 }
 
-impl Checked {
+impl<R: Recipe> Checked<R> {
     /// The configuration as TOML, every default written out.
     ///
     /// # Errors

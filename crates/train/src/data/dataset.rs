@@ -38,6 +38,14 @@ pub struct Split {
     pub outputs: Vec<Option<usize>>,
 }
 
+impl Split {
+    /// One text, without an output.
+    pub fn query(text: &str) -> Self {
+        let texts = vec![text.to_string()];
+        Self { ids: vec![String::new()], texts, vectors: Vec::new(), outputs: vec![None] }
+    }
+}
+
 /// Everything that a configuration's `[data]` and `[output]` name.
 pub struct Dataset {
     /// The outputs.
@@ -55,7 +63,7 @@ impl Dataset {
     ///
     /// # Errors
     /// Whatever is wrong with a file, with its name and place.
-    pub fn load(config: &Checked, root: &DataRoot) -> Result<Self, Error> {
+    pub fn load<R>(config: &Checked<R>, root: &DataRoot) -> Result<Self, Error> {
         let data = &config.data;
         let train = read_pairs(&root.file(&data.train), data)?;
         let validation = read_pairs(&root.file(&data.validation), data)?;
@@ -89,9 +97,9 @@ impl Dataset {
 ///
 /// # Errors
 /// As [`Dataset::load`].
-pub fn read_queries(
+pub fn read_queries<R>(
     path: &Path,
-    config: &Checked,
+    config: &Checked<R>,
     root: Option<&DataRoot>,
 ) -> Result<Split, Error> {
     let pairs = read_pairs(path, &config.data)?;

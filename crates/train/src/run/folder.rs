@@ -8,11 +8,10 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
-use super::Report;
-use crate::Error;
+use super::{Prepared, Report};
 use crate::config::{self, Checked, FORMAT};
-use crate::prepare::Preparation;
 use crate::trainer::{Checkpoint, Keeper, LogLine, check_basis, read_parameters};
+use crate::{Error, Recipe};
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
@@ -29,12 +28,12 @@ pub(crate) struct Folder {
 impl Folder {
     /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
     /// its place and renamed. `data` is the fingerprint of what is trained on.
-    pub(crate) fn create(
+    pub(crate) fn create<R: Recipe>(
         path: &Path,
-        config: &Checked,
+        config: &Checked<R>,
         basis: &Basis,
         candidates: &Candidates,
-        preparation: &Preparation,
+        prepared: &Prepared,
         data: &str,
     ) -> Result<Self, Error> {
         let io = |path: &Path, e: std::io::Error| Error::Io {
@@ -62,7 +61,7 @@ impl Folder {
                 ("data".to_string(), data.to_string()),
             ]);
             candidates.save(&here.join("candidates.safetensors"), &metadata)?;
-            preparation.save(&here)?;
+            prepared.save(&here)?;
             let inner = here.join("checkpoint");
             fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
             write_atomically(&here.join("log.jsonl"), |_| Ok(()))?;
@@ -75,21 +74,17 @@ impl Folder {
             let _ = fs::remove_dir_all(&here);
             return Err(error);
         }
-        Self::open(path, basis, preparation)
+        Ok(Self::open(path, basis, prepared))
     }
 
     /// A run directory that exists.
-    pub(crate) fn open(
-        path: &Path,
-        basis: &Basis,
-        preparation: &Preparation,
-    ) -> Result<Self, Error> {
-        let preparation = preparation.fingerprint()?;
-        Ok(Self { path: path.into(), basis: basis.fingerprint(), preparation })
+    pub(crate) fn open(path: &Path, basis: &Basis, prepared: &Prepared) -> Self {
+        let preparation = prepared.fingerprint();
+        Self { path: path.into(), basis: basis.fingerprint(), preparation }
     }
 
     /// Reads the configuration of a run.
-    pub(crate) fn config(path: &Path) -> Result<Checked, Error> {
+    pub(crate) fn config<R: Recipe>(path: &Path) -> Result<Checked<R>, Error> {
         if !path.is_dir() {
             return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
         }
@@ -170,7 +165,7 @@ impl Folder {
         let found = stored.metadata("preparation")?;
         if found != self.preparation {
             let message = format!(
-                "it belongs to n-grams or a tokenizer with fingerprint {found}, the run's is {}",
+                "it belongs to inputs prepared with fingerprint {found}, the run's have {}",
                 self.preparation
             );
             return Err(Error::Run { path: stored.path().into(), message });

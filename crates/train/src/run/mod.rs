@@ -5,7 +5,7 @@
 //! | `config.toml` | the configuration, every default written out |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
-//! | `ngrams.json`, `tokenizer.json` or `vectors.json` | what turns texts or vectors into inputs |
+//! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
@@ -16,10 +16,13 @@
 //! or copied to another machine as it is.
 
 mod folder;
+mod prepared;
 mod report;
+pub mod tables;
 mod trained;
 
 pub(crate) use folder::Folder;
+pub(crate) use prepared::Prepared;
 pub use report::Report;
 pub use trained::Run;
 pub(crate) use trained::{new_model, rank};

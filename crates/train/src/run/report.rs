@@ -1,6 +1,9 @@
+use std::fmt;
+
 use dsokr_decode::Metrics;
 use serde::{Deserialize, Serialize};
 
+use super::tables;
 use crate::config::SplitName;
 
 /// The metrics of a split beside what chance gives and what the sketch allows.
@@ -16,4 +19,13 @@ pub struct Report {
     /// *Perfect h*: the metrics with ψ̃(y) in the place of the model's answer, the ceiling that the
     /// sketch allows (thesis, section 5.3).
     pub perfect_h: Metrics,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let rows =
+            [("model", &self.metrics), ("perfect h", &self.perfect_h), ("chance", &self.chance)];
+        let counts = tables::counts(&self.split.to_string(), &self.metrics);
+        write!(out, "{counts}\n{}", tables::metrics(&rows))
+    }
 }

@@ -4,43 +4,46 @@ use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::random::generator;
 use dsokr_decode::{Candidates, Hit, Pool, Queries, Rank};
-use dsokr_nn::{BuiltIn, FrozenBasis, Model, parameters};
+use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
-use super::Folder;
-use crate::Error;
-use crate::config::Checked;
+use super::{Folder, Prepared};
+use crate::config::{Checked, EncoderConfig};
 use crate::data::Split;
-use crate::prepare::Preparation;
 use crate::trainer::{check_basis, embed};
+use crate::{Error, Prepare, Recipe, Start};
 
-/// A trained run, read from its directory alone.
-pub struct Run {
+/// A trained run, read from its directory alone. Its encoder's recipe is an `R`, by default that of
+/// the built-in encoders.
+pub struct Run<R: Recipe = EncoderConfig> {
     /// The resolved configuration.
-    pub config: Checked,
+    pub config: Checked<R>,
     /// The eigenbasis.
     pub basis: Basis,
     /// The candidates.
     pub candidates: Candidates,
-    preparation: Preparation,
-    model: Model<BuiltIn>,
+    /// What turns texts or vectors into inputs.
+    pub preparation: R::Preparation,
+    /// The best model.
+    pub model: Model<R::Encoder>,
 }
 
-impl Run {
+impl<R: Recipe> Run<R> {
     /// Reads a run directory.
     ///
     /// # Errors
     /// A file that is missing, damaged, of another version, or that belongs to another basis; a run
     /// without an evaluation has no model yet.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let config = Folder::config(path)?;
+        let config = Folder::config::<R>(path)?;
         let basis = Basis::load(&path.join("basis.safetensors"))?;
         let stored = Candidates::open(&path.join("candidates.safetensors"))?;
         check_basis(&stored, &basis.fingerprint())?;
         let candidates = Candidates::read(&stored)?;
-        let preparation = Preparation::load(&config.encoder, path)?;
-        let best = Folder::open(path, &basis, &preparation)?.best()?;
+        let preparation = R::Preparation::load(config.encoder.preparation(), path)?;
+        let prepared = Prepared::of(&preparation)?;
+        let best = Folder::open(path, &basis, &prepared).best()?;
         let offset = vec![0.0; basis.rank()];
-        let model = new_model(&config, &basis, &preparation, &offset, &Device::flex());
+        let model = new_model(&config, &basis, &preparation, &offset, &Device::flex())?;
         let model = parameters::restore(model, &best)?;
         Ok(Self { config, basis, candidates, preparation, model })
     }
@@ -60,14 +63,8 @@ impl Run {
     /// # Errors
     /// `top` above the number of candidates, or an encoder that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let (input, cut) = self.preparation.text(text)?;
-        if cut {
-            tracing::warn!("the text is longer than encoder.max_length and was cut");
-        }
-        if input.is_empty() {
-            tracing::warn!("nothing of the text is known: every such text has this answer");
-        }
-        let z = embed(&self.model, &[input], 1);
+        let inputs = self.preparation.inputs(&Split::query(text))?;
+        let z = embed(&self.model, &inputs, 1);
         let queries = Queries::new(self.basis.rank(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
         Ok(hits.into_iter().next().unwrap_or_default())
@@ -75,27 +72,32 @@ impl Run {
 }
 
 /// A model with parameters drawn from the configuration's seed, and `offset` as its last bias.
-pub(crate) fn new_model(
-    config: &Checked,
+pub(crate) fn new_model<R: Recipe>(
+    config: &Checked<R>,
     basis: &Basis,
-    preparation: &Preparation,
+    preparation: &R::Preparation,
     offset: &[f32],
     device: &Device,
-) -> Model<BuiltIn> {
+) -> Result<Model<R::Encoder>, Error> {
     let mut random = generator(config.seed, "parameters", 0);
-    let encoder = preparation.encoder(&config.encoder, offset, &mut random, device);
+    let start = Start { offset, random: &mut random, device };
+    let encoder = config.encoder.encoder(preparation, start)?;
+    let (found, expected) = (encoder.dimension(), basis.rank());
+    if found != expected {
+        return Err(Error::Dimension { found, expected });
+    }
     let matrix = basis.matrix().values.into_owned();
-    Model::new(encoder, FrozenBasis::new(matrix, basis.rank(), device))
+    Ok(Model::new(encoder, FrozenBasis::new(matrix, expected, device)))
 }
 
 /// Ranks the gold of each id under coordinates `z` `[queries × p]`.
-pub(crate) fn rank(
+pub(crate) fn rank<R>(
     ids: &[String],
     z: &[f32],
     basis: &Basis,
     candidates: &Candidates,
     pool: Pool,
-    config: &Checked,
+    config: &Checked<R>,
 ) -> Result<Vec<Option<Rank>>, Error> {
     let queries = Queries::named(ids, basis.rank(), z)?;
     let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;

@@ -13,6 +13,6 @@ pub use checkpoint::Checkpoint;
 pub(crate) use checkpoint::{check_basis, read_parameters};
 pub use embed::embed;
 pub use optimizer::Update;
-pub use progress::{Event, Observer};
+pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;
 pub use steps::{Keeper, LogLine, Outcome, Task, train};

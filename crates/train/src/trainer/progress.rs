@@ -1,3 +1,4 @@
+use std::fmt;
 use std::time::Duration;
 
 use dsokr_decode::Metrics;
@@ -51,6 +52,29 @@ pub enum Event<'a> {
     },
 }
 
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Start { step: 0, total } => write!(out, "training for {total} steps"),
+            Self::Start { step, total } => write!(out, "going on at step {step} of {total}"),
+            Self::Step { step, epoch, loss } => {
+                write!(out, "step {step}, epoch {epoch:.1}: loss {loss:.4}")
+            }
+            Self::Evaluation { epoch, loss, metrics, best, .. } => write!(
+                out,
+                "epoch {epoch}: loss {loss:.4}, validation MRR {:.4}, Hits@10 {:.4}{}",
+                metrics.mrr,
+                metrics.hits_10,
+                if *best { " (best)" } else { "" }
+            ),
+            Self::Checkpoint { step } => write!(out, "step {step}: the state is kept"),
+            Self::EarlyStop { evaluations, .. } => {
+                write!(out, "stopped: no improvement in {evaluations} evaluations")
+            }
+        }
+    }
+}
+
 /// Watches a training, and may ask it to stop.
 pub trait Observer {
     /// Is told what happens.
@@ -59,6 +83,18 @@ pub trait Observer {
     /// Whether training should save its state and stop; asked after every step.
     fn stop(&self) -> bool {
         false
+    }
+}
+
+/// Writes a line to standard error for the start, for each evaluation and for an early stop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lines;
+
+impl Observer for Lines {
+    fn event(&mut self, event: &Event) {
+        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. }) {
+            eprintln!("{event}");
+        }
     }
 }
 

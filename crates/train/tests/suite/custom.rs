@@ -1,11 +1,17 @@
-//! A user's own encoder under the library's trainer, without a run directory.
+//! A user's own encoder, and a user's own kernel, under the library's trainer, without a run directory.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
-use dsokr_decode::{Metrics, Rank};
-use dsokr_nn::{Encoder, FrozenBasis, Model, Pass, contract, init};
+use dsokr_basis::features::DenseRows;
+use dsokr_basis::kernel::{self, OutputKernel};
+use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, Block, Error, Features, Kernel, Mat, SketchKind};
+use dsokr_decode::{Metrics, MissingGold, Pool, Queries, Rank};
+use dsokr_nn::{Encoder, FrozenBasis, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr_train::config::{Metric, TrainingConfig};
-use dsokr_train::trainer::{Event, Observer, Task, train};
+use dsokr_train::data::Outputs;
+use dsokr_train::fit::candidates;
+use dsokr_train::trainer::{Event, Observer, Task, embed, train};
 
 /// Multiplies two embeddings: of the first and of the second number of an input.
 #[derive(Module, Debug)]
@@ -46,7 +52,7 @@ impl Observer for Losses {
 #[test]
 fn an_own_encoder_trains_under_the_librarys_loop() {
     let device = Device::flex().autodiff();
-    let mut random = dsokr_basis::random::generator(0, "test", 0);
+    let mut random = generator(0, "test", 0);
     let encoder = Pairs {
         first: init::normal([6, 2], 1.0, &mut random, &device),
         second: init::normal([6, 2], 1.0, &mut random, &device),
@@ -86,4 +92,84 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
     assert!(losses.0[0] > 0.5 && (0.25..0.26).contains(&last), "{} to {last}", losses.0[0]);
     // an evaluation that never improves leaves the first one as best
     assert!(outcome.best.is_some());
+}
+
+/// The Laplace kernel `exp(−‖a − b‖)`, which is not built in.
+#[derive(Clone, Debug)]
+struct Laplace;
+
+impl OutputKernel for Laplace {
+    fn name(&self) -> String {
+        "laplace".into()
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        let products = Kernel::Linear.block(a, b)?;
+        let (aa, bb) = (a.squared_norms(), b.squared_norms());
+        Ok(Mat::from_fn(a.len(), b.len(), |i, j| {
+            (-(aa[i] + bb[j] - 2.0 * products[(i, j)]).max(0.0).sqrt()).exp()
+        }))
+    }
+
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        vec![1.0; rows.len()]
+    }
+
+    fn is_normalised(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_own_kernel_is_learnt_and_decoded() {
+    let points: Vec<Vec<f32>> =
+        (0..60).map(|i| vec![(i % 10) as f32 * 0.5, (i / 10) as f32 * 0.5]).collect();
+    let rows = Features::Dense(DenseRows::new(2, points.concat()).unwrap());
+    kernel::contract::check(&Laplace, &rows).unwrap();
+    let every = SketchKind::Subsampling { replacement: false };
+    let basis = Basis::fit(Laplace, &rows, &every, 40, 0, 1e-10).unwrap();
+    let targets = basis.project(&rows).unwrap();
+    let ids: Vec<String> = (0..60).map(|i| format!("p{i}")).collect();
+    let outputs = Outputs {
+        labels: ids.clone(),
+        ids: ids.clone(),
+        rows: Box::new(rows),
+        candidates: (0..60).collect(),
+    };
+    let candidates = candidates(&basis, &outputs).unwrap();
+
+    let device = Device::flex().autodiff();
+    let config = MlpConfig { hidden: vec![128], dropout: 0.0 };
+    let encoder = config.init(2, &targets.mean(), &mut generator(0, "own kernel", 0), &device);
+    let matrix = FrozenBasis::new(basis.matrix().values.into_owned(), basis.rank(), &device);
+    let judge = |model: &Model<_>| {
+        let z = embed(model, &points, 64);
+        let queries = Queries::named(&ids, basis.rank(), &z)?;
+        let gold = Pool::Shared.gold(&ids, &ids, &candidates, MissingGold::Error)?;
+        let ranks = Pool::Shared.rank(&queries, &gold, &candidates)?;
+        Ok(Pool::Shared.metrics(&ranks, &candidates)?)
+    };
+    let training = TrainingConfig {
+        epochs: 60,
+        batch: 10,
+        learning_rate: 0.01,
+        warmup: 0,
+        evaluate_every: 20,
+        ..TrainingConfig::default()
+    };
+    let task = Task {
+        config: &training,
+        seed: 0,
+        device: &device,
+        inputs: &points,
+        targets: &targets.coordinates,
+        residuals: &targets.residuals,
+        validate: &judge,
+    };
+    let model = Model::new(encoder, matrix);
+    let before = judge(&model).unwrap().mrr;
+    let outcome = train(&task, model, None, &mut (), &mut ()).unwrap();
+    let model = parameters::restore(outcome.model, &outcome.best.unwrap()).unwrap();
+    let after = judge(&model).unwrap().mrr;
+    assert!(before < 0.2 && after > 0.7, "{before} to {after}");
 }

@@ -1,0 +1,100 @@
+use std::fmt::Debug;
+use std::path::Path;
+
+use burn::tensor::Device;
+use dsokr_basis::random::Generator;
+use dsokr_nn::Encoder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+use crate::data::Split;
+
+/// What is fitted on the training split and turns texts or vectors into inputs: a tokenizer, say.
+///
+/// [`TokenInputs`](crate::TokenInputs) is one that any encoder of tokens can use.
+pub trait Prepare: Sized {
+    /// What it is fitted with.
+    type Settings;
+
+    /// What it makes of one text or vector.
+    type Input: Send + Sync;
+
+    /// Fits it on the training split.
+    ///
+    /// # Errors
+    /// Settings out of range; a split that nothing can be learnt from.
+    fn fit(settings: &Self::Settings, train: &Split) -> Result<Self, Error>;
+
+    /// The inputs of a split, one for each of its ids.
+    ///
+    /// # Errors
+    /// Texts or vectors that cannot be prepared.
+    fn inputs(&self, split: &Split) -> Result<Vec<Self::Input>, Error>;
+
+    /// Name and text of each file in which a run directory keeps it.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error>;
+
+    /// Reads from `folder` what [`files`](Self::files) has put there.
+    ///
+    /// # Errors
+    /// A file that is missing or damaged.
+    fn load(settings: &Self::Settings, folder: &Path) -> Result<Self, Error>;
+}
+
+/// All that a run needs to know of an encoder: its settings, how texts or vectors become its inputs,
+/// and how it is made.
+///
+/// A recipe is the `[encoder]` table of a configuration. The built-in encoders have
+/// [`EncoderConfig`](crate::config::EncoderConfig); with a type of one's own,
+/// [`config::load`](crate::config::load), [`fit::run`](crate::fit::run) and
+/// [`Run::open`](crate::run::Run::open) train, resume, evaluate and search with an encoder of one's
+/// own. `examples/custom_encoder.rs` is a whole program; [`contract::check`](crate::contract::check)
+/// says whether a recipe and its encoder keep what is promised here.
+pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
+    /// What makes the inputs.
+    type Preparation: Prepare;
+
+    /// What is trained on them.
+    type Encoder: Encoder<Input = <Self::Preparation as Prepare>::Input>;
+
+    /// Checks the settings. The default accepts all that the type can hold.
+    ///
+    /// # Errors
+    /// The first value out of range, best as [`Error::Value`].
+    fn validate(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether the encoder reads the vectors of `data.inputs` in place of texts (default: false).
+    fn reads_vectors(&self) -> bool {
+        false
+    }
+
+    /// The settings of the preparation.
+    fn preparation(&self) -> &<Self::Preparation as Prepare>::Settings;
+
+    /// Makes an encoder with as many coordinates as `start.offset` has.
+    ///
+    /// # Errors
+    /// Settings that do not fit the preparation.
+    fn encoder(
+        &self,
+        preparation: &Self::Preparation,
+        start: Start,
+    ) -> Result<Self::Encoder, Error>;
+}
+
+/// What an encoder starts from.
+pub struct Start<'a> {
+    /// The mean of the targets, p numbers: as the last layer's bias
+    /// ([`init::head`](dsokr_nn::init::head)) it spares training the search for it.
+    pub offset: &'a [f32],
+    /// What all parameters are drawn from, so that a seed stands for a model.
+    pub random: &'a mut Generator,
+    /// Where the parameters are.
+    pub device: &'a Device,
+}

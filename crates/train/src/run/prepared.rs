@@ -1,0 +1,52 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::{self, Tensor, write_atomically};
+
+use crate::{Error, Prepare};
+
+/// The run directory's own files, which no recipe may write.
+const OWN: [&str; 7] = [
+    "config.toml",
+    "basis.safetensors",
+    "candidates.safetensors",
+    "encoder.safetensors",
+    "checkpoint",
+    "log.jsonl",
+    "metrics.json",
+];
+
+/// The files of a preparation: name and text of each.
+pub(crate) struct Prepared(Vec<(&'static str, String)>);
+
+impl Prepared {
+    /// Takes a preparation's files.
+    pub(crate) fn of(preparation: &impl Prepare) -> Result<Self, Error> {
+        let files = preparation.files()?;
+        for (at, (name, _)) in files.iter().enumerate() {
+            let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+            let again = files[..at].iter().any(|(other, _)| other == name);
+            if !plain || again || OWN.contains(name) {
+                let own = OWN.join(", ");
+                let message =
+                    format!("a preparation's files have plain names, each once, none of {own}");
+                return Err(Error::Run { path: name.into(), message });
+            }
+        }
+        Ok(Self(files))
+    }
+
+    pub(crate) fn save(&self, folder: &Path) -> Result<(), Error> {
+        self.0.iter().try_for_each(|(name, text)| {
+            Ok(write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?)
+        })
+    }
+
+    /// What tells this preparation from any other: an encoder is trained on one.
+    pub(crate) fn fingerprint(&self) -> String {
+        let files = self.0.iter();
+        let tensors: Vec<Tensor> =
+            files.map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes())).collect();
+        store::checksum("preparation", 1, &BTreeMap::new(), &tensors)
+    }
+}
