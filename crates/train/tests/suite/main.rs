@@ -1,8 +1,11 @@
-//! The data loaders against files written here and against published data, and the training loop.
+//! The data loaders against files written here and against published data, and the training of encoders of
+//! one's own.
 
 mod custom;
 mod features;
 mod official;
+mod pages;
+mod recipe;
 mod tables;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,83 @@
+//! An encoder of one's own, from its definition to a search; docs/custom-encoder.md walks through it.
+//! Its settings and those of the training are in custom_encoder.toml beside this file.
+//!
+//! ```sh
+//! cargo run --release --example custom_encoder
+//! ```
+
+use burn::module::Module;
+use burn::nn::{Embedding, Linear, conv::Conv1d};
+use burn::tensor::{Tensor, activation::gelu};
+use dsokr_nn::{Encoder, Padded, Pass, dropout, init, pad};
+use dsokr_train::{Error, Recipe, Start, TokenInputs, TokenInputsConfig};
+use dsokr_train::{config, contract, data, fit, run::Run, trainer::Lines};
+
+/// The keys of `[encoder]`.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConvolutionConfig {
+    inputs: TokenInputsConfig,
+    width: usize,
+    span: usize,
+}
+
+/// Vectors of tokens, a convolution over them, the mean over the text, and a linear head.
+#[derive(Module, Debug)]
+struct Convolution {
+    table: Embedding,
+    convolution: Conv1d,
+    head: Linear,
+}
+
+impl Encoder for Convolution {
+    type Input = Vec<u32>;
+
+    fn dimension(&self) -> usize {
+        self.head.weight.dims()[1]
+    }
+
+    fn forward(&self, batch: &[&Vec<u32>], pass: Pass) -> Tensor<2> {
+        let Padded { ids, mask, lengths } = pad(batch, &self.table.weight.device());
+        // zeros beyond a text's end are what the convolution sees beyond the border of a batch
+        let vectors = self.table.forward(ids) * mask.clone();
+        let spans = gelu(self.convolution.forward(vectors.swap_dims(1, 2))).swap_dims(1, 2);
+        let mean = (spans * mask).sum_dim(1).squeeze_dim::<2>(1) / lengths;
+        self.head.forward(dropout(mean, pass, 0, 0.1))
+    }
+}
+
+impl Recipe for ConvolutionConfig {
+    type Preparation = TokenInputs;
+    type Encoder = Convolution;
+
+    fn preparation(&self) -> &TokenInputsConfig {
+        &self.inputs
+    }
+
+    fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Convolution, Error> {
+        let (width, Start { offset, random, device }) = (self.width, start);
+        let weight = init::normal([tokens.vocabulary(), width], 1.0, random, device);
+        let convolution = init::convolution(width, width, self.span, random, device);
+        let head = init::head(width, offset, random, device);
+        Ok(Convolution { table: Embedding { weight }, convolution, head })
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let file = "examples/custom_encoder.toml".as_ref();
+    let config: &config::Checked<ConvolutionConfig> = &config::load(file, &[])?;
+    let root = &data::DataRoot::find(&config.data.folder, Some(file), None)?;
+    contract::check(&config.encoder, &data::Dataset::load(config, root)?.train)?;
+
+    // trains, keeps the best model in a run directory, and evaluates it on the test split
+    let request = fit::Request { config, root, out: None, resume: false };
+    let trained = fit::run(&request, &mut Lines)?;
+    println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
+
+    // reads it again, as another program would
+    let run: Run<ConvolutionConfig> = Run::open(&trained.path)?;
+    for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)? {
+        println!("{:.4}  {}", hit.score, run.candidates.label(hit.candidate));
+    }
+    Ok(())
+}
