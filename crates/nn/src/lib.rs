@@ -6,17 +6,19 @@
 //!
 //! Three encoders are built in ([`BuiltIn`] holds whichever a configuration names):
 //! [`NgramBag`] (TF-IDF n-grams, with a linear path beside an MLP), [`Mlp`] (dense features) and
-//! [`Transformer`] (tokens, trained from scratch). Anything else that implements [`Encoder`] trains
-//! the same way; [`contract::check`] says whether it keeps what that trait promises, and [`pad`],
-//! [`dropout`] and [`init`] are there to write one with.
+//! [`Transformer`] (tokens; drawn, or of the BERT family and read by [`pretrained`]). Anything else
+//! that implements [`Encoder`] trains the same way; [`contract::check`] says whether it keeps what
+//! that trait promises, and [`pad`], [`dropout`], [`fused`] and [`init`] are there to write one with.
 //!
 //! Nothing here draws from a global random state: parameters are drawn from a generator that is
 //! passed in ([`init`]), and dropout is a function of a [`Pass`]'s key alone.
 
 pub mod bag;
 pub mod contract;
+pub mod fused;
 pub mod init;
 pub mod parameters;
+pub mod pretrained;
 pub mod transformer;
 
 mod built_in;
@@ -31,7 +33,7 @@ mod pass;
 pub use bag::{NgramBag, NgramBagConfig};
 pub use built_in::{BuiltIn, BuiltInInput};
 pub use encoder::Encoder;
-pub use error::Error;
+pub use error::{Error, NamedShapes};
 pub use frozen::FrozenBasis;
 pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;

@@ -1,5 +1,8 @@
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{DType, Int, Tensor, TensorData};
 use dsokr_basis::random::finalise;
+use rayon::prelude::*;
+
+use crate::fused::is_cpu_engine;
 
 /// How a forward pass is run: dropout acts in training only.
 ///
@@ -67,10 +70,29 @@ impl Dropout {
 
     /// Multiplies `x` by the mask, elements counted in row-major order.
     pub fn apply<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        let shape = x.shape();
-        let mask: Vec<f32> = (0..shape.num_elements() as u32).map(|i| self.at(i)).collect();
-        let mask = Tensor::from_data(TensorData::new(mask, shape), &x.device());
-        x * mask
+        let (shape, device) = (x.shape(), x.device());
+        let n = shape.num_elements();
+        if is_cpu_engine(&device) {
+            let mask: Vec<f32> = (0..n as u32).into_par_iter().map(|i| self.at(i)).collect();
+            return x * Tensor::from_data(TensorData::new(mask, shape), &device);
+        }
+        let elements = Tensor::<1, Int>::arange(0..n as i64, (&device, DType::I32));
+        x * self.factors(elements).reshape(shape)
+    }
+
+    /// [`at`](Self::at) of 32-bit element numbers, computed where they are: the same bits on every
+    /// device.
+    pub(crate) fn factors(&self, elements: Tensor<1, Int>) -> Tensor<1> {
+        // the numbers are signed: after a shift the copies of the sign are masked out
+        let shift = |x: Tensor<1, Int>, bits: i32| {
+            x.bitwise_right_shift_scalar(bits).bitwise_and_scalar(i32::MAX >> (bits - 1))
+        };
+        let mixed = |x: Tensor<1, Int>, bits| x.clone().bitwise_xor(shift(x, bits));
+        let x = mixed(elements.bitwise_xor_scalar(self.low as i32), 16);
+        let x = mixed(x.mul_scalar(0x7feb_352d_u32 as i32), 15);
+        let x = x.add_scalar(self.high as i32).mul_scalar(0x846c_a68b_u32 as i32);
+        let kept = shift(mixed(x, 16), 1).greater_equal_elem(self.threshold as i32);
+        kept.float().mul_scalar(self.scale)
     }
 }
 
@@ -109,6 +131,18 @@ mod tests {
         assert_eq!(row(1, 1), row(1, 1));
         assert_ne!(row(1, 1), row(2, 1));
         assert_ne!(row(1, 1), row(1, 2));
+    }
+
+    #[test]
+    fn masks_computed_by_tensor_operations_are_the_same() {
+        let numbers: Vec<i32> = (0..4096).chain([i32::MAX, i32::MIN, -1]).collect();
+        for (key, p) in [(1, 0.1f32), (99, 0.5), (7, 0.9)] {
+            let mask = Pass::Train { key }.dropout(2, p).unwrap();
+            let device = burn::tensor::Device::flex();
+            let factors = mask.factors(crate::fused::integers(numbers.clone(), &device));
+            let expected: Vec<f32> = numbers.iter().map(|&i| mask.at(i as u32)).collect();
+            assert_eq!(factors.into_data().try_to_vec::<f32>().unwrap(), expected);
+        }
     }
 
     #[test]

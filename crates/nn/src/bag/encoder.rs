@@ -6,7 +6,8 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NgramConfig, NgramKind, SparseBatch, SparseRow, bag};
+use super::{NgramConfig, NgramKind, SparseRow};
+use crate::fused::{SparseBatch, bag};
 use crate::mlp::check_dropout;
 use crate::{Encoder, Error, Mlp, MlpConfig, Pass, init};
 

@@ -1,10 +1,8 @@
 //! The n-gram bag: texts become sparse TF-IDF rows ([`TfIdf`]), a row becomes a weighted sum of
-//! embedding rows ([`bag`]), and a linear path beside an MLP maps it to coordinates.
+//! embedding rows ([`fused::bag`](crate::fused::bag)), and a linear path beside an MLP maps it to coordinates.
 
 mod encoder;
-mod op;
 mod tf_idf;
 
 pub use encoder::{NgramBag, NgramBagConfig};
-pub use op::{SparseBatch, bag};
 pub use tf_idf::{NgramConfig, NgramKind, SparseRow, TfIdf};

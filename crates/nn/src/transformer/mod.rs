@@ -1,11 +1,17 @@
-//! A transformer encoder trained from scratch: tokens ([`Tokens`]), learned positions, post-norm
-//! layers as in BERT, pooling, and a linear head.
+//! Transformer encoders: a [`Body`] of learned positions and post-norm layers as in BERT, pooling, and
+//! a linear head. [`Transformer`] is the whole; trained from scratch it has its own tokens
+//! ([`Tokens`]).
 
 mod architecture;
-mod attention;
+mod body;
 mod encoder;
+mod layer;
+mod precision;
+mod recompute;
 mod tokens;
 
 pub use architecture::Architecture;
+pub use body::Body;
 pub use encoder::{Pooling, Transformer, TransformerConfig};
+pub use precision::Precision;
 pub use tokens::{TokenKind, Tokens, TokensConfig};

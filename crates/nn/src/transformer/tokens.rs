@@ -59,8 +59,6 @@ impl TokensConfig {
     }
 }
 
-/// Fills batches up to the longest text; its positions reach no other.
-pub(super) const PAD: u32 = 0;
 const SPECIAL: [&str; 3] = ["[PAD]", "[UNK]", "[CLS]"];
 const CLS: u32 = 2;
 

@@ -80,6 +80,9 @@ pub struct TrainingConfig {
     pub epochs: usize,
     /// Pairs a step.
     pub batch: usize,
+    /// Pairs encoded at once: gradients of parts of a batch are added up, so that a batch needs the
+    /// memory of a part; 0 for the whole batch at once.
+    pub micro_batch: usize,
     /// The optimiser.
     pub optimizer: OptimizerName,
     /// Largest learning rate, reached after the warm-up.
@@ -128,6 +131,7 @@ impl Default for TrainingConfig {
         Self {
             epochs: 20,
             batch: 32,
+            micro_batch: 0,
             optimizer: OptimizerName::AdamW,
             learning_rate: 1e-3,
             beta1: 0.9,

@@ -4,6 +4,7 @@ mod batches;
 mod checkpoint;
 mod clip;
 mod embed;
+mod gradients;
 mod optimizer;
 mod progress;
 mod schedule;

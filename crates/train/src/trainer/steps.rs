@@ -1,16 +1,15 @@
 use std::time::{Duration, Instant};
 
-use burn::optim::{GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::optim::ModuleOptimizer;
+use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_decode::Metrics;
 use dsokr_nn::parameters::{self, Parameters};
-use dsokr_nn::{Encoder, Model, Pass};
-use rand::Rng;
+use dsokr_nn::{Encoder, Model};
 use serde::{Deserialize, Serialize};
 
 use super::batches::training;
-use super::clip::clip;
+use super::gradients::gradients;
 use super::{Checkpoint, Event, Observer, Update, learning_rate};
 use crate::Error;
 use crate::config::TrainingConfig;
@@ -51,6 +50,9 @@ pub struct LogLine {
     pub best: bool,
     /// Seconds since training started or was resumed.
     pub seconds: f64,
+    /// Training pairs a second since the last evaluation, evaluations not counted.
+    #[serde(default)]
+    pub pairs_per_second: f64,
     /// Metrics of the validation split.
     pub metrics: Metrics,
 }
@@ -143,6 +145,8 @@ pub fn train<E: Encoder>(
         total,
         kept,
         kept_at: begun,
+        pairs: 0,
+        stepping: Duration::ZERO,
         state,
         new_best: None,
         best: None,
@@ -171,6 +175,9 @@ struct Training<'a, E: Encoder> {
     /// Step and moment of the last checkpoint.
     kept: Option<u64>,
     kept_at: Instant,
+    /// Pairs since the last evaluation, and the time that their steps took.
+    pairs: usize,
+    stepping: Duration,
     /// The best parameters, until the keeper has them.
     new_best: Option<Parameters<'static>>,
     best: Option<Parameters<'static>>,
@@ -191,8 +198,9 @@ impl<E: Encoder> Training<'_, E> {
             let epoch = self.state.step / per_epoch;
             let batches = training(task.seed, epoch, lengths, config.batch);
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
-                let key = generator(task.seed, "dropout", self.state.step).next_u64();
-                let (loss, gradients) = gradients(task, &model, batch, Pass::Train { key });
+                let started = Instant::now();
+                let mut keys = generator(task.seed, "dropout", self.state.step);
+                let (loss, gradients) = gradients(task, &model, batch, &mut keys);
                 let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
@@ -201,6 +209,8 @@ impl<E: Encoder> Training<'_, E> {
                 self.state.step += 1;
                 self.state.loss_sum += loss;
                 self.state.loss_steps += 1;
+                self.pairs += batch.len();
+                self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
                 // an epoch's last step is looked at after its evaluation
@@ -254,6 +264,8 @@ impl<E: Encoder> Training<'_, E> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let each = seconds / (step - self.first).max(1) as f64;
         let left = Duration::from_secs_f64(each * (self.total - step) as f64);
+        let pairs_per_second = self.pairs as f64 / self.stepping.as_secs_f64().max(1e-9);
+        (self.pairs, self.stepping) = (0, Duration::ZERO);
         let residuals = self.task.residuals;
         self.keeper.log(&LogLine {
             step,
@@ -263,6 +275,7 @@ impl<E: Encoder> Training<'_, E> {
             learning_rate: learning_rate(config, step - 1, self.total),
             best,
             seconds,
+            pairs_per_second,
             metrics: metrics.clone(),
         })?;
         let metrics = &metrics;
@@ -300,31 +313,4 @@ impl<E: Encoder> Training<'_, E> {
         self.observer.event(&Event::Checkpoint { step });
         if stop { Err(Error::Interrupted { step }) } else { Ok(()) }
     }
-}
-
-/// The batch's loss (residual included) and its gradients, clipped; none if they are not finite.
-fn gradients<E: Encoder>(
-    task: &Task<E>,
-    model: &Model<E>,
-    batch: &[usize],
-    pass: Pass,
-) -> (f64, Option<GradientsParams>) {
-    let p = model.encoder.dimension();
-    let inputs: Vec<&E::Input> = batch.iter().map(|&i| &task.inputs[i]).collect();
-    let rows: Vec<f32> =
-        batch.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied()).collect();
-    let residual = batch.iter().map(|&i| task.residuals[i]).sum::<f64>() / batch.len() as f64;
-    let targets = Tensor::<2>::from_data(TensorData::new(rows, [batch.len(), p]), task.device);
-    let z = model.coordinates(&inputs, pass);
-    let loss = (z - targets).square().sum() / batch.len() as f32;
-    let value = f64::from(loss.clone().into_scalar::<f32>()) + residual;
-    if !value.is_finite() {
-        return (value, None);
-    }
-    let mut gradients = GradientsParams::from_grads(loss.backward(), model);
-    if task.config.clip > 0.0 {
-        let length = clip(model, &mut gradients, task.config.clip);
-        return (value, length.is_finite().then_some(gradients));
-    }
-    (value, Some(gradients))
 }

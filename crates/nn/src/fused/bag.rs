@@ -6,11 +6,12 @@ use std::sync::Arc;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
-use burn::backend::flex::{FlexTensor, Layout};
+use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{Bytes, DType, Shape, Tensor};
+use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
+
+use super::buffer::{contiguous, values, wrap};
 
 /// Sparse rows of one batch, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -24,20 +25,10 @@ pub struct SparseBatch {
 }
 
 impl SparseBatch {
-    fn rows(&self) -> usize {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
-}
-
-/// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
-/// `[batch, width]`, differentiable in the table: a fused loop of the CPU engine.
-///
-/// # Panics
-/// If an index is not below the number of rows of the table.
-pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
-    let rows = table.dims()[0];
-    assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
-    Tensor::from_dispatch(<Dispatch as BagOps>::embedding_bag(table.into_dispatch(), batch))
 }
 
 #[backend_extension(Flex, Autodiff)]
@@ -79,18 +70,6 @@ impl Backward<Flex, 1> for BagBackward {
             grads.register::<Flex>(node.id, backward(&batch, rows, &dy));
         }
     }
-}
-
-fn contiguous(tensor: FlexTensor) -> FlexTensor {
-    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
-}
-
-fn values(tensor: &FlexTensor) -> &[f32] {
-    tensor.as_slice::<f32>().unwrap_or_default()
-}
-
-fn wrap(values: Vec<f32>, shape: [usize; 2]) -> FlexTensor {
-    FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(Shape::new(shape)), DType::F32)
 }
 
 fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
@@ -139,50 +118,4 @@ fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
         }
     });
     wrap(dtable, [rows, width])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use burn::tensor::{Device, Distribution, IndexingUpdateOp, TensorData};
-
-    /// The same sums by Burn's own operations.
-    fn composed(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {
-        let device = table.device();
-        let entries = batch.indices.len();
-        let indices: Vec<i32> = batch.indices.iter().map(|&i| i as i32).collect();
-        let rows: Vec<i32> = (0..batch.rows())
-            .flat_map(|i| vec![i as i32; batch.starts[i + 1] - batch.starts[i]])
-            .collect();
-        let selected = table
-            .clone()
-            .select(0, Tensor::from_data(TensorData::new(indices, [entries]), &device));
-        let weights =
-            Tensor::<2>::from_data(TensorData::new(batch.values.clone(), [entries, 1]), &device);
-        let zeros = Tensor::<2>::zeros([batch.rows(), table.dims()[1]], &device);
-        let rows = Tensor::from_data(TensorData::new(rows, [entries]), &device);
-        zeros.select_assign(0, rows, selected * weights, IndexingUpdateOp::Add)
-    }
-
-    #[test]
-    fn agrees_with_the_composition_of_burn_operations_in_value_and_gradient() {
-        let device = Device::flex().autodiff();
-        let normal = Distribution::Normal(0.0, 1.0);
-        let table = Tensor::<2>::random([50, 7], normal, &device).require_grad();
-        let target = Tensor::<2>::random([3, 7], normal, &device);
-        // the middle row is empty; an index occurs in two rows
-        let batch = SparseBatch {
-            starts: vec![0, 3, 3, 5],
-            indices: vec![4, 17, 49, 0, 17],
-            values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
-        };
-        let fused = bag(table.clone(), Arc::new(batch.clone()));
-        let composed = composed(table.clone(), &batch);
-        let difference = |a: Tensor<2>, b: Tensor<2>| (a - b).abs().max().into_scalar::<f32>();
-        assert!(difference(fused.clone(), composed.clone()) < 1e-6);
-        let fused = (fused * target.clone()).sum().backward();
-        let composed = (composed * target).sum().backward();
-        let gradient = |grads| table.grad(grads).unwrap();
-        assert!(difference(gradient(&fused), gradient(&composed)) < 1e-6);
-    }
 }

@@ -1,0 +1,241 @@
+//! Seconds of an optimiser step of a transformer encoder and a linear head.
+//!
+//! usage: cargo bench --bench train_step -- LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT]
+//!
+//! Forward, mean square error on the first token, backward, Adam; median of 7 steps after 2 warm-ups:
+//! the same as a PyTorch script with `torch.nn.TransformerEncoder`. Prints one JSON line:
+//!
+//! - `step_s`, `tokens_per_s`: as training runs, with the last layer computed for the first token
+//!   alone, which is all that the loss reads;
+//! - `step_full_s`: with the last layer computed for all tokens, as PyTorch does;
+//! - `products_s`: the matrix products of the full step alone, on the same shapes;
+//! - `attention_s`, `linear_gelu_s`, `residual_norm_s`: forward and backward of one such operation;
+//! - `embed_s`: the full forward pass without gradients;
+//! - `peak_mib`: the process's largest resident memory.
+
+#[path = "../crates/cli/memory.rs"]
+mod memory;
+mod process;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Instant;
+
+use burn::module::Module;
+use burn::nn::Linear;
+use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Distribution, Tensor};
+use dsokr_basis::random::generator;
+use dsokr_nn::fused::{Sequences, attention, linear_gelu, residual_norm};
+use dsokr_nn::transformer::{Architecture, Body};
+use dsokr_nn::{Pass, init};
+use dsokr_train::config::{OptimizerName, TrainingConfig};
+use dsokr_train::trainer::Update;
+
+#[derive(Module, Debug)]
+struct Net {
+    body: Body,
+    head: Linear,
+}
+
+struct Sizes {
+    layers: usize,
+    d: usize,
+    heads: usize,
+    feed_forward: usize,
+    batch: usize,
+    length: usize,
+    out: usize,
+    dropout: f32,
+}
+
+impl Sizes {
+    fn read(arguments: &[String]) -> Option<Self> {
+        let (sizes, dropout) = match arguments {
+            [sizes @ .., dropout] if sizes.len() == 7 => (sizes, dropout.parse().ok()?),
+            sizes => (sizes, 0.1),
+        };
+        let sizes: Vec<usize> = sizes.iter().map(|v| v.parse().ok()).collect::<Option<_>>()?;
+        let [layers, d, heads, feed_forward, batch, length, out] = sizes[..] else { return None };
+        Some(Self { layers, d, heads, feed_forward, batch, length, out, dropout })
+    }
+
+    fn architecture(&self) -> Architecture {
+        Architecture {
+            vocabulary: 1,
+            positions: self.length,
+            first_position: 0,
+            types: 0,
+            layers: self.layers,
+            width: self.d,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            epsilon: 1e-5,
+            dropout: self.dropout,
+            attention_dropout: self.dropout,
+            inner_dropout: self.dropout,
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    memory::keep_pages();
+    let arguments = process::arguments();
+    let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT]";
+    let sizes = Sizes::read(&arguments).ok_or(usage)?;
+    sizes.architecture().validate()?;
+    let (first, full) = (steps(&sizes, true), steps(&sizes, false));
+    let [attention_s, linear_gelu_s, residual_norm_s] = operations(&sizes);
+    let result = serde_json::json!({
+        "threads": std::thread::available_parallelism()?.get(),
+        "step_s": first,
+        "tokens_per_s": (sizes.batch * sizes.length) as f64 / first,
+        "step_full_s": full,
+        "products_s": products(&sizes),
+        "attention_s": attention_s,
+        "linear_gelu_s": linear_gelu_s,
+        "residual_norm_s": residual_norm_s,
+        "embed_s": embed(&sizes),
+        "peak_mib": process::peak_mib(),
+    });
+    println!("{result}");
+    Ok(())
+}
+
+/// Median of seven runs after two.
+fn timed(mut run: impl FnMut(u64)) -> f64 {
+    let times = (0..9).map(|i| {
+        let begun = Instant::now();
+        run(i);
+        begun.elapsed().as_secs_f64()
+    });
+    process::median(times.collect::<Vec<_>>().split_off(2))
+}
+
+fn net(sizes: &Sizes, device: &Device) -> Net {
+    let mut random = generator(0, "parameters", 0);
+    let body = Body::init(&sizes.architecture(), &mut random, device);
+    let head = init::linear(sizes.d, sizes.out, &mut random, device);
+    Net { body, head }
+}
+
+fn texts(sizes: &Sizes) -> Arc<Sequences> {
+    Arc::new(Sequences::packed(vec![sizes.length; sizes.batch]))
+}
+
+fn normal<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
+    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+}
+
+fn steps(sizes: &Sizes, first: bool) -> f64 {
+    let device = Device::flex().autodiff();
+    let mut net = Some(net(sizes, &device));
+    let config = TrainingConfig {
+        optimizer: OptimizerName::Adam,
+        weight_decay: 0.0,
+        ..TrainingConfig::default()
+    };
+    let mut optimizer: ModuleOptimizer = Update::of(&config);
+    let sequences = texts(sizes);
+    let x = normal([sequences.rows(), sizes.d], &device);
+    let y = normal([sizes.batch, sizes.out], &device);
+    let starts: Vec<i32> = sequences.starts().iter().map(|&start| start as i32).collect();
+    let starts = Tensor::<1, burn::tensor::Int>::from_data(starts.as_slice(), &device);
+    timed(|step| {
+        let Some(model) = net.take() else { return };
+        let pass = Pass::Train { key: step };
+        let pooled = if first {
+            model.body.layers_first(x.clone(), &sequences, pass)
+        } else {
+            model.body.layers(x.clone(), &sequences, pass).select(0, starts.clone())
+        };
+        let loss = (model.head.forward(pooled) - y.clone()).square().mean();
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        net = Some(optimizer.step(1e-4, model, gradients));
+    })
+}
+
+fn embed(sizes: &Sizes) -> f64 {
+    let device = Device::flex();
+    let net = net(sizes, &device);
+    let sequences = texts(sizes);
+    let x = normal([sequences.rows(), sizes.d], &device);
+    timed(|_| {
+        net.body.layers(x.clone(), &sequences, Pass::Evaluate).into_data();
+    })
+}
+
+/// Seconds of the full step's matrix products: of each linear layer forward, and backward for its
+/// input and its weights; of each head the two products forward and the five backward.
+fn products(sizes: &Sizes) -> f64 {
+    let Sizes { layers, d, heads, feed_forward, batch, length, .. } = *sizes;
+    let n = batch * length;
+    let mut total = 0.0;
+    for (k, m) in [(d, 3 * d), (d, d), (d, feed_forward), (feed_forward, d)] {
+        for (rows, inner, columns) in [(n, k, m), (n, m, k), (k, n, m)] {
+            total += product(rows, inner, columns, gemm::Parallelism::Rayon(0));
+        }
+    }
+    // two threads work on two heads at a time
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
+    let width = d / heads;
+    let one = |rows, inner, columns| product(rows, inner, columns, gemm::Parallelism::None);
+    let head = 3.0 * one(length, width, length) + 4.0 * one(length, length, width);
+    layers as f64 * (total + head * (batch * heads) as f64 / threads)
+}
+
+fn product(rows: usize, inner: usize, columns: usize, parallelism: gemm::Parallelism) -> f64 {
+    let (a, b) = (vec![0.5f32; rows * inner], vec![0.5f32; inner * columns]);
+    let mut c = vec![0.0f32; rows * columns];
+    timed(|_| {
+        // SAFETY: row-major matrices of these sizes
+        unsafe {
+            gemm::gemm(
+                rows,
+                columns,
+                inner,
+                c.as_mut_ptr(),
+                1,
+                columns as isize,
+                false,
+                a.as_ptr(),
+                1,
+                inner as isize,
+                b.as_ptr(),
+                1,
+                columns as isize,
+                0.0,
+                1.0,
+                false,
+                false,
+                false,
+                parallelism,
+            );
+        }
+    })
+}
+
+/// Forward and backward of one attention, one linear layer with GELU, one residual normalisation.
+fn operations(sizes: &Sizes) -> [f64; 3] {
+    let device = Device::flex().autodiff();
+    let Sizes { d, heads, feed_forward, dropout, .. } = *sizes;
+    let sequences = texts(sizes);
+    let n = sequences.rows();
+    let leaf = |columns| normal([n, columns], &device).require_grad();
+    let (qkv, x, r) = (leaf(3 * d), leaf(d), leaf(d));
+    let (w, b) = (normal([d, feed_forward], &device), normal([feed_forward], &device));
+    let (gamma, beta) = (normal([d], &device), normal([d], &device));
+    let mask = |step| Pass::Train { key: step }.dropout(0, dropout);
+    [
+        timed(|i| {
+            attention(qkv.clone(), &sequences, heads, mask(i)).sum().backward();
+        }),
+        timed(|i| {
+            linear_gelu(x.clone(), w.clone(), b.clone(), mask(i)).sum().backward();
+        }),
+        timed(|i| {
+            let (gamma, beta) = (gamma.clone(), beta.clone());
+            residual_norm(x.clone(), r.clone(), gamma, beta, 1e-5, mask(i)).sum().backward();
+        }),
+    ]
+}

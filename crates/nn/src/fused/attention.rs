@@ -1,0 +1,176 @@
+// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+#![allow(missing_docs)]
+
+use std::sync::Arc;
+
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::flex::FlexTensor;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Flex, backend_extension};
+
+use super::buffer::{Fresh, contiguous, sides, values, wrap};
+use super::heads::{Gradients as HeadGradients, Heads};
+use super::sequences::Sequences;
+use crate::Dropout;
+
+/// How attention is computed, apart from its tensors.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The texts' rows.
+    pub sequences: Arc<Sequences>,
+    /// Number of heads.
+    pub heads: usize,
+    /// Dropout of the probabilities.
+    pub dropout: Option<Dropout>,
+}
+
+#[backend_extension(Flex, Autodiff)]
+pub trait AttentionOps: Backend {
+    /// Every token attends: `qkv` `[n, 3d]` to `[n, d]`.
+    fn attend(qkv: FloatTensor<Self>, setting: Setting) -> FloatTensor<Self>;
+
+    /// Each text's first token attends: `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
+    fn attend_first(
+        q: FloatTensor<Self>,
+        kv: FloatTensor<Self>,
+        setting: Setting,
+    ) -> FloatTensor<Self>;
+}
+
+impl AttentionOps for Flex {
+    fn attend(qkv: FlexTensor, setting: Setting) -> FlexTensor {
+        let qkv = contiguous(qkv);
+        packed(&qkv, &setting).forward().0
+    }
+
+    fn attend_first(q: FlexTensor, kv: FlexTensor, setting: Setting) -> FlexTensor {
+        let (q, kv) = (contiguous(q), contiguous(kv));
+        first(&q, &kv, &setting).forward().0
+    }
+}
+
+impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
+    fn attend(qkv: FloatTensor<Self>, setting: Setting) -> FloatTensor<Self> {
+        let (qkv, node) = qkv.into_parts();
+        let qkv = contiguous(qkv);
+        let (y, log_sums) = packed(&qkv, &setting).forward();
+        match AttendBackward.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((qkv, log_sums, setting), y),
+            OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+
+    fn attend_first(
+        q: FloatTensor<Self>,
+        kv: FloatTensor<Self>,
+        setting: Setting,
+    ) -> FloatTensor<Self> {
+        let ((q, q_node), (kv, kv_node)) = (q.into_parts(), kv.into_parts());
+        let (q, kv) = (contiguous(q), contiguous(kv));
+        let (y, log_sums) = first(&q, &kv, &setting).forward();
+        match AttendFirstBackward.prepare::<C>([q_node, kv_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((q, kv, log_sums, setting), y),
+            OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+}
+
+/// Queries, keys and values side by side in the columns of one matrix.
+fn packed<'a>(qkv: &'a FlexTensor, setting: &'a Setting) -> Heads<'a> {
+    let (_, width) = sides(qkv);
+    let d = width / 3;
+    let all = values(qkv);
+    Heads {
+        queries: all,
+        query_width: width,
+        query_rows: setting.sequences.ranges().collect(),
+        keys: &all[d..],
+        values: &all[2 * d..],
+        key_width: width,
+        rows: setting.sequences.rows(),
+        gaps: setting.sequences.gaps().collect(),
+        d,
+        setting,
+    }
+}
+
+/// One query a text.
+fn first<'a>(q: &'a FlexTensor, kv: &'a FlexTensor, setting: &'a Setting) -> Heads<'a> {
+    let ((texts, d), (_, width)) = (sides(q), sides(kv));
+    let all = values(kv);
+    Heads {
+        queries: values(q),
+        query_width: d,
+        query_rows: (0..texts).map(|i| i..i + 1).collect(),
+        keys: all,
+        values: &all[d..],
+        key_width: width,
+        rows: texts,
+        gaps: Vec::new(),
+        d,
+        setting,
+    }
+}
+
+#[derive(Debug)]
+struct AttendBackward;
+
+impl Backward<Flex, 1> for AttendBackward {
+    type State = (FlexTensor, Vec<f32>, Setting);
+
+    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [node] = ops.parents;
+        let (qkv, log_sums, setting) = ops.state;
+        let dy = contiguous(grads.consume::<Flex>(&ops.node));
+        let Some(node) = node else { return };
+        let (n, width) = sides(&qkv);
+        let d = width / 3;
+        let mut gradient = Fresh::new(n * width);
+        for gap in setting.sequences.gaps() {
+            gradient.places()[gap.start * width..gap.end * width]
+                .fill(std::mem::MaybeUninit::new(0.0));
+        }
+        let start = gradient.as_mut_ptr();
+        // SAFETY: the three parts lie side by side in rows of `width`; every row of a text is
+        // written by the call, every other row above
+        let gradient = unsafe {
+            let parts = HeadGradients::new(start, start.add(d), start.add(2 * d));
+            packed(&qkv, &setting).backward(&log_sums, values(&dy), parts);
+            gradient.written()
+        };
+        grads.register::<Flex>(node.id, wrap(gradient, [n, width]));
+    }
+}
+
+#[derive(Debug)]
+struct AttendFirstBackward;
+
+impl Backward<Flex, 2> for AttendFirstBackward {
+    type State = (FlexTensor, FlexTensor, Vec<f32>, Setting);
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [q_node, kv_node] = ops.parents;
+        let (q, kv, log_sums, setting) = ops.state;
+        let dy = contiguous(grads.consume::<Flex>(&ops.node));
+        let ((texts, d), (n, width)) = (sides(&q), sides(&kv));
+        let (mut dq, mut dkv) = (Fresh::new(texts * d), Fresh::new(n * width));
+        for gap in setting.sequences.gaps() {
+            dkv.places()[gap.start * width..gap.end * width].fill(std::mem::MaybeUninit::new(0.0));
+        }
+        let start = dkv.as_mut_ptr();
+        // SAFETY: as above, with the queries' gradient in a matrix of its own
+        let (dq, dkv) = unsafe {
+            let parts = HeadGradients::new(dq.as_mut_ptr(), start, start.add(d));
+            first(&q, &kv, &setting).backward(&log_sums, values(&dy), parts);
+            (dq.written(), dkv.written())
+        };
+        if let Some(node) = q_node {
+            grads.register::<Flex>(node.id, wrap(dq, [texts, d]));
+        }
+        if let Some(node) = kv_node {
+            grads.register::<Flex>(node.id, wrap(dkv, [n, width]));
+        }
+    }
+}

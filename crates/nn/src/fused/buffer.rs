@@ -1,0 +1,74 @@
+//! Memory of the CPU engine's tensors.
+
+use std::mem::MaybeUninit;
+
+use burn::backend::flex::{FlexTensor, Layout};
+use burn::tensor::{Bytes, DType, Shape};
+
+/// Memory that is written before it is read. Clearing the large buffers of a step first would take a
+/// tenth of its time.
+pub struct Fresh(Vec<MaybeUninit<f32>>);
+
+impl Fresh {
+    /// Room for `n` values.
+    pub fn new(n: usize) -> Self {
+        let mut values = Vec::with_capacity(n);
+        // SAFETY: the capacity is there, and `MaybeUninit` may be uninitialised
+        unsafe { values.set_len(n) };
+        Self(values)
+    }
+
+    /// The places to write.
+    pub fn places(&mut self) -> &mut [MaybeUninit<f32>] {
+        &mut self.0
+    }
+
+    /// Where to write, for matrix products.
+    pub fn as_mut_ptr(&mut self) -> *mut f32 {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// The values.
+    ///
+    /// # Safety
+    /// Every place has been written.
+    pub unsafe fn written(self) -> Vec<f32> {
+        let mut values = std::mem::ManuallyDrop::new(self.0);
+        // SAFETY: the same allocation; `MaybeUninit<f32>` has the layout of `f32`, and the caller has
+        // written all of it
+        unsafe { Vec::from_raw_parts(values.as_mut_ptr().cast(), values.len(), values.capacity()) }
+    }
+}
+
+/// A tensor of these values.
+pub fn wrap(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(shape.into()), DType::F32)
+}
+
+/// The same tensor in row-major order.
+pub fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    if tensor.as_slice::<f32>().is_some() { tensor } else { tensor.to_contiguous() }
+}
+
+/// The values of a [`contiguous`] tensor of 32-bit floats.
+pub fn values(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice::<f32>().expect("operations are called on contiguous 32-bit tensors")
+}
+
+/// A tensor whose memory may be changed: its own where nobody else has it, else a copy.
+pub fn owned(tensor: FlexTensor) -> FlexTensor {
+    let mut tensor = contiguous(tensor);
+    let layout = tensor.layout();
+    let whole = layout.start_offset() == 0 && tensor.bytes().len() == 4 * layout.num_elements();
+    if whole && tensor.try_storage_mut::<f32>().is_some() {
+        return tensor;
+    }
+    let shape = tensor.layout().shape().clone();
+    wrap(values(&tensor).to_vec(), shape)
+}
+
+/// Number of rows and columns of a matrix.
+pub fn sides(tensor: &FlexTensor) -> (usize, usize) {
+    let shape = tensor.layout().shape();
+    (shape[0], shape[1])
+}

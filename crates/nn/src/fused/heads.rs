@@ -1,0 +1,316 @@
+//! Attention head by head, on strided views: nothing is transposed or copied, and no matrix of
+//! probabilities outlives its head.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use burn::backend::flex::FlexTensor;
+use rayon::prelude::*;
+
+use super::attention::Setting;
+use super::buffer::{Fresh, wrap};
+use super::product::{Threads, View, product};
+use super::simd::{exp, simd, sum};
+use crate::Dropout;
+
+/// Queries, keys and values of all heads of all texts, in rows of matrices.
+pub struct Heads<'a> {
+    /// Row `i` of the queries begins at `i · query_width`.
+    pub queries: &'a [f32],
+    pub query_width: usize,
+    /// Each text's rows among the queries.
+    pub query_rows: Vec<Range<usize>>,
+    /// Row `i` of keys and of values begins at `i · key_width`.
+    pub keys: &'a [f32],
+    pub values: &'a [f32],
+    pub key_width: usize,
+    /// Rows of the result, and those of them that belong to no text.
+    pub rows: usize,
+    pub gaps: Vec<Range<usize>>,
+    /// Width of the result: all heads side by side.
+    pub d: usize,
+    pub setting: &'a Setting,
+}
+
+/// One head of one text.
+struct Head<'a> {
+    /// Number of queries and of keys.
+    queries: usize,
+    keys: usize,
+    /// Where it begins among queries, keys and values.
+    q: &'a [f32],
+    k: &'a [f32],
+    v: &'a [f32],
+    /// Where its part of queries and results begins, and of keys.
+    query_offset: usize,
+    result_offset: usize,
+    key_offset: usize,
+    /// Number of its first probability among all, for dropout.
+    first: u32,
+}
+
+/// Where gradients go: matrices of the same layout as queries, keys and values.
+#[derive(Clone, Copy)]
+pub struct Gradients {
+    queries: *mut f32,
+    keys: *mut f32,
+    values: *mut f32,
+}
+
+// SAFETY: tasks write disjoint parts, those of their own head and text
+unsafe impl Send for Gradients {}
+// SAFETY: as above
+unsafe impl Sync for Gradients {}
+
+impl Gradients {
+    pub fn new(queries: *mut f32, keys: *mut f32, values: *mut f32) -> Self {
+        Self { queries, keys, values }
+    }
+}
+
+/// A pointer that tasks write disjoint parts behind.
+#[derive(Clone, Copy)]
+struct Target(*mut f32);
+
+// SAFETY: see above
+unsafe impl Send for Target {}
+// SAFETY: see above
+unsafe impl Sync for Target {}
+
+impl Target {
+    /// # Safety
+    /// The offset lies in the same allocation.
+    unsafe fn at(self, offset: usize) -> *mut f32 {
+        // SAFETY: the caller's promise
+        unsafe { self.0.add(offset) }
+    }
+}
+
+/// The log-sum-exp of every query's scores, cut by head: the parts of one vector.
+fn by_head<'t, T>(all: &'t mut [T], sizes: impl Iterator<Item = usize>) -> Vec<&'t mut [T]> {
+    let mut rest = all;
+    sizes
+        .map(|size| {
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(size);
+            rest = after;
+            part
+        })
+        .collect()
+}
+
+impl<'a> Heads<'a> {
+    fn width(&self) -> usize {
+        self.d / self.setting.heads
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / (self.width() as f32).sqrt()
+    }
+
+    /// All heads of all texts: text by text.
+    fn all(&self) -> Vec<Head<'a>> {
+        let (heads, width) = (self.setting.heads, self.width());
+        let mut first = 0u32;
+        let texts = self.query_rows.iter().zip(self.setting.sequences.ranges());
+        let mut all = Vec::with_capacity(heads * self.query_rows.len());
+        for (queries, keys) in texts {
+            for head in 0..heads {
+                let column = head * width;
+                let query_offset = queries.start * self.query_width + column;
+                let key_offset = keys.start * self.key_width + column;
+                all.push(Head {
+                    queries: queries.len(),
+                    keys: keys.len(),
+                    q: &self.queries[query_offset..],
+                    k: &self.keys[key_offset..],
+                    v: &self.values[key_offset..],
+                    query_offset,
+                    result_offset: queries.start * self.d + column,
+                    key_offset,
+                    first,
+                });
+                first = first.wrapping_add((queries.len() * keys.len()) as u32);
+            }
+        }
+        all
+    }
+
+    fn views(&self, head: &Head) -> [View; 3] {
+        [
+            View::rows(head.q.as_ptr(), self.query_width),
+            View::rows(head.k.as_ptr(), self.key_width),
+            View::rows(head.v.as_ptr(), self.key_width),
+        ]
+    }
+
+    /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head: all that the
+    /// backward pass needs beside the inputs.
+    pub fn forward(&self) -> (FlexTensor, Vec<f32>) {
+        let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
+        let mut result = Fresh::new(self.rows * d);
+        for gap in &self.gaps {
+            result.places()[gap.start * d..gap.end * d].fill(MaybeUninit::new(0.0));
+        }
+        let target = Target(result.as_mut_ptr());
+        let all = self.all();
+        let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
+        let parts = by_head(&mut log_sums, all.iter().map(|head| head.queries));
+        let tasks = parts.into_par_iter().zip(&all);
+        tasks.for_each_init(Vec::new, |scratch: &mut Vec<f32>, (log_sums, head)| {
+            let (queries, keys) = (head.queries, head.keys);
+            let scores = room(scratch, queries * keys);
+            let [q, k, v] = self.views(head);
+            // SAFETY: views of this head's rows; the scratch is this task's own
+            unsafe {
+                let sizes = (queries, keys, width);
+                let target = scores.as_mut_ptr();
+                product(sizes, target, keys, false, scale, q, k.transposed(), Threads::One);
+            }
+            softmax(scores, log_sums, keys, head.first, dropout);
+            let probabilities = View::rows(scores.as_ptr(), keys);
+            // SAFETY: the columns of this head in the rows of this text are written here alone
+            unsafe {
+                let (sizes, target) = ((queries, width, keys), target.at(head.result_offset));
+                product(sizes, target, d, false, 1.0, probabilities, v, Threads::One);
+            }
+        });
+        // SAFETY: all heads of all texts cover every row but the gaps
+        let result = unsafe { result.written() };
+        (wrap(result, [self.rows, d]), log_sums)
+    }
+
+    /// Writes the gradients of queries, keys and values, given that of the result.
+    ///
+    /// With P the probabilities, M the dropout mask and `G = dy vᵀ ∘ M`:
+    /// `dv = (P ∘ M)ᵀ dy`, `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
+    ///
+    /// # Safety
+    /// The gradients' matrices have the layout of queries, keys and values.
+    pub unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], gradients: Gradients) {
+        let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
+        let all = self.all();
+        let mut starts = Vec::with_capacity(all.len());
+        let mut next = 0;
+        for head in &all {
+            starts.push(next);
+            next += head.queries;
+        }
+        let tasks = all.par_iter().zip(starts);
+        let scratch = || (Vec::new(), Vec::new());
+        tasks.for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), (head, start)| {
+            let gradients = gradients;
+            let (queries, keys) = (head.queries, head.keys);
+            let (p, g) = (room(p, queries * keys), room(g, queries * keys));
+            let [q, k, v] = self.views(head);
+            let dy = View::rows(dy[head.result_offset..].as_ptr(), d);
+            // SAFETY: as in the forward pass
+            unsafe {
+                let sizes = (queries, keys, width);
+                let (kt, vt) = (k.transposed(), v.transposed());
+                product(sizes, p.as_mut_ptr(), keys, false, scale, q, kt, Threads::One);
+                product(sizes, g.as_mut_ptr(), keys, false, 1.0, dy, vt, Threads::One);
+            }
+            let log_sums = &log_sums[start..start + queries];
+            softmax_backward(p, g, log_sums, keys, scale, head.first, dropout);
+            let (p, g) = (View::rows(p.as_ptr(), keys), View::rows(g.as_ptr(), keys));
+            // SAFETY: the caller's promise about the layout; the parts of this head and text are
+            // written here alone
+            unsafe {
+                let dq = gradients.queries.add(head.query_offset);
+                let dk = gradients.keys.add(head.key_offset);
+                let dv = gradients.values.add(head.key_offset);
+                let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
+                let (wide, long) = (self.query_width, self.key_width);
+                product(by_query, dq, wide, false, 1.0, g, k, Threads::One);
+                product(by_key, dk, long, false, 1.0, g.transposed(), q, Threads::One);
+                product(by_key, dv, long, false, 1.0, p.transposed(), dy, Threads::One);
+            }
+        });
+    }
+}
+
+/// A slice of `n` values of a thread's scratch, which grows as needed.
+fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
+    if scratch.len() < n {
+        scratch.resize(n, 0.0);
+    }
+    &mut scratch[..n]
+}
+
+/// Scores to dropped probabilities, row by row, and the rows' log-sum-exp.
+fn softmax(
+    scores: &mut [f32],
+    log_sums: &mut [f32],
+    keys: usize,
+    first: u32,
+    dropout: Option<Dropout>,
+) {
+    simd!((
+        scores: &mut [f32], log_sums: &mut [f32], keys: usize, first: u32,
+        dropout: Option<Dropout>
+    ) -> () {
+        for (i, (row, log_sum)) in scores.chunks_exact_mut(keys).zip(log_sums).enumerate() {
+            let largest = row.iter().fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
+            for v in row.iter_mut() {
+                *v = exp(*v - largest);
+            }
+            let total = sum(row, |_, v| v);
+            *log_sum = largest + total.ln();
+            let scale = 1.0 / total;
+            match dropout {
+                Some(dropout) => {
+                    let first = first.wrapping_add((i * keys) as u32);
+                    for (j, v) in row.iter_mut().enumerate() {
+                        *v *= scale * dropout.at(first.wrapping_add(j as u32));
+                    }
+                }
+                None => for v in row.iter_mut() {
+                    *v *= scale;
+                },
+            }
+        }
+    });
+}
+
+/// In: scores p, and `dy vᵀ` in g. Out: dropped probabilities in p, and in g the gradient of the
+/// products `q kᵀ`.
+fn softmax_backward(
+    p: &mut [f32],
+    g: &mut [f32],
+    log_sums: &[f32],
+    keys: usize,
+    scale: f32,
+    first: u32,
+    dropout: Option<Dropout>,
+) {
+    simd!((
+        p: &mut [f32], g: &mut [f32], log_sums: &[f32], keys: usize, scale: f32, first: u32,
+        dropout: Option<Dropout>
+    ) -> () {
+        let rows = p.chunks_exact_mut(keys).zip(g.chunks_exact_mut(keys));
+        for (i, ((p, g), log_sum)) in rows.zip(log_sums).enumerate() {
+            for v in p.iter_mut() {
+                *v = exp(*v - log_sum);
+            }
+            match dropout {
+                Some(dropout) => {
+                    let first = first.wrapping_add((i * keys) as u32);
+                    for (j, v) in g.iter_mut().enumerate() {
+                        *v *= dropout.at(first.wrapping_add(j as u32));
+                    }
+                    let along = sum(p, |j, v| v * g[j]);
+                    for (j, (p, g)) in p.iter_mut().zip(g).enumerate() {
+                        *g = *p * (*g - along) * scale;
+                        *p *= dropout.at(first.wrapping_add(j as u32));
+                    }
+                }
+                None => {
+                    let along = sum(p, |j, v| v * g[j]);
+                    for (p, g) in p.iter().zip(g) {
+                        *g = p * (*g - along) * scale;
+                    }
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,284 @@
+// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+#![allow(missing_docs)]
+
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::flex::FlexTensor;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Flex, backend_extension};
+use rayon::prelude::*;
+
+use super::buffer::{Fresh, contiguous, owned, sides, values, wrap};
+use super::product::{Threads, View, product};
+use super::simd::{normal, simd};
+use crate::Dropout;
+
+#[backend_extension(Flex, Autodiff)]
+pub trait LinearOps: Backend {
+    /// `x w + b`.
+    fn affine(
+        x: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
+
+    /// `dropout(gelu(x w + b))`.
+    fn affine_gelu(
+        x: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+        dropout: Option<Dropout>,
+    ) -> FloatTensor<Self>;
+}
+
+impl LinearOps for Flex {
+    fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor) -> FlexTensor {
+        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        forward(&x, &w, &b)
+    }
+
+    fn affine_gelu(
+        x: FlexTensor,
+        w: FlexTensor,
+        b: FlexTensor,
+        dropout: Option<Dropout>,
+    ) -> FlexTensor {
+        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let mut y = owned(forward(&x, &w, &b));
+        gelu_in_place(y.storage_mut::<f32>(), values(&b).len(), dropout);
+        y
+    }
+}
+
+impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
+    fn affine(
+        x: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let ((x, x_node), (w, w_node), (b, b_node)) =
+            (x.into_parts(), w.into_parts(), b.into_parts());
+        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let y = forward(&x, &w, &b);
+        match AffineBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((x, w), y),
+            OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+
+    fn affine_gelu(
+        x: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        b: FloatTensor<Self>,
+        dropout: Option<Dropout>,
+    ) -> FloatTensor<Self> {
+        let ((x, x_node), (w, w_node), (b, b_node)) =
+            (x.into_parts(), w.into_parts(), b.into_parts());
+        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let mut slope = owned(forward(&x, &w, &b));
+        let y = gelu(slope.storage_mut::<f32>(), values(&b).len(), dropout);
+        let y = wrap(y, slope.layout().shape().clone());
+        match GeluBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((x, w, slope), y),
+            OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+}
+
+/// Rows of one parallel task: sums over rows are taken in this grouping whatever the number of
+/// threads.
+pub(super) const ROWS: usize = 64;
+
+/// `x w + b` for x `[n, k]`, w `[k, m]`.
+fn forward(x: &FlexTensor, w: &FlexTensor, b: &FlexTensor) -> FlexTensor {
+    let ((n, k), (_, m)) = (sides(x), sides(w));
+    let mut y = Fresh::new(n * m);
+    let bias = values(b);
+    y.places().par_chunks_mut(ROWS * m).for_each(|rows| {
+        for row in rows.chunks_exact_mut(m) {
+            row.write_copy_of_slice(bias);
+        }
+    });
+    let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
+    // SAFETY: the shapes agree (checked where the operation is called), and y holds the bias
+    let y = unsafe {
+        product((n, m, k), y.as_mut_ptr(), m, true, 1.0, x, w, Threads::All);
+        y.written()
+    };
+    wrap(y, [n, m])
+}
+
+/// Gradients of `x w + b` given that of its value: with respect to x and w.
+fn products_backward(
+    x: &FlexTensor,
+    w: &FlexTensor,
+    dy: &[f32],
+    wanted: [bool; 2],
+) -> [Option<FlexTensor>; 2] {
+    let ((n, k), (_, m)) = (sides(x), sides(w));
+    let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
+    let dy = View::rows(dy.as_ptr(), m);
+    let multiply = |rows, columns, inner, a, b| {
+        let mut target = Fresh::new(rows * columns);
+        // SAFETY: views of the shapes above; the target is new, and all of it is written
+        let filled = unsafe {
+            let sizes = (rows, columns, inner);
+            product(sizes, target.as_mut_ptr(), columns, false, 1.0, a, b, Threads::All);
+            target.written()
+        };
+        wrap(filled, [rows, columns])
+    };
+    [
+        wanted[0].then(|| multiply(n, k, m, dy, w.transposed())),
+        wanted[1].then(|| multiply(k, m, n, x.transposed(), dy)),
+    ]
+}
+
+/// In: `x w + b`. Out: `dropout(gelu(·))`, and its derivative in the place of the input, so that the
+/// backward pass is one product.
+fn gelu(input: &mut [f32], width: usize, dropout: Option<Dropout>) -> Vec<f32> {
+    let mut y = Fresh::new(input.len());
+    let tasks = y.places().par_chunks_mut(ROWS * width).zip(input.par_chunks_mut(ROWS * width));
+    tasks.enumerate().for_each(|(task, (y, slope))| {
+        use std::mem::MaybeUninit;
+        let first = (task * ROWS * width) as u32;
+        simd!((y: &mut [MaybeUninit<f32>], slope: &mut [f32], first: u32, dropout: Option<Dropout>) -> () {
+            match dropout {
+                Some(dropout) => for (i, (y, s)) in y.iter_mut().zip(slope).enumerate() {
+                    let v = *s;
+                    let (cdf, pdf) = normal(v);
+                    let keep = dropout.at(first.wrapping_add(i as u32));
+                    y.write(v * cdf * keep);
+                    *s = v.mul_add(pdf, cdf) * keep;
+                },
+                None => for (y, s) in y.iter_mut().zip(slope) {
+                    let v = *s;
+                    let (cdf, pdf) = normal(v);
+                    y.write(v * cdf);
+                    *s = v.mul_add(pdf, cdf);
+                },
+            }
+        });
+    });
+    // SAFETY: the two have the same length, so the zip has covered y
+    unsafe { y.written() }
+}
+
+/// `dropout(gelu(·))` where no gradient is wanted.
+fn gelu_in_place(values: &mut [f32], width: usize, dropout: Option<Dropout>) {
+    values.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
+        let first = (task * ROWS * width) as u32;
+        simd!((values: &mut [f32], first: u32, dropout: Option<Dropout>) -> () {
+            for v in values.iter_mut() {
+                *v *= normal(*v).0;
+            }
+            if let Some(dropout) = dropout {
+                for (i, v) in values.iter_mut().enumerate() {
+                    *v *= dropout.at(first.wrapping_add(i as u32));
+                }
+            }
+        });
+    });
+}
+
+/// Sums over rows of `[n, width]`.
+fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
+    let partial: Vec<Vec<f32>> = x
+        .par_chunks(ROWS * width)
+        .map(|rows| {
+            simd!((rows: &[f32], width: usize) -> Vec<f32> {
+                let mut sums = vec![0.0f32; width];
+                for row in rows.chunks_exact(width) {
+                    for (s, v) in sums.iter_mut().zip(row) {
+                        *s += v;
+                    }
+                }
+                sums
+            })
+        })
+        .collect();
+    add_up(&partial, width)
+}
+
+/// `dy ← dy ∘ slope`, and the sums over rows of the result.
+fn scale_by_slope(dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
+    let partial: Vec<Vec<f32>> = dy
+        .par_chunks_mut(ROWS * width)
+        .zip(slope.par_chunks(ROWS * width))
+        .map(|(dy, slope)| {
+            simd!((dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
+                let mut sums = vec![0.0f32; width];
+                for (dy, slope) in dy.chunks_exact_mut(width).zip(slope.chunks_exact(width)) {
+                    for ((dy, slope), s) in dy.iter_mut().zip(slope).zip(&mut sums) {
+                        *dy *= slope;
+                        *s += *dy;
+                    }
+                }
+                sums
+            })
+        })
+        .collect();
+    add_up(&partial, width)
+}
+
+/// The sum of vectors, first to last.
+pub(super) fn add_up(vectors: &[Vec<f32>], width: usize) -> Vec<f32> {
+    let mut total = vec![0.0; width];
+    for vector in vectors {
+        for (t, v) in total.iter_mut().zip(vector) {
+            *t += v;
+        }
+    }
+    total
+}
+
+#[derive(Debug)]
+struct AffineBackward;
+
+impl Backward<Flex, 3> for AffineBackward {
+    type State = (FlexTensor, FlexTensor);
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [x_node, w_node, b_node] = ops.parents;
+        let (x, w) = ops.state;
+        let dy = contiguous(grads.consume::<Flex>(&ops.node));
+        let (_, m) = sides(&dy);
+        let dy = values(&dy);
+        if let Some(node) = b_node {
+            grads.register::<Flex>(node.id, wrap(column_sums(dy, m), [m]));
+        }
+        let [dx, dw] = products_backward(&x, &w, dy, [x_node.is_some(), w_node.is_some()]);
+        for (node, gradient) in [(w_node, dw), (x_node, dx)] {
+            if let Some((node, gradient)) = node.zip(gradient) {
+                grads.register::<Flex>(node.id, gradient);
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct GeluBackward;
+
+impl Backward<Flex, 3> for GeluBackward {
+    type State = (FlexTensor, FlexTensor, FlexTensor);
+
+    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [x_node, w_node, b_node] = ops.parents;
+        let (x, w, slope) = ops.state;
+        let mut dy = owned(grads.consume::<Flex>(&ops.node));
+        let (_, m) = sides(&dy);
+        let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
+        drop(slope);
+        if let Some(node) = b_node {
+            grads.register::<Flex>(node.id, wrap(db, [m]));
+        }
+        let dy = values(&dy);
+        let [dx, dw] = products_backward(&x, &w, dy, [x_node.is_some(), w_node.is_some()]);
+        for (node, gradient) in [(w_node, dw), (x_node, dx)] {
+            if let Some((node, gradient)) = node.zip(gradient) {
+                grads.register::<Flex>(node.id, gradient);
+            }
+        }
+    }
+}

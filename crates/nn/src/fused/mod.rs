@@ -1,0 +1,180 @@
+//! Operations that do in one pass over memory what encoders otherwise do in many, with backward
+//! passes of their own on the CPU engine. On every other device the same functions are compositions
+//! of Burn's operations, which fuse there by themselves.
+//!
+//! | function | value |
+//! |---|---|
+//! | [`linear`] | `x w + b` |
+//! | [`linear_gelu`] | `dropout(gelu(x w + b))`, with the exact (erf) GELU |
+//! | [`residual_norm`] | `layer_norm(x + dropout(r)) ∘ gamma + beta` |
+//! | [`attention`] | softmax attention of every token to the tokens of its own text |
+//! | [`attention_first`] | the same for each text's first token alone |
+//! | [`bag`] | weighted sums of table rows |
+//!
+//! Token vectors are rows of one matrix; [`Sequences`] says which rows are which text's. Dropout is a
+//! function of a key and of the element's number ([`Dropout`]), so no mask is
+//! stored, and results are the same bit for bit whatever the number of threads. Sums over rows are
+//! taken in blocks of fixed size for the same reason.
+//!
+//! What it is worth: `cargo bench --bench train_step`, and docs/benchmarks.md.
+
+mod attention;
+mod bag;
+mod buffer;
+mod composed;
+mod heads;
+mod linear;
+mod norm;
+mod product;
+mod sequences;
+mod simd;
+#[cfg(test)]
+mod tests;
+
+pub use bag::SparseBatch;
+pub use sequences::Sequences;
+
+use std::sync::Arc;
+
+use burn::backend::Dispatch;
+use burn::tensor::{DType, Device, Tensor};
+
+use crate::Dropout;
+use attention::{AttentionOps, Setting};
+use bag::BagOps;
+pub(crate) use composed::{integers, padded_rows};
+use linear::LinearOps;
+use norm::NormOps;
+
+/// Whether tensors like this one are computed by the fused loops.
+fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
+    x.dtype() == DType::F32 && is_cpu_engine(&x.device())
+}
+
+/// Whether a device is Burn's CPU engine.
+pub(crate) fn is_cpu_engine(device: &Device) -> bool {
+    device.clone().without_autodiff() == Device::flex()
+}
+
+/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>) -> Tensor<2> {
+    check_linear(&x, &w, &b);
+    if !on_cpu_engine(&x) {
+        return composed::linear(x, w, b);
+    }
+    let [x, w] = [x, w].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as LinearOps>::affine(x, w, b.into_dispatch()))
+}
+
+/// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn linear_gelu(
+    x: Tensor<2>,
+    w: Tensor<2>,
+    b: Tensor<1>,
+    dropout: Option<Dropout>,
+) -> Tensor<2> {
+    check_linear(&x, &w, &b);
+    if !on_cpu_engine(&x) {
+        return composed::linear_gelu(x, w, b, dropout);
+    }
+    let [x, w] = [x, w].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as LinearOps>::affine_gelu(x, w, b.into_dispatch(), dropout))
+}
+
+fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
+    let (x, w, b) = (x.dims(), w.dims(), b.dims());
+    assert!(x[1] == w[0] && w[1] == b[0], "x {x:?}, w {w:?}, b {b:?}");
+}
+
+/// `layer_norm(x + dropout(r)) ∘ gamma + beta` over the rows of x and r `[n, d]`, with `epsilon` added
+/// to the variance; elements of r are numbered row by row.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn residual_norm(
+    x: Tensor<2>,
+    r: Tensor<2>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    epsilon: f64,
+    dropout: Option<Dropout>,
+) -> Tensor<2> {
+    let d = [x.dims()[1]];
+    assert!(x.dims() == r.dims() && gamma.dims() == d && beta.dims() == d, "shapes differ");
+    if !on_cpu_engine(&x) {
+        return composed::residual_norm(x, r, gamma, beta, epsilon, dropout);
+    }
+    let [x, r] = [x, r].map(Tensor::into_dispatch);
+    let [gamma, beta] = [gamma, beta].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as NormOps>::residual_norm(x, r, gamma, beta, epsilon, dropout))
+}
+
+/// `softmax(q kᵀ / √d_h) v` per head (Vaswani et al. 2017), every token attending to the tokens of
+/// its own text.
+///
+/// `qkv` `[n, 3d]` holds queries, keys and values side by side, each with its heads side by side; n is
+/// [`Sequences::rows`]. Returns `[n, d]`, zero in rows of padding. Probabilities are dropped; they are
+/// numbered text by text, head by head, row by row, so that padding changes no mask.
+///
+/// # Panics
+/// If the shapes do not fit, or `heads` does not divide d.
+pub fn attention(
+    qkv: Tensor<2>,
+    sequences: &Arc<Sequences>,
+    heads: usize,
+    dropout: Option<Dropout>,
+) -> Tensor<2> {
+    let [n, triple] = qkv.dims();
+    assert!(n == sequences.rows() && triple.is_multiple_of(3 * heads), "qkv [{n}, {triple}]");
+    let setting = Setting { sequences: sequences.clone(), heads, dropout };
+    if !on_cpu_engine(&qkv) {
+        return composed::attention(qkv, &setting, sequences.longest());
+    }
+    Tensor::from_dispatch(<Dispatch as AttentionOps>::attend(qkv.into_dispatch(), setting))
+}
+
+/// [`attention`] of each text's first token alone: `q` `[texts, d]`, and keys and values side by side
+/// in `kv` `[n, 2d]`; returns `[texts, d]`. Probabilities are numbered text by text, head by head.
+///
+/// # Panics
+/// If the shapes do not fit, or `heads` does not divide d.
+pub fn attention_first(
+    q: Tensor<2>,
+    kv: Tensor<2>,
+    sequences: &Arc<Sequences>,
+    heads: usize,
+    dropout: Option<Dropout>,
+) -> Tensor<2> {
+    let ([texts, d], [n, double]) = (q.dims(), kv.dims());
+    let fits = texts == sequences.len() && n == sequences.rows();
+    assert!(
+        fits && double == 2 * d && d.is_multiple_of(heads),
+        "q [{texts}, {d}], kv [{n}, {double}]"
+    );
+    let setting = Setting { sequences: sequences.clone(), heads, dropout };
+    if !on_cpu_engine(&q) {
+        return composed::attention_first(q, kv, &setting, sequences.longest());
+    }
+    let [q, kv] = [q, kv].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as AttentionOps>::attend_first(q, kv, setting))
+}
+
+/// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
+/// `[batch, width]`, differentiable in the table.
+///
+/// # Panics
+/// If an index is not below the number of rows of the table.
+pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
+    let rows = table.dims()[0];
+    assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
+    if !on_cpu_engine(&table) {
+        return composed::bag(table, &batch);
+    }
+    Tensor::from_dispatch(<Dispatch as BagOps>::embedding_bag(table.into_dispatch(), batch))
+}

@@ -1,0 +1,216 @@
+//! Every fused operation against the composition of Burn's own: value and gradients, with and without
+//! dropout; and against itself on other numbers of threads.
+
+use super::*;
+use crate::Pass;
+use burn::tensor::{Distribution, TensorData};
+
+fn device() -> Device {
+    Device::flex().autodiff()
+}
+
+fn random<const D: usize>(shape: [usize; D]) -> Tensor<D> {
+    Tensor::<D>::random(shape, Distribution::Normal(0.0, 1.0), &device()).require_grad()
+}
+
+fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_to_vec::<f32>().unwrap()
+}
+
+/// Largest difference over largest value.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    let largest = b.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+    let apart = a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs()));
+    assert!(apart.is_finite());
+    apart / largest.max(1e-30)
+}
+
+fn dropouts() -> [Option<Dropout>; 2] {
+    [None, Pass::Train { key: 11 }.dropout(3, 0.25)]
+}
+
+/// Value, then gradients of `Σ c ∘ y` for a fixed c that is not constant.
+macro_rules! outcome {
+    ($y:expr, $($x:expr),*) => {{
+        let y = $y;
+        let n: usize = y.dims().iter().product();
+        let weights: Vec<f32> = (0..n).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 50.0).collect();
+        let weights = Tensor::<2>::from_data(TensorData::new(weights, y.dims()), &device());
+        let value = host(y.clone());
+        let grads = (y * weights).sum().backward();
+        vec![value, $(host($x.grad(&grads).unwrap())),*]
+    }};
+}
+
+fn agree(what: &str, fused: &[Vec<f32>], composed: &[Vec<f32>]) {
+    for (i, (a, b)) in fused.iter().zip(composed).enumerate() {
+        let apart = difference(a, b);
+        assert!(apart < 2e-6, "{what}, part {i}: {apart}");
+    }
+}
+
+#[test]
+fn linear_agrees() {
+    for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
+        let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
+        let fused = outcome!(linear(x.clone(), w.clone(), b.clone()), x, w, b);
+        let composed = outcome!(composed::linear(x.clone(), w.clone(), b.clone()), x, w, b);
+        agree("linear", &fused, &composed);
+    }
+}
+
+#[test]
+fn linear_gelu_agrees() {
+    for dropout in dropouts() {
+        for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
+            let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
+            let args = || (x.clone(), w.clone(), b.clone());
+            let ((x1, w1, b1), (x2, w2, b2)) = (args(), args());
+            let fused = outcome!(linear_gelu(x1, w1, b1, dropout), x, w, b);
+            let composed = outcome!(composed::linear_gelu(x2, w2, b2, dropout), x, w, b);
+            agree("linear_gelu", &fused, &composed);
+        }
+    }
+}
+
+#[test]
+fn residual_norm_agrees() {
+    for dropout in dropouts() {
+        for (n, d) in [(1, 3), (5, 32), (130, 65)] {
+            let (x, r, g, b) = (random([n, d]), random([n, d]), random([d]), random([d]));
+            let args = || (x.clone(), r.clone(), g.clone(), b.clone());
+            let ((x1, r1, g1, b1), (x2, r2, g2, b2)) = (args(), args());
+            let fused = residual_norm(x1, r1, g1, b1, 1e-5, dropout);
+            let composed = composed::residual_norm(x2, r2, g2, b2, 1e-5, dropout);
+            agree("norm", &outcome!(fused, x, r, g, b), &outcome!(composed, x, r, g, b));
+        }
+    }
+}
+
+fn layouts() -> Vec<Arc<Sequences>> {
+    vec![
+        Arc::new(Sequences::packed([1])),
+        Arc::new(Sequences::packed([5, 1, 40, 17])),
+        Arc::new(Sequences::padded([5, 1, 9], 9)),
+        Arc::new(Sequences::padded([5, 1, 9], 12)),
+    ]
+}
+
+#[test]
+fn attention_agrees_whatever_the_padding() {
+    for dropout in dropouts() {
+        for sequences in layouts() {
+            for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
+                let qkv = random([sequences.rows(), 3 * d]);
+                let fused = outcome!(attention(qkv.clone(), &sequences, heads, dropout), qkv);
+                for stride in [sequences.longest(), 64, 256] {
+                    let setting = Setting { sequences: sequences.clone(), heads, dropout };
+                    let composed = composed::attention(qkv.clone(), &setting, stride);
+                    agree("attention", &fused, &outcome!(composed, qkv));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_of_first_tokens_agrees() {
+    for dropout in dropouts() {
+        for sequences in layouts() {
+            let (heads, d) = (3, 24);
+            let (q, kv) = (random([sequences.len(), d]), random([sequences.rows(), 2 * d]));
+            let fused = attention_first(q.clone(), kv.clone(), &sequences, heads, dropout);
+            let setting = Setting { sequences: sequences.clone(), heads, dropout };
+            let composed = composed::attention_first(q.clone(), kv.clone(), &setting, 48);
+            agree("first", &outcome!(fused, q, kv), &outcome!(composed, q, kv));
+        }
+    }
+}
+
+#[test]
+fn attention_of_first_tokens_is_that_of_the_first_rows() {
+    let sequences = Arc::new(Sequences::packed([5, 1, 40]));
+    let (heads, d) = (4, 32);
+    let qkv = random([sequences.rows(), 3 * d]);
+    let starts: Vec<i32> = sequences.starts().iter().map(|&s| s as i32).collect();
+    let starts = integers(starts, &device());
+    let all = attention(qkv.clone(), &sequences, heads, None).select(0, starts.clone());
+    let n = sequences.rows();
+    let q = qkv.clone().slice([0..n, 0..d]).select(0, starts);
+    let first = attention_first(q, qkv.clone().slice([0..n, d..3 * d]), &sequences, heads, None);
+    agree("first rows", &outcome!(first, qkv), &outcome!(all, qkv));
+}
+
+#[test]
+fn padding_changes_neither_values_nor_gradients_nor_masks() {
+    let (heads, d, lengths) = (2, 16, [5, 1, 9]);
+    let packed = Arc::new(Sequences::packed(lengths));
+    for dropout in dropouts() {
+        let qkv = random([packed.rows(), 3 * d]);
+        let expected = outcome!(attention(qkv.clone(), &packed, heads, dropout), qkv);
+        for stride in [9, 64] {
+            let padded = Arc::new(Sequences::padded(lengths, stride));
+            // rows of padding repeat a row of text: they must not matter
+            let mut rows = vec![0; padded.rows()];
+            let pairs = || packed.ranges().flatten().zip(padded.ranges().flatten());
+            pairs().for_each(|(from, to)| rows[to] = from as i32);
+            let spread = qkv.clone().select(0, integers(rows, &device()));
+            let back: Vec<i32> = pairs().map(|(_, to)| to as i32).collect();
+            let y = attention(spread, &padded, heads, dropout).select(0, integers(back, &device()));
+            agree("padding", &outcome!(y, qkv), &expected);
+        }
+    }
+}
+
+#[test]
+fn bag_agrees() {
+    let table = random([50, 7]);
+    // the middle row is empty; an index occurs in two rows
+    let batch = SparseBatch {
+        starts: vec![0, 3, 3, 5],
+        indices: vec![4, 17, 49, 0, 17],
+        values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
+    };
+    let fused = outcome!(bag(table.clone(), Arc::new(batch.clone())), table);
+    agree("bag", &fused, &outcome!(composed::bag(table.clone(), &batch), table));
+}
+
+#[test]
+fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
+    let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3]));
+    let (n, d, heads) = (sequences.rows(), 96, 4);
+    let x = random([n, d]);
+    let (w1, b1, w2, b2) = (random([d, 3 * d]), random([3 * d]), random([d, d]), random([d]));
+    let (gamma, beta) = (random([d]), random([d]));
+    let run = || {
+        let drop = |site| Pass::Train { key: 5 }.dropout(site, 0.1);
+        let qkv = linear(x.clone(), w1.clone(), b1.clone());
+        let context = attention(qkv, &sequences, heads, drop(1));
+        let inner = linear_gelu(context, w2.clone(), b2.clone(), drop(2));
+        let y = residual_norm(x.clone(), inner, gamma.clone(), beta.clone(), 1e-12, drop(3));
+        outcome!(y, x, w1, b1, w2, b2, gamma, beta)
+    };
+    let with = |threads| {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
+    };
+    let one = with(1);
+    for threads in [2, 3, 7] {
+        assert!(with(threads) == one, "{threads} threads differ from one");
+    }
+}
+
+#[test]
+fn evaluation_without_autodiff_gives_the_same_values() {
+    let sequences = Arc::new(Sequences::packed([5, 1, 9]));
+    let (n, d) = (sequences.rows(), 24);
+    let (x, w, b) = (random([n, 3 * d]), random([3 * d, d]), random([d]));
+    let (xi, wi, bi) = (x.clone().inner(), w.clone().inner(), b.clone().inner());
+    for dropout in dropouts() {
+        let a = linear_gelu(x.clone(), w.clone(), b.clone(), dropout);
+        let same = linear_gelu(xi.clone(), wi.clone(), bi.clone(), dropout);
+        assert!(difference(&host(same), &host(a)) < 1e-6);
+        let a = host(attention(x.clone(), &sequences, 4, dropout));
+        assert_eq!(host(attention(xi.clone(), &sequences, 4, dropout)), a);
+    }
+}

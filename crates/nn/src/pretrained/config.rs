@@ -1,0 +1,203 @@
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::Error;
+use crate::transformer::Architecture;
+
+/// More than any size of a model; keeps products of two sizes within 64 bits.
+const LARGEST: u64 = i32::MAX as u64;
+/// More layers than any model has; a configuration that asks for more is broken.
+const MOST_LAYERS: u64 = 1000;
+
+/// A model's `config.json`, checked.
+#[derive(Clone, Debug)]
+pub(super) struct Config {
+    pub(super) family: &'static Family,
+    pub(super) architecture: Architecture,
+    /// The file as read.
+    pub(super) json: Map<String, Value>,
+}
+
+/// Models that are BERT but for names, positions and tokenizers.
+#[derive(Debug)]
+pub(super) struct Family {
+    /// `model_type` in config.json.
+    pub(super) model_type: &'static str,
+    /// Class of the body alone in transformers.
+    pub(super) class: &'static str,
+    /// Whether positions start after the padding token's id, as fairseq has it.
+    padded_positions: bool,
+    /// Whether a vocab.txt is a WordPiece vocabulary where nothing else is said.
+    pub(super) word_pieces: bool,
+}
+
+const fn roberta(model_type: &'static str, class: &'static str) -> Family {
+    Family { model_type, class, padded_positions: true, word_pieces: false }
+}
+
+const FAMILIES: [Family; 4] = [
+    Family { model_type: "bert", class: "BertModel", padded_positions: false, word_pieces: true },
+    roberta("roberta", "RobertaModel"),
+    roberta("xlm-roberta", "XLMRobertaModel"),
+    roberta("camembert", "CamembertModel"),
+];
+
+impl Config {
+    /// Reads and checks a config.json.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        let json = read_object(path)?;
+        let keys = Keys { path, json: &json };
+        let family = keys.family()?;
+        keys.word("hidden_act", "gelu", "\"gelu\", the exact one with the error function")?;
+        keys.word("position_embedding_type", "absolute", "\"absolute\"")?;
+        keys.off("is_decoder")?;
+        keys.off("add_cross_attention")?;
+        keys.absent("quantization_config")?;
+        keys.absent("pruned_heads")?;
+
+        let first_position = if family.padded_positions {
+            keys.integer("pad_token_id", 0..=LARGEST, Some(1))? + 1
+        } else {
+            0
+        };
+        let size = |key| keys.integer(key, 1..=LARGEST, None);
+        let width = size("hidden_size")?;
+        let heads = size("num_attention_heads")?;
+        if !width.is_multiple_of(heads) {
+            let allowed = format!("a divisor of hidden_size = {width}");
+            return Err(keys.refuse("num_attention_heads", &allowed));
+        }
+        let positions = size("max_position_embeddings")?;
+        if positions <= first_position {
+            let allowed = format!("at least {}, pad_token_id + 2", first_position + 1);
+            return Err(keys.refuse("max_position_embeddings", &allowed));
+        }
+        let epsilon = keys.number("layer_norm_eps", 1e-12)?;
+        if !(epsilon > 0.0 && epsilon < 1.0) {
+            return Err(keys.refuse("layer_norm_eps", "a number in (0, 1)"));
+        }
+        let architecture = Architecture {
+            vocabulary: size("vocab_size")?,
+            positions,
+            first_position,
+            types: size("type_vocab_size")?,
+            layers: keys.integer("num_hidden_layers", 1..=MOST_LAYERS, None)?,
+            width,
+            heads,
+            feed_forward: size("intermediate_size")?,
+            epsilon,
+            dropout: keys.rate("hidden_dropout_prob")?,
+            attention_dropout: keys.rate("attention_probs_dropout_prob")?,
+            inner_dropout: 0.0,
+        };
+        architecture
+            .validate()
+            .map_err(|e| Error::File { path: path.to_path_buf(), message: e.to_string() })?;
+        Ok(Self { family, architecture, json })
+    }
+
+    /// The configuration of a body in 32-bit floats that was written back.
+    pub(super) fn of_written_body(&self) -> Map<String, Value> {
+        let mut json = self.json.clone();
+        json.insert("architectures".into(), vec![self.family.class].into());
+        json.insert("dtype".into(), "float32".into());
+        // the name of `dtype` before transformers 4.56, which newer versions still read
+        if let Some(dtype) = json.get_mut("torch_dtype") {
+            *dtype = "float32".into();
+        }
+        json
+    }
+}
+
+/// Reads a JSON file that holds an object.
+pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
+    let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+    let bytes = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|e| fail(format!("not a JSON object: {e}")))
+}
+
+/// Typed access to the keys of a JSON object, with errors that say where and what.
+pub(super) struct Keys<'a> {
+    pub(super) path: &'a Path,
+    pub(super) json: &'a Map<String, Value>,
+}
+
+impl Keys<'_> {
+    /// The error for a key's value.
+    pub(super) fn refuse(&self, key: &str, allowed: &str) -> Error {
+        Error::FileValue {
+            path: PathBuf::from(self.path),
+            key: key.into(),
+            found: self.json.get(key).map_or_else(|| "nothing".into(), Value::to_string),
+            allowed: allowed.into(),
+        }
+    }
+
+    fn family(&self) -> Result<&'static Family, Error> {
+        let named = self.json.get("model_type").and_then(Value::as_str);
+        FAMILIES.iter().find(|family| Some(family.model_type) == named).ok_or_else(|| {
+            let names = FAMILIES.each_ref().map(|family| format!("{:?}", family.model_type));
+            self.refuse("model_type", &format!("one of {}", names.join(", ")))
+        })
+    }
+
+    /// A whole number in `range`; `default` stands for a missing key, `None` requires one.
+    fn integer(
+        &self,
+        key: &str,
+        range: std::ops::RangeInclusive<u64>,
+        default: Option<usize>,
+    ) -> Result<usize, Error> {
+        if let (None, Some(default)) = (self.json.get(key), default) {
+            return Ok(default);
+        }
+        let value = self.json.get(key).and_then(Value::as_u64).filter(|v| range.contains(v));
+        value.and_then(|v| usize::try_from(v).ok()).ok_or_else(|| {
+            let (low, high) = range.into_inner();
+            self.refuse(key, &format!("a whole number from {low} to {high}"))
+        })
+    }
+
+    fn number(&self, key: &str, default: f64) -> Result<f64, Error> {
+        match self.json.get(key) {
+            None => Ok(default),
+            Some(value) => value.as_f64().ok_or_else(|| self.refuse(key, "a number")),
+        }
+    }
+
+    /// A dropout rate, by default the family's 0.1.
+    fn rate(&self, key: &str) -> Result<f32, Error> {
+        let rate = self.number(key, 0.1)? as f32;
+        if (0.0..1.0).contains(&rate) { Ok(rate) } else { Err(self.refuse(key, "in [0, 1)")) }
+    }
+
+    /// A missing key, or the one word that is supported.
+    fn word(&self, key: &str, supported: &str, allowed: &str) -> Result<(), Error> {
+        match self.json.get(key) {
+            Some(value) if value.as_str() != Some(supported) => Err(self.refuse(key, allowed)),
+            _ => Ok(()),
+        }
+    }
+
+    /// `true` or `false`; `default` where the key is missing or null.
+    pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Error> {
+        match self.json.get(key) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => value.as_bool().ok_or_else(|| self.refuse(key, "true or false")),
+        }
+    }
+
+    fn off(&self, key: &str) -> Result<(), Error> {
+        if self.flag(key, false)? { Err(self.refuse(key, "false")) } else { Ok(()) }
+    }
+
+    /// A key that is missing, null, or holds nothing.
+    fn absent(&self, key: &str) -> Result<(), Error> {
+        match self.json.get(key) {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::Object(object)) if object.is_empty() => Ok(()),
+            Some(_) => Err(self.refuse(key, "nothing, such models are not supported")),
+        }
+    }
+}

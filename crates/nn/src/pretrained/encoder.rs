@@ -1,0 +1,109 @@
+use burn::tensor::Device;
+use dsokr_basis::random::generator;
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Pretrained;
+use crate::transformer::{Body, Precision};
+use crate::{Error, Pooling, Transformer};
+
+/// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
+/// fine-tuned with a linear head.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PretrainedConfig {
+    /// The folder, as transformers saves it: `config.json`, `tokenizer.json` or `vocab.txt`, and
+    /// `model.safetensors` or `pytorch_model.bin`. A relative path is taken from the data root. It is
+    /// read when training starts; the run keeps all that it needs.
+    pub folder: String,
+    /// Longest text in tokens, special ones included; the rest is cut off and the number of cut
+    /// texts reported. At most what the model has positions for.
+    #[serde(default = "max_length")]
+    pub max_length: usize,
+    /// Which token vectors the head reads.
+    #[serde(default = "pooling")]
+    pub pooling: Pooling,
+    /// Freezes the embeddings and this many of the lowest layers; 0 freezes nothing.
+    #[serde(default)]
+    pub freeze: usize,
+    /// Share of units dropped in training, in `[0, 1)`, in place of the two shares in `config.json`
+    /// (hidden units and attention probabilities).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropout: Option<f32>,
+    /// The numbers that matrix products are computed in.
+    #[serde(default)]
+    pub precision: Precision,
+    /// Layers keep their input alone and are computed once more in the backward pass: about a third
+    /// more time, a fraction of the memory.
+    #[serde(default)]
+    pub activation_checkpointing: bool,
+}
+
+fn max_length() -> usize {
+    256
+}
+
+fn pooling() -> Pooling {
+    Pooling::Mean
+}
+
+impl PretrainedConfig {
+    /// Checks what can be checked without the folder.
+    ///
+    /// # Errors
+    /// An empty folder or a dropout outside `[0, 1)`.
+    pub fn validate(&self) -> Result<(), Error> {
+        if self.folder.is_empty() {
+            let (found, allowed) = ("\"\"".into(), "a folder with a model's files".into());
+            return Err(Error::Setting { key: "folder", found, allowed });
+        }
+        self.dropout.map_or(Ok(()), |dropout| crate::mlp::check_dropout("dropout", dropout))
+    }
+
+    /// Checks the settings against the model that they are for.
+    ///
+    /// # Errors
+    /// A length beyond the model's positions, or more frozen layers than it has.
+    pub fn check(&self, model: &Pretrained) -> Result<(), Error> {
+        model.check(self.max_length)?;
+        let layers = model.architecture().layers;
+        if self.freeze > layers {
+            let (found, allowed) =
+                (self.freeze.to_string(), format!("at most {layers}, the model's layers"));
+            return Err(Error::Setting { key: "freeze", found, allowed });
+        }
+        Ok(())
+    }
+
+    /// An encoder with as many coordinates as `offset` has, the bias of its head, and the names of the
+    /// weight file's tensors that it does without. Opened without weights, its body is drawn: for
+    /// parameters that are read from elsewhere.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check) and [`Pretrained::body`].
+    pub fn init(
+        &self,
+        model: &Pretrained,
+        offset: &[f32],
+        random: &mut impl Rng,
+        device: &Device,
+    ) -> Result<(Transformer, Vec<String>), Error> {
+        self.check(model)?;
+        let (body, unused) = if model.has_weights() {
+            model.body(device)?
+        } else {
+            let mut random = generator(0, "parameters", 0);
+            (Body::init(model.architecture(), &mut random, device), Vec::new())
+        };
+        let mut body =
+            body.with_recomputation(self.activation_checkpointing).with_precision(self.precision);
+        if let Some(dropout) = self.dropout {
+            body = body.with_dropout(dropout);
+        }
+        if self.freeze > 0 {
+            body = body.freeze(self.freeze);
+        }
+        Ok((Transformer::new(body, self.pooling, offset, random), unused))
+    }
+}

@@ -1,0 +1,189 @@
+//! Tensors by name, of a safetensors file or one of PyTorch's, whole or in shards.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use half::{bf16, f16};
+use pytorch_reader::{DType, PytorchReader};
+use safetensors::{Dtype, SafeTensors};
+use serde_json::Value;
+
+use super::config::{Keys, read_object};
+use crate::Error;
+
+/// The weight files that are looked for, the preferred first.
+const CANDIDATES: [&str; 4] = [
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+];
+
+/// The weight file of a folder, or the index of several.
+pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
+    CANDIDATES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
+        let message = format!("no weights: the folder has none of {}", CANDIDATES.join(", "));
+        Error::File { path: folder.to_path_buf(), message }
+    })
+}
+
+/// The tensors of a weight file, whose values are read when asked for.
+pub(super) struct Tensors {
+    /// The file, or the index of several.
+    pub(super) path: PathBuf,
+    pub(super) by_name: BTreeMap<String, Tensor>,
+}
+
+/// One tensor of a file.
+pub(super) struct Tensor {
+    path: Arc<Path>,
+    name: String,
+    pub(super) shape: Vec<usize>,
+    source: Source,
+}
+
+enum Source {
+    Mapped { map: Arc<memmap2::Mmap>, bytes: Range<usize>, dtype: Dtype },
+    PyTorch(pytorch_reader::Tensor),
+}
+
+impl Tensors {
+    /// Opens what [`weight_file`] found; shards are opened all.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let mut by_name = BTreeMap::new();
+        for file in files(path)? {
+            for tensor in open(&file)? {
+                let name = tensor.name.clone();
+                if let Some(first) = by_name.insert(name.clone(), tensor) {
+                    let message = format!("`{name}` is in {} too", first.path.display());
+                    return Err(Error::File { path: file, message });
+                }
+            }
+        }
+        Ok(Self { path: path.to_path_buf(), by_name })
+    }
+}
+
+/// The file itself, or the shards that an index names.
+fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let json = read_object(path)?;
+    let refuse = || {
+        let allowed = "an object whose values are names of files in the same folder";
+        Keys { path, json: &json }.refuse("weight_map", allowed)
+    };
+    let map = json.get("weight_map").and_then(Value::as_object).ok_or_else(refuse)?;
+    let mut names = BTreeSet::new();
+    for name in map.values() {
+        let name = name.as_str().ok_or_else(refuse)?;
+        if Path::new(name).file_name() != Some(name.as_ref()) {
+            return Err(refuse());
+        }
+        names.insert(name);
+    }
+    Ok(names.into_iter().map(|name| path.with_file_name(name)).collect())
+}
+
+fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
+    let file: Arc<Path> = path.into();
+    let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+    if path.extension().is_some_and(|extension| extension == "safetensors") {
+        let opened = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
+        // SAFETY: nothing here can enforce that no process writes to or truncates the file while it
+        // is mapped, which the documentation of `Pretrained` asks for. Elements are plain numbers,
+        // of which every bit pattern is a value.
+        let map = unsafe { memmap2::Mmap::map(&opened) }.map_err(|e| fail(e.to_string()))?;
+        let (header, metadata) = SafeTensors::read_metadata(&map)
+            .map_err(|e| fail(format!("not a safetensors file, or a truncated one: {e}")))?;
+        let start = header + size_of::<u64>();
+        let map = Arc::new(map);
+        let tensor = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
+            let (low, high) = info.data_offsets;
+            let source = Source::Mapped {
+                map: Arc::clone(&map),
+                bytes: start + low..start + high,
+                dtype: info.dtype,
+            };
+            Tensor { path: Arc::clone(&file), name, shape: info.shape.clone(), source }
+        };
+        return Ok(metadata.tensors().into_iter().map(tensor).collect());
+    }
+    let reader = PytorchReader::new(path)
+        .map_err(|e| fail(format!("not a file of PyTorch's tensors, or a truncated one: {e}")))?;
+    let tensor = |(name, tensor): (String, pytorch_reader::Tensor)| {
+        let shape = tensor.shape().to_vec();
+        Tensor { path: Arc::clone(&file), name, shape, source: Source::PyTorch(tensor) }
+    };
+    Ok(reader.into_tensors().into_iter().map(tensor).collect())
+}
+
+impl Tensor {
+    /// `Ok` if the tensor has the shape.
+    pub(super) fn check_shape(&self, expected: &[usize]) -> Result<(), Error> {
+        if self.shape == expected {
+            return Ok(());
+        }
+        Err(Error::TensorShape {
+            path: self.path.to_path_buf(),
+            name: self.name.clone(),
+            found: self.shape.clone(),
+            expected: expected.to_vec(),
+        })
+    }
+
+    /// The values, row-major.
+    pub(super) fn read(&self) -> Result<Vec<f32>, Error> {
+        let other = |found: String| Error::TensorType {
+            path: self.path.to_path_buf(),
+            name: self.name.clone(),
+            found,
+        };
+        match &self.source {
+            Source::Mapped { map, bytes, dtype } => {
+                let bytes = map.get(bytes.clone()).unwrap_or(&[]);
+                match dtype {
+                    Dtype::F32 => Ok(decode(bytes, f32::from_le_bytes)),
+                    Dtype::F16 => Ok(decode(bytes, |b| f16::from_le_bytes(b).to_f32())),
+                    Dtype::BF16 => Ok(decode(bytes, |b| bf16::from_le_bytes(b).to_f32())),
+                    other_type => Err(other(other_type.to_string())),
+                }
+            }
+            Source::PyTorch(tensor) => {
+                let read = || {
+                    let message = |e: std::io::Error| e.to_string();
+                    let fail = |message| Error::File { path: self.path.to_path_buf(), message };
+                    tensor.read().map_err(message).map_err(fail)
+                };
+                // the reader gives elements in the machine's order of bytes
+                match tensor.dtype() {
+                    DType::F32 => Ok(decode(&read()?, f32::from_ne_bytes)),
+                    DType::F16 => Ok(decode(&read()?, |b| f16::from_ne_bytes(b).to_f32())),
+                    DType::BF16 => Ok(decode(&read()?, |b| bf16::from_ne_bytes(b).to_f32())),
+                    other_type => Err(other(format!("{other_type:?}"))),
+                }
+            }
+        }
+    }
+
+    /// The values, all of them finite.
+    pub(super) fn read_finite(&self) -> Result<Vec<f32>, Error> {
+        let values = self.read()?;
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(values),
+            Some(element) => Err(Error::TensorNotFinite {
+                path: self.path.to_path_buf(),
+                name: self.name.clone(),
+                element,
+            }),
+        }
+    }
+}
+
+fn decode<const N: usize>(bytes: &[u8], number: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+    let (elements, _) = bytes.as_chunks::<N>();
+    elements.iter().map(|element| number(*element)).collect()
+}

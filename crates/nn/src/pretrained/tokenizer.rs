@@ -1,0 +1,216 @@
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::processors::bert::BertProcessing;
+use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
+
+use super::config::{Family, Keys, read_object};
+use crate::Error;
+
+/// The tokenizer of a pretrained encoder.
+///
+/// Ids are those of Hugging Face's tokenizers with the special tokens at both ends. Padding and
+/// truncation that a tokenizer.json asks for are switched off: batches need no padding here, and
+/// [`encode`](Self::encode) cuts itself, because it says whether it did.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    /// Where it was read.
+    path: PathBuf,
+    /// The file as read, or what it would be for a vocab.txt.
+    json: String,
+    /// Special tokens added to every text.
+    special: usize,
+}
+
+impl Tokenizer {
+    /// Reads a tokenizer.json.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no such tokenizer; special tokens that are not in the
+    /// vocabulary, or none at all, so that an empty text would have no token.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+        let json = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let inner = json.parse().map_err(|e| fail(format!("not a tokenizer: {e}")))?;
+        Self::checked(inner, path, json)
+    }
+
+    /// Reads a WordPiece vocabulary, one token a line, as BERT's tokenizer reads it.
+    ///
+    /// Texts are cleaned of control characters, lower-cased, stripped of accents, split at spaces,
+    /// punctuation and Chinese characters, and enclosed in `[CLS]` and `[SEP]`. A
+    /// tokenizer_config.json beside the vocabulary may say otherwise: `do_lower_case` (default
+    /// true), `strip_accents` (default: as `do_lower_case`), `tokenize_chinese_chars` (default
+    /// true), `unk_token`, `cls_token`, `sep_token`, `pad_token`, `mask_token`.
+    pub(super) fn from_vocabulary(path: &Path, family: &Family) -> Result<Self, Error> {
+        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+        let settings = path.with_file_name("tokenizer_config.json");
+        let json = if settings.exists() { read_object(&settings)? } else { Default::default() };
+        let keys = Keys { path: &settings, json: &json };
+        match json.get("tokenizer_class").map(|class| class.as_str().unwrap_or_default()) {
+            Some("BertTokenizer" | "BertTokenizerFast") => {}
+            None if family.word_pieces => {}
+            _ => {
+                let allowed = "\"BertTokenizer\" or \"BertTokenizerFast\", unless there is a \
+                               tokenizer.json";
+                return Err(keys.refuse("tokenizer_class", allowed));
+            }
+        }
+
+        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let library = |e: tokenizers::Error| fail(e.to_string());
+        // empty lines at the end are no tokens, for which the model would lack a vector
+        let lines = text.trim_end_matches(['\n', '\r']).as_bytes();
+        let vocabulary = WordPiece::read_bytes(lines).map_err(library)?;
+        let special = |key: &str, default: &str| special_token(&keys, key, default);
+        let required = |key: &str, default: &str| {
+            let token = special(key, default)?;
+            match vocabulary.get(&token) {
+                Some(id) => Ok((token, *id)),
+                None => Err(fail(format!("the vocabulary has no {key} `{token}`"))),
+            }
+        };
+        let (unknown, _) = required("unk_token", "[UNK]")?;
+        let (first, last) = (required("cls_token", "[CLS]")?, required("sep_token", "[SEP]")?);
+        let (pad, mask) = (special("pad_token", "[PAD]")?, special("mask_token", "[MASK]")?);
+        let known: Vec<AddedToken> = [&pad, &unknown, &first.0, &last.0, &mask]
+            .into_iter()
+            .filter(|token| vocabulary.contains_key(*token))
+            .map(|token| AddedToken::from(token.as_str(), true))
+            .collect();
+        let lowercase = keys.flag("do_lower_case", true)?;
+        let chinese = keys.flag("tokenize_chinese_chars", true)?;
+        let accents = match json.get("strip_accents") {
+            None | Some(serde_json::Value::Null) => None,
+            Some(_) => Some(keys.flag("strip_accents", lowercase)?),
+        };
+
+        let model = WordPiece::builder().vocab(vocabulary).unk_token(unknown);
+        let model = model.build().map_err(library)?;
+        let mut inner = tokenizers::Tokenizer::new(model);
+        let normalizer = BertNormalizer::new(true, chinese, accents, lowercase);
+        inner.with_normalizer(Some(normalizer)).map_err(library)?;
+        inner.with_pre_tokenizer(Some(BertPreTokenizer));
+        inner.with_post_processor(Some(BertProcessing::new(last, first)));
+        inner.with_decoder(Some(tokenizers::decoders::wordpiece::WordPiece::default()));
+        inner.add_special_tokens(known).map_err(library)?;
+        let json = inner.to_string(true).map_err(library)?;
+        Self::checked(inner, path, json)
+    }
+
+    fn checked(inner: tokenizers::Tokenizer, path: &Path, json: String) -> Result<Self, Error> {
+        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+        let library = |e: tokenizers::Error| fail(e.to_string());
+        let mut inner = inner;
+        inner.with_truncation(None).map_err(library)?.with_padding(None);
+        if let Some(token) = unknown_token(&json)
+            && inner.token_to_id(&token).is_none()
+        {
+            return Err(fail(format!("its unknown token `{token}` is not in the vocabulary")));
+        }
+        let empty = inner.encode_fast("", true).map_err(library)?;
+        for (token, id) in empty.get_tokens().iter().zip(empty.get_ids()) {
+            if inner.token_to_id(token) != Some(*id) {
+                let message =
+                    format!("special token `{token}` is not token {id} of the vocabulary");
+                return Err(fail(message));
+            }
+        }
+        if empty.is_empty() {
+            let message = "its post-processor adds no special token, so an empty text has none";
+            return Err(fail(message.into()));
+        }
+        let special = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
+        Ok(Self { inner, path: path.to_path_buf(), json, special })
+    }
+
+    /// Number of rows that a table of token vectors needs: the largest id and one.
+    pub fn vocabulary(&self) -> usize {
+        self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
+    }
+
+    /// Number of special tokens that are added to every text.
+    pub fn special_tokens(&self) -> usize {
+        self.special
+    }
+
+    /// The text's tokens between the special ones, and whether tokens were cut off at the text's end
+    /// so that all are at most `max_length`. An empty text has the special tokens alone.
+    ///
+    /// # Errors
+    /// A `max_length` without room for a token beside the special ones, and what the tokenizer
+    /// reports.
+    pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
+        let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
+        let room = self.room(max_length)?;
+        let mut encoding = self.inner.encode_fast(text, false).map_err(fail)?;
+        let cut = encoding.len() > room;
+        if cut {
+            encoding.truncate(room, 0, TruncationDirection::Right);
+            encoding.take_overflowing();
+        }
+        let encoding = self.inner.post_process(encoding, None, true).map_err(fail)?;
+        Ok((encoding.get_ids().to_vec(), cut))
+    }
+
+    /// Tokens of a text of at most `max_length` tokens that are not special, at least one.
+    pub(super) fn room(&self, max_length: usize) -> Result<usize, Error> {
+        match max_length.checked_sub(self.special) {
+            Some(room) if room > 0 => Ok(room),
+            _ => Err(Error::Setting {
+                key: "max_length",
+                found: max_length.to_string(),
+                allowed: format!("at least {}, with the special tokens", self.special + 1),
+            }),
+        }
+    }
+
+    /// `Ok` if a table of `rows` token vectors has one for every id.
+    pub(super) fn check_vocabulary(&self, rows: usize) -> Result<(), Error> {
+        let found = self.vocabulary();
+        if found <= rows {
+            return Ok(());
+        }
+        Err(Error::FileValue {
+            path: self.path.clone(),
+            key: "size of the vocabulary".into(),
+            found: found.to_string(),
+            allowed: format!("at most {rows}, vocab_size in config.json"),
+        })
+    }
+
+    /// The tokenizer as a tokenizer.json: the file as it was read, or what stands for a vocab.txt.
+    pub fn to_json(&self) -> &str {
+        &self.json
+    }
+}
+
+/// A special token's text, which tokenizer_config.json gives as a string or as an object.
+fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error> {
+    match keys.json.get(key) {
+        None | Some(serde_json::Value::Null) => Ok(default.into()),
+        Some(value) => value
+            .as_str()
+            .or_else(|| value.get("content")?.as_str())
+            .map(str::to_owned)
+            .ok_or_else(|| keys.refuse(key, "a string, or an object with the string `content`")),
+    }
+}
+
+/// The token that a tokenizer.json's model has for what it does not know. The library looks it up
+/// only when a text needs it.
+fn unknown_token(json: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct File {
+        model: Model,
+    }
+    #[derive(Deserialize)]
+    struct Model {
+        unk_token: Option<String>,
+    }
+    serde_json::from_str::<File>(json).ok()?.model.unk_token
+}

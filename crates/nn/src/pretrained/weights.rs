@@ -1,0 +1,118 @@
+//! The tensors of a weight file as parameters of a body.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::layout::{Piece, layout};
+use super::tensors::{Tensor, Tensors};
+use crate::parameters::{Parameter, Parameters};
+use crate::transformer::Architecture;
+use crate::{Error, NamedShapes};
+
+/// The tensor by which a body is found in a file; what precedes it is the prefix of all its names.
+const WORDS: &str = "embeddings.word_embeddings.weight";
+/// Buffers of whole numbers that older versions of transformers saved.
+const BUFFERS: [&str; 2] = ["embeddings.position_ids", "embeddings.token_type_ids"];
+/// The heads of pre-training and of other tasks, which a body does without.
+const HEADS: [&str; 5] = [POOLER, "cls.", "lm_head.", "classifier.", "qa_outputs."];
+const POOLER: &str = "pooler.";
+
+/// The body's parameters, and the sorted names of the known tensors that it does without.
+pub(super) fn body(
+    tensors: &Tensors,
+    architecture: &Architecture,
+) -> Result<(Parameters<'static>, Vec<String>), Error> {
+    let pieces = layout(architecture);
+    let shapes: BTreeMap<&str, Vec<usize>> = pieces
+        .iter()
+        .flat_map(|piece| piece.names.iter().map(|name| (name.as_str(), piece.file_shape())))
+        .collect();
+    let prefix = prefix(tensors)?;
+    let mut used: BTreeMap<String, &Tensor> = BTreeMap::new();
+    let mut unused = Vec::new();
+    let mut unknown = NamedShapes::default();
+    for (full, tensor) in &tensors.by_name {
+        let name = full.strip_prefix(prefix).map(present);
+        if let Some(name) = name.as_ref().filter(|name| shapes.contains_key(name.as_str())) {
+            if used.insert(name.clone(), tensor).is_some() {
+                let message = format!("`{full}` is there under its old and its new name");
+                return Err(Error::File { path: tensors.path.clone(), message });
+            }
+        } else if is_unused(name.as_deref().unwrap_or_else(|| beside(full, prefix))) {
+            unused.push(full.clone());
+        } else {
+            unknown.0.push((full.clone(), tensor.shape.clone()));
+        }
+    }
+    let missing = shapes.iter().filter(|(name, _)| !used.contains_key(**name));
+    let missing = missing.map(|(name, shape)| (format!("{prefix}{name}"), shape.clone()));
+    let missing = NamedShapes(missing.collect());
+    if !(missing.0.is_empty() && unknown.0.is_empty()) {
+        return Err(Error::OtherTensors { path: tensors.path.clone(), missing, unknown });
+    }
+    for (name, tensor) in &used {
+        tensor.check_shape(&shapes[name.as_str()])?;
+    }
+    let read = |piece: &Piece| -> Result<Parameter<'static>, Error> {
+        let values: Result<_, _> =
+            piece.names.iter().map(|name| used[name].read_finite()).collect();
+        let values = Cow::Owned(piece.join(values?));
+        Ok(Parameter { id: None, shape: piece.shape.clone(), values })
+    };
+    // all are read before the first error is looked for, so that it is the same one every time
+    let read: Vec<_> = pieces.par_iter().map(read).collect();
+    let named = pieces.iter().zip(read).map(|(piece, read)| Ok((piece.path.clone(), read?)));
+    Ok((named.collect::<Result<_, Error>>()?, unused))
+}
+
+/// The tensors of the pooler as they are, by their names in a body; none where the file has none.
+pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter<'static>)>, Error> {
+    let prefix = prefix(tensors)?;
+    let named = tensors.by_name.iter().filter_map(|(full, tensor)| {
+        let name = full.strip_prefix(prefix).filter(|name| name.starts_with(POOLER))?;
+        Some((name.to_owned(), tensor))
+    });
+    let read = |(name, tensor): (String, &Tensor)| {
+        let values = Cow::Owned(tensor.read()?);
+        Ok((name, Parameter { id: None, shape: tensor.shape.clone(), values }))
+    };
+    named.map(read).collect()
+}
+
+/// What precedes the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
+fn prefix(tensors: &Tensors) -> Result<&str, Error> {
+    let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(WORDS));
+    let found: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
+    match found[..] {
+        [] => Ok(""),
+        [prefix] => Ok(prefix),
+        [first, second, ..] => {
+            let message = format!("holds several encoders: `{first}{WORDS}`, `{second}{WORDS}`");
+            Err(Error::File { path: tensors.path.clone(), message })
+        }
+    }
+}
+
+/// The name of a tensor beside the body, without what it has in common with `prefix`.
+fn beside<'n>(full: &'n str, prefix: &str) -> &'n str {
+    let outer = prefix.trim_end_matches('.').rsplit_once('.').map_or("", |(outer, _)| outer);
+    full.strip_prefix(outer).map_or(full, |name| name.strip_prefix('.').unwrap_or(name))
+}
+
+/// A tensor's name today; BERT's first files have `gamma` and `beta`.
+fn present(name: &str) -> String {
+    let renamed = |old: &str, new: &str| {
+        name.strip_suffix(old)
+            .filter(|stem| stem.ends_with("LayerNorm"))
+            .map(|s| s.to_owned() + new)
+    };
+    renamed(".gamma", ".weight")
+        .or_else(|| renamed(".beta", ".bias"))
+        .unwrap_or_else(|| name.to_owned())
+}
+
+fn is_unused(name: &str) -> bool {
+    BUFFERS.contains(&name) || HEADS.iter().any(|head| name.starts_with(head))
+}

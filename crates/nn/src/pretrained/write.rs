@@ -1,0 +1,115 @@
+//! A body written back as a folder that transformers loads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::{self, Tensor, write_atomically};
+use serde_json::{Map, Value};
+
+use super::Pretrained;
+use super::layout::{Piece, layout};
+use super::tensors::Tensors;
+use super::weights;
+use crate::Error;
+use crate::parameters::Parameters;
+
+/// Kind and version in the metadata of the weight files that are written.
+const KIND: &str = "transformer-body";
+const VERSION: u32 = 1;
+
+/// See [`Pretrained::write`].
+pub(super) fn write(model: &Pretrained, folder: &Path, body: &Parameters) -> Result<(), Error> {
+    let pieces = layout(model.architecture());
+    check(&pieces, body)?;
+    create(folder)?;
+    let path = folder.join("model.safetensors");
+    let mut pooler = Vec::new();
+    if let Some(file) = &model.weights {
+        let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
+        if same(folder, &model.folder) {
+            let message = "the folder of the weights that were read; write to another one".into();
+            return Err(Error::File { path: folder.to_path_buf(), message });
+        }
+        pooler = weights::pooler(&Tensors::open(file)?)?;
+    }
+    description(model, folder, &model.config.of_written_body())?;
+
+    let mut parts = Vec::new();
+    for piece in &pieces {
+        let values = &body[&piece.path].values;
+        parts.extend(piece.names.iter().zip(piece.split(values)));
+    }
+    let shapes = pieces.iter().flat_map(|piece| piece.names.iter().map(|_| piece.file_shape()));
+    let tensors = parts.iter().zip(shapes);
+    let tensors = tensors.map(|((name, values), shape)| Tensor::f32(name, &shape, values));
+    let kept = pooler.iter().map(|(name, kept)| Tensor::f32(name, &kept.shape, &kept.values));
+    let tensors: Vec<Tensor> = tensors.chain(kept).collect();
+    // transformers refuses files that do not say this
+    let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+    store::write(&path, KIND, VERSION, &metadata, &tensors).map_err(|e| failed(&path, e))
+}
+
+/// See [`Pretrained::write_without_weights`].
+pub(super) fn write_without_weights(model: &Pretrained, folder: &Path) -> Result<(), Error> {
+    create(folder)?;
+    description(model, folder, &model.config.json)
+}
+
+/// All that the folder holds but the weights.
+fn description(
+    model: &Pretrained,
+    folder: &Path,
+    config: &Map<String, Value>,
+) -> Result<(), Error> {
+    for (name, bytes) in &model.companions {
+        write_bytes(&folder.join(name), bytes)?;
+    }
+    write_bytes(&folder.join("tokenizer.json"), model.tokenizer.to_json().as_bytes())?;
+    let path = folder.join("config.json");
+    let config = serde_json::to_vec_pretty(config)
+        .map_err(|e| Error::File { path: path.clone(), message: e.to_string() })?;
+    write_bytes(&path, &config)
+}
+
+/// `Ok` if `body` has the layout's parameters, all finite.
+fn check(pieces: &[Piece], body: &Parameters) -> Result<(), Error> {
+    let missing: Vec<&Piece> =
+        pieces.iter().filter(|piece| !body.contains_key(&piece.path)).collect();
+    if let Some(first) = missing.first() {
+        let first = first.path.clone();
+        return Err(Error::MissingParameter { missing: missing.len(), first });
+    }
+    let known = |name: &String| pieces.iter().any(|piece| piece.path == *name);
+    if let Some(name) = body.keys().find(|name| !known(name)) {
+        return Err(Error::UnknownParameter { name: name.clone() });
+    }
+    for piece in pieces {
+        let (name, parameter) = (piece.path.clone(), &body[&piece.path]);
+        let filled = parameter.values.len() == piece.shape.iter().product::<usize>();
+        if parameter.shape != piece.shape || !filled {
+            let (found, expected) = (parameter.shape.clone(), piece.shape.clone());
+            return Err(Error::Shape { name, found, expected });
+        }
+        if let Some(element) = parameter.values.iter().position(|v| !v.is_finite()) {
+            return Err(Error::NotFinite { name, element });
+        }
+    }
+    Ok(())
+}
+
+fn create(folder: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Error::File { path: folder.to_path_buf(), message: e.to_string() })
+}
+
+fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_atomically(path, |file| file.write_all(bytes)).map_err(|e| failed(path, e))
+}
+
+fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
+    let message = match error {
+        dsokr_basis::Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    };
+    Error::File { path: path.to_path_buf(), message }
+}

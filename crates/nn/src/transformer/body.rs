@@ -1,0 +1,314 @@
+use std::sync::Arc;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
+use rand::Rng;
+
+use super::layer::{Layer, Norm, Shared};
+use super::recompute::recomputed;
+use super::{Architecture, Pooling, Precision};
+use crate::fused::{self, Sequences, SparseBatch, bag, integers};
+use crate::pass::dropout;
+use crate::{Pass, init};
+
+/// A transformer without its head: from token ids to one vector of width d a text.
+///
+/// Texts of a batch lie one after the other without padding ([`Sequences::packed`]), so that a batch
+/// costs what its tokens are.
+#[derive(Module, Debug)]
+pub struct Body {
+    tokens: Param<Tensor<2>>,
+    positions: Param<Tensor<2>>,
+    types: Option<Param<Tensor<2>>>,
+    norm: Norm,
+    layers: Vec<Layer>,
+    #[module(skip)]
+    architecture: Architecture,
+    #[module(skip)]
+    recompute: bool,
+    #[module(skip)]
+    precision: Precision,
+}
+
+impl Body {
+    /// Draws parameters: embeddings normal with deviation 0.02 as in BERT, layers as PyTorch's linear
+    /// default.
+    pub fn init(architecture: &Architecture, generator: &mut impl Rng, device: &Device) -> Self {
+        let Architecture { vocabulary, positions, types, width, layers, .. } = *architecture;
+        let mut table = |rows| init::normal([rows, width], 0.02, generator, device);
+        Self {
+            tokens: table(vocabulary),
+            positions: table(positions),
+            types: (types > 0).then(|| table(types)),
+            norm: Norm::init(width, device),
+            layers: (0..layers).map(|_| Layer::init(architecture, generator, device)).collect(),
+            architecture: architecture.clone(),
+            recompute: false,
+            precision: Precision::F32,
+        }
+    }
+
+    /// Activation checkpointing: layers keep their input alone and are computed once more in the
+    /// backward pass, which costs about a third more time and saves most of the memory. Values and
+    /// gradients stay as they are.
+    ///
+    /// This is for the CPU engine; elsewhere give the model's device Burn's own
+    /// [`gradient_checkpointing`](Device::gradient_checkpointing).
+    pub fn with_recomputation(mut self, recompute: bool) -> Self {
+        self.recompute = recompute;
+        self
+    }
+
+    /// Computes matrix products in fewer bits.
+    pub fn with_precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Drops this share of hidden units and of attention probabilities in training.
+    pub fn with_dropout(mut self, share: f32) -> Self {
+        self.architecture.dropout = share;
+        self.architecture.attention_dropout = share;
+        self
+    }
+
+    /// What it is made of.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// The device of its parameters.
+    pub fn device(&self) -> Device {
+        self.tokens.device()
+    }
+
+    /// Vectors `[n, d]` of all tokens of non-empty texts, before the first layer.
+    fn embed(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
+        let Architecture { first_position, width, epsilon, dropout: p, .. } = self.architecture;
+        let first = first_position as u32;
+        let ids = batch.iter().flat_map(|ids| ids.iter().copied());
+        let places = batch.iter().flat_map(|ids| first..first + ids.len() as u32);
+        let mut positions = self.positions.val();
+        if let Some(types) = &self.types {
+            positions = positions + types.val().slice([0..1, 0..width]);
+        }
+        let (tokens, positions) = (bag(self.tokens.val(), rows(ids)), bag(positions, rows(places)));
+        dropout(self.norm.forward(tokens, positions, epsilon, None), pass, 0, p)
+    }
+
+    /// Vectors `[n, d]` of all tokens behind the last layer, text after text.
+    ///
+    /// # Panics
+    /// If a text is empty or longer than [`Architecture::longest`], or a token not in the vocabulary:
+    /// whoever makes the ids sees to that.
+    pub fn hidden(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
+        let sequences = self.sequences(batch);
+        self.layers(self.embed(batch, pass), &sequences, pass)
+    }
+
+    /// All layers on given vectors `[n, d]`.
+    pub fn layers(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
+        self.run(self.layers.len(), x, sequences, pass)
+    }
+
+    fn shared<'a>(&'a self, sequences: &'a Arc<Sequences>, pass: Pass) -> Shared<'a> {
+        Shared { architecture: &self.architecture, sequences, pass, precision: self.precision }
+    }
+
+    /// The first `count` layers.
+    fn run(&self, count: usize, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
+        let shared = self.shared(sequences, pass);
+        let layers = self.layers[..count].iter().enumerate();
+        layers.fold(x, |x, (index, layer)| {
+            let lean = self.recompute.then(|| recomputed(layer, &x, shared, index)).flatten();
+            lean.unwrap_or_else(|| layer.forward(x, shared, index))
+        })
+    }
+
+    /// All layers on given vectors `[n, d]`, but the last for each text's first token alone:
+    /// `[texts, d]`.
+    pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
+        let shared = self.shared(sequences, pass);
+        let last = self.layers.len() - 1;
+        let x = self.run(last, x, sequences, pass);
+        self.layers[last].forward_first(x, shared, last)
+    }
+
+    /// One vector a text, `[texts, d]`.
+    ///
+    /// # Panics
+    /// As [`hidden`](Self::hidden).
+    pub fn pooled(&self, batch: &[&[u32]], pooling: Pooling, pass: Pass) -> Tensor<2> {
+        let sequences = self.sequences(batch);
+        let x = self.embed(batch, pass);
+        match pooling {
+            Pooling::First => self.layers_first(x, &sequences, pass),
+            Pooling::Mean => {
+                let x = self.layers(x, &sequences, pass);
+                let weights = sequences.lengths().iter();
+                let values =
+                    weights.flat_map(|&n| std::iter::repeat_n(1.0 / n as f32, n)).collect();
+                let starts = sequences.starts().iter().copied().chain([sequences.rows()]).collect();
+                let indices = (0..sequences.rows() as u32).collect();
+                bag(x, Arc::new(SparseBatch { starts, indices, values }))
+            }
+            Pooling::Max => {
+                let device = x.device();
+                let x = self.layers(x, &sequences, pass);
+                let (stride, width) = (sequences.longest(), self.architecture.width);
+                // padding repeats a token of the text, which changes no maximum
+                let rows = integers(fused::padded_rows(&sequences, stride), &device);
+                let x = x.select(0, rows).reshape([batch.len(), stride, width]);
+                x.max_dim(1).reshape([batch.len(), width])
+            }
+        }
+    }
+
+    fn sequences(&self, batch: &[&[u32]]) -> Arc<Sequences> {
+        let sequences = Sequences::packed(batch.iter().map(|ids| ids.len()));
+        let (found, longest) = (sequences.longest(), self.architecture.longest());
+        assert!(found <= longest, "a text of {found} tokens, {longest} have positions");
+        Arc::new(sequences)
+    }
+
+    /// Freezes the embeddings and the lowest `layers` layers: training leaves them as they are.
+    pub fn freeze(mut self, layers: usize) -> Self {
+        let frozen = |param: Param<Tensor<2>>| param.set_require_grad(false);
+        self.tokens = frozen(self.tokens);
+        self.positions = frozen(self.positions);
+        self.types = self.types.map(frozen);
+        self.norm = self.norm.no_grad();
+        let all = self.layers.into_iter().enumerate();
+        self.layers =
+            all.map(|(i, layer)| if i < layers { layer.no_grad() } else { layer }).collect();
+        self
+    }
+}
+
+/// One table row each.
+fn rows(ids: impl Iterator<Item = u32>) -> Arc<SparseBatch> {
+    let indices: Vec<u32> = ids.collect();
+    let n = indices.len();
+    Arc::new(SparseBatch { starts: (0..=n).collect(), indices, values: vec![1.0; n] })
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::optim::GradientsParams;
+    use dsokr_basis::random::generator;
+
+    use super::*;
+    use crate::parameters;
+
+    fn body(device: &Device) -> Body {
+        let architecture = Architecture {
+            vocabulary: 50,
+            positions: 22,
+            first_position: 2,
+            types: 2,
+            layers: 3,
+            width: 16,
+            heads: 4,
+            feed_forward: 40,
+            epsilon: 1e-12,
+            dropout: 0.2,
+            attention_dropout: 0.1,
+            inner_dropout: 0.3,
+        };
+        Body::init(&architecture, &mut generator(3, "parameters", 0), device)
+    }
+
+    const TEXTS: [&[u32]; 3] = [&[2, 7, 9, 3], &[2], &[2, 11, 12, 13, 14, 15, 16, 17, 18, 19]];
+
+    fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+        x.into_data().try_to_vec::<f32>().unwrap()
+    }
+
+    #[test]
+    fn pooled_vectors_are_those_of_the_hidden_ones() {
+        let body = body(&Device::flex());
+        let hidden = host(body.hidden(&TEXTS, Pass::Evaluate));
+        let mut rows = hidden.chunks_exact(16);
+        for (i, text) in TEXTS.iter().enumerate() {
+            let rows: Vec<&[f32]> = rows.by_ref().take(text.len()).collect();
+            let column = |j: usize| rows.iter().map(move |row| row[j]);
+            let first: Vec<f32> = rows[0].to_vec();
+            let mean: Vec<f32> =
+                (0..16).map(|j| column(j).sum::<f32>() / text.len() as f32).collect();
+            let max: Vec<f32> = (0..16).map(|j| column(j).fold(f32::MIN, f32::max)).collect();
+            let cases = [(Pooling::First, first), (Pooling::Mean, mean), (Pooling::Max, max)];
+            for (pooling, expected) in cases {
+                let pooled = host(body.pooled(&TEXTS, pooling, Pass::Evaluate));
+                let row = &pooled[i * 16..(i + 1) * 16];
+                let apart = row.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+                assert!(apart.fold(0.0, f32::max) < 1e-5, "{pooling:?} of text {i}");
+            }
+        }
+    }
+
+    /// Value and all gradients of a sum of squares in training.
+    fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(u64, Vec<f32>)>) {
+        let y = body.pooled(&TEXTS, pooling, Pass::Train { key: 8 });
+        let value = host(y.clone());
+        let gradients = GradientsParams::from_grads(y.square().sum().backward(), body);
+        let found = parameters::collect(body);
+        let ids = found.values().filter_map(|p| Some((p.id?, p.shape.len())));
+        let gradient = |(id, rank): (u64, usize)| {
+            let id64 = burn::module::ParamId::from(id);
+            let values = if rank == 1 {
+                gradients.get::<1>(id64).map(host)
+            } else {
+                gradients.get::<2>(id64).map(host)
+            };
+            Some((id, values?))
+        };
+        (value, ids.filter_map(gradient).collect())
+    }
+
+    #[test]
+    fn recomputation_changes_neither_values_nor_gradients() {
+        let plain = body(&Device::flex().autodiff());
+        let lean = plain.clone().with_recomputation(true);
+        for pooling in [Pooling::First, Pooling::Mean] {
+            let (expected, found) = (outcome(&plain, pooling), outcome(&lean, pooling));
+            assert_eq!(expected.0, found.0);
+            assert_eq!(expected.1.len(), 3 + 2 + 3 * 12);
+            assert_eq!(expected.1, found.1);
+        }
+    }
+
+    #[test]
+    fn narrow_products_are_near() {
+        let plain = body(&Device::flex().autodiff());
+        let (expected, gradients) = outcome(&plain, Pooling::Mean);
+        let apart = |a: &[f32], b: &[f32]| {
+            let largest = a.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+            a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs())) / largest
+        };
+        for (precision, bound) in [(Precision::F16, 5e-3), (Precision::Bf16, 5e-2)] {
+            for recompute in [false, true] {
+                let narrow = plain.clone().with_precision(precision).with_recomputation(recompute);
+                let (value, found) = outcome(&narrow, Pooling::Mean);
+                let difference = apart(&expected, &value);
+                assert!(difference > 0.0 && difference < bound, "{precision:?}: {difference}");
+                assert_eq!(found.len(), gradients.len());
+                for ((_, a), (_, b)) in gradients.iter().zip(&found) {
+                    assert!(apart(a, b) < 10.0 * bound, "{precision:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn frozen_layers_get_no_gradient_and_the_others_the_same() {
+        let free = body(&Device::flex().autodiff());
+        let (value, all) = outcome(&free, Pooling::Mean);
+        for recompute in [false, true] {
+            let frozen = free.clone().freeze(2).with_recomputation(recompute);
+            let (same, some) = outcome(&frozen, Pooling::Mean);
+            assert_eq!(value, same);
+            assert_eq!(some.len(), 12);
+            assert!(some.iter().all(|gradient| all.contains(gradient)));
+        }
+    }
+}

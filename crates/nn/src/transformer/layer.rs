@@ -1,0 +1,185 @@
+use std::sync::Arc;
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, FloatDType, Tensor, activation};
+use rand::Rng;
+
+use super::{Architecture, Precision};
+use crate::fused::{self, Sequences, attention, attention_first, linear_gelu, residual_norm};
+use crate::{Dropout, Pass, init};
+
+/// `x w + b`.
+#[derive(Module, Debug)]
+pub(super) struct Affine {
+    weight: Param<Tensor<2>>,
+    bias: Param<Tensor<1>>,
+}
+
+impl Affine {
+    /// PyTorch's default: weight and bias uniform on ±1/√inputs.
+    fn init(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &Device) -> Self {
+        let bound = 1.0 / (inputs as f32).sqrt();
+        Self {
+            weight: init::uniform([inputs, outputs], bound, generator, device),
+            bias: init::uniform([outputs], bound, generator, device),
+        }
+    }
+
+    /// In the precision's numbers, of which the result is too.
+    fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
+        product(x, self.weight.val(), self.bias.val(), precision)
+    }
+
+    /// The outputs `from..to` alone.
+    fn part(&self, x: Tensor<2>, from: usize, to: usize, precision: Precision) -> Tensor<2> {
+        let weight = self.weight.val();
+        let inputs = weight.dims()[0];
+        let bias = self.bias.val().narrow(0, from, to - from);
+        product(x, weight.slice([0..inputs, from..to]), bias, precision)
+    }
+}
+
+fn product(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
+    match precision.narrow() {
+        None => fused::linear(x, w, b),
+        Some(dtype) => fused::linear(x.cast(dtype), w.cast(dtype), b.cast(dtype)),
+    }
+}
+
+/// Back to 32 bits after a product in fewer.
+fn widen(x: Tensor<2>, precision: Precision) -> Tensor<2> {
+    if precision.narrow().is_some() { x.cast(FloatDType::F32) } else { x }
+}
+
+/// Layer normalisation of token vectors: `standardised ∘ gamma + beta`.
+#[derive(Module, Debug)]
+pub(super) struct Norm {
+    gamma: Param<Tensor<1>>,
+    beta: Param<Tensor<1>>,
+}
+
+impl Norm {
+    pub(super) fn init(d: usize, device: &Device) -> Self {
+        Self { gamma: init::constant([d], 1.0, device), beta: init::constant([d], 0.0, device) }
+    }
+
+    /// `norm(x + dropout(r))`, dropout drawn at `site`.
+    pub(super) fn forward(
+        &self,
+        x: Tensor<2>,
+        r: Tensor<2>,
+        epsilon: f64,
+        dropout: Option<Dropout>,
+    ) -> Tensor<2> {
+        residual_norm(x, r, self.gamma.val(), self.beta.val(), epsilon, dropout)
+    }
+}
+
+/// Attention and a feed-forward layer, each with a residual path and normalised after it:
+/// `x ← norm(x + attention(x))`, `x ← norm(x + fall(gelu(rise(x))))`.
+#[derive(Module, Debug)]
+pub(super) struct Layer {
+    /// Queries, keys and values side by side: one product in place of three.
+    qkv: Affine,
+    output: Affine,
+    attention_norm: Norm,
+    rise: Affine,
+    fall: Affine,
+    feed_forward_norm: Norm,
+}
+
+/// Dropout places of one layer.
+const SITES: u64 = 4;
+
+/// What layers share beside their parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) architecture: &'a Architecture,
+    pub(super) sequences: &'a Arc<Sequences>,
+    pub(super) pass: Pass,
+    pub(super) precision: Precision,
+}
+
+impl Layer {
+    pub(super) fn init(
+        architecture: &Architecture,
+        generator: &mut impl Rng,
+        device: &Device,
+    ) -> Self {
+        let (d, ff) = (architecture.width, architecture.feed_forward);
+        Self {
+            qkv: Affine::init(d, 3 * d, generator, device),
+            output: Affine::init(d, d, generator, device),
+            attention_norm: Norm::init(d, device),
+            rise: Affine::init(d, ff, generator, device),
+            fall: Affine::init(ff, d, generator, device),
+            feed_forward_norm: Norm::init(d, device),
+        }
+    }
+
+    /// Its matrices, in a fixed order.
+    pub(super) fn matrices(&self) -> [&Param<Tensor<2>>; 4] {
+        [&self.qkv, &self.output, &self.rise, &self.fall].map(|affine| &affine.weight)
+    }
+
+    /// Its vectors, in a fixed order.
+    pub(super) fn vectors(&self) -> [&Param<Tensor<1>>; 8] {
+        let [q, o, r, f] = [&self.qkv, &self.output, &self.rise, &self.fall].map(|a| &a.bias);
+        let (a, b) = (&self.attention_norm, &self.feed_forward_norm);
+        [q, o, r, f, &a.gamma, &a.beta, &b.gamma, &b.beta]
+    }
+
+    /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which tells its dropout from
+    /// the others'.
+    pub(super) fn forward(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
+        let Shared { architecture, sequences, pass, precision } = shared;
+        let qkv = self.qkv.forward(x.clone(), precision);
+        let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
+        let context = attention(qkv, sequences, architecture.heads, dropout);
+        self.after_attention(x, context, shared, index)
+    }
+
+    /// New vectors `[texts, d]` of each text's first token: but for which units are dropped, exactly
+    /// those rows of [`forward`](Self::forward). Where only first tokens are pooled the last layer
+    /// need not do more.
+    pub(super) fn forward_first(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
+        let Shared { architecture, sequences, pass, precision } = shared;
+        let (d, heads) = (architecture.width, architecture.heads);
+        let starts = sequences.starts().iter().map(|&start| start as i32).collect();
+        let first = x.clone().select(0, fused::integers(starts, &x.device()));
+        let q = self.qkv.part(first.clone(), 0, d, precision);
+        let kv = self.qkv.part(x, d, 3 * d, precision);
+        let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
+        let context = attention_first(q, kv, sequences, heads, dropout);
+        self.after_attention(first, context, shared, index)
+    }
+
+    fn after_attention(
+        &self,
+        x: Tensor<2>,
+        context: Tensor<2>,
+        Shared { architecture, pass, precision, .. }: Shared,
+        index: usize,
+    ) -> Tensor<2> {
+        let Architecture { epsilon, dropout, inner_dropout, .. } = *architecture;
+        let y = widen(self.output.forward(context, precision), precision);
+        let x = self.attention_norm.forward(x, y, epsilon, pass.dropout(site(index, 1), dropout));
+        let inner = self.inner(x.clone(), pass.dropout(site(index, 2), inner_dropout), precision);
+        let y = widen(self.fall.forward(inner, precision), precision);
+        self.feed_forward_norm.forward(x, y, epsilon, pass.dropout(site(index, 3), dropout))
+    }
+
+    /// `dropout(gelu(rise(x)))`.
+    fn inner(&self, x: Tensor<2>, dropout: Option<Dropout>, precision: Precision) -> Tensor<2> {
+        if precision.narrow().is_none() {
+            return linear_gelu(x, self.rise.weight.val(), self.rise.bias.val(), dropout);
+        }
+        let inner = activation::gelu(widen(self.rise.forward(x, precision), precision));
+        dropout.map_or(inner.clone(), |dropout| dropout.apply(inner))
+    }
+}
+
+/// The dropout site of a layer's place; 0 is that of the embeddings.
+fn site(layer: usize, place: u64) -> u64 {
+    1 + SITES * layer as u64 + place
+}

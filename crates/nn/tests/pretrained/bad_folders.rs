@@ -1,0 +1,206 @@
+//! Every broken folder gives an error that names the file, what was found and what is allowed.
+
+use dsokr_nn::Error;
+use serde_json::{Value, json};
+
+use crate::folder::Made;
+
+/// Opens the folder and reads the weights, which must fail with all the parts in the message.
+fn refused(made: &Made, parts: &[&str]) {
+    let error = made.open().and_then(|model| model.parameters()).unwrap_err().to_string();
+    for part in parts {
+        assert!(error.contains(part), "{error}: no {part:?}");
+    }
+    assert!(error.contains(&made.path().display().to_string()), "{error}: no path");
+}
+
+#[test]
+fn configurations_that_cannot_be_are_refused() {
+    let cases: [(&str, Value, &[&str]); 24] = [
+        ("model_type", json!(null), &["model_type = nothing", "\"bert\", \"roberta\""]),
+        ("model_type", json!("distilbert"), &["model_type = \"distilbert\"", "\"camembert\""]),
+        ("model_type", json!("gpt2"), &["model_type = \"gpt2\"", "\"xlm-roberta\""]),
+        ("hidden_act", json!("gelu_new"), &["hidden_act = \"gelu_new\"", "\"gelu\""]),
+        ("hidden_act", json!("relu"), &["hidden_act = \"relu\"", "\"gelu\""]),
+        ("position_embedding_type", json!("relative_key"), &["relative_key", "\"absolute\""]),
+        ("is_decoder", json!(true), &["is_decoder = true", "false"]),
+        ("add_cross_attention", json!(true), &["add_cross_attention = true", "false"]),
+        ("is_decoder", json!("no"), &["is_decoder = \"no\"", "true or false"]),
+        ("pruned_heads", json!({"0": [1]}), &["pruned_heads", "nothing"]),
+        ("quantization_config", json!({"bits": 4}), &["quantization_config", "nothing"]),
+        ("vocab_size", json!(null), &["vocab_size = nothing", "a whole number"]),
+        ("hidden_size", json!("4"), &["hidden_size = \"4\"", "a whole number"]),
+        ("hidden_size", json!(4.5), &["hidden_size = 4.5", "a whole number"]),
+        ("intermediate_size", json!(0), &["intermediate_size = 0", "from 1"]),
+        ("type_vocab_size", json!(-1), &["type_vocab_size = -1", "from 1"]),
+        ("num_hidden_layers", json!(1_000_000), &["num_hidden_layers = 1000000", "to 1000"]),
+        ("max_position_embeddings", json!(1u64 << 40), &["max_position_embeddings", "to 2147"]),
+        ("num_attention_heads", json!(3), &["num_attention_heads = 3", "hidden_size = 4"]),
+        ("layer_norm_eps", json!(0), &["layer_norm_eps = 0", "(0, 1)"]),
+        ("layer_norm_eps", json!("1e-12"), &["layer_norm_eps", "a number"]),
+        ("hidden_dropout_prob", json!(1.0), &["hidden_dropout_prob = 1.0", "[0, 1)"]),
+        ("hidden_dropout_prob", json!([]), &["hidden_dropout_prob = []", "a number"]),
+        ("attention_probs_dropout_prob", json!(-0.1), &["= -0.1", "[0, 1)"]),
+    ];
+    for (key, value, parts) in cases {
+        let mut made = Made::bert();
+        made.set(key, value);
+        refused(&made, parts);
+        refused(&made, &["config.json", key]);
+    }
+    let mut roberta = Made::roberta();
+    roberta.set("max_position_embeddings", json!(2));
+    refused(&roberta, &["max_position_embeddings = 2", "at least 3"]);
+    roberta.set("pad_token_id", json!("1"));
+    refused(&roberta, &["pad_token_id = \"1\"", "a whole number"]);
+}
+
+#[test]
+fn files_that_are_missing_or_broken_are_named() {
+    let without = |name: &str| {
+        let made = Made::bert();
+        made.write();
+        std::fs::remove_file(made.file(name)).unwrap();
+        let model = dsokr_nn::pretrained::Pretrained::open(made.path());
+        model.unwrap_err().to_string()
+    };
+    assert!(without("config.json").contains("config.json"));
+    let error = without("vocab.txt");
+    assert!(error.contains("neither tokenizer.json nor vocab.txt"), "{error}");
+    let error = without("model.safetensors");
+    assert!(error.contains("none of model.safetensors"), "{error}");
+    assert!(error.contains("pytorch_model.bin"), "{error}");
+
+    // each file overwritten by something else
+    let cases: [(&'static str, &str, &[&str]); 6] = [
+        ("config.json", "{\"model_type\": ", &["config.json", "JSON", "line 1"]),
+        ("config.json", "[1]", &["config.json", "not a JSON object"]),
+        ("tokenizer.json", "{}", &["tokenizer.json", "not a tokenizer"]),
+        ("tokenizer_config.json", "no", &["tokenizer_config.json", "JSON"]),
+        (
+            "tokenizer_config.json",
+            "{\"do_lower_case\": 1}",
+            &["do_lower_case = 1", "true or false"],
+        ),
+        ("tokenizer_config.json", "{\"cls_token\": 1}", &["cls_token = 1", "string"]),
+    ];
+    for (name, text, parts) in cases {
+        let made = Made::bert();
+        made.write();
+        std::fs::write(made.file(name), text).unwrap();
+        let error = dsokr_nn::pretrained::Pretrained::open(made.path()).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{error}: no {part:?}");
+        }
+        assert!(error.contains(&made.path().display().to_string()), "{error}");
+    }
+    let made = Made::bert();
+    made.write();
+    std::fs::write(made.file("vocab.txt"), b"[PAD]\n\xff\xfe").unwrap();
+    let error = dsokr_nn::pretrained::Pretrained::open(made.path()).unwrap_err().to_string();
+    assert!(error.contains("vocab.txt") && error.contains("UTF-8"), "{error}");
+}
+
+#[test]
+fn truncated_weights_are_refused() {
+    let fixture = include_bytes!("half.bin");
+    let legacy = include_bytes!("legacy.bin");
+    let made = Made::bert();
+    made.write();
+    let whole = std::fs::read(made.file("model.safetensors")).unwrap();
+    std::fs::remove_file(made.file("model.safetensors")).unwrap();
+    let files = [
+        ("model.safetensors", whole.as_slice()),
+        ("pytorch_model.bin", fixture.as_slice()),
+        ("pytorch_model.bin", legacy.as_slice()),
+    ];
+    for (name, bytes) in files {
+        for length in [0, 5, bytes.len() / 3, bytes.len() / 2, bytes.len() - 1] {
+            std::fs::write(made.file(name), &bytes[..length]).unwrap();
+            let model = dsokr_nn::pretrained::Pretrained::open(made.path()).unwrap();
+            let error = model.parameters().unwrap_err();
+            assert!(matches!(error, Error::File { .. }), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        std::fs::remove_file(made.file(name)).unwrap();
+    }
+}
+
+#[test]
+fn tensors_of_another_architecture_are_named_with_their_shapes() {
+    let mut missing = Made::bert();
+    missing.tensors.remove("encoder.layer.1.attention.self.key.bias").unwrap();
+    refused(
+        &missing,
+        &[
+            "model.safetensors",
+            "1 (`encoder.layer.1.attention.self.key.bias` [4]) missing",
+            "0 unknown",
+        ],
+    );
+    let mut unknown = Made::bert();
+    unknown.tensors.insert("encoder.layer.0.adapter.weight".into(), (vec![2, 3], vec![0.0; 6]));
+    refused(&unknown, &["0 missing; 1 (`encoder.layer.0.adapter.weight` [2, 3]) unknown"]);
+
+    // a file with a layer more than the configuration says
+    let mut more = Made::bert();
+    more.set("num_hidden_layers", json!(1));
+    refused(&more, &["16 (`encoder.layer.1.", "…) unknown"]);
+
+    // DistilBERT's names: all are listed in the error's value
+    let mut other = Made::bert();
+    other.tensors = std::mem::take(&mut other.tensors)
+        .into_iter()
+        .map(|(name, tensor)| {
+            let name = name.replace("encoder.layer", "transformer.layer");
+            (name.replace("attention.self.query", "attention.q_lin"), tensor)
+        })
+        .collect();
+    let error = other.open().unwrap().parameters().unwrap_err();
+    let Error::OtherTensors { missing, unknown, .. } = &error else { panic!("{error}") };
+    assert_eq!((missing.0.len(), unknown.0.len()), (32, 32), "{error}");
+
+    // without the table of tokens there is no prefix to go by
+    let mut none = Made::roberta();
+    none.tensors.remove("roberta.embeddings.word_embeddings.weight");
+    refused(&none, &["`embeddings.word_embeddings.weight` [16, 4]", "missing", "unknown"]);
+    let mut two = Made::bert();
+    let table = two.tensors["embeddings.word_embeddings.weight"].clone();
+    two.tensors.insert("teacher.embeddings.word_embeddings.weight".into(), table);
+    refused(&two, &["several encoders", "`teacher.embeddings"]);
+    let mut both = Made::bert();
+    let bias = both.tensors["embeddings.LayerNorm.bias"].clone();
+    both.tensors.insert("embeddings.LayerNorm.beta".into(), bias);
+    refused(&both, &["embeddings.LayerNorm.b", "old and its new name"]);
+}
+
+#[test]
+fn wrong_shapes_types_and_values_are_named() {
+    let mut shape = Made::bert();
+    shape.set("vocab_size", json!(17));
+    refused(&shape, &["`embeddings.word_embeddings.weight`", "[16, 4]", "[17, 4]"]);
+    let mut transposed = Made::bert();
+    transposed.tensors.get_mut("encoder.layer.0.output.dense.weight").unwrap().0 = vec![6, 4];
+    refused(&transposed, &["`encoder.layer.0.output.dense.weight`", "[6, 4]", "[4, 6]"]);
+    let double = Made { dtype: safetensors::Dtype::F64, ..Made::bert() };
+    refused(&double, &["model.safetensors", "is F64", "F32, F16 or BF16"]);
+    for broken in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        for dtype in [safetensors::Dtype::F32, safetensors::Dtype::BF16] {
+            let mut made = Made { dtype, ..Made::bert() };
+            let name = "encoder.layer.1.intermediate.dense.weight";
+            made.tensors.get_mut(name).unwrap().1[13] = broken;
+            refused(&made, &[name, "not finite", "element 13"]);
+        }
+    }
+}
+
+#[test]
+fn lengths_out_of_range_are_refused_with_both_values() {
+    let model = Made::bert();
+    let model = model.open().unwrap();
+    assert!(model.check(3).is_ok() && model.check(8).is_ok());
+    let error = model.check(9).unwrap_err().to_string();
+    assert!(error.contains("max_length = 9") && error.contains("at most 8"), "{error}");
+    let error = model.check(2).unwrap_err().to_string();
+    assert!(error.contains("max_length = 2") && error.contains("at least 3"), "{error}");
+}

@@ -1,0 +1,198 @@
+//! Ids are those that transformers 5.23 gives; expected ones were taken from it.
+
+use dsokr_nn::pretrained::{Pretrained, Tokenizer};
+use serde_json::json;
+
+use crate::folder::{Made, VOCABULARY};
+use crate::golden::golden;
+
+fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
+    let (ids, cut) = tokenizer.encode(text, 512).unwrap();
+    assert!(!cut);
+    ids
+}
+
+/// The vocabulary with a tokenizer_config.json.
+fn word_pieces(settings: serde_json::Value) -> Tokenizer {
+    let mut made = Made::bert();
+    made.files.insert("tokenizer_config.json", settings.to_string());
+    made.open().unwrap().tokenizer().clone()
+}
+
+#[test]
+fn a_vocabulary_is_read_as_bert_reads_it() {
+    let tokenizer = Made::bert().open().unwrap().tokenizer().clone();
+    assert_eq!((tokenizer.vocabulary(), tokenizer.special_tokens()), (16, 2));
+    let expected: [(&str, &[u32]); 9] = [
+        ("", &[2, 3]),
+        ("the aca", &[2, 15, 5, 8, 7, 3]),
+        ("The ÁCA, é.", &[2, 15, 5, 8, 7, 14, 10, 13, 3]),
+        ("a中文c", &[2, 5, 11, 12, 6, 3]),
+        // control, zero-width and replacement characters vanish, other spaces separate
+        ("a\u{0}c \u{200b}a\tthe\u{a0}c\u{fffd}", &[2, 5, 8, 5, 15, 6, 3]),
+        ("[MASK] a[SEP]", &[2, 4, 5, 3, 3]),
+        ("x", &[2, 1, 3]),
+        ("a c a c a c a c a c", &[2, 5, 6, 5, 6, 5, 6, 5, 6, 5, 6, 3]),
+        ("e\u{301} E\u{301} \u{c9}", &[2, 10, 10, 10, 3]),
+    ];
+    for (text, expected) in expected {
+        assert_eq!(ids(&tokenizer, text), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn the_tokenizer_configuration_is_obeyed() {
+    let accented = "The ÁCA, é.";
+    let cased = word_pieces(json!({"do_lower_case": false}));
+    assert_eq!(ids(&cased, accented), [2, 1, 1, 14, 9, 13, 3]);
+    assert_eq!(ids(&cased, "e\u{301} E\u{301} \u{c9}"), [2, 1, 1, 1, 3]);
+    let stripped = word_pieces(json!({"do_lower_case": false, "strip_accents": true}));
+    assert_eq!(ids(&stripped, accented), [2, 1, 1, 14, 10, 13, 3]);
+    let accents = word_pieces(json!({"do_lower_case": true, "strip_accents": false}));
+    assert_eq!(ids(&accents, accented), [2, 15, 1, 14, 9, 13, 3]);
+    let chinese = word_pieces(json!({"tokenize_chinese_chars": false}));
+    assert_eq!(ids(&chinese, "a中文c"), [2, 1, 3]);
+    let renamed = word_pieces(json!({"cls_token": "the", "sep_token": {"content": "."}}));
+    assert_eq!(ids(&renamed, "a"), [15, 5, 13]);
+}
+
+#[test]
+fn long_texts_are_cut_between_the_special_tokens() {
+    let tokenizer = Made::bert().open().unwrap().tokenizer().clone();
+    let encode = |text, length| tokenizer.encode(text, length).unwrap();
+    assert_eq!(encode("The ÁCA, é.", 6), (vec![2, 15, 5, 8, 7, 3], true));
+    assert_eq!(encode("a c a c a c a c a c", 6), (vec![2, 5, 6, 5, 6, 3], true));
+    assert_eq!(encode("the aca", 6), (vec![2, 15, 5, 8, 7, 3], false));
+    assert_eq!(encode("the aca", 5), (vec![2, 15, 5, 8, 3], true));
+    assert_eq!(encode("the aca", 3), (vec![2, 15, 3], true));
+    assert_eq!(encode("", 3), (vec![2, 3], false));
+    for length in 0..3 {
+        let error = tokenizer.encode("the", length).unwrap_err().to_string();
+        assert!(error.contains(&format!("max_length = {length}")), "{error}");
+        assert!(error.contains("at least 3"), "{error}");
+    }
+}
+
+#[test]
+fn padding_and_truncation_of_the_file_are_switched_off() {
+    // expected ids by the tokenizers library for Python, with its truncation to 5 for the last
+    let tokenizer = Made::roberta().open().unwrap().tokenizer().clone();
+    assert_eq!(ids(&tokenizer, ""), [0, 2]);
+    assert_eq!(ids(&tokenizer, "ac a caac"), [0, 8, 7, 6, 5, 4, 8, 2]);
+    assert_eq!(ids(&tokenizer, "b"), [0, 3, 2]);
+    assert_eq!(tokenizer.encode("ac a caac", 5).unwrap(), (vec![0, 8, 7, 6, 2], true));
+}
+
+#[test]
+fn a_run_folder_gives_back_the_tokenizer() {
+    let mut cased = Made::bert();
+    cased.files.insert("tokenizer_config.json", json!({"do_lower_case": false}).to_string());
+    for made in [Made::bert(), cased, Made::roberta()] {
+        let model = made.open().unwrap();
+        let run = tempfile::tempdir().unwrap();
+        model.write_without_weights(run.path()).unwrap();
+        // from tokenizer.json alone
+        for name in ["vocab.txt", "tokenizer_config.json"] {
+            let _ = std::fs::remove_file(run.path().join(name));
+        }
+        let again = Pretrained::open_without_weights(run.path()).unwrap();
+        assert_eq!(again.architecture(), model.architecture());
+        assert_eq!(again.tokenizer().to_json(), model.tokenizer().to_json());
+        for text in ["The ÁCA, é. a中文c", "ac a caac", "", "[MASK] \u{0}"] {
+            let (before, after) = (ids(model.tokenizer(), text), ids(again.tokenizer(), text));
+            assert_eq!(before, after);
+        }
+        assert!(again.parameters().is_err());
+    }
+}
+
+#[test]
+fn a_vocabulary_alone_gives_the_ids_of_the_golden_tokenizer_file() {
+    let Some(folder) = golden("a_vocabulary_alone_gives_the_ids_of_the_golden_tokenizer_file")
+    else {
+        return;
+    };
+    let whole = Pretrained::open(&folder).unwrap();
+    let alone = tempfile::tempdir().unwrap();
+    for name in ["config.json", "vocab.txt"] {
+        std::fs::copy(folder.join(name), alone.path().join(name)).unwrap();
+    }
+    let alone = Pretrained::open_without_weights(alone.path()).unwrap();
+    let texts = [
+        "the molecule is an acid",
+        "a methyl ester of (2s)-2-amino-3-methylbutanoic acid, role: x+1",
+        "ÉTHANE\u{301} 中 \u{200b} methanol\u{0}\t\u{2028}[MASK][PAD] ethane\u{fffd}",
+        "",
+    ];
+    for text in texts {
+        for length in [3, 8, 64] {
+            let expected = whole.tokenizer().encode(text, length).unwrap();
+            assert_eq!(alone.tokenizer().encode(text, length).unwrap(), expected, "{text:?}");
+        }
+    }
+    // by transformers
+    let long = "the molecule is an acid, a methyl ester of methanol and ethane";
+    let cut = whole.tokenizer().encode(long, 8).unwrap();
+    assert_eq!(cut, (vec![2, 91, 92, 93, 94, 95, 44, 3], true));
+    let accents = whole.tokenizer().encode("ÉTHANE\u{301} 中 \u{200b} methanol\u{0}", 64).unwrap();
+    assert_eq!(accents, (vec![2, 101, 102, 1, 100, 48, 61, 98, 3], false));
+}
+
+#[test]
+fn a_tokenizer_that_does_not_fit_is_refused() {
+    let refused = |made: &Made, parts: &[&str]| {
+        let error = made.open().unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{error}: no {part:?}");
+        }
+    };
+    let mut larger = Made::bert();
+    larger.set("vocab_size", 15.into());
+    refused(&larger, &["vocab.txt", "vocabulary = 16", "at most 15, vocab_size in config.json"]);
+    let mut padded = Made::bert();
+    padded.set("vocab_size", 20.into());
+    assert!(padded.open().is_ok(), "a table of token vectors may have rows to spare");
+
+    for token in ["[UNK]", "[CLS]", "[SEP]"] {
+        let mut made = Made::bert();
+        let words = VOCABULARY.map(|word| if word == token { "other" } else { word });
+        made.files.insert("vocab.txt", words.join("\n"));
+        refused(&made, &["vocab.txt", "_token", token]);
+    }
+    let edited = |edit: &dyn Fn(&mut serde_json::Value)| {
+        let mut made = Made::roberta();
+        let mut file = serde_json::from_str(&made.files["tokenizer.json"]).unwrap();
+        edit(&mut file);
+        made.files.insert("tokenizer.json", file.to_string());
+        made
+    };
+    let absent = edited(&|file| file["post_processor"]["sep"] = json!(["</t>", 2]));
+    refused(&absent, &["tokenizer.json", "`</t>` is not token 2"]);
+    let other = edited(&|file| file["post_processor"]["cls"] = json!(["<s>", 4]));
+    refused(&other, &["tokenizer.json", "`<s>` is not token 4"]);
+    let none = edited(&|file| file["post_processor"] = json!(null));
+    refused(&none, &["tokenizer.json", "no special token"]);
+    let unknown = edited(&|file| file["model"]["unk_token"] = json!("<huh>"));
+    refused(&unknown, &["tokenizer.json", "`<huh>`"]);
+    let broken = edited(&|file| file["model"]["type"] = json!("Words"));
+    refused(&broken, &["tokenizer.json", "not a tokenizer"]);
+}
+
+#[test]
+fn a_vocabulary_of_another_tokenizer_is_refused() {
+    let class = |made: &mut Made, class: &str| {
+        let settings = json!({"tokenizer_class": class}).to_string();
+        made.files.insert("tokenizer_config.json", settings);
+        made.open()
+    };
+    let error = class(&mut Made::bert(), "BertJapaneseTokenizer").unwrap_err().to_string();
+    for part in ["tokenizer_config.json", "tokenizer_class", "BertJapanese", "BertTokenizerFast"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // what a RoBERTa's vocab.txt holds must be said
+    let mut roberta = Made::roberta();
+    roberta.files = Made::bert().files.clone();
+    let error = roberta.open().unwrap_err().to_string();
+    assert!(error.contains("tokenizer_class = nothing"), "{error}");
+    assert!(class(&mut roberta, "BertTokenizer").is_ok());
+}

@@ -1,0 +1,119 @@
+//! What is written back is what transformers reads, and what was read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use dsokr_nn::Error;
+use dsokr_nn::pretrained::Pretrained;
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+
+use crate::folder::{Made, value};
+
+#[test]
+fn a_body_comes_back_in_the_same_layout() {
+    let mut made = Made::bert();
+    made.set("architectures", json!(["BertForMaskedLM"]));
+    made.set("torch_dtype", json!("float16"));
+    made.set("id2label", json!({"0": "kept"}));
+    made.dtype = safetensors::Dtype::F16;
+    made.files.insert("special_tokens_map.json", "{\"kept\": true}".into());
+    let pooler: Vec<f32> = (0..16).map(|k| value("pooler", k)).collect();
+    made.tensors.insert("pooler.dense.weight".into(), (vec![4, 4], pooler));
+    made.tensors.insert("cls.predictions.bias".into(), (vec![16], vec![0.5; 16]));
+    let model = made.open().unwrap();
+    let (parameters, _) = model.parameters().unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let folder = target.path().join("deeper").join("folder");
+    model.write(&folder, &parameters).unwrap();
+
+    let again = Pretrained::open(&folder).unwrap();
+    assert_eq!(again.architecture(), model.architecture());
+    assert_eq!(again.parameters().unwrap(), (parameters, vec!["pooler.dense.weight".to_owned()]));
+
+    // names, shapes and values of the file are those that were read, but for the head
+    let bytes = std::fs::read(folder.join("model.safetensors")).unwrap();
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    assert_eq!(metadata.metadata().as_ref().unwrap()["format"], "pt");
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    made.tensors.remove("cls.predictions.bias");
+    let found: BTreeMap<String, (Vec<usize>, Vec<f32>)> = file
+        .iter()
+        .map(|(name, view)| {
+            assert_eq!(view.dtype(), safetensors::Dtype::F32);
+            let floats = view.data().chunks_exact(4);
+            let floats = floats.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            (name.to_owned(), (view.shape().to_vec(), floats))
+        })
+        .collect();
+    assert!(found == made.tensors);
+
+    let text = std::fs::read_to_string(folder.join("config.json")).unwrap();
+    let config: Value = serde_json::from_str(&text).unwrap();
+    let mut expected = made.config.clone();
+    expected["architectures"] = json!(["BertModel"]);
+    expected["dtype"] = json!("float32");
+    expected["torch_dtype"] = json!("float32");
+    assert_eq!(config, expected);
+    for name in ["vocab.txt", "special_tokens_map.json"] {
+        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), made.files[name]);
+    }
+    let tokenizer = std::fs::read_to_string(folder.join("tokenizer.json")).unwrap();
+    assert_eq!(tokenizer, model.tokenizer().to_json());
+}
+
+#[test]
+fn a_run_folder_without_the_weights_can_write_a_body() {
+    let made = Made::roberta();
+    let model = made.open().unwrap();
+    let run = tempfile::tempdir().unwrap();
+    model.write_without_weights(run.path()).unwrap();
+    let (body, _) = model.parameters().unwrap();
+    let described = Pretrained::open_without_weights(run.path()).unwrap();
+    // weights may join the description
+    described.write(run.path(), &body).unwrap();
+    let (again, unused) = Pretrained::open(run.path()).unwrap().parameters().unwrap();
+    assert_eq!((again, unused), (body, vec![]));
+    let original = &made.files["tokenizer.json"];
+    assert_eq!(&std::fs::read_to_string(run.path().join("tokenizer.json")).unwrap(), original);
+}
+
+#[test]
+fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
+    let model = Made::bert();
+    let model = model.open().unwrap();
+    let (body, _) = model.parameters().unwrap();
+    let target = tempfile::tempdir().unwrap();
+    let folder = target.path().join("new");
+    let mut missing = body.clone();
+    missing.remove("layers.1.rise.bias");
+    let error = model.write(&folder, &missing).unwrap_err();
+    assert!(matches!(error, Error::MissingParameter { missing: 1, .. }), "{error}");
+    let mut more = body.clone();
+    more.insert("head.bias".into(), body["norm.beta"].clone());
+    let error = model.write(&folder, &more).unwrap_err();
+    assert!(matches!(error, Error::UnknownParameter { .. }), "{error}");
+    let mut shape = body.clone();
+    shape.get_mut("layers.0.rise.weight").unwrap().shape = vec![6, 4];
+    let error = model.write(&folder, &shape).unwrap_err();
+    assert!(matches!(error, Error::Shape { .. }), "{error}");
+    let mut short = body.clone();
+    short.get_mut("tokens").unwrap().values = Cow::Owned(vec![0.0; 3]);
+    assert!(model.write(&folder, &short).is_err());
+    let mut nan = body.clone();
+    nan.get_mut("tokens").unwrap().values.to_mut()[7] = f32::NAN;
+    let error = model.write(&folder, &nan).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { element: 7, .. }), "{error}");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn the_weights_that_were_read_are_not_overwritten() {
+    let made = Made::bert();
+    let model = made.open().unwrap();
+    let (mut body, _) = model.parameters().unwrap();
+    body.get_mut("tokens").unwrap().values.to_mut()[0] = 9.0;
+    let error = model.write(made.path(), &body).unwrap_err().to_string();
+    assert!(error.contains("another"), "{error}");
+    assert_ne!(model.parameters().unwrap().0, body);
+}

@@ -1,0 +1,137 @@
+//! Where models are computed.
+
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::str::FromStr;
+
+use burn::tensor::{Device, Tensor};
+
+use crate::Error;
+
+/// A processor to compute on: `cpu`, `wgpu` or `cuda`, or `cuda:1` for the second such GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Processor {
+    /// The CPU, by Burn's engine for it and the fused operations of `dsokr_nn::fused`.
+    #[default]
+    Cpu,
+    /// A GPU by way of Vulkan, Metal or DirectX: the best that is found. Needs the feature `wgpu`.
+    Wgpu,
+    /// The NVIDIA GPU with this number. Needs the feature `cuda`.
+    Cuda(usize),
+}
+
+impl fmt::Display for Processor {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Cpu => formatter.write_str("cpu"),
+            Self::Wgpu => formatter.write_str("wgpu"),
+            Self::Cuda(index) => write!(formatter, "cuda:{index}"),
+        }
+    }
+}
+
+impl FromStr for Processor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("{text:?} is no device: cpu, wgpu, cuda or cuda:NUMBER");
+        match text {
+            "cpu" => Ok(Self::Cpu),
+            "wgpu" => Ok(Self::Wgpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => {
+                let index = text.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+                index.map(Self::Cuda).ok_or_else(unknown)
+            }
+        }
+    }
+}
+
+impl Processor {
+    /// Opens the device, and computes something on it, so that a driver that is missing is found out
+    /// before data are loaded.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where this build has no such engine, or where there is no such GPU or driver.
+    pub fn open(self) -> Result<Device, Error> {
+        let fail = |message: String| Error::Device { device: self.to_string(), message };
+        let device = self.engine().map_err(fail)?;
+        if self != Self::Cpu {
+            probe(&device).map_err(fail)?;
+        }
+        Ok(device)
+    }
+
+    fn engine(self) -> Result<Device, String> {
+        match self {
+            Self::Cpu => Ok(Device::flex()),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(index) => Ok(Device::cuda(index)),
+            #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
+            other => {
+                let feature = match other {
+                    Self::Cuda(_) => "cuda",
+                    _ => "wgpu",
+                };
+                Err(format!(
+                    "this program was built without it: build it with --features {feature}"
+                ))
+            }
+        }
+    }
+}
+
+/// Computes a sum on a device. Engines panic where there is no adapter, driver or library; here that
+/// is an error.
+fn probe(device: &Device) -> Result<(), String> {
+    let previous = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let computed = panic::catch_unwind(AssertUnwindSafe(|| {
+        Tensor::<1>::ones([8], device).sum().into_scalar::<f32>()
+    }));
+    panic::set_hook(previous);
+    match computed {
+        Ok(8.0) => Ok(()),
+        Ok(other) => Err(format!("it computes 1 + … + 1, eight times, as {other}")),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            let first = text.and_then(|text| text.lines().next()).unwrap_or("no reason given");
+            Err(format!("no such GPU can be used: {first}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_written() {
+        for text in ["cpu", "wgpu", "cuda:0", "cuda:3"] {
+            assert_eq!(text.parse::<Processor>().unwrap().to_string(), text);
+        }
+        assert_eq!("cuda".parse(), Ok(Processor::Cuda(0)));
+        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
+            let message = text.parse::<Processor>().unwrap_err();
+            assert!(message.contains("cpu, wgpu, cuda or cuda:NUMBER"), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_cpu_opens_and_computes() {
+        let device = Processor::Cpu.open().unwrap();
+        assert_eq!(probe(&device), Ok(()));
+    }
+
+    #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+    #[test]
+    fn an_engine_that_was_not_built_is_an_error_that_says_how_to_build_it() {
+        for (processor, feature) in [(Processor::Wgpu, "wgpu"), (Processor::Cuda(1), "cuda")] {
+            let message = processor.open().unwrap_err().to_string();
+            assert!(message.contains(&format!("--features {feature}")), "{message}");
+        }
+    }
+}
