@@ -290,6 +290,29 @@ impl Recipe for Wrong {
 }
 
 #[test]
+fn the_built_in_recipes_keep_the_contract() {
+    let texts: Vec<String> = [
+        "the molecule is a methyl ester",
+        "a long chain fatty acid with two double bonds",
+        "an amine",
+        "the methyl ester of an amino acid, a member of the class of amines",
+    ]
+    .map(String::from)
+    .into();
+    let vectors = (0..4).map(|i| (0..3).map(|j| (i * 3 + j) as f32).collect()).collect();
+    let train = Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4] };
+    for encoder in [
+        "kind = 'ngram-bag'\nngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8",
+        "kind = 'ngram-bag'\nhidden = []",
+        "kind = 'mlp'\nhidden = [7]",
+        "kind = 'transformer'\nwidth = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12",
+    ] {
+        let recipe: config::EncoderConfig = toml::from_str(encoder).unwrap();
+        contract::check(&recipe, &train).unwrap_or_else(|breach| panic!("{encoder}: {breach}"));
+    }
+}
+
+#[test]
 fn the_contract_of_recipes_notices_each_mistake() {
     let texts: Vec<String> = ["one", "sixteen", "a hundred and two", "no"].map(String::from).into();
     let ids = texts.clone();
