@@ -70,9 +70,7 @@ fn main() -> Result<(), Error> {
     contract::check(&config.encoder, &data::Dataset::load(config, root)?.train)?;
 
     // trains, keeps the best model in a run directory, and evaluates it on the test split
-    let processor = Processor::Cpu;
-    let request = fit::Request { config, root, out: None, resume: false, processor };
-    let trained = fit::run(&request, &mut Lines)?;
+    let trained = fit::run(&fit::Request::new(config, root), &mut Lines)?;
     println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
 
     // reads it again, as another program would

@@ -34,6 +34,13 @@ pub struct Request<'a, R = EncoderConfig> {
     pub processor: Processor,
 }
 
+impl<'a, R> Request<'a, R> {
+    /// A new run under `runs/`, trained on the CPU.
+    pub fn new(config: &'a Checked<R>, root: &'a DataRoot) -> Self {
+        Self { config, root, out: None, resume: false, processor: Processor::Cpu }
+    }
+}
+
 /// A trained run's directory and its final report.
 pub struct Trained {
     /// The run directory.

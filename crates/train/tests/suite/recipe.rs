@@ -129,7 +129,8 @@ fn train(
     let config: Checked<MeanConfig> = config::load(file, &[])?;
     let root = DataRoot::find(&config.data.folder, None, Some(&folder.path("")))?;
     let out = Some(folder.path(out));
-    fit::run(&Request { config: &config, root: &root, out: out.as_deref(), resume }, observer)
+    let request = Request { out: out.as_deref(), resume, ..Request::new(&config, &root) };
+    fit::run(&request, observer)
 }
 
 #[test]
