@@ -3,5 +3,6 @@
 mod bad_input;
 mod chebi20;
 mod pipeline;
+mod pretrained;
 mod resume;
 mod sandbox;

@@ -1,0 +1,266 @@
+//! Training from a pretrained folder, here a small one made up on the spot.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Stdio;
+
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensors, serialize_to_file};
+
+use crate::sandbox::{CONFIG, Sandbox, copy};
+
+const WORDS: [&str; 12] = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "ring", "an", "open", "chain", "of", "kind",
+];
+const WIDTH: usize = 16;
+const POSITIONS: usize = 12;
+
+/// Name and shape of every tensor of a BERT with two layers, with its pooler.
+fn shapes(vocabulary: usize) -> BTreeMap<String, Vec<usize>> {
+    let d = WIDTH;
+    let mut all = BTreeMap::new();
+    let mut add = |name: String, shape: &[usize]| {
+        all.insert(name, shape.to_vec());
+    };
+    add("embeddings.word_embeddings.weight".into(), &[vocabulary, d]);
+    add("embeddings.position_embeddings.weight".into(), &[POSITIONS, d]);
+    add("embeddings.token_type_embeddings.weight".into(), &[2, d]);
+    let mut norms = vec!["embeddings.LayerNorm".to_string()];
+    let mut linear = vec![("pooler.dense".to_string(), d, d)];
+    for layer in 0..2 {
+        let path = |name: &str| format!("encoder.layer.{layer}.{name}");
+        for name in ["self.query", "self.key", "self.value", "output.dense"] {
+            linear.push((path(&format!("attention.{name}")), d, d));
+        }
+        linear.push((path("intermediate.dense"), 2 * d, d));
+        linear.push((path("output.dense"), d, 2 * d));
+        norms.extend([path("attention.output.LayerNorm"), path("output.LayerNorm")]);
+    }
+    for (name, out, inputs) in linear {
+        add(format!("{name}.weight"), &[out, inputs]);
+        add(format!("{name}.bias"), &[out]);
+    }
+    for name in norms {
+        add(format!("{name}.weight"), &[d]);
+        add(format!("{name}.bias"), &[d]);
+    }
+    all
+}
+
+/// Writes `model/`, and a configuration that trains it.
+fn model(sandbox: &Sandbox) {
+    let stems = ["METH", "ETH", "PROP", "BUT", "PENT", "HEX", "HEPT", "OCT"];
+    let classes = ["and", "class", "ANE", "ENE", "YNE", "ANOL", "ANAL"];
+    let words: Vec<String> =
+        WORDS.iter().chain(&stems).chain(&classes).map(|word| word.to_lowercase()).collect();
+    let words: Vec<String> = words
+        .into_iter()
+        .map(|word| if word.starts_with('[') { word.to_uppercase() } else { word })
+        .collect();
+    fs::create_dir(sandbox.path("model")).unwrap();
+    sandbox.write("model/vocab.txt", &(words.join("\n") + "\n"));
+    let config = serde_json::json!({
+        "model_type": "bert", "vocab_size": words.len(), "hidden_size": WIDTH,
+        "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 2 * WIDTH,
+        "max_position_embeddings": POSITIONS, "type_vocab_size": 2, "hidden_act": "gelu",
+        "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+    });
+    sandbox.write("model/config.json", &config.to_string());
+    let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = shapes(words.len())
+        .into_iter()
+        .map(|(name, shape)| {
+            let n: usize = shape.iter().product();
+            let around = if name.ends_with("LayerNorm.weight") { 1.0 } else { 0.0 };
+            let seed: usize = name.bytes().map(usize::from).sum();
+            let value =
+                |k: usize| around + (((k * 7919 + seed * 31) % 997) as f32 / 997.0 - 0.5) * 0.3;
+            (name, shape, (0..n).flat_map(|k| value(k).to_le_bytes()).collect())
+        })
+        .collect();
+    let views = tensors.iter().map(|(name, shape, bytes)| {
+        (name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap())
+    });
+    serialize_to_file(views, None, &sandbox.path("model/model.safetensors")).unwrap();
+    let bag = CONFIG.split("[encoder]").nth(1).unwrap().split("[training]").next().unwrap();
+    let pretrained = "\nkind = \"pretrained\"\nfolder = \"model\"\nmax_length = 12\n\n";
+    sandbox.write("small.toml", &CONFIG.replacen(bag, pretrained, 1));
+}
+
+fn mrr(json: &str) -> f64 {
+    let report: serde_json::Value = serde_json::from_str(json).unwrap();
+    report.get("metrics").unwrap_or(&report)["mrr"].as_f64().unwrap()
+}
+
+fn loss(sandbox: &Sandbox, run: &str) -> f64 {
+    let log = sandbox.read(&format!("{run}/log.jsonl"));
+    let line: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    line["loss"].as_f64().unwrap()
+}
+
+fn tensors(sandbox: &Sandbox, file: &str) -> BTreeMap<String, (Vec<usize>, Vec<u8>)> {
+    let bytes = fs::read(sandbox.path(file)).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let tensors = file.tensors().into_iter();
+    tensors.map(|(name, view)| (name, (view.shape().to_vec(), view.data().to_vec()))).collect()
+}
+
+#[test]
+fn a_run_needs_its_weights_no_more_and_writes_them_back() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let set = ["--set", "training.learning_rate=0.01", "--set", "training.epochs=12"];
+    let train = [&["train", "small.toml", "--out", "run", "--json"], &set[..]].concat();
+    let trained = mrr(&sandbox.succeed(&train));
+    assert!(trained > 0.2, "{trained}: 80 candidates at random give 0.06");
+
+    // elsewhere, without data root and weights
+    copy(&sandbox.path("run"), &sandbox.path("moved"));
+    fs::rename(sandbox.path("model"), sandbox.path("gone")).unwrap();
+    let evaluate = ["evaluate", "moved", "--queries", "data/small/test.tsv", "--json"];
+    assert_eq!(mrr(&sandbox.succeed(&evaluate)), trained);
+    assert!(sandbox.succeed(&["search", "moved", "a ring", "--top", "3"]).contains("label"));
+
+    let said = sandbox.succeed(&["export", "moved", "tuned"]);
+    assert!(said.contains("AutoModel.from_pretrained"), "{said}");
+    let (before, after) =
+        (tensors(&sandbox, "gone/model.safetensors"), tensors(&sandbox, "tuned/model.safetensors"));
+    // the pooler was not trained and is not in the run
+    assert_eq!(before.len(), after.len() + 2);
+    for (name, (shape, values)) in &after {
+        assert_eq!(&before[name].0, shape, "{name}");
+        assert_ne!(&before[name].1, values, "{name} has not been trained");
+    }
+    sandbox.succeed(&["train", "small.toml", "--out", "again", "--set", "encoder.folder=tuned"]);
+    assert!(loss(&sandbox, "again") < loss(&sandbox, "run") * 2.0);
+}
+
+#[test]
+fn frozen_layers_stay_and_learning_rates_differ() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let group =
+        r#"training.groups=[{parameters = "head", optimizer = "adamw", learning_rate = 0.0}]"#;
+    sandbox.succeed(&[
+        "train",
+        "small.toml",
+        "--out",
+        "run",
+        "--set",
+        "encoder.freeze=1",
+        "--set",
+        group,
+    ]);
+    sandbox.succeed(&["export", "run", "tuned"]);
+    let (before, after) = (
+        tensors(&sandbox, "model/model.safetensors"),
+        tensors(&sandbox, "tuned/model.safetensors"),
+    );
+    for (name, (_, values)) in &after {
+        let frozen = name.starts_with("embeddings") || name.starts_with("encoder.layer.0");
+        assert_eq!(before[name].1 == *values, frozen, "{name}");
+    }
+    let encoder = tensors(&sandbox, "run/encoder.safetensors");
+    let head = encoder.iter().find(|(name, _)| name.contains("head.bias")).unwrap();
+    sandbox.succeed(&["train", "small.toml", "--out", "whole", "--set", "training.epochs=2"]);
+    let other = tensors(&sandbox, "whole/encoder.safetensors");
+    assert_ne!(&other[head.0].1, &head.1.1, "the head moves unless its rate is zero");
+}
+
+/// Less memory is no other training: the same losses but for rounding.
+#[test]
+fn settings_that_save_memory_change_nothing_else() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let train = |out: &str, set: &[&str]| {
+        let all = [&["train", "small.toml", "--out", out, "--set", "encoder.dropout=0.0"], set];
+        sandbox.succeed(&all.concat());
+        loss(&sandbox, out)
+    };
+    let plain = train("plain", &[]);
+    let lean = train("lean", &["--set", "encoder.activation_checkpointing=true"]);
+    assert_eq!(plain, lean);
+    let parts = train("parts", &["--set", "training.micro_batch=3"]);
+    assert!((plain - parts).abs() < 1e-4 * plain, "{plain} {parts}");
+    let narrow = train("narrow", &["--set", "encoder.precision=\"bf16\""]);
+    assert!(plain != narrow && (plain - narrow).abs() < 0.02 * plain, "{plain} {narrow}");
+}
+
+/// Killed before its first checkpoint, a run has no parameters yet but those of the weights.
+#[test]
+fn a_run_that_was_killed_at_once_starts_from_the_weights_again() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let train = ["train", "small.toml", "--out"];
+    sandbox.succeed(&[&train[..], &["whole"]].concat());
+    let mut child = sandbox
+        .command(&[&train[..], &["killed", "--set", "training.epochs=4"]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !sandbox.path("killed").exists() {
+        assert!(child.try_wait().unwrap().is_none() || sandbox.path("killed").exists());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // whatever it had done is undone, so that this is the case without a checkpoint
+    for file in ["encoder.safetensors", "checkpoint/last.safetensors", "metrics.json"] {
+        let _ = fs::remove_file(sandbox.path("killed").join(file));
+    }
+    sandbox.succeed(&[&train[..], &["killed", "--resume"]].concat());
+    assert_eq!(loss(&sandbox, "whole"), loss(&sandbox, "killed"));
+}
+
+#[test]
+fn bad_folders_and_settings_are_refused() {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["encoder.folder=\"nowhere\""], &["nowhere", "config.json"]),
+        (&["encoder.folder=\"\""], &["encoder.folder", "a folder"]),
+        (&["encoder.max_length=13"], &["encoder.max_length = 13", "at most 12"]),
+        (&["encoder.max_length=2"], &["max_length", "2"]),
+        (&["encoder.freeze=3"], &["encoder.freeze = 3", "at most 2"]),
+        (&["encoder.dropout=1.0"], &["encoder.dropout = 1"]),
+        (&["encoder.precision=\"f8\""], &["encoder", "f8", "bf16"]),
+    ];
+    for (set, says) in cases {
+        let set: Vec<&str> = set.iter().flat_map(|value| ["--set", value]).collect();
+        let arguments = [&["train", "small.toml", "--out", "run"], &set[..]].concat();
+        sandbox.fail(&arguments, 2, says);
+        assert!(!sandbox.path("run").exists());
+    }
+    sandbox.fail(&["train", "small.toml", "--device", "tpu"], 2, &["tpu", "cpu, wgpu, cuda"]);
+    let config = sandbox.read("model/config.json");
+    sandbox.write("model/config.json", &config.replace("\"bert\"", "\"gpt2\""));
+    sandbox.fail(&["train", "small.toml"], 2, &["config.json", "gpt2", "roberta"]);
+    sandbox.write(
+        "model/config.json",
+        &config.replace("\"num_hidden_layers\":2", "\"num_hidden_layers\":3"),
+    );
+    let missing = "encoder.layer.2.attention.output.LayerNorm.bias";
+    sandbox.fail(&["train", "small.toml"], 2, &["model.safetensors", missing]);
+    sandbox.write("model/config.json", &config);
+    let weights = fs::read(sandbox.path("model/model.safetensors")).unwrap();
+    fs::write(sandbox.path("model/model.safetensors"), &weights[..weights.len() / 2]).unwrap();
+    sandbox.fail(&["train", "small.toml"], 2, &["model.safetensors"]);
+}
+
+#[test]
+fn only_a_pretrained_encoder_is_exported() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "run"]);
+    sandbox.fail(&["export", "run", "tuned"], 2, &["pretrained"]);
+    assert!(!sandbox.path("tuned").exists());
+}
+
+#[test]
+#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+fn a_device_that_was_not_built_is_refused_with_the_way_to_build_it() {
+    let sandbox = Sandbox::new();
+    for device in ["wgpu", "cuda:1"] {
+        let says = ["--device", device, "--features"];
+        sandbox.fail(&["train", "small.toml", "--device", device], 2, &says);
+    }
+}
