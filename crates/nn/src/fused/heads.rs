@@ -52,19 +52,14 @@ struct Head<'a> {
 /// Where gradients go: matrices of the same layout as queries, keys and values.
 #[derive(Clone, Copy)]
 pub struct Gradients {
-    queries: *mut f32,
-    keys: *mut f32,
-    values: *mut f32,
+    queries: Target,
+    keys: Target,
+    values: Target,
 }
-
-// SAFETY: tasks write disjoint parts, those of their own head and text
-unsafe impl Send for Gradients {}
-// SAFETY: as above
-unsafe impl Sync for Gradients {}
 
 impl Gradients {
     pub fn new(queries: *mut f32, keys: *mut f32, values: *mut f32) -> Self {
-        Self { queries, keys, values }
+        Self { queries: Target(queries), keys: Target(keys), values: Target(values) }
     }
 }
 
@@ -72,9 +67,9 @@ impl Gradients {
 #[derive(Clone, Copy)]
 struct Target(*mut f32);
 
-// SAFETY: see above
+// SAFETY: tasks write disjoint parts, those of their own head and text
 unsafe impl Send for Target {}
-// SAFETY: see above
+// SAFETY: as above
 unsafe impl Sync for Target {}
 
 impl Target {
@@ -87,7 +82,7 @@ impl Target {
 }
 
 /// The log-sum-exp of every query's scores, cut by head: the parts of one vector.
-fn by_head<'t, T>(all: &'t mut [T], sizes: impl Iterator<Item = usize>) -> Vec<&'t mut [T]> {
+fn by_head<T>(all: &mut [T], sizes: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = all;
     sizes
         .map(|size| {
@@ -198,7 +193,6 @@ impl<'a> Heads<'a> {
         let tasks = all.par_iter().zip(starts);
         let scratch = || (Vec::new(), Vec::new());
         tasks.for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), (head, start)| {
-            let gradients = gradients;
             let (queries, keys) = (head.queries, head.keys);
             let (p, g) = (room(p, queries * keys), room(g, queries * keys));
             let [q, k, v] = self.views(head);
@@ -216,9 +210,9 @@ impl<'a> Heads<'a> {
             // SAFETY: the caller's promise about the layout; the parts of this head and text are
             // written here alone
             unsafe {
-                let dq = gradients.queries.add(head.query_offset);
-                let dk = gradients.keys.add(head.key_offset);
-                let dv = gradients.values.add(head.key_offset);
+                let dq = gradients.queries.at(head.query_offset);
+                let dk = gradients.keys.at(head.key_offset);
+                let dv = gradients.values.at(head.key_offset);
                 let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
                 let (wide, long) = (self.query_width, self.key_width);
                 product(by_query, dq, wide, false, 1.0, g, k, Threads::One);

@@ -82,7 +82,7 @@ mod tests {
     fn parts_of_a_batch_add_up_to_its_gradient() {
         let device = Device::flex().autodiff();
         let mut random = generator(1, "parameters", 0);
-        let config = MlpConfig { hidden: vec![6], dropout: 0.0, ..MlpConfig::default() };
+        let config = MlpConfig { hidden: vec![6], dropout: 0.0 };
         let encoder = config.init(5, &[0.0, 0.0], &mut random, &device);
         let basis = FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device);
         let model = Model::new(encoder, basis);
