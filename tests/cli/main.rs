@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod chebi20;
+#[cfg(feature = "wgpu")]
+mod gpu;
 mod pipeline;
 mod pretrained;
 mod resume;
