@@ -1,6 +1,8 @@
 // `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
 #![allow(missing_docs)]
 
+use std::mem::MaybeUninit;
+
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
@@ -35,7 +37,7 @@ pub trait LinearOps: Backend {
 impl LinearOps for Flex {
     fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor) -> FlexTensor {
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
-        forward(&x, &w, &b)
+        forward(&x, &w, Some(&b))
     }
 
     fn affine_gelu(
@@ -45,8 +47,8 @@ impl LinearOps for Flex {
         dropout: Option<Dropout>,
     ) -> FlexTensor {
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
-        let mut y = owned(forward(&x, &w, &b));
-        gelu_in_place(y.storage_mut::<f32>(), values(&b).len(), dropout);
+        let mut y = owned(forward(&x, &w, None));
+        gelu_in_place(y.storage_mut::<f32>(), values(&b), dropout);
         y
     }
 }
@@ -60,7 +62,7 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         let ((x, x_node), (w, w_node), (b, b_node)) =
             (x.into_parts(), w.into_parts(), b.into_parts());
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
-        let y = forward(&x, &w, &b);
+        let y = forward(&x, &w, Some(&b));
         match AffineBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish((x, w), y),
             OpsKind::UnTracked(prepared) => prepared.finish(y),
@@ -76,8 +78,8 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         let ((x, x_node), (w, w_node), (b, b_node)) =
             (x.into_parts(), w.into_parts(), b.into_parts());
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
-        let mut slope = owned(forward(&x, &w, &b));
-        let y = gelu(slope.storage_mut::<f32>(), values(&b).len(), dropout);
+        let mut slope = owned(forward(&x, &w, None));
+        let y = gelu(slope.storage_mut::<f32>(), values(&b), dropout);
         let y = wrap(y, slope.layout().shape().clone());
         match GeluBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish((x, w, slope), y),
@@ -90,20 +92,22 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
 /// threads.
 pub(super) const ROWS: usize = 64;
 
-/// `x w + b` for x `[n, k]`, w `[k, m]`.
-fn forward(x: &FlexTensor, w: &FlexTensor, b: &FlexTensor) -> FlexTensor {
+/// `x w [+ b]` for x `[n, k]`, w `[k, m]`.
+fn forward(x: &FlexTensor, w: &FlexTensor, b: Option<&FlexTensor>) -> FlexTensor {
     let ((n, k), (_, m)) = (sides(x), sides(w));
     let mut y = Fresh::new(n * m);
-    let bias = values(b);
-    y.places().par_chunks_mut(ROWS * m).for_each(|rows| {
-        for row in rows.chunks_exact_mut(m) {
-            row.write_copy_of_slice(bias);
-        }
-    });
+    if let Some(bias) = b.map(values) {
+        y.places().par_chunks_mut(ROWS * m).for_each(|rows| {
+            for row in rows.chunks_exact_mut(m) {
+                row.write_copy_of_slice(bias);
+            }
+        });
+    }
     let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
-    // SAFETY: the shapes agree (checked where the operation is called), and y holds the bias
+    // SAFETY: the shapes agree (checked where the operation is called); y holds the bias, or its old
+    // values do not count
     let y = unsafe {
-        product((n, m, k), y.as_mut_ptr(), m, true, 1.0, x, w, Threads::All);
+        product((n, m, k), y.as_mut_ptr(), m, b.is_some(), 1.0, x, w, Threads::All);
         y.written()
     };
     wrap(y, [n, m])
@@ -135,43 +139,55 @@ fn products_backward(
     ]
 }
 
-/// In: `x w + b`. Out: `dropout(gelu(·))`, and its derivative in the place of the input, so that the
-/// backward pass is one product.
-fn gelu(input: &mut [f32], width: usize, dropout: Option<Dropout>) -> Vec<f32> {
+/// In: `x w`. Out: `dropout(gelu(x w + b))`, and its derivative in the place of the input, so that the
+/// backward pass is one product. The bias is added here, which saves a pass over memory.
+fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
+    let width = bias.len();
     let mut y = Fresh::new(input.len());
     let tasks = y.places().par_chunks_mut(ROWS * width).zip(input.par_chunks_mut(ROWS * width));
     tasks.enumerate().for_each(|(task, (y, slope))| {
-        use std::mem::MaybeUninit;
         let first = (task * ROWS * width) as u32;
-        simd!((y: &mut [MaybeUninit<f32>], slope: &mut [f32], first: u32, dropout: Option<Dropout>) -> () {
-            match dropout {
-                Some(dropout) => for (i, (y, s)) in y.iter_mut().zip(slope).enumerate() {
-                    let v = *s;
-                    let (cdf, pdf) = normal(v);
-                    let keep = dropout.at(first.wrapping_add(i as u32));
-                    y.write(v * cdf * keep);
-                    *s = v.mul_add(pdf, cdf) * keep;
-                },
-                None => for (y, s) in y.iter_mut().zip(slope) {
-                    let v = *s;
-                    let (cdf, pdf) = normal(v);
-                    y.write(v * cdf);
-                    *s = v.mul_add(pdf, cdf);
-                },
+        simd!((
+            y: &mut [MaybeUninit<f32>], slope: &mut [f32], bias: &[f32], first: u32,
+            dropout: Option<Dropout>
+        ) -> () {
+            let width = bias.len();
+            let rows = y.chunks_exact_mut(width).zip(slope.chunks_exact_mut(width));
+            for (i, (y, slope)) in rows.enumerate() {
+                let first = first.wrapping_add((i * width) as u32);
+                match dropout {
+                    Some(dropout) => for j in 0..width {
+                        let v = slope[j] + bias[j];
+                        let (cdf, pdf) = normal(v);
+                        let keep = dropout.at(first.wrapping_add(j as u32));
+                        y[j].write(v * cdf * keep);
+                        slope[j] = v.mul_add(pdf, cdf) * keep;
+                    },
+                    None => for j in 0..width {
+                        let v = slope[j] + bias[j];
+                        let (cdf, pdf) = normal(v);
+                        y[j].write(v * cdf);
+                        slope[j] = v.mul_add(pdf, cdf);
+                    },
+                }
             }
         });
     });
-    // SAFETY: the two have the same length, so the zip has covered y
+    // SAFETY: the two have the same length, a multiple of the width, so the rows have covered y
     unsafe { y.written() }
 }
 
-/// `dropout(gelu(·))` where no gradient is wanted.
-fn gelu_in_place(values: &mut [f32], width: usize, dropout: Option<Dropout>) {
-    values.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
+/// [`gelu`] where no gradient is wanted.
+fn gelu_in_place(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) {
+    let width = bias.len();
+    input.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
         let first = (task * ROWS * width) as u32;
-        simd!((values: &mut [f32], first: u32, dropout: Option<Dropout>) -> () {
-            for v in values.iter_mut() {
-                *v *= normal(*v).0;
+        simd!((values: &mut [f32], bias: &[f32], first: u32, dropout: Option<Dropout>) -> () {
+            for row in values.chunks_exact_mut(bias.len()) {
+                for (v, b) in row.iter_mut().zip(bias) {
+                    let x = *v + b;
+                    *v = x * normal(x).0;
+                }
             }
             if let Some(dropout) = dropout {
                 for (i, v) in values.iter_mut().enumerate() {
