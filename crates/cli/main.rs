@@ -39,7 +39,8 @@ enum Command {
 fn main() -> ExitCode {
     memory::keep_pages();
     let cli = Cli::parse();
-    let level = if cli.quiet { "warn" } else { "info" };
+    // of other crates warnings alone: GPU engines tell of every kernel that they tune
+    let level = if cli.quiet { "warn" } else { "warn,dsokr=info,dsokr_train=info" };
     let filter = match std::env::var("DSOKR_LOG") {
         Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
             eprintln!("DSOKR_LOG is ignored: {error}");

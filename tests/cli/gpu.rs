@@ -45,13 +45,17 @@ fn no_adapter_is_an_error() {
     let sandbox = Sandbox::new();
     let output = sandbox
         .command(&["train", "small.toml", "--device", "wgpu", "--out", "run"])
-        // a loader that finds no driver
+        // loaders that find no driver
         .env("VK_DRIVER_FILES", "/nonexistent.json")
         .env("VK_ICD_FILENAMES", "/nonexistent.json")
+        .env("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent.json")
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("--device wgpu") && !errors.contains("panicked"), "{errors}");
+    assert!(
+        errors.contains("--device wgpu: no adapter") && !errors.contains("panicked"),
+        "{errors}"
+    );
     assert!(!sandbox.path("run").exists());
 }

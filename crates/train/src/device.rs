@@ -99,7 +99,7 @@ fn probe(device: &Device) -> Result<(), String> {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
             let first = text.and_then(|text| text.lines().next()).unwrap_or("no reason given");
-            Err(format!("no such GPU can be used: {first}"))
+            Err(format!("no adapter with its driver answers (the engine says: {first})"))
         }
     }
 }
