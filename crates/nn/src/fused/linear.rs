@@ -3,6 +3,7 @@
 
 use std::mem::MaybeUninit;
 
+use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
@@ -113,17 +114,19 @@ fn forward(x: &FlexTensor, w: &FlexTensor, b: Option<&FlexTensor>) -> FlexTensor
     wrap(y, [n, m])
 }
 
-/// Gradients of `x w + b` given that of its value: with respect to x and w.
-fn products_backward(
+/// Registers the gradients of x and w, given that of `x w + b`.
+fn register_products(
+    grads: &mut Gradients,
+    [x_node, w_node]: [Option<NodeId>; 2],
     x: &FlexTensor,
     w: &FlexTensor,
     dy: &[f32],
-    wanted: [bool; 2],
-) -> [Option<FlexTensor>; 2] {
+) {
     let ((n, k), (_, m)) = (sides(x), sides(w));
     let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
     let dy = View::rows(dy.as_ptr(), m);
-    let multiply = |rows, columns, inner, a, b| {
+    let mut register = |node: Option<NodeId>, (rows, columns, inner), a, b| {
+        let Some(node) = node else { return };
         let mut target = Fresh::new(rows * columns);
         // SAFETY: views of the shapes above; the target is new, and all of it is written
         let filled = unsafe {
@@ -131,12 +134,10 @@ fn products_backward(
             product(sizes, target.as_mut_ptr(), columns, false, 1.0, a, b, Threads::All);
             target.written()
         };
-        wrap(filled, [rows, columns])
+        grads.register::<Flex>(node, wrap(filled, [rows, columns]));
     };
-    [
-        wanted[0].then(|| multiply(n, k, m, dy, w.transposed())),
-        wanted[1].then(|| multiply(k, m, n, x.transposed(), dy)),
-    ]
+    register(w_node, (k, m, n), x.transposed(), dy);
+    register(x_node, (n, k, m), dy, w.transposed());
 }
 
 /// In: `x w`. Out: `dropout(gelu(x w + b))`, and its derivative in the place of the input, so that the
@@ -264,12 +265,8 @@ impl Backward<Flex, 3> for AffineBackward {
         if let Some(node) = b_node {
             grads.register::<Flex>(node.id, wrap(column_sums(dy, m), [m]));
         }
-        let [dx, dw] = products_backward(&x, &w, dy, [x_node.is_some(), w_node.is_some()]);
-        for (node, gradient) in [(w_node, dw), (x_node, dx)] {
-            if let Some((node, gradient)) = node.zip(gradient) {
-                grads.register::<Flex>(node.id, gradient);
-            }
-        }
+        let nodes = [x_node, w_node].map(|node| node.map(|node| node.id));
+        register_products(grads, nodes, &x, &w, dy);
     }
 }
 
@@ -290,11 +287,7 @@ impl Backward<Flex, 3> for GeluBackward {
             grads.register::<Flex>(node.id, wrap(db, [m]));
         }
         let dy = values(&dy);
-        let [dx, dw] = products_backward(&x, &w, dy, [x_node.is_some(), w_node.is_some()]);
-        for (node, gradient) in [(w_node, dw), (x_node, dx)] {
-            if let Some((node, gradient)) = node.zip(gradient) {
-                grads.register::<Flex>(node.id, gradient);
-            }
-        }
+        let nodes = [x_node, w_node].map(|node| node.map(|node| node.id));
+        register_products(grads, nodes, &x, &w, dy);
     }
 }
