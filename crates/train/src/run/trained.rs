@@ -9,7 +9,7 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use super::{Folder, Prepared};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::Split;
-use crate::trainer::{check_basis, embed};
+use crate::trainer::{Keeper, check_basis, embed};
 use crate::{Error, Prepare, Recipe, Start};
 
 /// A trained run, read from its directory alone. Its encoder's recipe is an `R`, by default that of
@@ -54,6 +54,29 @@ impl<R: Recipe> Run<R> {
         let model = new_model(&config, &basis, &preparation, &offset, device, true)?;
         let model = parameters::restore(model, &best)?;
         Ok(Self { config, basis, candidates, preparation, model })
+    }
+
+    /// Writes a run directory that [`open`](Self::open) reads, for a model that something else than
+    /// [`fit::run`](crate::fit::run) has trained. It holds no state to resume from, no log and no
+    /// metrics.
+    ///
+    /// # Errors
+    /// [`Error::RunExists`]; a parameter that is not finite; what the file system reports.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        if path.exists() {
+            return Err(Error::RunExists { path: path.into() });
+        }
+        let parameters = parameters::collect(&self.model);
+        for (name, parameter) in &parameters {
+            if let Some(element) = parameter.values.iter().position(|v| !v.is_finite()) {
+                return Err(dsokr_nn::Error::NotFinite { name: name.clone(), element }.into());
+            }
+        }
+        let prepared = Prepared::of(&self.preparation)?;
+        let (config, basis, candidates) = (&self.config, &self.basis, &self.candidates);
+        // no data have the empty fingerprint, so `--resume` refuses the directory
+        let mut folder = Folder::create(path, config, basis, candidates, &prepared, "")?;
+        Keeper::best(&mut folder, &parameters)
     }
 
     /// Ranks each query's gold candidate, the one with the query's id.

@@ -1,3 +1,5 @@
+//! Which pairs are in which step.
+
 use dsokr_basis::random::generator;
 use rand::seq::SliceRandom;
 

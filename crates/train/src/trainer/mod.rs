@@ -1,6 +1,6 @@
 //! The training loop, for any [`Encoder`](dsokr_nn::Encoder).
 
-mod batches;
+pub mod batches;
 mod checkpoint;
 mod clip;
 mod embed;
@@ -12,6 +12,7 @@ mod steps;
 
 pub use checkpoint::Checkpoint;
 pub(crate) use checkpoint::{check_basis, read_parameters};
+pub use clip::clip;
 pub use embed::embed;
 pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};

@@ -162,6 +162,34 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     assert!(matches!(error, Error::Config { .. }), "{error}");
 }
 
+#[test]
+fn a_run_that_is_written_from_its_parts_is_the_same_run() {
+    let folder = Folder::new();
+    let file = words(&folder);
+    train(&folder, &file, "run", false, &mut ()).unwrap();
+    let mut run: Run<MeanConfig> = Run::open(&folder.path("run")).unwrap();
+    run.save(&folder.path("copy")).unwrap();
+    let copy: Run<MeanConfig> = Run::open(&folder.path("copy")).unwrap();
+    let values = |run: &Run<MeanConfig>| -> Vec<Vec<f32>> {
+        let parameters = dsokr_nn::parameters::collect(&run.model).into_values();
+        parameters.map(|parameter| parameter.values.into_owned()).collect()
+    };
+    assert_eq!(values(&copy), values(&run));
+    let text = "begins fo and finishes with endba";
+    assert_eq!(copy.search(text, 3).unwrap(), run.search(text, 3).unwrap());
+
+    // nothing is written over, and there is nothing to resume from
+    let error = run.save(&folder.path("copy")).unwrap_err();
+    assert!(matches!(error, Error::RunExists { .. }), "{error}");
+    let error = train(&folder, &file, "copy", true, &mut ()).err().unwrap();
+    assert!(matches!(error, Error::DataChanged { .. }), "{error}");
+    // a model that cannot be read again is not written
+    run.model.encoder.table = Param::from_tensor(run.model.encoder.table.val() * f32::NAN);
+    let error = run.save(&folder.path("broken")).unwrap_err().to_string();
+    assert!(error.contains("encoder.table") && error.contains("not finite"), "{error}");
+    assert!(!folder.path("broken").exists());
+}
+
 /// Asks to stop after some steps.
 struct Stop(u64, Cell<u64>);
 
