@@ -3,7 +3,6 @@ use std::time::{Duration, Instant};
 use burn::optim::ModuleOptimizer;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_decode::Metrics;
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::batches::training;
 use super::gradients::gradients;
 use super::{Checkpoint, Event, Observer, Update, learning_rate};
-use crate::Error;
+use crate::{Error, Scores};
 use crate::config::TrainingConfig;
 
 /// What is to be learnt: inputs, targets, and how a model is judged.
@@ -30,7 +29,7 @@ pub struct Task<'a, E: Encoder> {
     pub residuals: &'a [f64],
     /// Ranks the validation split.
     #[allow(clippy::type_complexity)]
-    pub validate: &'a dyn Fn(&Model<E>) -> Result<Metrics, Error>,
+    pub validate: &'a dyn Fn(&Model<E>) -> Result<Scores, Error>,
 }
 
 /// One line of `log.jsonl`.
@@ -54,7 +53,7 @@ pub struct LogLine {
     #[serde(default)]
     pub pairs_per_second: f64,
     /// Metrics of the validation split.
-    pub metrics: Metrics,
+    pub metrics: Scores,
 }
 
 /// Where a training's state is kept. `()` keeps nothing.
