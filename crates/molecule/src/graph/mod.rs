@@ -1,6 +1,7 @@
 //! Labelled graphs: what graph kernels count and edit distances compare.
 
 mod error;
+mod subgraph;
 
 use crate::{Element, Molecule};
 
