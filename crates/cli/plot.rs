@@ -5,7 +5,6 @@ use std::path::Path;
 
 use dsokr_train::Error;
 use dsokr_train::sketch::Curve;
-use plotters::coord::ranged1d::IntoLogRange;
 use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (720, 480);

@@ -61,7 +61,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let tell = |point: &Point| {
             let Point { size, mean, deviation, seconds, .. } = point;
             let metric = config.training.metric;
-            tracing::info!("{}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s", config.name);
+            tracing::info!(
+                "{}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s",
+                config.name
+            );
         };
         curves.push(curve(config, root, &arguments.sizes, arguments.draws, tell)?);
     }

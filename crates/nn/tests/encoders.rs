@@ -36,7 +36,14 @@ fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
 }
 
 fn bag_config() -> NgramBagConfig {
-    let words = NgramConfig { kind: NgramKind::Words, min: 1, max: 2, min_texts: 1, buckets: 0 };
+    let words = NgramConfig {
+        kind: NgramKind::Words,
+        min: 1,
+        max: 2,
+        min_texts: 1,
+        lowercase: true,
+        buckets: 0,
+    };
     NgramBagConfig { ngrams: vec![words], embedding: 12, hidden: vec![10], ..Default::default() }
 }
 

@@ -71,14 +71,18 @@ impl<'a, R: Recipe> Judge<'a, R> {
         let pool = self.pool(name);
         let ranks = pool.metrics(&self.rank(name, z)?, self.candidates)?;
         let truth = self.split(name).structures.as_deref();
-        let molecules = |truth| {
-            compare(truth, &predicted(z, self.basis.rank(), self.candidates, pool)?)
-        };
+        let molecules =
+            |truth| compare(truth, &predicted(z, self.basis.rank(), self.candidates, pool)?);
         Ok(Scores { ranks, molecules: truth.map(molecules).transpose()? })
     }
 
     /// A random order of the candidates; of molecules, one candidate drawn for each query.
-    fn chance(&self, name: SplitName, ranks: &[Option<Rank>], m: &Metrics) -> Result<Scores, Error> {
+    fn chance(
+        &self,
+        name: SplitName,
+        ranks: &[Option<Rank>],
+        m: &Metrics,
+    ) -> Result<Scores, Error> {
         let chance = Metrics::chance(ranks, m.candidates, m.duplicate_candidates)?;
         let drawn = |truth: &Vec<Structure>| {
             let mut random = generator(self.config.seed, "chance", 0);

@@ -132,7 +132,12 @@ impl OutputConfig {
             return Err(value(key, "given", allowed));
         }
         if data.pool.is_some() {
-            check(!official, "output.features.kind", "\"official\"", "another kind, with data.pool")?;
+            check(
+                !official,
+                "output.features.kind",
+                "\"official\"",
+                "another kind, with data.pool",
+            )?;
             let given = self.table.as_deref().unwrap_or_default();
             let allowed = "absent: the rows of data.pool are the outputs";
             return check(self.table.is_none(), "output.table", given, allowed);

@@ -231,11 +231,7 @@ impl Pairs {
 }
 
 /// The outputs of the official layout: all rows of all files, each id once.
-fn official(
-    train: &Pairs,
-    validation: &Pairs,
-    test: Option<&Pairs>,
-) -> Result<Outputs, Error> {
+fn official(train: &Pairs, validation: &Pairs, test: Option<&Pairs>) -> Result<Outputs, Error> {
     let mut ids = Vec::new();
     let mut seen: HashMap<&str, usize> = HashMap::new();
     let mut rows: Option<Features> = None;

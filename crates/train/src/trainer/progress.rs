@@ -23,6 +23,11 @@ pub enum Event<'a> {
         /// Its loss.
         loss: f64,
     },
+    /// The first steps have been timed.
+    Estimate {
+        /// Estimated time to the last step, evaluations not counted.
+        left: Duration,
+    },
     /// The validation split has been ranked.
     Evaluation {
         /// Steps done.
@@ -60,6 +65,9 @@ impl fmt::Display for Event<'_> {
             Self::Step { step, epoch, loss } => {
                 write!(out, "step {step}, epoch {epoch:.1}: loss {loss:.4}")
             }
+            Self::Estimate { left } => {
+                write!(out, "about {} s of training, evaluations not counted", left.as_secs())
+            }
             Self::Evaluation { epoch, loss, metrics, best, .. } => {
                 write!(out, "epoch {epoch}: loss {loss:.4}, validation ")?;
                 match &metrics.molecules {
@@ -91,7 +99,8 @@ pub trait Observer {
     }
 }
 
-/// Writes a line to standard error for the start, for each evaluation and for an early stop.
+/// Writes a line to standard error for the start, for an estimate of the time, for each evaluation and
+/// for an early stop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines;
 

@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::batches::training;
 use super::gradients::gradients;
 use super::{Checkpoint, Event, Observer, Update, learning_rate};
-use crate::{Error, Scores};
 use crate::config::TrainingConfig;
+use crate::{Error, Scores};
+
+/// Steps after which their time is told.
+const TIMED: u64 = 20;
 
 /// What is to be learnt: inputs, targets, and how a model is judged.
 pub struct Task<'a, E: Encoder> {
@@ -212,6 +215,12 @@ impl<E: Encoder> Training<'_, E> {
                 self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
+                if step == self.first + TIMED {
+                    let each = self.begun.elapsed() / TIMED as u32;
+                    let steps = u32::try_from(self.total - step).unwrap_or(u32::MAX);
+                    let left = each.saturating_mul(steps);
+                    self.observer.event(&Event::Estimate { left });
+                }
                 // an epoch's last step is looked at after its evaluation
                 if !step.is_multiple_of(per_epoch) {
                     self.keep_if_due(&model, false)?;

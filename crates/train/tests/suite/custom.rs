@@ -73,7 +73,8 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
         metric: Metric::Mrr,
         ..TrainingConfig::default()
     };
-    let judged = |_: &Model<Pairs>| Ok(Metrics::from_ranks(&[Some(Rank::new(0, 1, 2)?)], 2, 0)?.into());
+    let judged =
+        |_: &Model<Pairs>| Ok(Metrics::from_ranks(&[Some(Rank::new(0, 1, 2)?)], 2, 0)?.into());
     let task = Task {
         config: &config,
         seed: 3,
