@@ -21,9 +21,7 @@ fn inner(a: &Counted, b: &Counted) -> f64 {
 fn lengths(graph: &Graph) -> Vec<Vec<Option<usize>>> {
     let nodes = graph.len();
     let mut lengths = vec![vec![None; nodes]; nodes];
-    for node in 0..nodes {
-        lengths[node][node] = Some(0);
-    }
+    lengths.iter_mut().enumerate().for_each(|(node, own)| own[node] = Some(0));
     for (a, b, _) in graph.edges() {
         lengths[a][b] = Some(1);
         lengths[b][a] = Some(1);
