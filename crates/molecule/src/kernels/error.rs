@@ -33,7 +33,9 @@ pub enum KernelError {
         graphs: usize,
     },
     /// Stored features that do not increase, so they are not those of a vocabulary.
-    #[error("feature {position} of the vocabulary, {found:#018x}, does not exceed the one before it, {previous:#018x}")]
+    #[error(
+        "feature {position} of the vocabulary, {found:#018x}, does not exceed the one before it, {previous:#018x}"
+    )]
     FeatureOrder {
         /// Position in the list, from 0.
         position: usize,

@@ -151,9 +151,11 @@ impl Hasher<'_> {
         for &node in members {
             within.search(graph, node, usize::MAX, inside);
             words.clear();
-            words.extend(within.reached().iter().map(|&other| {
-                mix(mix(PAIR, within.of(other).unwrap_or(0) as u64), labels[other])
-            }));
+            words.extend(
+                within.reached().iter().map(|&other| {
+                    mix(mix(PAIR, within.of(other).unwrap_or(0) as u64), labels[other])
+                }),
+            );
             let depth = from_root.of(node).unwrap_or(0);
             codes[node] = sorted(words, mix(NODE, depth as u64));
             nodes.push(codes[node]);

@@ -74,7 +74,8 @@ impl GraphVocabulary {
         let chunks: Vec<Vec<u64>> =
             counted.par_iter().map(|chunk| distinct(chunk.features.clone())).collect();
         let vocabulary = Self::checked(kernel, distinct(chunks.concat()), graphs.len())?;
-        let rows = vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.parts(chunk)))?;
+        let rows =
+            vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.parts(chunk)))?;
         Ok((vocabulary, rows))
     }
 
@@ -143,7 +144,9 @@ impl GraphVocabulary {
         let mut start = 0;
         for end in chunk.ends {
             let mut outside = 0.0;
-            for (&feature, &value) in chunk.features[start..end].iter().zip(&chunk.values[start..end]) {
+            for (&feature, &value) in
+                chunk.features[start..end].iter().zip(&chunk.values[start..end])
+            {
                 match self.directory.position(&self.features, feature) {
                     Some(column) => {
                         parts.columns.push(column as u32); // `checked` has checked it

@@ -53,7 +53,8 @@ fn compare(test: &str, graph_kernel: GraphKernel, key: &str) {
     let (vocabulary, rows) = GraphVocabulary::fit_rows(graph_kernel, &graphs).unwrap();
     assert_eq!(rows, vocabulary.rows(&graphs).unwrap());
     let rows = Features::Sparse(rows);
-    for (kernel, key) in [(Kernel::Linear, key.to_owned()), (Kernel::Cosine, format!("{key}_normalized"))]
+    for (kernel, key) in
+        [(Kernel::Linear, key.to_owned()), (Kernel::Cosine, format!("{key}_normalized"))]
     {
         let tensor = file.tensor(&key).unwrap();
         assert_eq!(tensor.shape(), [60, 60]);
@@ -87,6 +88,7 @@ fn weisfeiler_lehman_subtree_is_grakel_s() {
 
 #[test]
 fn core_weisfeiler_lehman_is_grakel_s() {
-    let core = kernel(r#"{"name": "core", "base": {"name": "weisfeiler-lehman", "iterations": 5}}"#);
+    let core =
+        kernel(r#"{"name": "core", "base": {"name": "weisfeiler-lehman", "iterations": 5}}"#);
     compare("core_weisfeiler_lehman_is_grakel_s", core, "core_wl");
 }
