@@ -1,13 +1,14 @@
 //! Molecules: SMILES in, labelled graphs out, and English descriptions of them.
 //!
 //! [`graph::Graph`] is what graph kernels and edit distances see of a molecule, and any other
-//! labelled graph. [`Molecule::parse`] reads a SMILES; [`functional_groups`], [`ring_systems`] and
+//! labelled graph; [`ged`] is the edit distance. [`Molecule::parse`] reads a SMILES; [`functional_groups`], [`ring_systems`] and
 //! [`longest_carbon_chain`] say what is in it; [`describe`] says it in English; [`quickstart`]
 //! makes the project's own small data set from that.
 
 mod chains;
 mod describe;
 mod error;
+pub mod ged;
 pub mod graph;
 mod groups;
 mod molecule;
