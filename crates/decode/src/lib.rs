@@ -5,7 +5,8 @@
 //! that makes them). Scores are computed tile by tile and looked at once: to [`rank`] the gold
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
-//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are.
+//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are. [`permutations`] finds the best
+//! of all rankings of some items, without candidates.
 //!
 //! ```
 //! use dsokr_decode::{Candidates, Metrics, MissingGold, Pool, Queries};
@@ -35,6 +36,7 @@ mod error;
 mod mapped;
 mod metrics;
 mod per_query;
+pub mod permutations;
 mod pool;
 mod queries;
 mod rank;
