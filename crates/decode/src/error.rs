@@ -294,7 +294,7 @@ pub enum Error {
         /// The most that are taken.
         most: usize,
     },
-    /// A weight of pairs or positions is NaN or infinite.
+    /// A weight of a pair, a position or a label is NaN or infinite.
     #[error("weight {at}: {value} is not a finite number")]
     WeightNotFinite {
         /// Which weight, from 0.
@@ -316,8 +316,8 @@ pub enum Error {
     },
     /// A basis that holds anchors has no direction in feature space.
     #[error(
-        "the basis of the kernel {kernel:?} holds anchors; permutations are searched only under a \
-         kernel that is linear in features"
+        "the basis of the kernel {kernel:?} holds anchors; without candidates only kernels \
+         that are linear in features are decoded"
     )]
     NotLinear {
         /// The kernel.
@@ -330,6 +330,16 @@ pub enum Error {
         width: usize,
         /// What rows of rankings are.
         expected: &'static str,
+    },
+    /// Sizes of label sets that are none, or more than there are labels.
+    #[error("sets of {start}..={end} labels, allowed: sizes within 0..={labels}, at least one")]
+    SetSizes {
+        /// Smallest size.
+        start: usize,
+        /// Largest size.
+        end: usize,
+        /// Number of labels.
+        labels: usize,
     },
     /// The three numbers of a rank contradict one another.
     #[error(

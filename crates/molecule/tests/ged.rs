@@ -95,8 +95,8 @@ fn cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> usize {
     let mut cost = 0;
     for (i, to) in mapping.iter().enumerate() {
         cost += usize::from(to.is_none_or(|to| a.labels()[i] != b.labels()[to]));
-        for j in 0..i {
-            let image = to.zip(mapping[j]).and_then(|(i, j)| edge(b, i, j));
+        for (j, other) in mapping.iter().enumerate().take(i) {
+            let image = to.zip(*other).and_then(|(i, j)| edge(b, i, j));
             cost += usize::from(edge(a, i, j) != image);
         }
     }

@@ -87,7 +87,7 @@ impl PairWeights {
     /// not K(K−1)/2 wide, [`Error::Store`] for a z of another length, and as [`PairWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         let width = basis.row_width();
-        let items = (1 + (1 + 8 * width).isqrt()) / 2;
+        let items = (1 + 8 * width).isqrt().div_ceil(2);
         if items * (items - 1) / 2 != width {
             return Err(not_a_width(width, "K(K-1)/2 pair signs"));
         }

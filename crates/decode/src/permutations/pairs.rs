@@ -106,11 +106,9 @@ impl PairWeights {
         let wins = |&item: &u32| self.gains[item as usize * self.items..][..self.items].iter();
         let mut start: Vec<u32> = (0..self.items as u32).collect();
         start.sort_by_key(|item| std::cmp::Reverse(wins(item).sum::<i64>()));
-        let climb = |order: &mut [u32]| {
-            while (0..order.len()).fold(false, |better, at| self.insert(order, at) || better) {}
-            self.total(order)
-        };
-        let (order, score) = local::best_of(start, restarts, random, climb);
+        let step = |order: &mut [u32], at| self.insert(order, at);
+        let total = |order: &[u32]| self.total(order);
+        let (order, score) = local::best_of(start, restarts, random, step, total);
         Ranking { order, score: score as f64 * self.unit }
     }
 
@@ -120,8 +118,8 @@ impl PairWeights {
         let item = order[at] as usize;
         let (mut most, mut best) = (0, at);
         let mut gain = 0;
-        for to in at + 1..order.len() {
-            gain -= 2 * self.gain(item, order[to] as usize);
+        for (to, &other) in order.iter().enumerate().skip(at + 1) {
+            gain -= 2 * self.gain(item, other as usize);
             if gain > most {
                 (most, best) = (gain, to);
             }

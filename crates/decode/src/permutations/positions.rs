@@ -70,11 +70,9 @@ impl PositionWeights {
     /// exchange adds anything. [`best`](Self::best) is exact and mostly faster.
     pub fn local_search(&self, restarts: usize, random: &mut Generator) -> Ranking {
         let start = (0..self.items as u32).collect();
-        let climb = |order: &mut [u32]| {
-            while (0..order.len()).fold(false, |better, at| self.exchange(order, at) || better) {}
-            self.total(order)
-        };
-        let (order, score) = local::best_of(start, restarts, random, climb);
+        let step = |order: &mut [u32], at| self.exchange(order, at);
+        let total = |order: &[u32]| self.total(order);
+        let (order, score) = local::best_of(start, restarts, random, step, total);
         Ranking { order, score: score as f64 * self.unit }
     }
 
