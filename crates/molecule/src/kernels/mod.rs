@@ -17,6 +17,7 @@ mod error;
 mod k_core;
 mod nspd;
 mod shortest_path;
+mod sum;
 mod vertex_histogram;
 mod vocabulary;
 mod weisfeiler_lehman;
@@ -38,6 +39,9 @@ pub const MAX_RADIUS: usize = 20;
 
 /// The largest distance of two neighbourhoods.
 pub const MAX_DISTANCE: usize = 20;
+
+/// The most kernels in a sum.
+pub const MAX_SUMMANDS: usize = 16;
 
 /// The most kernels one inside another.
 pub const MAX_NESTING: usize = 4;
@@ -107,6 +111,11 @@ pub enum GraphKernel {
         #[serde(default = "weisfeiler_lehman")]
         base: Box<GraphKernel>,
     },
+    /// Sum of several kernels, each normalised to `k(G, G) = 1` and of equal weight.
+    Sum {
+        /// The kernels, 1 to 16 of them.
+        of: Vec<GraphKernel>,
+    },
     /// Neighbourhood subgraph pairwise distance kernel (Costa and De Grave 2010): pairs of rooted
     /// neighbourhoods of radius r with roots at distance d, for all r ≤ r* and d ≤ d*.
     Nspd {
@@ -160,6 +169,7 @@ impl GraphKernel {
             Self::ShortestPath { .. } => "shortest-path",
             Self::WeisfeilerLehman { .. } => "weisfeiler-lehman",
             Self::Core { .. } => "core",
+            Self::Sum { .. } => "sum",
             Self::Nspd { .. } => "nspd",
         }
     }
@@ -187,6 +197,12 @@ impl GraphKernel {
                 base.validate()
             }
             Self::Core { base } => base.validate(),
+            Self::Sum { of } if of.is_empty() || of.len() > MAX_SUMMANDS => {
+                let (parameter, value) = ("number of kernels in `of`", of.len());
+                let allowed = format!("1 to {MAX_SUMMANDS}");
+                Err(KernelError::Parameter { kernel: self.name(), parameter, value, allowed })
+            }
+            Self::Sum { of } => of.iter().try_for_each(Self::validate),
             Self::Nspd { radius, distance, .. } => {
                 at_most("radius", *radius, MAX_RADIUS)?;
                 at_most("distance", *distance, MAX_DISTANCE)
@@ -198,6 +214,7 @@ impl GraphKernel {
     fn depth(&self) -> usize {
         match self {
             Self::WeisfeilerLehman { base, .. } | Self::Core { base } => 1 + base.depth(),
+            Self::Sum { of } => 1 + of.iter().map(Self::depth).max().unwrap_or(0),
             _ => 1,
         }
     }
@@ -246,6 +263,7 @@ impl GraphKernel {
                 weisfeiler_lehman::count(graph, iterations, edge_labels, base, prefix, counts);
             }
             Self::Core { ref base } => k_core::count(graph, base, prefix, counts),
+            Self::Sum { ref of } => sum::count(graph, of, prefix, counts),
             Self::Nspd { radius, distance, edge_labels, normalised } => {
                 let pairs = nspd::Pairs { radius, distance, edge_labels, normalised };
                 pairs.count(graph, prefix, counts);

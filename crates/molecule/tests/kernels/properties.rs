@@ -2,6 +2,7 @@
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Features, Kernel};
+use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
 use faer::Side;
@@ -140,4 +141,29 @@ fn large_graphs_are_counted() {
     // cores 0 to 59 are the whole graph
     assert_eq!(core.features(&complete).unwrap().len(), 60);
     assert!(core.features(&complete).unwrap().iter().all(|&(_, count)| count == 60.0));
+}
+
+#[test]
+fn a_sum_is_that_of_the_normalised_kernels() {
+    let parts = [r#"{"name": "shortest-path"}"#, r#"{"name": "core"}"#, r#"{"name": "nspd"}"#];
+    let sum = kernel(&format!(r#"{{"name": "sum", "of": [{}]}}"#, parts.join(", ")));
+    let graphs = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "C"]
+        .map(|smiles| Graph::from(&Molecule::parse(smiles).unwrap()));
+    for a in &graphs {
+        for b in &graphs {
+            let normalised = |part: &&str| {
+                let part = kernel(part);
+                let norm = (value(&part, a, a) * value(&part, b, b)).sqrt();
+                // one atom has no path
+                if norm > 0.0 { value(&part, a, b) / norm } else { 0.0 }
+            };
+            let expected: f64 = parts.iter().map(normalised).sum();
+            assert!((value(&sum, a, b) - expected).abs() < 1e-12);
+        }
+    }
+    for (of, count) in [(String::new(), 0), (vec![parts[0]; 17].join(", "), 17)] {
+        let error = kernel(&format!(r#"{{"name": "sum", "of": [{of}]}}"#)).validate().unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains(&format!("= {count}")) && said.contains("1 to 16"), "{said}");
+    }
 }
