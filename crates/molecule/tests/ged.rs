@@ -189,6 +189,9 @@ proptest! {
         };
         let ab = distance(&a, &b);
         prop_assert_eq!(ab, distance(&b, &a));
+        let bounds = edit_distance(&a, &b, &Limit::NONE.states(7));
+        check(&bounds, &a, &b);
+        prop_assert!(bounds.lower <= ab && ab <= bounds.upper, "{:?}", bounds);
         prop_assert_eq!(ab, distance(&shuffled(&a, seed), &shuffled(&b, !seed)));
         prop_assert_eq!(0, distance(&a, &shuffled(&a, seed)));
         prop_assert!(distance(&a, &c) <= ab + distance(&b, &c));
