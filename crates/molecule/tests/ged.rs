@@ -189,6 +189,9 @@ proptest! {
         };
         let ab = distance(&a, &b);
         prop_assert_eq!(ab, distance(&b, &a));
+        let bounds = edit_distance(&a, &b, &Limit::NONE.states(7));
+        check(&bounds, &a, &b);
+        prop_assert!(bounds.lower <= ab && ab <= bounds.upper, "{:?}", bounds);
         prop_assert_eq!(ab, distance(&shuffled(&a, seed), &shuffled(&b, !seed)));
         prop_assert_eq!(0, distance(&a, &shuffled(&a, seed)));
         prop_assert!(distance(&a, &c) <= ab + distance(&b, &c));
@@ -298,6 +301,11 @@ fn graphs_too_large_to_be_searched_have_valid_bounds() {
     check(&found, &a, &b);
     assert!(found.lower <= 12 && found.upper >= 12, "{} {}", found.lower, found.upper);
     assert_eq!(found.lower, 12, "labels and edges alone tell these two apart");
+    // few nodes and very many edges
+    let [a, b] = [1, 2].map(|seed| random_graph(seed, 350, 3, 2, 80));
+    let found = edit_distance(&a, &b, &Limit::NONE);
+    check(&found, &a, &b);
+    assert_eq!(found.states, 0);
     // as large as is searched, and interrupted within the first state
     let all = MAX_SEARCHED;
     let a = random_graph(1, all, 3, 2, 1);
@@ -305,6 +313,25 @@ fn graphs_too_large_to_be_searched_have_valid_bounds() {
     let found = edit_distance(&a, &b, &Limit::NONE.time(Duration::ZERO));
     check(&found, &a, &b);
     assert!(found.lower > 0);
+}
+
+#[test]
+fn more_edge_labels_than_are_told_apart_in_bounds() {
+    // every edge of a complete graph has a label of its own: 1,035 of them
+    let nodes = 46;
+    let pairs = (0..nodes).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let edges: Vec<_> = pairs.zip(0..).map(|((a, b), label)| (a, b, label)).collect();
+    let a = Graph::new(vec![0; nodes], &edges).unwrap();
+    let mut edited = edges.clone();
+    edited[11].2 = 5000;
+    edited[700].2 = 0;
+    edited.remove(300);
+    let b = shuffled(&Graph::new(vec![0; nodes], &edited).unwrap(), 3);
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let found = edit_distance(a, b, &Limit::NONE);
+        assert_eq!(found.exact(), Some(3));
+        assert_eq!(cost(a, b, &found.mapping), 3);
+    }
 }
 
 #[test]

@@ -10,31 +10,35 @@
 use super::assignment::CostRows;
 use super::instance::{Instance, Side};
 
-/// Number of edges to open nodes, by node and edge code, and of all codes.
+/// Edge codes are counted in at most so many classes, by remainder. Codes that share a class count as
+/// equal in the bound alone, which stays one: it only keeps more edges than there are.
+const CLASSES: usize = 1024;
+
+/// Number of edges to open nodes, by node and class of edge codes, and of all classes.
 struct Open {
-    codes: usize,
-    by_code: Vec<u32>,
+    classes: usize,
+    by_class: Vec<u32>,
     all: Vec<u32>,
 }
 
 impl Open {
     fn new(side: &Side, codes: usize) -> Self {
-        let stride = codes + 1;
-        let mut by_code = vec![0; side.len() * stride];
+        let classes = CLASSES.min(codes + 1);
+        let mut by_class = vec![0; side.len() * classes];
         for node in 0..side.len() {
-            side.arcs(node).iter().for_each(|arc| by_code[node * stride + arc.1] += 1);
+            side.arcs(node).iter().for_each(|arc| by_class[node * classes + arc.1 % CLASSES] += 1);
         }
         let all = (0..side.len()).map(|node| side.arcs(node).len() as u32).collect();
-        Self { codes: stride, by_code, all }
+        Self { classes, by_class, all }
     }
 
     fn of(&self, node: usize) -> &[u32] {
-        &self.by_code[node * self.codes..][..self.codes]
+        &self.by_class[node * self.classes..][..self.classes]
     }
 
     /// An edge of the node is no longer open (`change` −1), or open again (+1).
     fn change(&mut self, node: usize, code: usize, change: i32) {
-        let count = &mut self.by_code[node * self.codes + code];
+        let count = &mut self.by_class[node * self.classes + code % CLASSES];
         *count = count.wrapping_add_signed(change);
         self.all[node] = self.all[node].wrapping_add_signed(change);
     }
@@ -49,12 +53,12 @@ pub(super) struct Costs<'a> {
     exact: Vec<i32>,
     small: Open,
     large: Open,
-    /// Codes at each node of the smaller graph, each once.
-    codes: Vec<Vec<usize>>,
+    /// Classes of codes at each node of the smaller graph, each once.
+    classes: Vec<Vec<usize>>,
     settled: Vec<bool>,
     taken: Vec<bool>,
     /// Places and values before the changes, and how many there were before each settled row.
-    changed: Vec<(usize, i32, i32)>,
+    changed: Vec<(u32, i32, i32)>,
     marks: Vec<usize>,
     /// Rows that the row being settled is joined to.
     touched: Vec<bool>,
@@ -72,10 +76,11 @@ impl<'a> Costs<'a> {
         let (small, large) = (&instance.small, &instance.large);
         let (rows, n) = (small.len(), large.len());
         let distinct = |node| {
-            let mut codes: Vec<usize> = small.arcs(node).iter().map(|arc| arc.1).collect();
-            codes.sort_unstable();
-            codes.dedup();
-            codes
+            let arcs = small.arcs(node).iter();
+            let mut classes: Vec<usize> = arcs.map(|arc| arc.1 % CLASSES).collect();
+            classes.sort_unstable();
+            classes.dedup();
+            classes
         };
         let mut costs = Self {
             instance,
@@ -83,7 +88,7 @@ impl<'a> Costs<'a> {
             exact: vec![2; (rows + 1) * n],
             small: Open::new(small, instance.codes),
             large: Open::new(large, instance.codes),
-            codes: (0..rows).map(distinct).collect(),
+            classes: (0..rows).map(distinct).collect(),
             settled: vec![false; rows],
             taken: vec![false; n],
             changed: Vec::new(),
@@ -106,7 +111,7 @@ impl<'a> Costs<'a> {
     /// Edges to open nodes at u and at v that no matching of them by label keeps.
     fn open(&self, u: usize, v: usize) -> i32 {
         let (ours, theirs) = (self.small.of(u), self.large.of(v));
-        let kept: u32 = self.codes[u].iter().map(|&code| ours[code].min(theirs[code])).sum();
+        let kept: u32 = self.classes[u].iter().map(|&class| ours[class].min(theirs[class])).sum();
         (self.small.all[u].max(self.large.all[v]) - kept) as i32
     }
 
@@ -162,8 +167,8 @@ impl<'a> Costs<'a> {
         let mark = self.marks.pop().unwrap_or(0);
         while self.changed.len() > mark {
             if let Some((at, exact, all)) = self.changed.pop() {
-                self.exact[at] = exact;
-                self.all[at] = all;
+                self.exact[at as usize] = exact;
+                self.all[at as usize] = all;
             }
         }
         self.count(u, v, 1);
@@ -179,7 +184,7 @@ impl<'a> Costs<'a> {
     }
 
     fn set(&mut self, at: usize, exact: i32, all: i32) {
-        self.changed.push((at, self.exact[at], self.all[at]));
+        self.changed.push((at as u32, self.exact[at], self.all[at]));
         self.exact[at] = exact;
         self.all[at] = all;
     }

@@ -3,12 +3,15 @@
 use super::instance::Instance;
 
 /// Exchanges the columns of two rows for as long as that makes the assignment cheaper, the first
-/// such pair first.
-pub(super) fn descend(instance: &Instance, columns: &mut [usize]) {
+/// such pair first, and until `interrupted` says to stop.
+pub(super) fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() -> bool) {
     let (real, all) = (instance.small.len(), columns.len());
     loop {
         let mut better = false;
         for row in 0..real {
+            if interrupted() {
+                return;
+            }
             for other in row + 1..all {
                 if change(instance, columns, row, other) < 0 {
                     columns.swap(row, other);

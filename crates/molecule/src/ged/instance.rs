@@ -116,3 +116,44 @@ impl Instance {
         self.small.arcs(u).iter().map(worth).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dsokr_basis::random::{below, generator};
+
+    use super::*;
+
+    /// Whether exchanging two nodes leaves the graph as it is.
+    fn exchangeable(graph: &Graph, a: usize, b: usize) -> bool {
+        let place = |node: usize| match node {
+            node if node == a => b,
+            node if node == b => a,
+            node => node,
+        };
+        let labels = (0..graph.len()).map(|node| graph.labels()[place(node)]).collect();
+        let edges: Vec<_> = graph.edges().map(|(i, j, l)| (place(i), place(j), l)).collect();
+        Graph::new(labels, &edges).is_ok_and(|exchanged| exchanged == *graph)
+    }
+
+    #[test]
+    fn twins_are_nodes_that_can_be_exchanged() {
+        let mut found = 0;
+        for seed in 0..300 {
+            let mut random = generator(seed, "test graph", 0);
+            let nodes = 1 + below(&mut random, 7) as usize;
+            let labels = (0..nodes).map(|_| below(&mut random, 2)).collect();
+            let pairs = (0..nodes).flat_map(|a| (0..a).map(move |b| (a, b)));
+            let mut edges: Vec<_> =
+                pairs.map(|(a, b)| (a, b, below(&mut random, 2 + seed % 2))).collect();
+            edges.retain(|edge| edge.2 > 0);
+            let graph = Graph::new(labels, &edges).unwrap();
+            let twins = Instance::new(&graph, &graph).large.twins();
+            for (node, &twin) in twins.iter().enumerate() {
+                let first = (0..=node).find(|&other| exchangeable(&graph, node, other));
+                assert_eq!(Some(twin), first, "node {node} of {graph:?}");
+                found += usize::from(twin < node);
+            }
+        }
+        assert!(found > 50, "{found}");
+    }
+}

@@ -3,8 +3,8 @@ use std::time::{Duration, Instant};
 /// When a search gives up and hands back bounds; by default never.
 ///
 /// States are deterministic: the same pair under the same number of states has the same result on
-/// every machine. A time is not. With both, what comes first counts. Both are looked at between two
-/// states, for graphs of more than 128 nodes also within one.
+/// every machine. A time is not. With both, what comes first counts. The clock is looked at every 16
+/// states, and within a state for graphs of more than 128 nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limit {
     states: Option<u64>,
@@ -31,6 +31,9 @@ impl Limit {
 
 /// States between two looks at the clock.
 const LOOK: u64 = 16;
+
+/// Nodes from which on a state takes so long that the clock is looked at within it.
+const LARGE: usize = 129;
 
 /// What a search has used of its limit.
 pub(super) struct Meter {
@@ -62,7 +65,12 @@ impl Meter {
         self.over || self.states >= self.limit
     }
 
-    pub(super) fn time_is_over(&self) -> bool {
+    /// Whether to stop within a state of graphs with so many nodes.
+    pub(super) fn interrupts(&self, nodes: usize) -> bool {
+        nodes >= LARGE && self.time_is_over()
+    }
+
+    fn time_is_over(&self) -> bool {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 }

@@ -32,10 +32,17 @@ pub use mapping::{MappingError, mapping_cost};
 
 /// Most nodes of either graph in a search, 1,024.
 ///
-/// Memory grows with the square of the number of nodes (16 MiB a thread here), time for one state
-/// with its cube. Larger graphs get bounds without a search: from the labels of nodes and edges
+/// One state takes time that grows with the cube of the number of nodes. Larger graphs, and those of
+/// more than [`MAX_SEARCHED_EDGES`], get bounds without a search: from the labels of nodes and edges
 /// alone, and from nodes paired by label and degree.
 pub const MAX_SEARCHED: usize = 1024;
+
+/// Most edges of both graphs together, times the nodes of the larger one, in a search, 2²⁴: 16,384
+/// edges with 1,024 nodes, all that there can be with 256.
+///
+/// A search remembers what it changes on its way down, 24 bytes for each of them at most, which with
+/// the rest is less than 512 MiB a thread; for sparse graphs of 100 nodes it is less than 1 MiB.
+pub const MAX_SEARCHED_EDGES: usize = 1 << 24;
 
 /// What is known of the edit distance of two graphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +68,8 @@ impl EditDistance {
 
 /// The edit distance of two graphs, or bounds of it where the search reaches its limit.
 ///
-/// Under [`Limit::NONE`] it is exact, unless a graph has more than [`MAX_SEARCHED`] nodes; time may
-/// then be exponential in the number of nodes. Graphs may be empty, and have several components.
+/// Under [`Limit::NONE`] it is exact, in time that may be exponential in the number of nodes, unless a
+/// graph is too large to be searched ([`MAX_SEARCHED`], [`MAX_SEARCHED_EDGES`]). Graphs may be empty, and have several components.
 ///
 /// ```
 /// use dsokr_molecule::ged::{Limit, edit_distance};
@@ -79,7 +86,8 @@ impl EditDistance {
 /// ```
 #[must_use]
 pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
-    if a.len().max(b.len()) > MAX_SEARCHED {
+    let (nodes, edges) = (a.len().max(b.len()), a.edge_count() + b.edge_count());
+    if nodes > MAX_SEARCHED || edges.saturating_mul(nodes) > MAX_SEARCHED_EDGES {
         return outline::outline(a, b);
     }
     let instance = Instance::new(a, b);

@@ -75,8 +75,7 @@ pub(super) fn search(instance: &Instance, limit: &Limit) -> Found {
         search.threshold = lower;
         match search.expand(0) {
             Outcome::Nothing => lower += 1,
-            Outcome::Reached => break,
-            Outcome::Stopped => break,
+            Outcome::Reached | Outcome::Stopped => break,
         }
     }
     let (upper, states) = (search.best, search.meter.states());
@@ -87,8 +86,7 @@ impl Search<'_> {
     fn solve(&mut self, level: usize, cap: i32) -> Solved {
         self.meter.count();
         let (rows, columns, meter) = (&self.rows, &self.columns, &self.meter);
-        // Only large problems are worth a look at the clock for every row.
-        let interrupted = || rows.len() > 128 && meter.time_is_over();
+        let interrupted = || meter.interrupts(columns.len());
         self.levels[level].solve(&self.costs, rows, columns, cap, &mut self.scratch, interrupted)
     }
 
@@ -107,7 +105,7 @@ impl Search<'_> {
             let open = columns.iter_mut().filter(|column| **column >= found.len());
             open.for_each(|column| *column = free.next().unwrap_or(*column));
         }
-        descend(self.instance, &mut columns);
+        descend(self.instance, &mut columns, || self.meter.interrupts(found.len()));
         let cost = self.instance.cost(&columns);
         if cost < self.best {
             self.best = cost;
