@@ -5,6 +5,7 @@ use std::time::Instant;
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{Failure, data};
@@ -17,7 +18,7 @@ pub fn run(kernel: Option<&str>) -> Result<Value, Failure> {
     let text = std::fs::read_to_string(data("qm9/smiles.txt"))?;
     let start = Instant::now();
     let graph = |smiles| Molecule::parse(smiles).map(|molecule| Graph::from(&molecule));
-    let graphs = text.lines().map(graph).collect::<Result<Vec<_>, _>>()?;
+    let graphs = text.par_lines().map(graph).collect::<Result<Vec<_>, _>>()?;
     let parse_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let (vocabulary, rows) = GraphVocabulary::fit_rows(kernel.clone(), &graphs)?;

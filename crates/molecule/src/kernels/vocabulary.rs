@@ -49,15 +49,11 @@ impl GraphVocabulary {
     /// As [`GraphKernel::validate`]; [`KernelError::NoFeatures`] when no graph has a node.
     pub fn fit(kernel: GraphKernel, graphs: &[Graph]) -> Result<Self, KernelError> {
         kernel.validate()?;
-        let chunks: Vec<Vec<u64>> = graphs
+        let features = graphs
             .par_chunks(CHUNK)
-            .map(|graphs| {
-                let mut counts = Counts::default();
-                let features = graphs.iter().flat_map(|graph| kernel.counted(graph, &mut counts));
-                distinct(features.map(|(feature, _)| feature).collect())
-            })
-            .collect();
-        Self::checked(kernel, distinct(chunks.concat()), graphs.len())
+            .map(|graphs| distinct(Counted::new(&kernel, graphs).features))
+            .reduce(Vec::new, union);
+        Self::checked(kernel, features, graphs.len())
     }
 
     /// The features that occur in `graphs`, and the rows of those graphs, counted once.
@@ -71,9 +67,11 @@ impl GraphVocabulary {
         kernel.validate()?;
         let counted: Vec<Counted> =
             graphs.par_chunks(CHUNK).map(|graphs| Counted::new(&kernel, graphs)).collect();
-        let chunks: Vec<Vec<u64>> =
-            counted.par_iter().map(|chunk| distinct(chunk.features.clone())).collect();
-        let vocabulary = Self::checked(kernel, distinct(chunks.concat()), graphs.len())?;
+        let features = counted
+            .par_iter()
+            .map(|chunk| distinct(chunk.features.clone()))
+            .reduce(Vec::new, union);
+        let vocabulary = Self::checked(kernel, features, graphs.len())?;
         let rows =
             vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.parts(chunk)))?;
         Ok((vocabulary, rows))
@@ -143,16 +141,16 @@ impl GraphVocabulary {
         let mut parts = Parts::default();
         let mut start = 0;
         for end in chunk.ends {
-            let mut outside = 0.0;
+            let mut outside = 0.0f64;
             for (&feature, &value) in
                 chunk.features[start..end].iter().zip(&chunk.values[start..end])
             {
                 match self.directory.position(&self.features, feature) {
                     Some(column) => {
                         parts.columns.push(column as u32); // `checked` has checked it
-                        parts.values.push(value as f32);
+                        parts.values.push(value);
                     }
-                    None => outside += value * value,
+                    None => outside += f64::from(value) * f64::from(value),
                 }
             }
             if outside > 0.0 {
@@ -188,7 +186,7 @@ struct Counted {
     /// Where each graph's features end.
     ends: Vec<usize>,
     features: Vec<u64>,
-    values: Vec<f64>,
+    values: Vec<f32>,
 }
 
 impl Counted {
@@ -198,7 +196,7 @@ impl Counted {
         for graph in graphs {
             for (feature, value) in kernel.counted(graph, &mut counts) {
                 features.push(feature);
-                values.push(value);
+                values.push(value as f32);
             }
             ends.push(features.len());
         }
@@ -245,7 +243,16 @@ impl Directory {
 }
 
 fn distinct(mut features: Vec<u64>) -> Vec<u64> {
-    features.par_sort_unstable();
+    features.sort_unstable();
     features.dedup();
     features
+}
+
+/// The features of two increasing lists, in one.
+fn union(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
+    a.extend(b);
+    // the stable sort finds the two runs and merges them
+    a.sort();
+    a.dedup();
+    a
 }
