@@ -19,9 +19,11 @@ fn main() -> Result<(), Failure> {
     let line = match arguments.next().as_deref() {
         Some("wl") => wl::run()?,
         Some("features") => features::run(arguments.next().as_deref())?,
-        other => {
-            let found = other.unwrap_or("no task");
-            return Err(format!("{found:?}: the tasks are wl, features").into());
+        Some(other) => return Err(format!("unknown task {other:?}: wl, features").into()),
+        None => {
+            // they need data, so `cargo bench` of everything runs none of them
+            eprintln!("no task: wl, features");
+            return Ok(());
         }
     };
     println!("{line}");
