@@ -285,3 +285,15 @@ fn radius_zero_and_distance_zero_pair_every_node_with_itself() {
     let pairs = r#"{"name": "nspd", "radius": 0, "distance": 0, "normalised": false}"#;
     assert_eq!(value(&kernel(pairs), &graph, &graph), 5.0);
 }
+
+/// Two edges from any node of a hexagon lies the same as from the middle of a chain of five; that the
+/// ends are closer to each other around the back is not seen from inside of the neighbourhood.
+#[test]
+fn neighborhoods_are_graphs_of_their_own() {
+    let chain = Graph::new(vec![6; 5], &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 4, 1)]).unwrap();
+    let ring: Vec<_> = (0..6).map(|i| (i, (i + 1) % 6, 1)).collect();
+    let ring = Graph::new(vec![6; 6], &ring).unwrap();
+    let pairs = r#"{"name": "nspd", "radius": 2, "distance": 0, "normalised": false}"#;
+    // radius 0: all nodes; radius 1: the three inner ones of the chain; radius 2: its middle
+    assert_eq!(value(&kernel(pairs), &ring, &chain), 6.0 * (5.0 + 3.0 + 1.0));
+}
