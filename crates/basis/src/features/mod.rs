@@ -19,8 +19,7 @@ mod simd;
 mod sparse;
 
 pub use bits::{BitBlock, BitRows};
-pub(crate) use block::read;
-pub use block::{Block, RowKind, RowSource};
+pub use block::{Block, RowKind, RowSource, read};
 pub use dense::{DenseBlock, DenseRows};
 pub use distinct::{Distinct, distinct};
 pub use labels::LabelVocabulary;
