@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_basis::{Block, OutputKernel, RowSource};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::linear::{Factor, Panels, Scalar};
+use crate::linear_index::LinearIndex;
 use crate::model::{Map, Model, Weights};
 use crate::{Error, TargetSource, Targets, precomputed};
 
@@ -134,7 +135,7 @@ pub fn fit(
             solve(gram, targets, lambda, inputs, precision, Weights::Double, Factors::Double)?
         }
         Precision::Single => {
-            let gram = gram::<f32>(&kernel, rows)?;
+            let gram = single(&kernel, rows, &all)?;
             solve(gram, targets, lambda, inputs, precision, Weights::Single, Factors::Single)?
         }
     };
@@ -142,7 +143,7 @@ pub fn fit(
     anchors.append(&all)?;
     let map = Map::Kernel { kernel: Arc::new(kernel), anchors };
     let rank = targets.rank();
-    Ok(Fitted { model: Model { map, weights, rank, scaling: None, summary }, factor })
+    Ok(Fitted { model: Model::new(map, weights, rank, summary), factor })
 }
 
 /// Fits on the Gram matrix of a precomputed kernel, n × n.
@@ -178,7 +179,7 @@ pub fn fit_gram(
         }
     };
     let rank = targets.rank();
-    let model = Model { map: Map::Rows { width: n }, weights, rank, scaling: None, summary };
+    let model = Model::new(Map::Rows { width: n }, weights, rank, summary);
     Ok(Fitted { model, factor })
 }
 
@@ -204,6 +205,27 @@ pub(crate) fn gram<T: Scalar>(
     let gram = Panels::try_new(rows.len(), |range| {
         let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
         Ok::<_, Error>(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::of(values[(i, j)])))
+    })?;
+    match gram.first_not_finite() {
+        Some((row, column, value)) => {
+            Err(Error::NotFinite { what: "kernel matrix", row, column, value })
+        }
+        None => Ok(gram),
+    }
+}
+
+/// As [`gram`] in `f32`; a kernel that is linear in scaled sparse rows by their common columns.
+fn single(
+    kernel: &dyn OutputKernel,
+    rows: &dyn RowSource,
+    all: &Block,
+) -> Result<Panels<f32>, Error> {
+    let Some(index) = LinearIndex::new(kernel, all) else {
+        return gram(kernel, rows);
+    };
+    let gram = Panels::try_new(rows.len(), |range| {
+        let block = read(rows, range.clone())?;
+        Ok::<_, Error>(index.values(kernel, &block, range.end)?.transpose().to_owned())
     })?;
     match gram.first_not_finite() {
         Some((row, column, value)) => {

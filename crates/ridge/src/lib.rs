@@ -44,6 +44,7 @@ mod error;
 mod file;
 mod fit;
 mod linear;
+mod linear_index;
 mod model;
 mod output;
 mod precomputed;

@@ -1,6 +1,6 @@
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::features::read;
 use dsokr_basis::store::{self, Stored, Tensor};
@@ -10,6 +10,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::fit::Summary;
+use crate::linear_index::LinearIndex;
 use crate::{Error, Scaling, file};
 
 /// Rows predicted by one task.
@@ -36,6 +37,8 @@ pub struct Model {
     pub(crate) rank: usize,
     pub(crate) scaling: Option<Scaling>,
     pub(crate) summary: Summary,
+    /// The anchors by their columns, where the kernel's values come from those; made when first used.
+    index: OnceLock<Option<Arc<LinearIndex>>>,
 }
 
 /// What is multiplied by the weights.
@@ -55,6 +58,10 @@ pub(crate) enum Weights {
 }
 
 impl Model {
+    pub(crate) fn new(map: Map, weights: Weights, rank: usize, summary: Summary) -> Self {
+        Self { map, weights, rank, scaling: None, summary, index: OnceLock::new() }
+    }
+
     /// p, the number of coordinates that it predicts.
     pub fn rank(&self) -> usize {
         self.rank
@@ -145,6 +152,12 @@ impl Model {
             }
             Weights::Single(weights) => {
                 out.fill(0.0);
+                if let (Map::Kernel { kernel, .. }, Some(index)) = (&self.map, self.index()) {
+                    kernel.check(block)?;
+                    let values = index.values(kernel.as_ref(), block, index.len())?;
+                    multiply(weights, self.rank, 0..index.len(), values.as_ref(), out);
+                    return Ok(());
+                }
                 self.expand(block, |range, values| {
                     let single =
                         Mat::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)] as f32);
@@ -153,6 +166,17 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// The anchors by their columns, where that is how a model of single precision was fitted.
+    fn index(&self) -> Option<&LinearIndex> {
+        let made = self.index.get_or_init(|| match &self.map {
+            Map::Kernel { kernel, anchors } => {
+                LinearIndex::new(kernel.as_ref(), &anchors.all()).map(Arc::new)
+            }
+            Map::Rows { .. } => None,
+        });
+        made.as_deref()
     }
 
     /// Calls `found` with ranges of anchors and the kernel's values, anchors × rows.
@@ -284,7 +308,7 @@ impl Model {
             }
         };
         let scaling = Scaling::from_stored(stored, width)?;
-        let model = Self { map, weights, rank, scaling, summary };
+        let model = Self { scaling, ..Self::new(map, weights, rank, summary) };
         if rank == 0 || shape != [model.anchors(), rank] {
             let expected = [model.anchors(), rank];
             return Err(bad(format!("weights have shape {shape:?}, expected {expected:?}")));

@@ -185,7 +185,7 @@ pub fn fit_sketched(
     let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
     let (kernel, anchors) = (Arc::clone(&inputs.kernel), inputs.anchors.clone());
     let map = Map::Kernel { kernel, anchors };
-    Ok(SketchedFit { model: Model { map, weights, rank, scaling: None, summary }, inputs, factor })
+    Ok(SketchedFit { model: Model::new(map, weights, rank, summary), inputs, factor })
 }
 
 /// Adds `T Ψ` of one block, m × p; `features` is T, m × rows.
