@@ -417,6 +417,30 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
+    /// A setting of TF-IDF n-grams out of range.
+    #[error("{key} = {found}: {allowed}")]
+    NgramSetting {
+        /// Configuration key.
+        key: &'static str,
+        /// The value found.
+        found: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// No n-gram is left to learn from.
+    #[error("the {texts} training texts give no n-gram: lower min_texts, or give longer texts")]
+    EmptyVocabulary {
+        /// Number of training texts.
+        texts: usize,
+    },
+    /// A file of a vocabulary could not be read, or holds something else.
+    #[error("{}: {reason}", path.display())]
+    BadVocabulary {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Two items of a ranking have the same rank.
     #[error("row {row}: item {item} has rank {rank}, which another item has already")]
     Ranking {

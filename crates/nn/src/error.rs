@@ -57,6 +57,9 @@ pub enum Error {
         /// What to change.
         hint: &'static str,
     },
+    /// Feature rows or a file of the crate `dsokr-basis`.
+    #[error(transparent)]
+    Basis(dsokr_basis::Error),
     /// The tokenizer could not be trained, read or applied.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
@@ -139,6 +142,25 @@ impl fmt::Display for NamedShapes {
             0 => Ok(()),
             n if n > SHOWN => write!(f, ", …)"),
             _ => write!(f, ")"),
+        }
+    }
+}
+
+impl From<dsokr_basis::Error> for Error {
+    /// What TF-IDF n-grams, which are rows of the crate of bases, report; other errors as text.
+    fn from(error: dsokr_basis::Error) -> Self {
+        match error {
+            dsokr_basis::Error::NgramSetting { key, found, allowed } => {
+                Self::Setting { key, found, allowed }
+            }
+            dsokr_basis::Error::EmptyVocabulary { texts } => {
+                let hint = "lower min_texts, or give longer texts";
+                Self::EmptyVocabulary { texts, what: "n-gram", hint }
+            }
+            dsokr_basis::Error::BadVocabulary { path, reason } => {
+                Self::File { path, message: reason }
+            }
+            other => Self::Basis(other),
         }
     }
 }

@@ -111,7 +111,7 @@ impl Prepare for Preparation {
         Ok(match config {
             EncoderConfig::NgramBag(config) => {
                 let texts = train.texts.iter().map(String::as_str);
-                Self::Ngrams(TfIdf::fit(&config.ngrams, texts)?)
+                Self::Ngrams(TfIdf::fit(&config.ngrams, texts).map_err(dsokr_nn::Error::from)?)
             }
             EncoderConfig::Mlp(_) => {
                 Self::Vectors { width: train.vectors.first().map_or(0, Vec::len) }
@@ -172,7 +172,10 @@ impl Prepare for Preparation {
 
     fn load(config: &EncoderConfig, folder: &Path) -> Result<Self, Error> {
         Ok(match config {
-            EncoderConfig::NgramBag(_) => Self::Ngrams(TfIdf::read(&folder.join(NGRAMS))?),
+            EncoderConfig::NgramBag(_) => {
+                let read = TfIdf::read(&folder.join(NGRAMS));
+                Self::Ngrams(read.map_err(dsokr_nn::Error::from)?)
+            }
             EncoderConfig::Mlp(_) => Self::Vectors { width: read_width(&folder.join(VECTORS))? },
             EncoderConfig::Transformer(config) => {
                 Self::Tokens(Box::new(TokenInputs::load(&tokens(config), folder)?))

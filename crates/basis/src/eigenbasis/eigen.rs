@@ -6,11 +6,11 @@ use faer::{Mat, Par};
 use crate::Error;
 
 /// The leading eigenpairs of a symmetric matrix.
-pub(super) struct Eigen {
+pub struct Eigen {
     /// Eigenvalues, descending, those above the cut-off.
-    pub(super) values: Vec<f64>,
+    pub values: Vec<f64>,
     /// One eigenvector a column, in the same order.
-    pub(super) vectors: Mat<f64>,
+    pub vectors: Mat<f64>,
 }
 
 /// Eigenvalues above `tolerance` times the largest one, and their eigenvectors.
@@ -20,7 +20,7 @@ pub(super) struct Eigen {
 /// # Errors
 /// [`Error::ZeroKernel`] when the largest eigenvalue is not above 0; [`Error::Overflow`] for a
 /// matrix that is not finite; [`Error::Eigen`].
-pub(super) fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
+pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     for j in 0..size {
         for i in 0..j {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::features::{Features, RowKind};
 use crate::{Error, OutputKernel, SketchKind};
 
+pub use eigen::{Eigen, leading};
 pub use project::Projection;
 
 /// The default relative eigenvalue cut-off, 1e-10.

@@ -1,12 +1,12 @@
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::{Basis, Map, scaled};
 use crate::Error;
-use crate::features::{self, Block, RowSource, product};
+use crate::features::{self, Block, Features, RowSource, product};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -148,22 +148,70 @@ impl Basis {
             }
             Map::Anchored { weights, anchors } => {
                 let mut sum = vec![0.0; out.len()];
-                for start in (0..anchors.len()).step_by(ANCHORS) {
-                    let end = anchors.len().min(start + ANCHORS);
-                    let gram = self.kernel.block(&anchors.block(start..end)?, &rows)?;
-                    let weights = &weights[start * rank..end * rank];
-                    matmul(
-                        MatMut::from_column_major_slice_mut(&mut sum, rank, rows.len()),
-                        Accum::Add,
-                        MatRef::from_column_major_slice(weights, rank, end - start),
-                        gram.as_ref(),
-                        1.0,
-                        Par::Seq,
-                    );
-                }
+                self.anchored(weights, anchors, &rows, &mut sum)?;
                 out.iter_mut().zip(sum).for_each(|(out, value)| *out = value as f32);
             }
         }
         Ok(())
+    }
+
+    /// `out += A (k(y, anchor_j))_j` for each row of a block, p numbers a row.
+    fn anchored(
+        &self,
+        weights: &[f64],
+        anchors: &Features,
+        rows: &Block,
+        out: &mut [f64],
+    ) -> Result<(), Error> {
+        let rank = self.rank();
+        for start in (0..anchors.len()).step_by(ANCHORS) {
+            let end = anchors.len().min(start + ANCHORS);
+            let gram = self.kernel.block(&anchors.block(start..end)?, rows)?;
+            let weights = &weights[start * rank..end * rank];
+            matmul(
+                MatMut::from_column_major_slice_mut(out, rank, rows.len()),
+                Accum::Add,
+                MatRef::from_column_major_slice(weights, rank, end - start),
+                gram.as_ref(),
+                1.0,
+                Par::Seq,
+            );
+        }
+        Ok(())
+    }
+
+    /// Coordinates of the rows of `range` in `f64`, p × len, one output a column.
+    ///
+    /// Where the kernel is nearly constant (a Gaussian much wider than the outputs are apart), what
+    /// tells outputs from one another is below the rounding of `f32` coordinates. With anchors these
+    /// are the sums before that rounding; a basis that is one matrix has `f32` coordinates, widened.
+    ///
+    /// # Errors
+    /// As [`project`](Self::project).
+    pub fn project_wide(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+    ) -> Result<Mat<f64>, Error> {
+        let rank = self.rank();
+        let Map::Anchored { weights, anchors } = &self.map else {
+            let projection = self.project_range(rows, range)?;
+            return Ok(Mat::from_fn(rank, projection.len(), |j, i| {
+                projection.coordinates[i * rank + j].into()
+            }));
+        };
+        self.check_rows(rows.kind(), rows.width())?;
+        let mut out = vec![0.0; range.len() * rank];
+        out.par_chunks_mut(ROWS * rank).enumerate().try_for_each(|(task, out)| {
+            let start = range.start + task * ROWS;
+            let block = features::read(rows, start..start + out.len() / rank)?;
+            self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
+            self.anchored(weights, anchors, &block, out)?;
+            match out.iter().position(|value| !value.is_finite()) {
+                Some(at) => Err(Error::Overflow { row: Some(start + at / rank), value: out[at] }),
+                None => Ok(()),
+            }
+        })?;
+        Ok(MatRef::from_column_major_slice(&out, rank, range.len()).to_owned())
     }
 }

@@ -165,10 +165,11 @@ pub trait RowSource: Sync {
 }
 
 /// The rows of `range`, checked to be those that were asked for: a source may be anyone's code.
-pub(crate) fn read<S: RowSource + ?Sized>(
-    source: &S,
-    range: Range<usize>,
-) -> Result<Block<'_>, Error> {
+///
+/// # Errors
+/// As [`RowSource::block`]; [`Error::KindMismatch`], [`Error::WidthMismatch`] and
+/// [`Error::ShortBlock`] for a block that is not what the source says of itself.
+pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Block<'_>, Error> {
     let block = source.block(range.clone())?;
     if block.kind() != source.kind() {
         return Err(Error::KindMismatch { found: block.kind(), expected: source.kind() });

@@ -2,12 +2,13 @@
 //!
 //! A [`Features`] holds all its rows in memory, a [`MappedRows`] reads them from a file; both are a
 //! [`RowSource`], which hands out [`Block`]s of rows, and so is anything that makes rows on the
-//! fly. Featurizers ([`NgramVocabulary`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
+//! fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
 //! make rows of structured objects and know no kernels.
 
 mod bits;
 mod block;
 mod by_column;
+mod column_index;
 mod dense;
 mod distinct;
 mod labels;
@@ -18,10 +19,11 @@ mod ranking;
 mod rows;
 mod simd;
 mod sparse;
+mod tf_idf;
 
 pub use bits::{BitBlock, BitRows};
-pub(crate) use block::read;
-pub use block::{Block, RowKind, RowSource};
+pub use block::{Block, RowKind, RowSource, read};
+pub use column_index::ColumnIndex;
 pub use dense::{DenseBlock, DenseRows};
 pub use distinct::{Distinct, distinct};
 pub use labels::LabelVocabulary;
@@ -31,6 +33,7 @@ pub use product::inner;
 pub use ranking::{hamming_one_hot, kemeny_signs};
 pub use rows::Features;
 pub use sparse::{SparseBlock, SparseRows};
+pub use tf_idf::{NgramConfig, NgramKind, SparseRow, TfIdf};
 
 use crate::Error;
 

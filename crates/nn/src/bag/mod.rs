@@ -2,7 +2,6 @@
 //! embedding rows ([`fused::bag`](crate::fused::bag)), and a linear path beside an MLP maps it to coordinates.
 
 mod encoder;
-mod tf_idf;
 
+pub use dsokr_basis::features::{NgramConfig, NgramKind, SparseRow, TfIdf};
 pub use encoder::{NgramBag, NgramBagConfig};
-pub use tf_idf::{NgramConfig, NgramKind, SparseRow, TfIdf};

@@ -1,12 +1,34 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::path::Path;
 
-use dsokr_basis::features::bucket;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{SparseRows, bucket};
 use crate::Error;
+use crate::random::{Fnv, finalise};
+
+/// Texts of which one task counts the n-grams.
+const TEXTS: usize = 256;
+
+/// A hasher that is the same in every process, and faster on short words than the standard one.
+#[derive(Default)]
+struct Words(Fnv);
+
+impl Hasher for Words {
+    fn finish(&self) -> u64 {
+        finalise(self.0.0)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+}
+
+type Map<V> = HashMap<String, V, BuildHasherDefault<Words>>;
 
 /// What an n-gram is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,21 +75,21 @@ impl NgramConfig {
     /// Checks lengths.
     ///
     /// # Errors
-    /// `min` 0 or above `max`, or more buckets than 32-bit indices reach.
+    /// [`Error::NgramSetting`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
     pub fn validate(&self) -> Result<(), Error> {
         if self.min == 0 || self.min > self.max || self.max > 64 {
             let found = format!("min {}, max {}", self.min, self.max);
             let allowed = "1 ≤ min ≤ max ≤ 64".into();
-            return Err(Error::Setting { key: "ngrams", found, allowed });
+            return Err(Error::NgramSetting { key: "ngrams", found, allowed });
         }
         if self.buckets > 0 && self.min_texts > 1 {
             let found = self.min_texts.to_string();
             let allowed = "1 with buckets, which keep every n-gram".into();
-            return Err(Error::Setting { key: "ngrams.min_texts", found, allowed });
+            return Err(Error::NgramSetting { key: "ngrams.min_texts", found, allowed });
         }
         if self.buckets > 1 << 28 {
             let found = self.buckets.to_string();
-            return Err(Error::Setting {
+            return Err(Error::NgramSetting {
                 key: "ngrams.buckets",
                 found,
                 allowed: "at most 2^28".into(),
@@ -143,27 +165,24 @@ struct Block {
     terms: Vec<String>,
     idf: Vec<f32>,
     #[serde(skip)]
-    index: HashMap<String, u32>,
+    index: Map<u32>,
 }
 
 impl TfIdf {
-    /// Collects the vocabulary and the document frequencies of `texts`.
+    /// Collects the vocabulary and the document frequencies of `texts`, in parallel.
     ///
     /// # Errors
-    /// A setting out of range, or no n-gram that occurs often enough.
+    /// [`Error::NgramSetting`]; [`Error::EmptyVocabulary`] when no n-gram occurs often enough.
     pub fn fit<'t>(
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
     ) -> Result<Self, Error> {
-        let count = texts.clone().count();
-        let blocks = configs
-            .iter()
-            .map(|ngrams| Block::fit(ngrams, texts.clone(), count))
-            .collect::<Result<Vec<_>, _>>()?;
+        let texts: Vec<&str> = texts.collect();
+        let block = |ngrams| Block::fit(ngrams, &texts);
+        let blocks = configs.iter().map(block).collect::<Result<Vec<_>, _>>()?;
         let fitted = Self { blocks };
         if fitted.width() == 0 {
-            let hint = "lower min_texts, or give longer texts";
-            return Err(Error::EmptyVocabulary { texts: count, what: "n-gram", hint });
+            return Err(Error::EmptyVocabulary { texts: texts.len() });
         }
         Ok(fitted)
     }
@@ -193,6 +212,35 @@ impl TfIdf {
         row
     }
 
+    /// The TF-IDF rows of some texts, computed in parallel.
+    ///
+    /// ```
+    /// use dsokr_basis::features::{NgramConfig, NgramKind, TfIdf};
+    ///
+    /// let words = NgramConfig { kind: NgramKind::Words, min: 1, max: 1, min_texts: 1, buckets: 0 };
+    /// let texts = ["red wine", "red ink"];
+    /// let rows = TfIdf::fit(&[words], texts.into_iter())?.rows(&texts)?;
+    /// assert_eq!((rows.len(), rows.width(), rows.entries()), (2, 3, 4));
+    /// # Ok::<(), dsokr_basis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for weights that came from a file and overflow.
+    pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
+        let rows: Vec<SparseRow> =
+            texts.par_iter().map(|text| self.transform(text.as_ref())).collect();
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        offsets.push(0);
+        let entries = rows.iter().map(|row| row.values.len()).sum();
+        let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+        for row in rows {
+            columns.extend_from_slice(&row.indices);
+            values.extend_from_slice(&row.values);
+            offsets.push(values.len());
+        }
+        SparseRows::new(self.width(), offsets, columns, values)
+    }
+
     /// Writes the vocabulary and weights as JSON.
     pub fn to_json(&self) -> String {
         // strings and numbers only: serialising them cannot fail
@@ -202,9 +250,9 @@ impl TfIdf {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// A file that cannot be read or holds something else.
+    /// [`Error::BadVocabulary`] for a file that cannot be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
+        let fail = |reason: String| Error::BadVocabulary { path: path.to_path_buf(), reason };
         let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
         let mut read: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
         for block in &mut read.blocks {
@@ -224,18 +272,15 @@ impl TfIdf {
 }
 
 impl Block {
-    fn fit<'t>(
-        ngrams: &NgramConfig,
-        texts: impl Iterator<Item = &'t str>,
-        count: usize,
-    ) -> Result<Self, Error> {
+    fn fit(ngrams: &NgramConfig, texts: &[&str]) -> Result<Self, Error> {
         ngrams.validate()?;
+        let count = texts.len();
         let idf = |df: u32| ((1.0 + count as f64) / (1.0 + f64::from(df))).ln() as f32 + 1.0;
         let mut block = Self {
             ngrams: ngrams.clone(),
             terms: Vec::new(),
             idf: Vec::new(),
-            index: HashMap::new(),
+            index: Map::default(),
         };
         if ngrams.buckets > 0 {
             let mut frequency = vec![0u32; ngrams.buckets];
@@ -249,23 +294,16 @@ impl Block {
             block.idf = frequency.into_iter().map(idf).collect();
             return Ok(block);
         }
-        // term → (document frequency, the last text it was seen in)
-        let mut frequency: HashMap<String, (u32, usize)> = HashMap::new();
-        for (i, text) in texts.enumerate() {
-            ngrams.each(text, &mut |term| match frequency.get_mut(term) {
-                Some((_, last)) if *last == i => {}
-                Some((df, last)) => (*df, *last) = (*df + 1, i),
-                None => {
-                    frequency.insert(term.to_string(), (1, i));
-                }
-            });
+        // Counts add up to the same whatever the chunks, and terms are sorted in the end.
+        let counted: Vec<Map<(u32, usize)>> =
+            texts.par_chunks(TEXTS).map(|texts| frequencies(ngrams, texts)).collect();
+        let mut frequency: Map<u32> = Map::default();
+        for (term, (df, _)) in counted.into_iter().flatten() {
+            *frequency.entry(term).or_default() += df;
         }
-        let mut kept: Vec<(String, u32)> = frequency
-            .into_iter()
-            .filter(|(_, (df, _))| *df as usize >= ngrams.min_texts)
-            .map(|(term, (df, _))| (term, df))
-            .collect();
-        kept.sort_unstable();
+        let mut kept: Vec<(String, u32)> =
+            frequency.into_iter().filter(|(_, df)| *df as usize >= ngrams.min_texts).collect();
+        kept.par_sort_unstable();
         block.idf = kept.iter().map(|(_, df)| idf(*df)).collect();
         block.terms = kept.into_iter().map(|(term, _)| term).collect();
         block.fill_index();
@@ -291,6 +329,21 @@ impl Block {
         let runs = found.chunk_by(|a, b| a == b);
         runs.map(|run| (run[0], run.len() as u32)).collect()
     }
+}
+
+/// For each n-gram of some texts, in how many it occurs, and the last of them.
+fn frequencies(ngrams: &NgramConfig, texts: &[&str]) -> Map<(u32, usize)> {
+    let mut frequency: Map<(u32, usize)> = Map::default();
+    for (i, text) in texts.iter().enumerate() {
+        ngrams.each(text, &mut |term| match frequency.get_mut(term) {
+            Some((_, last)) if *last == i => {}
+            Some((df, last)) => (*df, *last) = (*df + 1, i),
+            None => {
+                frequency.insert(term.to_string(), (1, i));
+            }
+        });
+    }
+    frequency
 }
 
 #[cfg(test)]
@@ -351,7 +404,7 @@ mod tests {
     fn nothing_to_learn_from_is_an_error() {
         let config = NgramConfig { min_texts: 3, lowercase: true, ..block(NgramKind::Words, 1, 1) };
         let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
-        assert!(matches!(fitted, Err(Error::EmptyVocabulary { texts: 2, .. })));
+        assert!(matches!(fitted, Err(Error::EmptyVocabulary { texts: 2 })));
     }
 
     /// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).

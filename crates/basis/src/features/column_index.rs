@@ -1,0 +1,197 @@
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use super::SparseBlock;
+use crate::Error;
+
+/// Rows of queries in one task.
+const ROWS: usize = 32;
+
+/// A column that more than one row in this many has is frequent: there a dense product is cheaper
+/// than visiting the rows that have it.
+const FREQUENT: usize = 6;
+
+/// Sparse rows by their columns, for products of many pairs in `f32`.
+///
+/// A pair costs what the two rows have in common, instead of what one of them holds: the rare columns
+/// are lists of rows, the frequent ones a dense matrix. On TF-IDF rows of n-grams, where common
+/// columns are few, that is some twenty times less than [`inner`](super::inner), whose sums are
+/// in `f64`.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use dsokr_basis::features::{ColumnIndex, SparseBlock};
+///
+/// let rows = SparseBlock::new(
+///     3, Cow::Owned(vec![0, 2, 3]), Cow::Owned(vec![0, 2, 2]), Cow::Owned(vec![1.0, 2.0, 4.0]))?;
+/// let products = ColumnIndex::new(&rows).products(&rows, 2)?;
+/// assert_eq!((products[(0, 0)], products[(1, 0)], products[(1, 1)]), (5.0, 8.0, 16.0));
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ColumnIndex {
+    width: usize,
+    rows: usize,
+    /// For each column its place among the frequent ones, or none.
+    place: Vec<u32>,
+    /// The frequent columns, one row after another.
+    dense: Vec<f32>,
+    frequent: usize,
+    /// The entries of rare column c: `offsets[c]..offsets[c + 1]`, rows increasing.
+    offsets: Vec<usize>,
+    at: Vec<u32>,
+    values: Vec<f32>,
+}
+
+const RARE: u32 = u32::MAX;
+
+impl ColumnIndex {
+    /// Of the given rows.
+    pub fn new(rows: &SparseBlock) -> Self {
+        let (width, len) = (rows.width(), rows.len());
+        let mut count = vec![0usize; width];
+        for row in 0..len {
+            rows.row(row).0.iter().for_each(|&column| count[column as usize] += 1);
+        }
+        let (mut place, mut frequent) = (vec![RARE; width], 0);
+        let mut offsets = Vec::with_capacity(width + 1);
+        offsets.push(0);
+        for (place, &count) in place.iter_mut().zip(&count) {
+            let is_frequent = count > len / FREQUENT;
+            if is_frequent {
+                *place = frequent as u32;
+                frequent += 1;
+            }
+            let last = offsets.last().copied().unwrap_or(0);
+            offsets.push(last + if is_frequent { 0 } else { count });
+        }
+        let entries = offsets.last().copied().unwrap_or(0);
+        let mut next = offsets.clone();
+        let (mut at, mut values) = (vec![0; entries], vec![0.0; entries]);
+        let mut dense = vec![0.0; len * frequent];
+        for row in 0..len {
+            let (columns, own) = rows.row(row);
+            for (&column, &value) in columns.iter().zip(own) {
+                let column = column as usize;
+                match place[column] {
+                    RARE => {
+                        (at[next[column]], values[next[column]]) = (row as u32, value);
+                        next[column] += 1;
+                    }
+                    place => dense[row * frequent + place as usize] = value,
+                }
+            }
+        }
+        Self { width, rows: len, place, dense, frequent, offsets, at, values }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// `⟨x_i, q_j⟩` of the first `limit` rows with each query, `limit` × queries, in parallel.
+    ///
+    /// A value depends on the two rows and on which columns are frequent, not on the number of
+    /// threads.
+    ///
+    /// # Errors
+    /// [`Error::WidthMismatch`]; [`Error::RowRange`] for a limit above the number of rows.
+    pub fn products(&self, queries: &SparseBlock, limit: usize) -> Result<Mat<f32>, Error> {
+        if queries.width() != self.width {
+            return Err(Error::WidthMismatch { found: queries.width(), expected: self.width });
+        }
+        if limit > self.rows {
+            return Err(Error::RowRange { start: 0, end: limit, len: self.rows });
+        }
+        let mut out = Mat::zeros(limit, queries.len());
+        out.par_col_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
+            self.task(queries, task * ROWS, out);
+        });
+        Ok(out)
+    }
+
+    fn task(&self, queries: &SparseBlock, start: usize, mut out: MatMut<f32>) {
+        let (limit, count) = (out.nrows(), out.ncols());
+        if self.frequent > 0 && limit > 0 {
+            let mut own = vec![0.0f32; self.frequent * count];
+            for (j, own) in own.chunks_exact_mut(self.frequent).enumerate() {
+                let (columns, values) = queries.row(start + j);
+                for (&column, &value) in columns.iter().zip(values) {
+                    if let Some(own) = own.get_mut(self.place[column as usize] as usize) {
+                        *own = value;
+                    }
+                }
+            }
+            let rows = &self.dense[..limit * self.frequent];
+            matmul(
+                out.as_mut(),
+                Accum::Replace,
+                MatRef::from_row_major_slice(rows, limit, self.frequent),
+                MatRef::from_column_major_slice(&own, self.frequent, count),
+                1.0,
+                Par::Seq,
+            );
+        }
+        let mut sum = vec![0.0f32; limit];
+        for j in 0..count {
+            sum.fill(0.0);
+            let (columns, values) = queries.row(start + j);
+            for (&column, &value) in columns.iter().zip(values) {
+                let range = self.offsets[column as usize]..self.offsets[column as usize + 1];
+                let (at, own) = (&self.at[range.clone()], &self.values[range]);
+                for (&at, &own) in at.iter().zip(own) {
+                    // rows increase: what comes behind the limit does not count
+                    let Some(sum) = sum.get_mut(at as usize) else { break };
+                    *sum += value * own;
+                }
+            }
+            out.as_mut().col_mut(j).iter_mut().zip(&sum).for_each(|(out, sum)| *out += sum);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::{Block, SparseRows, inner};
+    use crate::random::{below, generator};
+    use crate::{Features, RowSource};
+
+    /// Column j is in about one row of j + 1: some are frequent, some are empty.
+    #[test]
+    fn products_equal_those_of_pairs() {
+        let mut random = generator(0, "test column index", 0);
+        let rows: Vec<Vec<(u32, f32)>> = (0..150)
+            .map(|_| {
+                let columns = (0..60u32).filter(|&j| below(&mut random, u64::from(j) + 1) == 0);
+                let columns: Vec<u32> = columns.collect();
+                columns.into_iter().map(|j| (j, below(&mut random, 9) as f32 - 4.0)).collect()
+            })
+            .collect();
+        let rows = Features::Sparse(SparseRows::from_rows(61, rows).unwrap());
+        let (all, queries) = (rows.block(0..150).unwrap(), rows.block(70..150).unwrap());
+        let (Block::Sparse(own), Block::Sparse(other)) = (&all, &queries) else {
+            panic!("sparse rows")
+        };
+        let index = ColumnIndex::new(own);
+        assert!(index.frequent > 2 && index.values.len() > 100);
+        let exact = inner(&all, &queries).unwrap();
+        for limit in [0, 1, 93, 150] {
+            let found = index.products(other, limit).unwrap();
+            assert_eq!((found.nrows(), found.ncols()), (limit, 80));
+            for j in 0..80 {
+                for i in 0..limit {
+                    assert_eq!(f64::from(found[(i, j)]), exact[(i, j)], "{i}, {j}");
+                }
+            }
+        }
+        assert!(matches!(index.products(other, 151), Err(Error::RowRange { end: 151, .. })));
+    }
+}

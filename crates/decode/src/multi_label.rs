@@ -1,0 +1,129 @@
+use dsokr_basis::features::BitRows;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// How well label sets were predicted, as scikit-learn defines it with `zero_division=0`.
+///
+/// With t true labels, q predicted ones and c common ones, `F1 = 2c / (t + q)`, and 0 where both sets
+/// are empty.
+///
+/// ```
+/// use dsokr_basis::features::BitRows;
+/// use dsokr_decode::MultiLabelMetrics;
+///
+/// let truth = BitRows::from_indices(3, [vec![0, 1], vec![2]])?;
+/// let predicted = BitRows::from_indices(3, [vec![0], vec![2]])?;
+/// let metrics = MultiLabelMetrics::of(&truth, &predicted)?;
+/// assert_eq!(metrics.f1, (2.0 / 3.0 + 1.0) / 2.0);
+/// assert_eq!(metrics.micro_f1, 4.0 / 5.0);
+/// assert_eq!(metrics.macro_f1, (1.0 + 0.0 + 1.0) / 3.0);
+/// assert_eq!(metrics.hamming_loss, 1.0 / 6.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MultiLabelMetrics {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of labels.
+    pub labels: usize,
+    /// Mean over rows of the F1 of a row's label sets.
+    pub f1: f64,
+    /// F1 of all (row, label) pairs together.
+    pub micro_f1: f64,
+    /// Mean over labels of the F1 of a label's row sets.
+    pub macro_f1: f64,
+    /// Share of (row, label) pairs that differ.
+    pub hamming_loss: f64,
+}
+
+impl MultiLabelMetrics {
+    /// Compares predicted with true label sets.
+    ///
+    /// # Errors
+    /// [`Error::NoQueries`] for no rows; [`Error::Length`] for other numbers of rows or labels.
+    pub fn of(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
+        same("predicted label sets", predicted.len(), truth.len())?;
+        same("predicted labels", predicted.width(), truth.width())?;
+        if truth.is_empty() {
+            return Err(Error::NoQueries);
+        }
+        let (rows, labels, per_row) = (truth.len(), truth.width(), truth.words_per_row());
+        let mut by_label = vec![(0u64, 0u64); labels];
+        let (mut f1, mut common, mut all) = (0.0, 0, 0);
+        let pairs =
+            truth.words().chunks_exact(per_row).zip(predicted.words().chunks_exact(per_row));
+        for (truth, predicted) in pairs {
+            let (mut both, mut either) = (0, 0);
+            for (at, (&truth, &predicted)) in truth.iter().zip(predicted).enumerate() {
+                both += u64::from((truth & predicted).count_ones());
+                either += u64::from(truth.count_ones() + predicted.count_ones());
+                let mut left = truth | predicted;
+                while left != 0 {
+                    let bit = left & left.wrapping_neg();
+                    let counts = &mut by_label[64 * at + left.trailing_zeros() as usize];
+                    counts.0 += u64::from(truth & predicted & bit != 0);
+                    counts.1 += u64::from(truth & bit != 0) + u64::from(predicted & bit != 0);
+                    left ^= bit;
+                }
+            }
+            f1 += ratio(both, either);
+            (common, all) = (common + both, all + either);
+        }
+        let macro_f1: f64 = by_label.into_iter().map(|(both, either)| ratio(both, either)).sum();
+        Ok(Self {
+            rows,
+            labels,
+            f1: f1 / rows as f64,
+            micro_f1: ratio(common, all),
+            macro_f1: macro_f1 / labels as f64,
+            hamming_loss: (all - 2 * common) as f64 / (rows as f64 * labels as f64),
+        })
+    }
+}
+
+fn ratio(common: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { 2.0 * common as f64 / all as f64 }
+}
+
+/// Precision@k: the mean share of true labels among the k that were ranked first.
+///
+/// `ranked` holds, for each row, labels in descending order of their scores, k at least.
+///
+/// # Errors
+/// [`Error::NoQueries`]; [`Error::TopZero`]; [`Error::TopTooLarge`] for k above the number of labels;
+/// [`Error::Length`] for another number of rows or fewer than k labels; [`Error::BadList`] for a label
+/// that there is not or that occurs twice among the k.
+pub fn precision_at_k(truth: &BitRows, ranked: &[Vec<u32>], k: usize) -> Result<f64, Error> {
+    same("lists of labels", ranked.len(), truth.len())?;
+    crate::topk::check_k(k, truth.width() as u64, None)?;
+    if truth.is_empty() {
+        return Err(Error::NoQueries);
+    }
+    let per_row = truth.words_per_row();
+    let mut hits = 0usize;
+    for (list, (labels, row)) in ranked.iter().zip(truth.words().chunks_exact(per_row)).enumerate()
+    {
+        let Some(labels) = labels.get(..k) else {
+            return Err(Error::Length { what: "ranked labels", found: labels.len(), expected: k });
+        };
+        let bad = |reason: String| Error::BadList { list, reason };
+        let mut seen = vec![0u64; per_row];
+        for &label in labels {
+            let (word, bit) = (label as usize / 64, 1u64 << (label % 64));
+            if label as usize >= truth.width() {
+                return Err(bad(format!("label {label} of {} labels", truth.width())));
+            }
+            if seen[word] & bit != 0 {
+                return Err(bad(format!("label {label} occurs twice")));
+            }
+            seen[word] |= bit;
+            hits += usize::from(row[word] & bit != 0);
+        }
+    }
+    Ok(hits as f64 / (truth.len() as f64 * k as f64))
+}
+
+fn same(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
+}

@@ -1,0 +1,20 @@
+//! Symmetric positive definite systems in blocks: the only linear algebra of the crate.
+//!
+//! Every task is a product or a solve on one thread whose sums run in an order that the sizes fix,
+//! so the numbers do not depend on how many threads there are.
+
+mod cholesky;
+mod condition;
+mod panels;
+mod scalar;
+mod solve;
+
+pub(crate) use cholesky::Factor;
+pub(crate) use panels::Panels;
+pub(crate) use scalar::Scalar;
+
+/// Rows of a panel.
+pub(crate) const PANEL: usize = 256;
+
+/// Right-hand sides that one task solves for.
+pub(crate) const SIDES: usize = 128;

@@ -1,0 +1,30 @@
+use faer::traits::RealField;
+
+/// `f32` or `f64`: what systems are solved in.
+pub(crate) trait Scalar: RealField + Copy + Send + Sync + std::iter::Sum + 'static {
+    /// The nearest number of this type.
+    fn of(value: f64) -> Self;
+
+    /// The number in `f64`.
+    fn wide(self) -> f64;
+}
+
+impl Scalar for f32 {
+    fn of(value: f64) -> Self {
+        value as Self
+    }
+
+    fn wide(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Scalar for f64 {
+    fn of(value: f64) -> Self {
+        value
+    }
+
+    fn wide(self) -> f64 {
+        self
+    }
+}
