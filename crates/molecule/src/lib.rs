@@ -5,6 +5,7 @@
 //! [`longest_carbon_chain`] say what is in it; [`describe`] says it in English; [`quickstart`]
 //! makes the project's own small data set from that.
 
+mod canonical;
 mod chains;
 mod describe;
 mod error;
@@ -15,6 +16,7 @@ pub mod quickstart;
 mod refinement;
 mod ring_systems;
 mod smiles;
+mod stereo;
 
 pub use chains::longest_carbon_chain;
 pub use describe::describe;

@@ -6,6 +6,7 @@
 //! before any recursion starts.
 
 mod checks;
+mod configuration;
 mod scan;
 
 use chematic_core::{AtomIdx, BondIdx, BondOrder as Order, KekuleResult, kekulize};
@@ -109,7 +110,9 @@ fn convert(
             aromatic: bonds_of(view, ring).all(|b| view.bond(b).order == Order::Aromatic),
         })
         .collect();
-    Ok(Molecule::assemble(atoms, bonds, rings))
+    let centers = configuration::centers(view, &index, &atoms, &bonds);
+    let geometries = configuration::geometries(view, &index, &bonds);
+    Ok(Molecule::assemble(atoms, bonds, rings).with_configurations(centers, geometries))
 }
 
 /// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
