@@ -14,8 +14,14 @@ struct Relation {
     equal: bool,
 }
 
-/// One mark at each end of each double bond of known geometry. Where an end has two substituents,
-/// the marked bond is one that no double bond of unknown geometry shares, if there is one.
+/// How many choices of marked bonds are tried.
+const ATTEMPTS: usize = 4_096;
+
+/// One mark at each end of each double bond of known geometry.
+///
+/// Where an end has two substituents either bond can be marked, and in a ring of conjugated double
+/// bonds not every choice is consistent, or silent about double bonds of unknown geometry. A text
+/// that gave these geometries shows that some choice is; the first found is taken.
 pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks {
     let mut known = vec![false; structure.len()];
     structure.geometries.iter().flat_map(|found| found.ends).for_each(|end| known[end] = true);
@@ -26,18 +32,35 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
     };
     let in_tree = |a: usize, b: usize| tree.parent[a] == b || tree.parent[b] == a;
 
-    let mut ends: Vec<[(usize, usize); 2]> = Vec::new();
+    let mut options: Vec<(usize, Vec<usize>)> = Vec::new();
     for geometry in &structure.geometries {
         let [a, b] = geometry.ends;
-        ends.push([(a, b), (b, a)].map(|(end, partner)| {
+        for (end, partner) in [(a, b), (b, a)] {
             let others = structure.others(end, partner).filter(|&other| markable(end, other));
-            let best = others.min_by_key(|&other| (unknown(other), !in_tree(end, other), rank[other]));
-            (end, best.unwrap_or(partner))
-        }));
+            let mut others: Vec<usize> = others.collect();
+            others.sort_by_key(|&other| (unknown(other), !in_tree(end, other), rank[other]));
+            options.push((end, others));
+        }
     }
+    let free: Vec<usize> = (0..options.len()).filter(|&end| options[end].1.len() > 1).collect();
+    let attempts = 1 << free.len().min(ATTEMPTS.ilog2() as usize);
+    let attempt = |number: usize| {
+        let ends = options.iter().enumerate().map(|(at, (end, others))| {
+            let bit = free.iter().position(|&other| other == at);
+            let second = bit.is_some_and(|bit| bit < usize::BITS as usize && number >> bit & 1 == 1);
+            (*end, others.get(usize::from(second)).copied())
+        });
+        let ends: Vec<_> = ends.filter_map(|(end, other)| Some((end, other?))).collect();
+        (ends.len() == options.len()).then(|| solve(structure, tree, &ends)).flatten()
+    };
+    (0..attempts).find_map(attempt).unwrap_or_default()
+}
 
+/// Marks on the given bonds, as (end of a double bond, substituent), two for each geometry; `None`
+/// when they contradict one another or say something about other double bonds.
+fn solve(structure: &Structure, tree: &Tree, ends: &[(usize, usize)]) -> Option<Marks> {
     let written = |a: usize, b: usize| if tree.place[a] < tree.place[b] { (a, b) } else { (b, a) };
-    let marked: Vec<_> = ends.iter().flatten().map(|&(end, other)| written(end, other)).collect();
+    let mut marked: Vec<_> = ends.iter().map(|&(end, other)| written(end, other)).collect();
     let mut relations: Vec<Relation> = Vec::new();
     // A mark reads the other way round from the end that is written second.
     let mut relate = |first: (usize, usize), second: (usize, usize), same_side: bool| {
@@ -45,12 +68,11 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
         let turned = (one.0 != first.0) ^ (two.0 != second.0);
         relations.push(Relation { bonds: [one, two], equal: same_side ^ turned });
     };
-    for (geometry, ends) in structure.geometries.iter().zip(&ends) {
+    for (geometry, ends) in structure.geometries.iter().zip(ends.chunks_exact(2)) {
         let other = |at: usize| ends[at].1 != geometry.references[at];
         relate(ends[0], ends[1], geometry.together ^ other(0) ^ other(1));
-        for &(end, chosen) in ends {
-            let partner = if end == geometry.ends[0] { geometry.ends[1] } else { geometry.ends[0] };
-            for sibling in structure.others(end, partner) {
+        for (at, &(end, chosen)) in ends.iter().enumerate() {
+            for sibling in structure.others(end, geometry.ends[1 - at]) {
                 if sibling != chosen && marked.contains(&written(end, sibling)) {
                     relate((end, chosen), (end, sibling), false);
                 }
@@ -59,13 +81,12 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
     }
 
     let mut marks = Marks::new();
-    let mut starts = marked;
-    starts.sort_unstable_by_key(|&(a, b)| (tree.place[a], tree.place[b]));
-    for start in starts {
+    marked.sort_unstable_by_key(|&(a, b)| (tree.place[a], tree.place[b]));
+    for start in marked {
         let mut queue = VecDeque::from([start]);
         marks.entry(start).or_insert(true);
         while let Some(bond) = queue.pop_front() {
-            let here = marks.get(&bond).copied().unwrap_or(true);
+            let here = marks.get(&bond).copied()?;
             for relation in &relations {
                 let [one, two] = relation.bonds;
                 let other = match bond {
@@ -80,5 +101,18 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
             }
         }
     }
-    marks
+    let holds = |relation: &Relation| {
+        let [one, two] = relation.bonds.map(|bond| marks.get(&bond));
+        (one == two) == relation.equal
+    };
+    let says = |end: usize, partner: usize| {
+        let mut others = structure.others(end, partner);
+        others.any(|other| marks.contains_key(&written(end, other)))
+    };
+    let silent = (0..structure.len()).all(|atom| {
+        let double = structure.arcs[atom].iter().filter(|arc| arc.label == 2);
+        let mut partners = double.map(|arc| arc.node as usize);
+        partners.all(|partner| !(says(atom, partner) && says(partner, atom)))
+    });
+    (relations.iter().all(holds) && silent).then_some(marks)
 }
