@@ -224,7 +224,7 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
     let leaf = |columns| normal([n, columns], &device).require_grad();
     let (qkv, x, r) = (leaf(3 * d), leaf(d), leaf(d));
     let (w, b) = (normal([d, feed_forward], &device), normal([feed_forward], &device));
-    let (gamma, beta) = (normal([d], &device), normal([d], &device));
+    let (bias, gamma, beta) = (normal([d], &device), normal([d], &device), normal([d], &device));
     let mask = |step| Pass::Train { key: step }.dropout(0, dropout);
     [
         timed(|i| {
@@ -234,8 +234,9 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
             linear_gelu(x.clone(), w.clone(), b.clone(), mask(i)).sum().backward();
         }),
         timed(|i| {
-            let (gamma, beta) = (gamma.clone(), beta.clone());
-            residual_norm(x.clone(), r.clone(), gamma, beta, 1e-5, mask(i)).sum().backward();
+            let (x, r) = (x.clone(), r.clone());
+            let (bias, gamma, beta) = (bias.clone(), gamma.clone(), beta.clone());
+            residual_norm(x, r, bias, gamma, beta, 1e-5, mask(i)).sum().backward();
         }),
     ]
 }

@@ -8,7 +8,7 @@
 use burn::module::Module;
 use burn::nn::{Embedding, Linear, conv::Conv1d};
 use burn::tensor::{Tensor, activation::gelu};
-use dsokr_nn::{Encoder, Padded, Pass, dropout, init, pad};
+use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
 use dsokr_train::{Error, Recipe, Start, TokenInputs, TokenInputsConfig};
 use dsokr_train::{config, contract, data, fit, run::Run, trainer::Lines};
 
@@ -30,13 +30,13 @@ struct Convolution {
 }
 
 impl Encoder for Convolution {
-    type Input = Vec<u32>;
+    type Input = TokenIds;
 
     fn dimension(&self) -> usize {
         self.head.weight.dims()[1]
     }
 
-    fn forward(&self, batch: &[&Vec<u32>], pass: Pass) -> Tensor<2> {
+    fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
         let Padded { ids, mask, lengths } = pad(batch, &self.table.weight.device());
         // zeros beyond a text's end are what the convolution sees beyond the border of a batch
         let vectors = self.table.forward(ids) * mask.clone();

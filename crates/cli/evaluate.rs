@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::Error;
 use dsokr_train::config::SplitName;
-use dsokr_train::data::{DataRoot, read_queries};
+use dsokr_train::data::{DataRoot, read_queries, read_split};
 use dsokr_train::device::Processor;
 use dsokr_train::run::{Run, tables};
 
@@ -53,23 +53,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let run: Run = Run::open_on(&arguments.run, &arguments.device.open()?)?;
     let data = &run.config.data;
     let root = || DataRoot::find(&data.folder, None, arguments.data.as_deref());
-    let (file, name) = match &arguments.queries {
-        Some(file) => (file.clone(), file.display().to_string()),
+    let (queries, name) = match &arguments.queries {
+        Some(file) => {
+            let vectors = if data.inputs.is_some() { Some(root()?) } else { None };
+            (read_queries(file, &run.config, vectors.as_ref())?, file.display().to_string())
+        }
         None => {
             let name = arguments.split.unwrap_or(run.config.evaluation.split);
-            let file = match name {
-                SplitName::Validation => &data.validation,
-                SplitName::Test => data.test.as_ref().ok_or_else(|| Error::Value {
-                    key: "data.test".into(),
-                    found: "absent".into(),
-                    allowed: "a file, or --split validation, or --queries".into(),
-                })?,
-            };
-            (root()?.file(file), name.to_string())
+            (read_split(&run.config, name, &root()?)?, name.to_string())
         }
     };
-    let vectors = if data.inputs.is_some() { Some(root()?) } else { None };
-    let queries = read_queries(&file, &run.config, vectors.as_ref())?;
     let lists = match (&arguments.candidates, &run.config.evaluation.candidates) {
         (Some(file), _) => Some(PerQuery::read(file, &queries.ids, &run.candidates)?),
         (None, Some(file)) if arguments.queries.is_none() => {
@@ -78,15 +71,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => None,
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let ranks = run.rank(&queries, pool)?;
-    let mut metrics = pool.metrics(&ranks, &run.candidates)?;
+    let (mut metrics, ranks) = run.evaluate(&queries, pool)?;
     if arguments.ci {
-        metrics = metrics.with_intervals(&bootstrap(&ranks, RESAMPLES, run.config.seed)?);
+        let intervals = bootstrap(&ranks, RESAMPLES, run.config.seed)?;
+        metrics.ranks = metrics.ranks.with_intervals(&intervals);
     }
     if arguments.json {
         return print_json(&metrics);
     }
-    let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?;
+    let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?.into();
     let mut text = tables::counts(&name, &metrics);
     text += "\n";
     text += &tables::metrics(&[("model", &metrics), ("chance", &chance)]);

@@ -5,8 +5,10 @@ mod config_reference;
 mod evaluate;
 mod export;
 mod memory;
+mod plot;
 mod progress;
 mod search;
+mod sketch;
 mod train;
 
 use std::io::IsTerminal;
@@ -32,6 +34,7 @@ enum Command {
     Train(train::Arguments),
     Evaluate(evaluate::Arguments),
     Search(search::Arguments),
+    Sketch(sketch::Arguments),
     Export(export::Arguments),
     ConfigReference(config_reference::Arguments),
 }
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Search(arguments) => search::run(arguments),
+        Command::Sketch(arguments) => sketch::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::ConfigReference(_) => config_reference::run(),
     };

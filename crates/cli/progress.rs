@@ -84,6 +84,10 @@ impl Observer for Progress {
                 let left = HumanDuration(Duration::from_secs(left.as_secs()));
                 info!("{event}; {left} left");
             }
+            Event::Estimate { left } => {
+                let left = HumanDuration(Duration::from_secs(left.as_secs()));
+                info!("about {left} of training, evaluations not counted");
+            }
             Event::EarlyStop { .. } => info!("{event}"),
             _ => {}
         }

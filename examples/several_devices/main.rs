@@ -249,7 +249,8 @@ fn evaluate(path: &Path, device: &Device, dataset: &Dataset, root: &DataRoot) ->
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
     let ranks = run.rank(split, pool)?;
     let metrics = pool.metrics(&ranks, candidates)?;
-    let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?;
+    let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?.into();
+    let metrics = metrics.into();
     let counts = tables::counts(&settings.split.to_string(), &metrics);
     let table = tables::metrics(&[("model", &metrics), ("chance", &chance)]);
     println!("\n{counts}\n{table}\nrun directory: {}", path.display());

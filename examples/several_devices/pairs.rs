@@ -174,7 +174,7 @@ mod tests {
     fn devices_share_every_batch_and_draw_their_own_masks() {
         let n = 205;
         let pairs = Arc::new(Pairs {
-            inputs: (0..n).map(|i| BuiltInInput::Tokens(vec![i as u32])).collect(),
+            inputs: (0..n).map(|i| BuiltInInput::Tokens(vec![i as u32].into())).collect(),
             lengths: (0..n).map(|i| i * 7919 % 13).collect(),
             targets: Vec::new(),
             residuals: Vec::new(),

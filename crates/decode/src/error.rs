@@ -286,6 +286,61 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A number of items that cannot be ranked, or not exactly.
+    #[error("{found} items, allowed: 1..={most}")]
+    Items {
+        /// How many there are.
+        found: usize,
+        /// The most that are taken.
+        most: usize,
+    },
+    /// A weight of a pair, a position or a label is NaN or infinite.
+    #[error("weight {at}: {value} is not a finite number")]
+    WeightNotFinite {
+        /// Which weight, from 0.
+        at: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// An order of items that names one twice, or one that does not exist.
+    #[error(
+        "position {position}: item {item} of {items}, numbered from 0, is unknown or ranked already"
+    )]
+    BadOrder {
+        /// Position in the order, from 0.
+        position: usize,
+        /// The item.
+        item: u32,
+        /// Number of items.
+        items: usize,
+    },
+    /// A basis that holds anchors has no direction in feature space.
+    #[error(
+        "the basis of the kernel {kernel:?} holds anchors; without candidates only kernels \
+         that are linear in features are decoded"
+    )]
+    NotLinear {
+        /// The kernel.
+        kernel: String,
+    },
+    /// The rows of a basis are not those of rankings.
+    #[error("rows of width {width}; rankings of K items have rows of {expected}")]
+    NotRankings {
+        /// Width of the rows.
+        width: usize,
+        /// What rows of rankings are.
+        expected: &'static str,
+    },
+    /// Sizes of label sets that are none, or more than there are labels.
+    #[error("sets of {start}..={end} labels, allowed: sizes within 0..={labels}, at least one")]
+    SetSizes {
+        /// Smallest size.
+        start: usize,
+        /// Largest size.
+        end: usize,
+        /// Number of labels.
+        labels: usize,
+    },
     /// The three numbers of a rank contradict one another.
     #[error(
         "rank with {above} above and {tied} tied of {pool}: needs 1 <= tied and above + tied <= pool"

@@ -5,7 +5,8 @@
 //! that makes them). Scores are computed tile by tile and looked at once: to [`rank`] the gold
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
-//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are.
+//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are. [`permutations`] finds the best
+//! of all rankings and [`best_labels`] that of all label sets, without candidates.
 //!
 //! ```
 //! use dsokr_decode::{Candidates, Metrics, MissingGold, Pool, Queries};
@@ -32,9 +33,11 @@
 mod bootstrap;
 mod candidates;
 mod error;
+mod label_sets;
 mod mapped;
 mod metrics;
 mod per_query;
+pub mod permutations;
 mod pool;
 mod queries;
 mod rank;
@@ -44,6 +47,7 @@ mod topk;
 pub use bootstrap::{Intervals, bootstrap};
 pub use candidates::{CandidateBlocks, Candidates, ScoreBlock};
 pub use error::Error;
+pub use label_sets::{LabelSet, best_labels};
 pub use mapped::MappedCandidates;
 pub use metrics::Metrics;
 pub use per_query::PerQuery;

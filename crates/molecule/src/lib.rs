@@ -1,16 +1,19 @@
 //! Molecules: SMILES in, labelled graphs out, and English descriptions of them.
 //!
 //! [`graph::Graph`] is what graph kernels and edit distances see of a molecule, and any other
-//! labelled graph. [`Molecule::parse`] reads a SMILES; [`functional_groups`], [`ring_systems`] and
-//! [`longest_carbon_chain`] say what is in it; [`describe`] says it in English; [`quickstart`]
-//! makes the project's own small data set from that.
+//! labelled graph; [`kernels`] makes sparse features of them, [`ged`] is
+//! their edit distance. [`Molecule::parse`] reads a SMILES;
+//! [`functional_groups`], [`ring_systems`] and [`longest_carbon_chain`] say what is in it;
+//! [`describe`] says it in English; [`quickstart`] makes the project's own small data set from that.
 
 mod canonical;
 mod chains;
 mod describe;
 mod error;
+pub mod ged;
 pub mod graph;
 mod groups;
+pub mod kernels;
 mod molecule;
 pub mod quickstart;
 mod refinement;

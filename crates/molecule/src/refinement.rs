@@ -26,6 +26,11 @@ pub(crate) fn graph_hash(mut colors: Vec<u64>, edges: impl Fn(usize) -> Vec<(u64
 
 /// Mixes a multiset of words into `start`.
 pub(crate) fn unordered(mut words: Vec<u64>, start: u64) -> u64 {
+    sorted(&mut words, start)
+}
+
+/// As [`unordered`], of words whose memory is used again; they end up sorted.
+pub(crate) fn sorted(words: &mut [u64], start: u64) -> u64 {
     words.sort_unstable();
-    words.into_iter().fold(start, mix)
+    words.iter().copied().fold(start, mix)
 }

@@ -2,7 +2,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 
 use crate::bag::SparseRow;
-use crate::{Encoder, Mlp, NgramBag, Pass, Transformer};
+use crate::{Encoder, Mlp, NgramBag, Pass, TokenIds, Transformer};
 
 /// Whichever built-in encoder a configuration names.
 #[derive(Module, Debug)]
@@ -25,7 +25,7 @@ pub enum BuiltInInput {
     /// A feature vector.
     Dense(Vec<f32>),
     /// Token ids.
-    Tokens(Vec<u32>),
+    Tokens(TokenIds),
 }
 
 /// The inputs of one kind; inputs are prepared for the encoder they are given to, so another kind in

@@ -79,10 +79,14 @@ pub fn convolution(
     convolution
 }
 
-/// The last layer of an encoder: weights as [`linear`], and the bias at `offset`, best the mean of
-/// the targets, so that training does not begin by looking for it.
+/// The last layer of an encoder: the bias at `offset`, best the mean of the targets, so that training
+/// does not begin by looking for it, and weights uniform on ±1/√(inputs · p) for p coordinates.
+///
+/// Targets have a norm of about 1 whatever p is. For inputs of unit variance the answers are then at a
+/// squared distance of about 1/3 of the offset; with ±1/√inputs it would be p/3, and the first epochs
+/// would go by with unlearning it.
 pub fn head(inputs: usize, offset: &[f32], generator: &mut impl Rng, device: &Device) -> Linear {
-    let bound = 1.0 / (inputs as f32).sqrt();
+    let bound = 1.0 / ((inputs * offset.len()) as f32).sqrt();
     Linear {
         weight: uniform([inputs, offset.len()], bound, generator, device),
         bias: Some(vector(offset, device)),

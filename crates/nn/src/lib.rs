@@ -29,6 +29,7 @@ mod mlp;
 mod model;
 mod padding;
 mod pass;
+mod token_ids;
 
 pub use bag::{NgramBag, NgramBagConfig};
 pub use built_in::{BuiltIn, BuiltInInput};
@@ -39,4 +40,5 @@ pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;
 pub use padding::{Padded, pad};
 pub use pass::{Dropout, Pass, dropout};
+pub use token_ids::{TokenIds, TokenIdsBuilder};
 pub use transformer::{Pooling, Transformer, TransformerConfig};

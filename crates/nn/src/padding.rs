@@ -16,12 +16,13 @@ pub struct Padded {
 /// What an encoder makes of padding must not reach its output: multiply by `mask` before
 /// anything that mixes positions, and again before a sum over them.
 /// [`contract::check`](crate::contract::check) notices where it does.
-pub fn pad(batch: &[&Vec<u32>], device: &Device) -> Padded {
+pub fn pad<T: AsRef<[u32]>>(batch: &[&T], device: &Device) -> Padded {
+    let batch: Vec<&[u32]> = batch.iter().map(|ids| ids.as_ref()).collect();
     let length = batch.iter().map(|ids| ids.len()).max().unwrap_or(0).max(1);
     let mut ids = vec![0i32; batch.len() * length];
     let mut mask = vec![0.0f32; ids.len()];
     let rows = ids.chunks_exact_mut(length).zip(mask.chunks_exact_mut(length));
-    for ((ids, mask), sequence) in rows.zip(batch) {
+    for ((ids, mask), sequence) in rows.zip(&batch) {
         ids.iter_mut().zip(sequence.iter()).for_each(|(id, &given)| *id = given as i32);
         mask[..sequence.len()].fill(1.0);
     }
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn empty_sequences_alone_have_one_place() {
-        let empty = vec![];
+        let empty: Vec<u32> = vec![];
         assert_eq!(pad(&[&empty], &Device::flex()).ids.dims(), [1, 1]);
     }
 }

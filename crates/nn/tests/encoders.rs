@@ -9,7 +9,7 @@ use dsokr_nn::bag::{NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::transformer::Tokens;
 use dsokr_nn::{
     Encoder, Error, FrozenBasis, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling,
-    Transformer, TransformerConfig, contract, parameters,
+    TokenIds, Transformer, TransformerConfig, contract, parameters,
 };
 
 const TEXTS: [&str; 5] = [
@@ -36,7 +36,14 @@ fn bag(config: &NgramBagConfig, p: usize) -> (NgramBag, Vec<SparseRow>) {
 }
 
 fn bag_config() -> NgramBagConfig {
-    let words = NgramConfig { kind: NgramKind::Words, min: 1, max: 2, min_texts: 1, buckets: 0 };
+    let words = NgramConfig {
+        kind: NgramKind::Words,
+        min: 1,
+        max: 2,
+        min_texts: 1,
+        lowercase: true,
+        buckets: 0,
+    };
     NgramBagConfig { ngrams: vec![words], embedding: 12, hidden: vec![10], ..Default::default() }
 }
 
@@ -46,7 +53,7 @@ fn mlp(hidden: &[usize]) -> (Mlp, Vec<Vec<f32>>) {
     (config.init(6, &offset(5), &mut generator(1, "test", 0), &device()), rows)
 }
 
-fn transformer(pooling: Pooling) -> (Transformer, Vec<Vec<u32>>) {
+fn transformer(pooling: Pooling) -> (Transformer, Vec<TokenIds>) {
     let config = TransformerConfig {
         max_length: 16,
         layers: 2,
@@ -57,7 +64,8 @@ fn transformer(pooling: Pooling) -> (Transformer, Vec<Vec<u32>>) {
         ..TransformerConfig::default()
     };
     let tokens = Tokens::fit(&config.tokens, TEXTS.into_iter()).unwrap();
-    let ids = TEXTS.iter().map(|text| tokens.encode(text, config.max_length).unwrap().0).collect();
+    let encode = |text: &&str| tokens.encode(text, config.max_length).unwrap().0.into();
+    let ids = TEXTS.iter().map(encode).collect();
     let mut random = generator(2, "test", 0);
     (config.init(tokens.vocabulary(), &offset(5), &mut random, &device()), ids)
 }
@@ -152,7 +160,7 @@ fn padding_does_not_reach_the_output() {
     let encoder = stepped(encoder, &ids);
     let alone: Vec<f32> =
         encoder.forward(&[&ids[2]], Pass::Evaluate).into_data().try_to_vec().unwrap();
-    let longest: Vec<u32> = ids.iter().max_by_key(|ids| ids.len()).unwrap().clone();
+    let longest: TokenIds = ids.iter().max_by_key(|ids| ids.len()).unwrap().clone();
     assert!(ids[2].len() < longest.len());
     let padded = encoder.forward(&[&ids[2], &longest], Pass::Evaluate);
     let padded: Vec<f32> = padded.into_data().try_to_vec().unwrap();

@@ -58,6 +58,21 @@ pub enum Error {
         /// Where the outputs come from.
         outputs: String,
     },
+    /// A cell that should hold a SMILES.
+    #[error("{path}, line {line}: the SMILES {smiles:?}: {reason}", path = path.display())]
+    Smiles {
+        /// The table.
+        path: PathBuf,
+        /// Its line.
+        line: usize,
+        /// What stands there.
+        smiles: String,
+        /// What is wrong with it.
+        reason: dsokr_molecule::Error,
+    },
+    /// Graph kernels.
+    #[error(transparent)]
+    GraphKernel(#[from] dsokr_molecule::kernels::KernelError),
     /// A table and its feature file differ in length.
     #[error("{features} has {found} rows, but {table} has {expected}", features = features.display(), table = table.display())]
     RowCount {

@@ -134,8 +134,7 @@ pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Resu
     let validation = preparation.inputs(&dataset.validation)?;
     let validate = |model: &Model<R::Encoder>| {
         let z = embed(model, &validation, config.evaluation.batch);
-        let ranks = judge.rank(SplitName::Validation, &z)?;
-        Ok(judge.pool(SplitName::Validation).metrics(&ranks, &candidates)?)
+        judge.scores(SplitName::Validation, &z)
     };
     let task = Task {
         config: &config.training,

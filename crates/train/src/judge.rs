@@ -1,10 +1,13 @@
+use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{Candidates, Metrics, PerQuery, Pool, Rank};
 use dsokr_nn::Model;
+use rand::RngExt;
 
 use crate::config::{Checked, SplitName};
-use crate::data::{DataRoot, Dataset, Selected, Split};
+use crate::data::{DataRoot, Dataset, Selected, Split, Structure};
 use crate::run::{Report, rank};
+use crate::scores::{Scores, compare, predicted};
 use crate::trainer::embed;
 use crate::{Error, Prepare, Recipe};
 
@@ -63,8 +66,36 @@ impl<'a, R: Recipe> Judge<'a, R> {
         rank(ids, z, self.basis, self.candidates, self.pool(name), self.config)
     }
 
-    /// Ranks with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
-    fn perfect(&self, name: SplitName) -> Result<Vec<Option<Rank>>, Error> {
+    /// What coordinates `z` `[queries × p]` are worth on a split.
+    pub(crate) fn scores(&self, name: SplitName, z: &[f32]) -> Result<Scores, Error> {
+        let pool = self.pool(name);
+        let ranks = pool.metrics(&self.rank(name, z)?, self.candidates)?;
+        let truth = self.split(name).structures.as_deref();
+        let molecules =
+            |truth| compare(truth, &predicted(z, self.basis.rank(), self.candidates, pool)?);
+        Ok(Scores { ranks, molecules: truth.map(molecules).transpose()? })
+    }
+
+    /// A random order of the candidates; of molecules, one candidate drawn for each query.
+    fn chance(
+        &self,
+        name: SplitName,
+        ranks: &[Option<Rank>],
+        m: &Metrics,
+    ) -> Result<Scores, Error> {
+        let chance = Metrics::chance(ranks, m.candidates, m.duplicate_candidates)?;
+        let drawn = |truth: &Vec<Structure>| {
+            let mut random = generator(self.config.seed, "chance", 0);
+            let candidate = |_: &Structure| random.random_range(0..self.candidates.len());
+            let drawn = truth.iter().map(candidate).map(|c| self.candidates.label(c));
+            compare(truth, &drawn.map(Structure::of_candidate).collect::<Result<Vec<_>, _>>()?)
+        };
+        let molecules = self.split(name).structures.as_ref().map(drawn).transpose()?;
+        Ok(Scores { ranks: chance, molecules })
+    }
+
+    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
+    pub(crate) fn perfect(&self, name: SplitName) -> Result<Scores, Error> {
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
@@ -77,7 +108,7 @@ impl<'a, R: Recipe> Judge<'a, R> {
                 z.copy_from_slice(row);
             }
         }
-        self.rank(name, &z)
+        self.scores(name, &z)
     }
 
     pub(crate) fn report(
@@ -89,14 +120,9 @@ impl<'a, R: Recipe> Judge<'a, R> {
         let inputs = preparation.inputs(self.split(name))?;
         let z = embed(model, &inputs, self.config.evaluation.batch);
         let ranks = self.rank(name, &z)?;
-        let pool = self.pool(name);
-        let metrics = pool.metrics(&ranks, self.candidates)?;
-        Ok(Report {
-            split: name,
-            chance: Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?,
-            perfect_h: pool.metrics(&self.perfect(name)?, self.candidates)?,
-            metrics,
-        })
+        let metrics = self.scores(name, &z)?;
+        let chance = self.chance(name, &ranks, &metrics)?;
+        Ok(Report { split: name, chance, perfect_h: self.perfect(name)?, metrics })
     }
 }
 

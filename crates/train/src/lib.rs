@@ -14,6 +14,7 @@ pub mod data;
 pub mod device;
 pub mod fit;
 pub mod run;
+pub mod sketch;
 pub mod trainer;
 
 mod error;
@@ -21,6 +22,7 @@ mod judge;
 mod prepare;
 mod pretrained_inputs;
 mod recipe;
+mod scores;
 mod token_inputs;
 
 /// The pages whose code is run.
@@ -32,4 +34,5 @@ pub use error::Error;
 pub use prepare::Preparation;
 pub use pretrained_inputs::PretrainedInputs;
 pub use recipe::{Prepare, Recipe, Start};
+pub use scores::{MoleculeScores, Scores};
 pub use token_inputs::{TokenInputs, TokenInputsConfig};

@@ -1,10 +1,10 @@
 use std::path::Path;
 
+use dsokr_nn::TokenIds;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
-use rayon::prelude::*;
 
 use crate::data::Split;
-use crate::token_inputs::without_cuts;
+use crate::token_inputs::tokenise;
 use crate::{Error, Prepare};
 
 /// The tokenizer and the sizes of a pretrained encoder, and where it cuts texts.
@@ -28,7 +28,7 @@ impl PretrainedInputs {
 
 impl Prepare for PretrainedInputs {
     type Settings = PretrainedConfig;
-    type Input = Vec<u32>;
+    type Input = TokenIds;
 
     /// Nothing is learnt from the texts.
     fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
@@ -37,9 +37,9 @@ impl Prepare for PretrainedInputs {
         Ok(Self { model, max_length: config.max_length })
     }
 
-    fn inputs(&self, split: &Split) -> Result<Vec<Vec<u32>>, Error> {
-        let encode = |text: &String| self.model.tokenizer().encode(text, self.max_length);
-        Ok(without_cuts(split.texts.par_iter().map(encode).collect::<Result<_, _>>()?))
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        let encode = |text: &str| Ok(self.model.tokenizer().encode(text, self.max_length)?);
+        tokenise(&split.texts, encode)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {

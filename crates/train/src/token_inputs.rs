@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use dsokr_nn::transformer::{Tokens, TokensConfig};
+use dsokr_nn::{TokenIds, TokenIdsBuilder};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,7 @@ impl TokenInputs {
 
 impl Prepare for TokenInputs {
     type Settings = TokenInputsConfig;
-    type Input = Vec<u32>;
+    type Input = TokenIds;
 
     fn fit(config: &TokenInputsConfig, train: &Split) -> Result<Self, Error> {
         check(config)?;
@@ -50,11 +51,8 @@ impl Prepare for TokenInputs {
         Ok(Self { tokens: Tokens::fit(&config.tokens, texts)?, max_length: config.max_length })
     }
 
-    fn inputs(&self, split: &Split) -> Result<Vec<Vec<u32>>, Error> {
-        let encode = |text: &String| self.tokens.encode(text, self.max_length);
-        let encoded: Vec<(Vec<u32>, bool)> =
-            split.texts.par_iter().map(encode).collect::<Result<_, _>>()?;
-        Ok(without_cuts(encoded))
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        tokenise(&split.texts, |text| Ok(self.tokens.encode(text, self.max_length)?))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -68,14 +66,29 @@ impl Prepare for TokenInputs {
     }
 }
 
-/// The ids alone; says in the log how many texts were cut.
-pub(crate) fn without_cuts(encoded: Vec<(Vec<u32>, bool)>) -> Vec<Vec<u32>> {
-    let cut = encoded.iter().filter(|(_, cut)| *cut).count();
+/// Texts that are tokenised before their ids are put away.
+const AT_ONCE: usize = 4096;
+
+/// The ids of texts, of which `encode` says whether they were cut; says in the log how many were.
+pub(crate) fn tokenise(
+    texts: &[String],
+    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), Error> + Sync,
+) -> Result<Vec<TokenIds>, Error> {
+    let io = |e: std::io::Error| Error::Io { path: std::env::temp_dir(), message: e.to_string() };
+    let (mut all, mut cut) = (TokenIdsBuilder::default(), 0);
+    for some in texts.chunks(AT_ONCE) {
+        let encoded: Vec<(Vec<u32>, bool)> =
+            some.par_iter().map(|text| encode(text)).collect::<Result<_, _>>()?;
+        for (ids, shorter) in encoded {
+            all.push(&ids).map_err(io)?;
+            cut += usize::from(shorter);
+        }
+    }
     if cut > 0 {
-        let texts = encoded.len();
+        let texts = texts.len();
         tracing::warn!(cut, texts, "texts longer than max_length were cut");
     }
-    encoded.into_iter().map(|(ids, _)| ids).collect()
+    all.finish().map_err(io)
 }
 
 fn check(config: &TokenInputsConfig) -> Result<(), Error> {

@@ -146,6 +146,26 @@ impl Basis {
         }
     }
 
+    /// The direction in feature space that coordinates z stand for: `w = (Ω R Φ)ᵀ z`, d numbers with
+    /// `⟨z, ψ̃(y)⟩ = s(⟨y,y⟩) ⟨w, y⟩` for every row y, s the kernel's
+    /// [`feature_scale`](OutputKernel::feature_scale). None where there are [`anchors`](Self::anchors).
+    ///
+    /// With it outputs can be searched for beyond any list of candidates.
+    ///
+    /// # Errors
+    /// [`Error::WidthMismatch`] when z is not p numbers.
+    pub fn feature_direction(&self, z: &[f32]) -> Result<Option<Vec<f32>>, Error> {
+        if z.len() != self.rank() {
+            return Err(Error::WidthMismatch { found: z.len(), expected: self.rank() });
+        }
+        let Map::Linear { matrix, .. } = &self.map else { return Ok(None) };
+        let mut direction = vec![0.0f64; self.width];
+        for (&z, row) in z.iter().zip(matrix.chunks_exact(self.width)) {
+            direction.iter_mut().zip(row).for_each(|(w, &m)| *w += f64::from(z) * f64::from(m));
+        }
+        Ok(Some(direction.into_iter().map(|w| w as f32).collect()))
+    }
+
     /// Checks that rows can be projected.
     fn check_rows(&self, kind: RowKind, width: usize) -> Result<(), Error> {
         if kind != self.kind {

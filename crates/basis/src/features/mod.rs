@@ -7,6 +7,7 @@
 
 mod bits;
 mod block;
+mod by_column;
 mod dense;
 mod distinct;
 mod labels;

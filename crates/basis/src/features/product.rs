@@ -4,14 +4,15 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::by_column::ByColumn;
 use super::{BitBlock, Block, DenseBlock, SparseBlock, simd};
 use crate::Error;
 
 /// Rows of the right block in one task.
 const TILE: usize = 128;
 
-/// Sparse rows up to this wide are scattered into a dense one; wider ones are merged.
-const SCATTER_WIDTH: usize = 1 << 20;
+/// Sparse rows to be multiplied with fewer than this many others are not sorted by column first.
+const FEW: usize = 16;
 
 /// `⟨a_i, b_j⟩` for all pairs of rows, `a.len()` × `b.len()`, in `f64`.
 ///
@@ -61,11 +62,14 @@ pub(crate) fn inner_map(
             bits_tile(a, b, start, out.as_mut());
             finish(start, out);
         }),
-        (Block::Sparse(a), Block::Sparse(b)) => tiles.for_each(|(tile, mut out)| {
-            let start = tile * TILE;
-            sparse_tile(a, b, start, out.as_mut());
-            finish(start, out);
-        }),
+        (Block::Sparse(a), Block::Sparse(b)) => {
+            let index = (b.len() >= FEW).then(|| ByColumn::new(a));
+            tiles.for_each(|(tile, mut out)| {
+                let start = tile * TILE;
+                sparse_tile(a, index.as_ref(), b, start, out.as_mut());
+                finish(start, out);
+            });
+        }
         _ => return Err(Error::KindMismatch { found: b.kind(), expected: a.kind() }),
     }
     Ok(out)
@@ -88,28 +92,26 @@ fn bits_tile(a: &BitBlock, b: &BitBlock, start: usize, mut out: MatMut<f64>) {
     }
 }
 
-fn sparse_tile(a: &SparseBlock, b: &SparseBlock, start: usize, mut out: MatMut<f64>) {
-    if b.width() > SCATTER_WIDTH {
-        for j in 0..out.ncols() {
-            let y = b.row(start + j);
-            for i in 0..out.nrows() {
-                out[(i, j)] = merged(a.row(i), y);
+fn sparse_tile(
+    a: &SparseBlock,
+    index: Option<&ByColumn>,
+    b: &SparseBlock,
+    start: usize,
+    mut out: MatMut<f64>,
+) {
+    let mut products = vec![0.0; a.len()];
+    for j in 0..out.ncols() {
+        let y = b.row(start + j);
+        match index {
+            Some(index) => {
+                products.fill(0.0);
+                index.add_products(y, &mut products);
+            }
+            None => {
+                products.iter_mut().enumerate().for_each(|(i, x)| *x = merged(a.row(i), y));
             }
         }
-        return;
-    }
-    let mut scattered = vec![0.0f64; b.width()];
-    for j in 0..out.ncols() {
-        let (columns, values) = b.row(start + j);
-        for (&column, &value) in columns.iter().zip(values) {
-            scattered[column as usize] = value.into();
-        }
-        for i in 0..out.nrows() {
-            let (columns, values) = a.row(i);
-            let terms = columns.iter().zip(values);
-            out[(i, j)] = terms.map(|(&c, &v)| f64::from(v) * scattered[c as usize]).sum();
-        }
-        columns.iter().for_each(|&column| scattered[column as usize] = 0.0);
+        products.iter().enumerate().for_each(|(i, &product)| out[(i, j)] = product);
     }
 }
 

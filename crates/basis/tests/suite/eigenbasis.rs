@@ -417,3 +417,34 @@ fn very_wide_rows_fall_back_to_anchors() {
     assert!(!narrow_anchors && wide_anchors);
     assert_close(&found, &expected, 1e-5, "wide rows");
 }
+
+/// `⟨z, ψ̃(y)⟩ = s(⟨y,y⟩) ⟨w, y⟩`, for rows that the basis was not fitted on too.
+#[test]
+fn the_direction_of_coordinates_has_their_products() {
+    let mut linear = 0;
+    for (kernel, rows) in cases(40) {
+        let what = describe(&kernel, &rows);
+        let few = rows.select(&(0..25).collect::<Vec<_>>()).unwrap();
+        let basis =
+            Basis::fit(kernel.clone(), &few, &SketchKind::Gaussian, 6, 1, TOLERANCE).unwrap();
+        let mut random = generator(9, "test direction", 0);
+        let z: Vec<f32> = (0..basis.rank()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
+        let error = basis.feature_direction(&z[1..]).unwrap_err();
+        assert!(matches!(error, Error::WidthMismatch { .. }), "{what}: {error}");
+        let direction = basis.feature_direction(&z).unwrap();
+        assert_eq!(direction.is_none(), basis.anchors().is_some(), "{what}");
+        let Some(direction) = direction else { continue };
+        linear += 1;
+        let projected = basis.project(&rows).unwrap();
+        for (i, row) in expand(&rows.all()).iter().enumerate() {
+            let squared: f64 = row.iter().map(|y| y * y).sum();
+            let along: f64 = direction.iter().zip(row).map(|(&w, y)| f64::from(w) * y).sum();
+            let found = along * kernel.feature_scale(squared).unwrap();
+            let pairs = projected.row(i).iter().zip(&z);
+            let expected: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+            let close = 1e-5 * (1.0 + projected.squared_norms[i]);
+            assert!((found - expected).abs() <= close, "{what}, row {i}: {found} {expected}");
+        }
+    }
+    assert!(linear >= 8, "{linear}");
+}

@@ -311,10 +311,10 @@ proptest! {
         );
     }
 
-    /// Products of sparse rows, merged (wide) or scattered (narrow), are those of dense ones.
+    /// Products of sparse rows, merged (few rows) or by column (16 and more), are those of dense ones.
     #[test]
     fn sparse_products_are_dense_products(
-        rows in proptest::collection::vec(proptest::collection::btree_map(0u32..40, -5i8..5, 0..20), 1..12),
+        rows in proptest::collection::vec(proptest::collection::btree_map(0u32..40, -5i8..5, 0..20), 1..40),
     ) {
         let build = |width: usize, factor: u32| {
             let rows = rows.iter().map(|row| row.iter().map(move |(&j, &v)| (j * factor, f32::from(v))));

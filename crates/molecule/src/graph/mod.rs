@@ -1,10 +1,27 @@
-//! Labelled graphs: what graph kernels count and edit distances compare.
+//! Labelled graphs: what graph kernels count and edit distances compare, and the files they are
+//! read from.
 
 mod error;
+mod json_lines;
+mod read_error;
+mod subgraph;
+mod tudataset;
 
 use crate::{Element, Molecule};
 
 pub use error::GraphError;
+pub use json_lines::{GraphLine, parse_json_lines, read_json_lines};
+pub use read_error::ReadError;
+pub use tudataset::{TuDataset, TuFiles};
+
+/// The most nodes of a graph that is read from a file.
+pub const MAX_NODES: usize = 100_000;
+
+/// The most edges of a graph that is read from a file.
+pub const MAX_EDGES: usize = 1_000_000;
+
+/// The most bytes of a line of a JSON lines file.
+pub const MAX_LINE: usize = 64 << 20;
 
 /// A step along an edge: the node it leads to and the edge's label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

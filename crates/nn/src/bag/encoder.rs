@@ -35,8 +35,14 @@ pub struct NgramBagConfig {
 
 impl Default for NgramBagConfig {
     fn default() -> Self {
-        let block =
-            |kind, min, max, min_texts| NgramConfig { kind, min, max, min_texts, buckets: 0 };
+        let block = |kind, min, max, min_texts| NgramConfig {
+            kind,
+            min,
+            max,
+            min_texts,
+            lowercase: true,
+            buckets: 0,
+        };
         Self {
             ngrams: vec![block(NgramKind::Words, 1, 2, 2), block(NgramKind::Characters, 3, 5, 3)],
             linear: true,

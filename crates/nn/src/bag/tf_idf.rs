@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -28,6 +29,9 @@ pub struct NgramConfig {
     pub min: usize,
     /// Length of the longest n-grams.
     pub max: usize,
+    /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
+    #[serde(default = "yes")]
+    pub lowercase: bool,
     /// An n-gram that occurs in fewer training texts than this is left out; 1 with `buckets`.
     #[serde(default = "one")]
     pub min_texts: usize,
@@ -39,6 +43,10 @@ pub struct NgramConfig {
 
 fn one() -> usize {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl NgramConfig {
@@ -68,12 +76,13 @@ impl NgramConfig {
         Ok(())
     }
 
-    /// Calls `visit` with every n-gram of `text`, which is lower-cased already.
-    fn each<'t>(&self, text: &'t str, visit: &mut dyn FnMut(&str)) {
+    /// Calls `visit` with every n-gram of `text`.
+    fn each(&self, text: &str, visit: &mut dyn FnMut(&str)) {
+        let text = if self.lowercase { Cow::Owned(text.to_lowercase()) } else { text.into() };
         match self.kind {
             NgramKind::Words => {
                 let word = |c: char| c.is_alphanumeric() || c == '_';
-                let words: Vec<&'t str> =
+                let words: Vec<&str> =
                     text.split(|c| !word(c)).filter(|w| w.chars().nth(1).is_some()).collect();
                 for n in self.min..=self.max {
                     for run in words.windows(n) {
@@ -120,7 +129,6 @@ pub struct SparseRow {
 
 /// TF-IDF weights of n-grams as scikit-learn's `TfidfVectorizer(sublinear_tf=True)` gives them:
 /// `(1 + ln tf) · (ln((1 + n) / (1 + df)) + 1)`, every block of a row normalised to length 1.
-/// Texts are lower-cased.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TfIdf {
@@ -168,11 +176,10 @@ impl TfIdf {
     /// The TF-IDF row of a text. N-grams outside the vocabulary are ignored, so a text may give an
     /// empty row.
     pub fn transform(&self, text: &str) -> SparseRow {
-        let text = text.to_lowercase();
         let mut row = SparseRow::default();
         let mut first = 0;
         for block in &self.blocks {
-            let counts = block.counts(&text);
+            let counts = block.counts(text);
             let start = row.values.len();
             for (index, count) in counts {
                 row.indices.push(first + index);
@@ -234,9 +241,7 @@ impl Block {
             let mut frequency = vec![0u32; ngrams.buckets];
             for text in texts {
                 let mut seen = Vec::new();
-                ngrams.each(&text.to_lowercase(), &mut |term| {
-                    seen.push(bucket(term, ngrams.buckets as u32))
-                });
+                ngrams.each(text, &mut |term| seen.push(bucket(term, ngrams.buckets as u32)));
                 seen.sort_unstable();
                 seen.dedup();
                 seen.iter().for_each(|&i| frequency[i as usize] += 1);
@@ -247,7 +252,7 @@ impl Block {
         // term → (document frequency, the last text it was seen in)
         let mut frequency: HashMap<String, (u32, usize)> = HashMap::new();
         for (i, text) in texts.enumerate() {
-            ngrams.each(&text.to_lowercase(), &mut |term| match frequency.get_mut(term) {
+            ngrams.each(text, &mut |term| match frequency.get_mut(term) {
                 Some((_, last)) if *last == i => {}
                 Some((df, last)) => (*df, *last) = (*df + 1, i),
                 None => {
@@ -271,7 +276,7 @@ impl Block {
         self.index = self.terms.iter().cloned().zip(0..).collect();
     }
 
-    /// (index, count) of the block's n-grams in a lower-cased text, ascending.
+    /// (index, count) of the block's n-grams in a text, ascending.
     fn counts(&self, text: &str) -> Vec<(u32, u32)> {
         let mut found: Vec<u32> = Vec::new();
         let buckets = self.ngrams.buckets;
@@ -293,7 +298,7 @@ mod tests {
     use super::*;
 
     fn block(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
-        NgramConfig { kind, min, max, min_texts: 1, buckets: 0 }
+        NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
     }
 
     fn ngrams(config: &NgramConfig, text: &str) -> Vec<String> {
@@ -344,7 +349,7 @@ mod tests {
 
     #[test]
     fn nothing_to_learn_from_is_an_error() {
-        let config = NgramConfig { min_texts: 3, ..block(NgramKind::Words, 1, 1) };
+        let config = NgramConfig { min_texts: 3, lowercase: true, ..block(NgramKind::Words, 1, 1) };
         let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
         assert!(matches!(fitted, Err(Error::EmptyVocabulary { texts: 2, .. })));
     }
@@ -365,7 +370,7 @@ mod tests {
         let characters = block(NgramKind::Characters, 3, 5);
         for (key, config) in [
             ("word_1_2", block(NgramKind::Words, 1, 2)),
-            ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, ..characters }),
+            ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, lowercase: true, ..characters }),
         ] {
             let train = texts("texts");
             let fitted = TfIdf::fit(&[config], train.iter().map(String::as_str)).unwrap();

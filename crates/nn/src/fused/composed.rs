@@ -28,12 +28,13 @@ pub fn linear_gelu(
 pub fn residual_norm(
     x: Tensor<2>,
     r: Tensor<2>,
+    bias: Tensor<1>,
     gamma: Tensor<1>,
     beta: Tensor<1>,
     epsilon: f64,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    module::layer_norm(x + drop(r, dropout), gamma, Some(beta), epsilon)
+    module::layer_norm(x + drop(r + bias.unsqueeze::<2>(), dropout), gamma, Some(beta), epsilon)
 }
 
 pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {

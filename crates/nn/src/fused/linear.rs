@@ -26,6 +26,9 @@ pub trait LinearOps: Backend {
         b: FloatTensor<Self>,
     ) -> FloatTensor<Self>;
 
+    /// `x w`.
+    fn product(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self>;
+
     /// `dropout(gelu(x w + b))`.
     fn affine_gelu(
         x: FloatTensor<Self>,
@@ -39,6 +42,10 @@ impl LinearOps for Flex {
     fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor) -> FlexTensor {
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
         forward(&x, &w, Some(&b))
+    }
+
+    fn product(x: FlexTensor, w: FlexTensor) -> FlexTensor {
+        forward(&contiguous(x), &contiguous(w), None)
     }
 
     fn affine_gelu(
@@ -65,6 +72,16 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
         let y = forward(&x, &w, Some(&b));
         match AffineBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish((x, w), y),
+            OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+
+    fn product(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self> {
+        let ((x, x_node), (w, w_node)) = (x.into_parts(), w.into_parts());
+        let (x, w) = (contiguous(x), contiguous(w));
+        let y = forward(&x, &w, None);
+        match ProductBackward.prepare::<C>([x_node, w_node]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish((x, w), y),
             OpsKind::UnTracked(prepared) => prepared.finish(y),
         }
@@ -215,7 +232,7 @@ fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
             })
         })
         .collect();
-    add_up(&partial, width)
+    add_up(partial.iter().map(Vec::as_slice), width)
 }
 
 /// `dy ← dy ∘ slope`, and the sums over rows of the result.
@@ -236,11 +253,11 @@ fn scale_by_slope(dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
             })
         })
         .collect();
-    add_up(&partial, width)
+    add_up(partial.iter().map(Vec::as_slice), width)
 }
 
 /// The sum of vectors, first to last.
-pub(super) fn add_up(vectors: &[Vec<f32>], width: usize) -> Vec<f32> {
+pub(super) fn add_up<'a>(vectors: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f32> {
     let mut total = vec![0.0; width];
     for vector in vectors {
         for (t, v) in total.iter_mut().zip(vector) {
@@ -267,6 +284,20 @@ impl Backward<Flex, 3> for AffineBackward {
         }
         let nodes = [x_node, w_node].map(|node| node.map(|node| node.id));
         register_products(grads, nodes, &x, &w, dy);
+    }
+}
+
+#[derive(Debug)]
+struct ProductBackward;
+
+impl Backward<Flex, 2> for ProductBackward {
+    type State = (FlexTensor, FlexTensor);
+
+    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let (x, w) = ops.state;
+        let dy = contiguous(grads.consume::<Flex>(&ops.node));
+        let nodes = ops.parents.map(|node| node.map(|node| node.id));
+        register_products(grads, nodes, &x, &w, values(&dy));
     }
 }
 

@@ -5,8 +5,9 @@
 //! | function | value |
 //! |---|---|
 //! | [`linear`] | `x w + b` |
+//! | [`product`] | `x w`, its bias left to the operation behind it |
 //! | [`linear_gelu`] | `dropout(gelu(x w + b))`, with the exact (erf) GELU |
-//! | [`residual_norm`] | `layer_norm(x + dropout(r)) ∘ gamma + beta` |
+//! | [`residual_norm`] | `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` |
 //! | [`attention`] | softmax attention of every token to the tokens of its own text |
 //! | [`attention_first`] | the same for each text's first token alone |
 //! | [`bag`] | weighted sums of table rows |
@@ -69,6 +70,19 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as LinearOps>::affine(x, w, b.into_dispatch()))
 }
 
+/// `x w` for x `[n, k]`, w `[k, m]`.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn product(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
+    assert!(x.dims()[1] == w.dims()[0], "x {:?}, w {:?}", x.dims(), w.dims());
+    if !on_cpu_engine(&x) {
+        return x.matmul(w);
+    }
+    let [x, w] = [x, w].map(Tensor::into_dispatch);
+    Tensor::from_dispatch(<Dispatch as LinearOps>::product(x, w))
+}
+
 /// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
 ///
 /// # Panics
@@ -92,27 +106,30 @@ fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
     assert!(x[1] == w[0] && w[1] == b[0], "x {x:?}, w {w:?}, b {b:?}");
 }
 
-/// `layer_norm(x + dropout(r)) ∘ gamma + beta` over the rows of x and r `[n, d]`, with `epsilon` added
-/// to the variance; elements of r are numbered row by row.
+/// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` over the rows of x and r `[n, d]`, with `epsilon`
+/// added to the variance; elements of r are numbered row by row.
 ///
 /// # Panics
 /// If the shapes do not fit.
 pub fn residual_norm(
     x: Tensor<2>,
     r: Tensor<2>,
+    bias: Tensor<1>,
     gamma: Tensor<1>,
     beta: Tensor<1>,
     epsilon: f64,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     let d = [x.dims()[1]];
-    assert!(x.dims() == r.dims() && gamma.dims() == d && beta.dims() == d, "shapes differ");
+    let vectors = [&bias, &gamma, &beta].map(Tensor::dims);
+    assert!(x.dims() == r.dims() && vectors == [d; 3], "shapes differ");
     if !on_cpu_engine(&x) {
-        return composed::residual_norm(x, r, gamma, beta, epsilon, dropout);
+        return composed::residual_norm(x, r, bias, gamma, beta, epsilon, dropout);
     }
     let [x, r] = [x, r].map(Tensor::into_dispatch);
-    let [gamma, beta] = [gamma, beta].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as NormOps>::residual_norm(x, r, gamma, beta, epsilon, dropout))
+    let [bias, gamma, beta] = [bias, gamma, beta].map(Tensor::into_dispatch);
+    let y = <Dispatch as NormOps>::residual_norm(x, r, bias, gamma, beta, epsilon, dropout);
+    Tensor::from_dispatch(y)
 }
 
 /// `softmax(q kᵀ / √d_h) v` per head (Vaswani et al. 2017), every token attending to the tokens of

@@ -18,10 +18,11 @@ use crate::Dropout;
 
 #[backend_extension(Flex, Autodiff)]
 pub trait NormOps: Backend {
-    /// `layer_norm(x + dropout(r)) ∘ gamma + beta`.
+    /// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta`.
     fn residual_norm(
         x: FloatTensor<Self>,
         r: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f64,
@@ -33,13 +34,14 @@ impl NormOps for Flex {
     fn residual_norm(
         x: FlexTensor,
         r: FlexTensor,
+        bias: FlexTensor,
         gamma: FlexTensor,
         beta: FlexTensor,
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> FlexTensor {
-        let [x, r, gamma, beta] = [x, r, gamma, beta].map(contiguous);
-        forward(&x, &r, &gamma, &beta, epsilon, dropout).value
+        let inputs = [x, r, bias, gamma, beta].map(contiguous);
+        forward(&inputs, epsilon, dropout, false).value
     }
 }
 
@@ -47,17 +49,18 @@ impl<C: CheckpointStrategy> NormOps for Autodiff<Flex, C> {
     fn residual_norm(
         x: FloatTensor<Self>,
         r: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> FloatTensor<Self> {
-        let [(x, x_node), (r, r_node), (gamma, gamma_node), (beta, beta_node)] =
-            [x, r, gamma, beta].map(|tensor| tensor.into_parts());
-        let [x, r, gamma, beta] = [x, r, gamma, beta].map(contiguous);
-        let Normalised { value, standard, inverse } =
-            forward(&x, &r, &gamma, &beta, epsilon, dropout);
-        let nodes = [x_node, r_node, gamma_node, beta_node];
+        let [(x, x_node), (r, r_node), (bias, bias_node), (gamma, gamma_node), (beta, beta_node)] =
+            [x, r, bias, gamma, beta].map(|tensor| tensor.into_parts());
+        let inputs = [x, r, bias, gamma, beta].map(contiguous);
+        let nodes = [x_node, r_node, bias_node, gamma_node, beta_node];
+        let Normalised { value, standard, inverse } = forward(&inputs, epsilon, dropout, true);
+        let [_, _, _, gamma, _] = inputs;
         match NormBackward.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
                 prepared.finish((standard, inverse, gamma, dropout), value)
@@ -69,53 +72,56 @@ impl<C: CheckpointStrategy> NormOps for Autodiff<Flex, C> {
 
 struct Normalised {
     value: FlexTensor,
-    /// `(z − mean) / √(variance + ε)`, row by row.
-    standard: FlexTensor,
+    /// `(z − mean) / √(variance + ε)`, row by row, if it is kept.
+    standard: Vec<f32>,
     /// `1 / √(variance + ε)` of each row.
     inverse: Vec<f32>,
 }
 
+/// From x, r, bias, gamma and beta; what only a backward pass reads is kept if `keep` says so.
 fn forward(
-    x: &FlexTensor,
-    r: &FlexTensor,
-    gamma: &FlexTensor,
-    beta: &FlexTensor,
+    inputs: &[FlexTensor; 5],
     epsilon: f64,
     dropout: Option<Dropout>,
+    keep: bool,
 ) -> Normalised {
-    let (n, width) = sides(x);
-    let (x, r, gamma, beta) = (values(x), values(r), values(gamma), values(beta));
-    let (mut y, mut standard) = (Fresh::new(n * width), Fresh::new(n * width));
+    let (n, width) = sides(&inputs[0]);
+    let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
+    let mut y = Fresh::new(n * width);
+    // a task that keeps nothing standardises all its rows in one place
+    let room = if keep { ROWS * width } else { width };
+    let mut standard = Fresh::new(if keep { n * width } else { n.div_ceil(ROWS) * width });
     let mut inverse = vec![0.0f32; n];
     let epsilon = epsilon as f32;
     let tasks = (y.places().par_chunks_mut(ROWS * width))
-        .zip(standard.places().par_chunks_mut(ROWS * width))
+        .zip(standard.places().par_chunks_mut(room))
         .zip(inverse.par_chunks_mut(ROWS))
         .zip(x.par_chunks(ROWS * width).zip(r.par_chunks(ROWS * width)));
     tasks.enumerate().for_each(|(task, (((y, standard), inverse), (x, r)))| {
         let first = (task * ROWS * width) as u32;
         simd!((
             y: &mut [MaybeUninit<f32>], standard: &mut [MaybeUninit<f32>], inverse: &mut [f32],
-            x: &[f32], r: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32,
-            dropout: Option<Dropout>, first: u32
+            x: &[f32], r: &[f32], bias: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32,
+            dropout: Option<Dropout>, first: u32, keep: bool
         ) -> () {
             let width = gamma.len();
             for (i, inverse) in inverse.iter_mut().enumerate() {
                 let row = i * width..(i + 1) * width;
-                let (x, r) = (&x[row.clone()], &r[row.clone()]);
-                let (y, standard) = (&mut y[row.clone()], &mut standard[row]);
+                let (x, r, y) = (&x[row.clone()], &r[row.clone()], &mut y[row.clone()]);
+                let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
+                let summands = r.iter().zip(bias).zip(x);
                 match dropout {
                     Some(dropout) => {
                         let first = first.wrapping_add((i * width) as u32);
-                        for (j, z) in standard.iter_mut().enumerate() {
-                            z.write(r[j].mul_add(dropout.at(first.wrapping_add(j as u32)), x[j]));
+                        for ((j, z), ((r, b), x)) in standard.iter_mut().enumerate().zip(summands) {
+                            z.write((r + b).mul_add(dropout.at(first.wrapping_add(j as u32)), *x));
                         }
                     }
-                    None => for (z, (x, r)) in standard.iter_mut().zip(x.iter().zip(r)) {
-                        z.write(x + r);
+                    None => for (z, ((r, b), x)) in standard.iter_mut().zip(summands) {
+                        z.write(x + (r + b));
                     },
                 }
-                // SAFETY: the loops above have written the row, which is as long as x and r
+                // SAFETY: the loops above have written the row, which is as long as x, r and bias
                 let z = unsafe { &mut *(standard as *mut [MaybeUninit<f32>] as *mut [f32]) };
                 let mean = sum(z, |_, v| v) / width as f32;
                 let variance = sum(z, |_, v| (v - mean) * (v - mean)) / width as f32;
@@ -128,27 +134,29 @@ fn forward(
             }
         });
     });
-    // SAFETY: every row of both has been written
-    let (y, standard) = unsafe { (y.written(), standard.written()) };
-    Normalised { value: wrap(y, [n, width]), standard: wrap(standard, [n, width]), inverse }
+    // SAFETY: every row of y has been written, and of what is kept
+    let (y, standard) =
+        unsafe { (y.written(), if keep { standard.written() } else { Vec::new() }) };
+    Normalised { value: wrap(y, [n, width]), standard, inverse }
 }
 
 #[derive(Debug)]
 struct NormBackward;
 
-impl Backward<Flex, 4> for NormBackward {
-    type State = (FlexTensor, Vec<f32>, FlexTensor, Option<Dropout>);
+impl Backward<Flex, 5> for NormBackward {
+    type State = (Vec<f32>, Vec<f32>, FlexTensor, Option<Dropout>);
 
-    fn backward(self, ops: Ops<Self::State, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, r_node, gamma_node, beta_node] = ops.parents;
+    fn backward(self, ops: Ops<Self::State, 5>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let [x_node, r_node, bias_node, gamma_node, beta_node] = ops.parents;
         let (standard, inverse, gamma, dropout) = ops.state;
         let mut dy = owned(grads.consume::<Flex>(&ops.node));
         let shape = dy.layout().shape().clone();
         let gamma = values(&gamma);
-        let (dr, dgamma, dbeta) =
-            backward(dy.storage_mut::<f32>(), values(&standard), &inverse, gamma, dropout);
+        let (dr, [dbias, dgamma, dbeta]) =
+            backward(dy.storage_mut::<f32>(), &standard, &inverse, gamma, dropout);
         let width = gamma.len();
         let gradients = [
+            (bias_node, wrap(dbias, [width])),
             (gamma_node, wrap(dgamma, [width])),
             (beta_node, wrap(dbeta, [width])),
             // without dropout the two summands have the same gradient
@@ -163,8 +171,8 @@ impl Backward<Flex, 4> for NormBackward {
     }
 }
 
-/// Turns the gradient of the value into that of x, in place; returns those of r (with dropout), gamma
-/// and beta.
+/// Turns the gradient of the value into that of x, in place; returns those of r (with dropout), and of
+/// bias, gamma and beta.
 ///
 /// With h the standardised row, g = dy ∘ gamma and means over the row:
 /// `dx = (g − mean(g) − h · mean(g ∘ h)) / √(variance + ε)`.
@@ -174,12 +182,12 @@ fn backward(
     inverse: &[f32],
     gamma: &[f32],
     dropout: Option<Dropout>,
-) -> (Option<Vec<f32>>, Vec<f32>, Vec<f32>) {
+) -> (Option<Vec<f32>>, [Vec<f32>; 3]) {
     let width = gamma.len();
     let mut dr = Fresh::new(if dropout.is_some() { dy.len() } else { 0 });
     let mut dr_tasks: Vec<&mut [MaybeUninit<f32>]> = dr.places().chunks_mut(ROWS * width).collect();
     dr_tasks.resize_with(inverse.len().div_ceil(ROWS), || &mut []);
-    let sums: Vec<(Vec<f32>, Vec<f32>)> = dy
+    let sums: Vec<[Vec<f32>; 3]> = dy
         .par_chunks_mut(ROWS * width)
         .zip(dr_tasks)
         .zip(standard.par_chunks(ROWS * width).zip(inverse.par_chunks(ROWS)))
@@ -189,9 +197,9 @@ fn backward(
             simd!((
                 dy: &mut [f32], dr: &mut [MaybeUninit<f32>], standard: &[f32], inverse: &[f32],
                 gamma: &[f32], dropout: Option<Dropout>, first: u32
-            ) -> (Vec<f32>, Vec<f32>) {
+            ) -> [Vec<f32>; 3] {
                 let width = gamma.len();
-                let (mut dgamma, mut dbeta) = (vec![0.0f32; width], vec![0.0f32; width]);
+                let [mut dbias, mut dgamma, mut dbeta] = [(); 3].map(|()| vec![0.0f32; width]);
                 for (i, scale) in inverse.iter().enumerate() {
                     let row = i * width..(i + 1) * width;
                     let (dy, h) = (&mut dy[row.clone()], &standard[row.clone()]);
@@ -205,19 +213,26 @@ fn backward(
                     for (v, h) in dy.iter_mut().zip(h) {
                         *v = scale * (*v - mean - h * along);
                     }
-                    if let Some(dropout) = dropout {
-                        let first = first.wrapping_add((i * width) as u32);
-                        for (j, (dr, dx)) in dr[row].iter_mut().zip(dy.iter()).enumerate() {
-                            dr.write(dx * dropout.at(first.wrapping_add(j as u32)));
+                    match dropout {
+                        Some(dropout) => {
+                            let first = first.wrapping_add((i * width) as u32);
+                            let places = dr[row].iter_mut().zip(&mut dbias).zip(dy.iter());
+                            for (j, ((dr, sum), dx)) in places.enumerate() {
+                                let d = dx * dropout.at(first.wrapping_add(j as u32));
+                                dr.write(d);
+                                *sum += d;
+                            }
                         }
+                        None => for (sum, dx) in dbias.iter_mut().zip(dy.iter()) {
+                            *sum += dx;
+                        },
                     }
                 }
-                (dgamma, dbeta)
+                [dbias, dgamma, dbeta]
             })
         })
         .collect();
-    let (dgamma, dbeta): (Vec<_>, Vec<_>) = sums.into_iter().unzip();
     // SAFETY: with dropout every row has been written, without it there is none
     let dr = dropout.map(|_| unsafe { dr.written() });
-    (dr, add_up(&dgamma, width), add_up(&dbeta, width))
+    (dr, [0, 1, 2].map(|which| add_up(sums.iter().map(|sums| &sums[which][..]), width)))
 }

@@ -71,6 +71,15 @@ fn linear_agrees() {
 }
 
 #[test]
+fn product_agrees() {
+    for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
+        let (x, w) = (random([n, k]), random([k, m]));
+        let fused = outcome!(product(x.clone(), w.clone()), x, w);
+        agree("product", &fused, &outcome!(x.clone().matmul(w.clone()), x, w));
+    }
+}
+
+#[test]
 fn linear_gelu_agrees() {
     for dropout in dropouts() {
         for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
@@ -88,12 +97,15 @@ fn linear_gelu_agrees() {
 fn residual_norm_agrees() {
     for dropout in dropouts() {
         for (n, d) in [(1, 3), (5, 32), (130, 65)] {
-            let (x, r, g, b) = (random([n, d]), random([n, d]), random([d]), random([d]));
-            let args = || (x.clone(), r.clone(), g.clone(), b.clone());
-            let ((x1, r1, g1, b1), (x2, r2, g2, b2)) = (args(), args());
-            let fused = residual_norm(x1, r1, g1, b1, 1e-5, dropout);
-            let composed = composed::residual_norm(x2, r2, g2, b2, 1e-5, dropout);
-            agree("norm", &outcome!(fused, x, r, g, b), &outcome!(composed, x, r, g, b));
+            let (x, r, bias) = (random([n, d]), random([n, d]), random([d]));
+            let (g, b) = (random([d]), random([d]));
+            let args = || (x.clone(), r.clone(), bias.clone(), g.clone(), b.clone());
+            let ((x1, r1, bias1, g1, b1), (x2, r2, bias2, g2, b2)) = (args(), args());
+            let fused = residual_norm(x1, r1, bias1, g1, b1, 1e-5, dropout);
+            let composed = composed::residual_norm(x2, r2, bias2, g2, b2, 1e-5, dropout);
+            let (fused, composed) =
+                (outcome!(fused, x, r, bias, g, b), outcome!(composed, x, r, bias, g, b));
+            agree("norm", &fused, &composed);
         }
     }
 }
@@ -192,14 +204,16 @@ fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
     let (n, d, heads) = (sequences.rows(), 96, 4);
     let x = random([n, d]);
     let (w1, b1, w2, b2) = (random([d, 3 * d]), random([3 * d]), random([d, d]), random([d]));
-    let (gamma, beta) = (random([d]), random([d]));
+    let (bias, gamma, beta) = (random([d]), random([d]), random([d]));
     let run = || {
         let drop = |site| Pass::Train { key: 5 }.dropout(site, 0.1);
         let qkv = linear(x.clone(), w1.clone(), b1.clone());
         let context = attention(qkv, &sequences, heads, drop(1));
         let inner = linear_gelu(context, w2.clone(), b2.clone(), drop(2));
-        let y = residual_norm(x.clone(), inner, gamma.clone(), beta.clone(), 1e-12, drop(3));
-        outcome!(y, x, w1, b1, w2, b2, gamma, beta)
+        let inner = product(inner, w2.clone());
+        let [v1, v2, v3] = [&bias, &gamma, &beta].map(Tensor::clone);
+        let y = residual_norm(x.clone(), inner, v1, v2, v3, 1e-12, drop(3));
+        outcome!(y, x, w1, b1, w2, b2, bias, gamma, beta)
     };
     let with = |threads| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
@@ -219,6 +233,11 @@ fn evaluation_without_autodiff_gives_the_same_values() {
     for dropout in dropouts() {
         let a = linear_gelu(x.clone(), w.clone(), b.clone(), dropout);
         let same = linear_gelu(xi.clone(), wi.clone(), bi.clone(), dropout);
+        assert!(difference(&host(same.clone()), &host(a.clone())) < 1e-6);
+        let v = || b.clone();
+        let a = residual_norm(a.clone(), a, v(), v(), v(), 1e-12, dropout);
+        let v = || bi.clone();
+        let same = residual_norm(same.clone(), same, v(), v(), v(), 1e-12, dropout);
         assert!(difference(&host(same), &host(a)) < 1e-6);
         let a = host(attention(x.clone(), &sequences, 4, dropout));
         assert_eq!(host(attention(xi.clone(), &sequences, 4, dropout)), a);

@@ -14,7 +14,7 @@ use crate::{Error, Pooling, Transformer};
 #[serde(deny_unknown_fields)]
 pub struct PretrainedConfig {
     /// The folder, as transformers saves it: `config.json`, `tokenizer.json` or `vocab.txt`, and
-    /// `model.safetensors` or `pytorch_model.bin`. A relative path is taken from the data root. It is
+    /// `model.safetensors` or `pytorch_model.bin`. A relative path is taken from the working directory. It is
     /// read when training starts; the run keeps all that it needs.
     pub folder: String,
     /// Longest text in tokens, special ones included; the rest is cut off and the number of cut

@@ -88,12 +88,14 @@ impl Body {
         let first = first_position as u32;
         let ids = batch.iter().flat_map(|ids| ids.iter().copied());
         let places = batch.iter().flat_map(|ids| first..first + ids.len() as u32);
-        let mut positions = self.positions.val();
-        if let Some(types) = &self.types {
-            positions = positions + types.val().slice([0..1, 0..width]);
-        }
-        let (tokens, positions) = (bag(self.tokens.val(), rows(ids)), bag(positions, rows(places)));
-        dropout(self.norm.forward(tokens, positions, epsilon, None), pass, 0, p)
+        // every token is of the first type
+        let kind = match &self.types {
+            Some(types) => types.val().slice([0..1, 0..width]).reshape([width]),
+            None => Tensor::zeros([width], &self.device()),
+        };
+        let tokens = bag(self.tokens.val(), rows(ids));
+        let places = bag(self.positions.val(), rows(places));
+        dropout(self.norm.forward(tokens, (places, kind), epsilon, None), pass, 0, p)
     }
 
     /// Vectors `[n, d]` of all tokens behind the last layer, text after text.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tokens::TokensConfig;
 use super::{Architecture, Body, Precision};
-use crate::{Encoder, Error, Pass, init};
+use crate::{Encoder, Error, Pass, TokenIds, init};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -134,18 +134,18 @@ impl Transformer {
 }
 
 impl Encoder for Transformer {
-    type Input = Vec<u32>;
+    type Input = TokenIds;
 
     fn dimension(&self) -> usize {
         self.head.weight.dims()[1]
     }
 
-    fn length(&self, input: &Vec<u32>) -> usize {
+    fn length(&self, input: &TokenIds) -> usize {
         input.len()
     }
 
-    fn forward(&self, batch: &[&Vec<u32>], pass: Pass) -> Tensor<2> {
-        let texts: Vec<&[u32]> = batch.iter().map(|ids| ids.as_slice()).collect();
+    fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
+        let texts: Vec<&[u32]> = batch.iter().map(|ids| &***ids).collect();
         self.head.forward(self.body.pooled(&texts, self.pooling, pass))
     }
 }

@@ -25,9 +25,18 @@ impl Affine {
         }
     }
 
+    /// `x w`, in the precision's numbers and back in 32 bits: whoever takes it adds the bias.
+    fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
+        let weight = self.weight.val();
+        match precision.narrow() {
+            None => fused::product(x, weight),
+            Some(dtype) => widen(fused::product(x.cast(dtype), weight.cast(dtype)), precision),
+        }
+    }
+
     /// In the precision's numbers, of which the result is too.
     fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
-        product(x, self.weight.val(), self.bias.val(), precision)
+        affine(x, self.weight.val(), self.bias.val(), precision)
     }
 
     /// The outputs `from..to` alone.
@@ -35,11 +44,11 @@ impl Affine {
         let weight = self.weight.val();
         let inputs = weight.dims()[0];
         let bias = self.bias.val().narrow(0, from, to - from);
-        product(x, weight.slice([0..inputs, from..to]), bias, precision)
+        affine(x, weight.slice([0..inputs, from..to]), bias, precision)
     }
 }
 
-fn product(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
+fn affine(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
     match precision.narrow() {
         None => fused::linear(x, w, b),
         Some(dtype) => fused::linear(x.cast(dtype), w.cast(dtype), b.cast(dtype)),
@@ -63,15 +72,15 @@ impl Norm {
         Self { gamma: init::constant([d], 1.0, device), beta: init::constant([d], 0.0, device) }
     }
 
-    /// `norm(x + dropout(r))`, dropout drawn at `site`.
+    /// `norm(x + dropout(r + bias))`.
     pub(super) fn forward(
         &self,
         x: Tensor<2>,
-        r: Tensor<2>,
+        (r, bias): (Tensor<2>, Tensor<1>),
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> Tensor<2> {
-        residual_norm(x, r, self.gamma.val(), self.beta.val(), epsilon, dropout)
+        residual_norm(x, r, bias, self.gamma.val(), self.beta.val(), epsilon, dropout)
     }
 }
 
@@ -162,10 +171,10 @@ impl Layer {
         index: usize,
     ) -> Tensor<2> {
         let Architecture { epsilon, dropout, inner_dropout, .. } = *architecture;
-        let y = widen(self.output.forward(context, precision), precision);
+        let y = (self.output.product(context, precision), self.output.bias.val());
         let x = self.attention_norm.forward(x, y, epsilon, pass.dropout(site(index, 1), dropout));
         let inner = self.inner(x.clone(), pass.dropout(site(index, 2), inner_dropout), precision);
-        let y = widen(self.fall.forward(inner, precision), precision);
+        let y = (self.fall.product(inner, precision), self.fall.bias.val());
         self.feed_forward_norm.forward(x, y, epsilon, pass.dropout(site(index, 3), dropout))
     }
 

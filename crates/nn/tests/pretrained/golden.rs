@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_basis::random::generator;
 use dsokr_nn::parameters::{collect, restore};
 use dsokr_nn::pretrained::Pretrained;
-use dsokr_nn::{Encoder, Pass, Pooling, Transformer};
+use dsokr_nn::{Encoder, Pass, Pooling, TokenIds, Transformer};
 use safetensors::SafeTensors;
 use serde_json::Value;
 
@@ -73,14 +73,14 @@ fn golden_ids_and_tokens() {
 }
 
 /// The golden texts' ids, without padding.
-fn golden_ids(folder: &Path) -> Vec<Vec<u32>> {
+fn golden_ids(folder: &Path) -> Vec<TokenIds> {
     let expected = folder.join("expected.safetensors");
     let (shape, ids) = tensor(&expected, "input_ids", i32::from_le_bytes);
     let (_, mask) = tensor(&expected, "attention_mask", i32::from_le_bytes);
     let rows = ids.chunks_exact(shape[1]).zip(mask.chunks_exact(shape[1]));
     rows.map(|(ids, mask)| {
         let real = ids.iter().zip(mask).filter(|(_, mask)| **mask == 1);
-        real.map(|(id, _)| *id as u32).collect()
+        real.map(|(id, _)| *id as u32).collect::<Vec<_>>().into()
     })
     .collect()
 }
@@ -120,7 +120,7 @@ fn golden_states_and_predictions() {
     for device in [Device::flex(), Device::flex().autodiff()] {
         let encoder = golden_encoder(&folder, &device);
         let ids = golden_ids(&folder);
-        let texts: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
+        let texts: Vec<&[u32]> = ids.iter().map(|ids| &**ids).collect();
         let hidden = host(encoder.body().hidden(&texts, Pass::Evaluate));
         let states = floats(&folder, "last_hidden_state");
         let width = encoder.body().architecture().width;

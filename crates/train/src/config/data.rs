@@ -20,6 +20,9 @@ pub struct DataConfig {
     /// Table of test pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<String>,
+    /// One file that all pairs are drawn from, in place of `train`, `validation` and `test`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolConfig>,
     /// Column that names the output of each row.
     #[serde(default = "id")]
     pub id: String,
@@ -29,6 +32,24 @@ pub struct DataConfig {
     /// Feature vectors as inputs, for encoders that read no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsConfig>,
+}
+
+/// A table whose rows are pairs and outputs at once: the input is the text of column `data.text`, and
+/// the output is the row itself. The seed draws which rows are validation, test and training pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoolConfig {
+    /// A table (.csv, .tsv, .jsonl), or a file with one text a line and nothing else (.txt, .smi),
+    /// whose ids are the numbers of its lines.
+    pub file: String,
+    /// Number of validation pairs.
+    pub validation: usize,
+    /// Number of test pairs.
+    #[serde(default)]
+    pub test: usize,
+    /// Number of training pairs; all that are left, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<usize>,
 }
 
 /// A feature vector for each id, in place of a text.
@@ -75,12 +96,31 @@ fn text() -> String {
 }
 
 impl DataConfig {
+    /// Whether there is a test split.
+    pub fn has_test(&self) -> bool {
+        self.test.is_some() || self.pool.as_ref().is_some_and(|pool| pool.test > 0)
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         inside("data.folder", &self.folder)?;
         inside("data.train", &self.train)?;
         inside("data.validation", &self.validation)?;
         if let Some(test) = &self.test {
             inside("data.test", test)?;
+        }
+        if let Some(pool) = &self.pool {
+            inside("data.pool.file", &pool.file)?;
+            for (key, count) in
+                [("data.pool.validation", Some(pool.validation)), ("data.pool.train", pool.train)]
+            {
+                check(count != Some(0), key, 0, "at least 1")?;
+            }
+            let files = [&self.train, &self.validation];
+            let given = files != [&train(), &validation()] || self.test.is_some();
+            let allowed = "no data.train, data.validation and data.test beside it";
+            check(!given, "data.pool", "given", allowed)?;
+            let allowed = "absent: inputs are the texts of data.pool";
+            check(self.inputs.is_none(), "data.inputs", "given", allowed)?;
         }
         if let Some(inputs) = &self.inputs {
             inside("data.inputs.table", &inputs.table)?;

@@ -10,7 +10,7 @@ mod output;
 mod reference;
 mod training;
 
-pub use data::{DataConfig, FeatureFileConfig, InputsConfig};
+pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig};
 pub use encoder::EncoderConfig;
 pub use load::{Override, load};
 pub use output::{CandidateConfig, OutputConfig, OutputFeatures, SketchConfig};
@@ -86,7 +86,7 @@ impl<R: Recipe> Config<R> {
         let named = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
         check(named, "name", name, "letters, digits, '-', '_' and '.', not starting with '.'")?;
         self.data.validate()?;
-        self.output.validate()?;
+        self.output.validate(&self.data)?;
         self.sketch.validate()?;
         self.encoder.validate()?;
         if self.encoder.reads_vectors() && self.data.inputs.is_none() {
@@ -101,7 +101,12 @@ impl<R: Recipe> Config<R> {
         }
         self.training.validate()?;
         self.evaluation.validate()?;
-        if self.evaluation.split == SplitName::Test && self.data.test.is_none() {
+        let metric = self.training.metric;
+        if metric.is_a_distance() && self.output.structure().is_none() {
+            let allowed = "a figure of ranks: edit distances need features of kind \"molecules\"";
+            return Err(value("training.metric", format!("{metric:?}"), allowed));
+        }
+        if self.evaluation.split == SplitName::Test && !self.data.has_test() {
             let allowed = "\"validation\", or a file in data.test";
             return Err(value("evaluation.split", "\"test\"", allowed));
         }

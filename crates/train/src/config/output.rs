@@ -1,8 +1,9 @@
 use dsokr_basis::{Kernel, SketchKind};
+use dsokr_molecule::kernels::GraphKernel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::data::{FeatureFileConfig, inside};
+use super::data::{DataConfig, FeatureFileConfig, inside};
 use super::{check, value};
 use crate::Error;
 
@@ -10,7 +11,8 @@ use crate::Error;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputConfig {
-    /// Table of outputs. Left out for the official ChEBI-20 layout, whose files hold them.
+    /// Table of outputs. Left out for the official ChEBI-20 layout, whose files hold them, and with
+    /// `data.pool`, whose rows they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// Column of the outputs' ids.
@@ -22,6 +24,10 @@ pub struct OutputConfig {
     /// Which outputs are candidates; all, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateConfig>,
+    /// Whether only outputs of training pairs are candidates: predicting one that was seen, whose
+    /// distance to the true one is then measured.
+    #[serde(default)]
+    pub only_training: bool,
     /// Rows of features that the kernel compares.
     pub features: OutputFeatures,
     /// The output kernel.
@@ -62,12 +68,41 @@ pub enum OutputFeatures {
         /// Length of the longest n-grams.
         max: usize,
     },
+    /// Counts of what a graph kernel compares, of the molecules whose SMILES a column holds. With the
+    /// linear kernel on them it is that graph kernel, with the cosine kernel the normalised one.
+    /// Predictions are judged by graph edit distance.
+    Molecules {
+        /// The column, e.g. `smiles`.
+        column: String,
+        /// What is counted.
+        graph: GraphKernel,
+    },
     /// The vectors inside the official ChEBI-20 files.
     Official {},
 }
 
 impl OutputConfig {
-    pub(super) fn validate(&self) -> Result<(), Error> {
+    /// The column of the SMILES that predictions are judged by.
+    pub fn structure(&self) -> Option<&str> {
+        match &self.features {
+            OutputFeatures::Molecules { column, .. } => Some(column),
+            _ => None,
+        }
+    }
+
+    /// The columns that are read of the table of outputs, beside the ids.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        let features = match &self.features {
+            OutputFeatures::Ngrams { column, .. } | OutputFeatures::Molecules { column, .. } => {
+                Some(column)
+            }
+            OutputFeatures::File(_) | OutputFeatures::Official {} => None,
+        };
+        let candidate = self.candidate.as_ref().map(|candidate| &candidate.column);
+        [self.label.as_ref(), candidate, features].into_iter().flatten().map(String::as_str)
+    }
+
+    pub(super) fn validate(&self, data: &DataConfig) -> Result<(), Error> {
         if let Some(table) = &self.table {
             inside("output.table", table)?;
         }
@@ -82,6 +117,12 @@ impl OutputConfig {
                     "1 ≤ min ≤ max ≤ 64",
                 )?;
             }
+            OutputFeatures::Molecules { column, graph } => {
+                graph.validate().map_err(|e| value("output.features.graph", e, "see there"))?;
+                let label = self.label.as_deref().unwrap_or("absent");
+                let allowed = format!("{column:?}: predictions are told by it");
+                check(label == column, "output.label", label, &allowed)?;
+            }
             OutputFeatures::Official {} => {}
         }
         let official = self.features == OutputFeatures::Official {};
@@ -89,6 +130,17 @@ impl OutputConfig {
             let key = if self.label.is_some() { "output.label" } else { "output.candidate" };
             let allowed = "absent: in official files all outputs are candidates, without labels";
             return Err(value(key, "given", allowed));
+        }
+        if data.pool.is_some() {
+            check(
+                !official,
+                "output.features.kind",
+                "\"official\"",
+                "another kind, with data.pool",
+            )?;
+            let given = self.table.as_deref().unwrap_or_default();
+            let allowed = "absent: the rows of data.pool are the outputs";
+            return check(self.table.is_none(), "output.table", given, allowed);
         }
         match (official, &self.table) {
             (false, None) => Err(value("output.table", "absent", "the table of outputs")),

@@ -1,10 +1,10 @@
-use dsokr_decode::{Metrics, MissingGold};
+use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::inside;
 use super::{check, value};
-use crate::Error;
+use crate::{Error, MoleculeScores, Scores};
 
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,12 @@ pub enum Metric {
     /// Median rank, smaller is better.
     #[serde(rename = "median_rank")]
     MedianRank,
+    /// Mean graph edit distance of predicted molecules, smaller is better.
+    #[serde(rename = "ged")]
+    Ged,
+    /// The same with bonds compared, smaller is better.
+    #[serde(rename = "ged_bonds")]
+    GedBonds,
 }
 
 impl Metric {
@@ -59,8 +65,27 @@ impl Metric {
         matches!(self, Self::MeanRank | Self::MedianRank)
     }
 
+    /// Whether a larger figure is a better one.
+    pub fn larger_is_better(self) -> bool {
+        matches!(self, Self::Mrr | Self::HitsAt1 | Self::HitsAt5 | Self::HitsAt10)
+    }
+
+    /// The figure.
+    pub fn value(self, metrics: &Scores) -> f64 {
+        let score = self.score(metrics);
+        if self.larger_is_better() { score } else { -score }
+    }
+
+    /// Whether it is an edit distance of molecules.
+    pub fn is_a_distance(self) -> bool {
+        matches!(self, Self::Ged | Self::GedBonds)
+    }
+
     /// The figure, negated where smaller is better, so that larger always is.
-    pub fn score(self, metrics: &Metrics) -> f64 {
+    pub fn score(self, metrics: &Scores) -> f64 {
+        let molecules = |distance: fn(&MoleculeScores) -> f64| {
+            -metrics.molecules.as_ref().map_or(f64::INFINITY, distance)
+        };
         match self {
             Self::Mrr => metrics.mrr,
             Self::HitsAt1 => metrics.hits_1,
@@ -68,7 +93,24 @@ impl Metric {
             Self::HitsAt10 => metrics.hits_10,
             Self::MeanRank => -metrics.mean_rank.unwrap_or(f64::INFINITY),
             Self::MedianRank => -metrics.median_rank.unwrap_or(f64::INFINITY),
+            Self::Ged => molecules(|scores| scores.ged),
+            Self::GedBonds => molecules(|scores| scores.ged_bonds),
         }
+    }
+}
+
+impl std::fmt::Display for Metric {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Mrr => "mrr",
+            Self::HitsAt1 => "hits@1",
+            Self::HitsAt5 => "hits@5",
+            Self::HitsAt10 => "hits@10",
+            Self::MeanRank => "mean_rank",
+            Self::MedianRank => "median_rank",
+            Self::Ged => "ged",
+            Self::GedBonds => "ged_bonds",
+        })
     }
 }
 

@@ -1,28 +1,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::features::{NgramOptions, NgramVocabulary};
 use dsokr_basis::{Features, RowSource};
 
-use super::DataRoot;
-use super::feature_file::{read_features, read_packed};
+use super::outputs::feature_rows;
 use super::table::{Table, read_official, unique_ids};
+use super::{DataRoot, Outputs, Structure, pool};
 use crate::Error;
-use crate::config::{
-    Checked, DataConfig, FeatureFileConfig, OutputConfig, OutputFeatures, SplitName,
-};
-
-/// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
-pub struct Outputs {
-    /// Unique ids.
-    pub ids: Vec<String>,
-    /// What `search` shows; empty strings where no column is named.
-    pub labels: Vec<String>,
-    /// One feature row an output.
-    pub rows: Box<dyn RowSource>,
-    /// Indices of the candidates, ascending.
-    pub candidates: Vec<usize>,
-}
+use crate::config::{Checked, DataConfig, SplitName};
 
 /// Pairs of an input and an output.
 #[derive(Clone, Debug)]
@@ -36,13 +21,16 @@ pub struct Split {
     /// The output's index in [`Outputs`]; `None` for an output without features, which is allowed
     /// in evaluation only.
     pub outputs: Vec<Option<usize>>,
+    /// The true molecules, where predictions are judged by graph edit distance.
+    pub structures: Option<Vec<Structure>>,
 }
 
 impl Split {
     /// One text, without an output.
     pub fn query(text: &str) -> Self {
         let texts = vec![text.to_string()];
-        Self { ids: vec![String::new()], texts, vectors: Vec::new(), outputs: vec![None] }
+        let ids = vec![String::new()];
+        Self { ids, texts, vectors: Vec::new(), outputs: vec![None], structures: None }
     }
 }
 
@@ -64,24 +52,52 @@ impl Dataset {
     /// # Errors
     /// Whatever is wrong with a file, with its name and place.
     pub fn load<R>(config: &Checked<R>, root: &DataRoot) -> Result<Self, Error> {
+        let mut dataset = match &config.data.pool {
+            Some(pool) => pool::load(pool, config, root)?,
+            None => Self::from_files(config, root)?,
+        };
+        if config.output.only_training {
+            dataset.only_training(root)?;
+        }
+        Ok(dataset)
+    }
+
+    fn from_files<R>(config: &Checked<R>, root: &DataRoot) -> Result<Self, Error> {
         let data = &config.data;
-        let train = read_pairs(&root.file(&data.train), data)?;
-        let validation = read_pairs(&root.file(&data.validation), data)?;
-        let test = data.test.as_ref().map(|file| read_pairs(&root.file(file), data)).transpose()?;
+        let read = |file: &String| read_pairs(&root.file(file), config);
+        let (train, validation) = (read(&data.train)?, read(&data.validation)?);
+        let test = data.test.as_ref().map(read).transpose()?;
         let outputs = match &config.output.table {
-            Some(table) => Outputs::from_table(&root.file(table), &config.output, root)?,
-            None => Outputs::from_official(&train, &validation, test.as_ref())?,
+            Some(table) => Outputs::read(&root.file(table), &config.output, root)?,
+            None => official(&train, &validation, test.as_ref())?,
         };
         let vectors = Vectors::load(data, root)?;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-        let join = |pairs: Pairs, required: bool| pairs.join(&index, vectors.as_ref(), required);
+        let join = |pairs: Pairs, required: bool| {
+            let mut split = pairs.join(&index, vectors.as_ref(), required)?;
+            // the outputs' own, so that it need not stand in the table of pairs too
+            split.structures = outputs.structures_of(&split.outputs);
+            Ok::<_, Error>(split)
+        };
         Ok(Self {
             train: join(train, true)?,
             validation: join(validation, false)?,
             test: test.map(|pairs| join(pairs, false)).transpose()?,
             outputs,
         })
+    }
+
+    /// Leaves only the candidates that are outputs of training pairs.
+    fn only_training(&mut self, root: &DataRoot) -> Result<(), Error> {
+        let mut seen = vec![false; self.outputs.ids.len()];
+        self.train.outputs.iter().flatten().for_each(|&output| seen[output] = true);
+        self.outputs.candidates.retain(|&output| seen[output]);
+        if self.outputs.candidates.is_empty() {
+            let (column, value) = ("output.only_training".into(), "true".into());
+            return Err(Error::NoCandidate { path: root.file(""), column, value });
+        }
+        Ok(())
     }
 
     /// A split by its name; `None` for a test split that the configuration does not name.
@@ -93,16 +109,41 @@ impl Dataset {
     }
 }
 
+/// Reads a split of a configuration's data without its outputs, for `evaluate`.
+///
+/// # Errors
+/// As [`Dataset::load`]; [`Error::Value`] for a test split that there is not.
+pub fn read_split<R>(
+    config: &Checked<R>,
+    name: SplitName,
+    root: &DataRoot,
+) -> Result<Split, Error> {
+    let absent = || Error::Value {
+        key: "data.test".into(),
+        found: "absent".into(),
+        allowed: "a file, or --split validation, or --queries".into(),
+    };
+    let data = &config.data;
+    if let Some(pool) = &data.pool {
+        return pool::read_split(pool, config, name, root)?.ok_or_else(absent);
+    }
+    let file = match name {
+        SplitName::Validation => &data.validation,
+        SplitName::Test => data.test.as_ref().ok_or_else(absent)?,
+    };
+    read_queries(&root.file(file), config, Some(root))
+}
+
 /// Reads a table of queries (or an official file) without its outputs, for `evaluate --queries`.
 ///
 /// # Errors
-/// As [`Dataset::load`].
+/// As [`Dataset::load`]; [`Error::ReadsVectors`] where inputs are vectors and `root` is not given.
 pub fn read_queries<R>(
     path: &Path,
     config: &Checked<R>,
     root: Option<&DataRoot>,
 ) -> Result<Split, Error> {
-    let pairs = read_pairs(path, &config.data)?;
+    let pairs = read_pairs(path, config)?;
     let vectors = match root {
         Some(root) => Vectors::load(&config.data, root)?,
         None => None,
@@ -118,10 +159,13 @@ struct Pairs {
     lines: Vec<usize>,
     /// Output features that an official file carries.
     features: Option<Features>,
+    structures: Option<Vec<Structure>>,
 }
 
-fn read_pairs(path: &Path, data: &DataConfig) -> Result<Pairs, Error> {
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt")) {
+fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
+    let data = &config.data;
+    let text = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt"));
+    if text && data.pool.is_none() {
         let official = read_official(path)?;
         return Ok(Pairs {
             path: path.into(),
@@ -129,19 +173,29 @@ fn read_pairs(path: &Path, data: &DataConfig) -> Result<Pairs, Error> {
             ids: official.ids,
             texts: official.descriptions,
             features: Some(Features::Dense(official.features)),
+            structures: None,
         });
     }
-    let columns: &[&str] =
-        if data.inputs.is_some() { &[&data.id] } else { &[&data.id, &data.text] };
+    let mut columns = vec![data.id.as_str()];
+    if data.inputs.is_none() {
+        columns.push(&data.text);
+    }
+    // queries for a run on a pool are rows as the pool has them
+    let structure = config.output.structure().filter(|_| data.pool.is_some());
+    columns.extend(structure);
     // an id may occur twice: two texts that describe the same output
-    let table = Table::read(path, columns)?;
-    let ids = table.column(&data.id)?.to_vec();
-    let texts = match columns.len() {
-        1 => vec![String::new(); ids.len()],
-        _ => table.column(&data.text)?.to_vec(),
+    let table = match &data.pool {
+        Some(_) => pool::read_table(path, config, &columns)?,
+        None => Table::read(path, &columns)?,
     };
+    let ids = table.column(&data.id)?.to_vec();
+    let texts = match &data.inputs {
+        Some(_) => vec![String::new(); ids.len()],
+        None => table.column(&data.text)?.to_vec(),
+    };
+    let structures = structure.map(|column| Structure::column(&table, column)).transpose()?;
     let lines = (0..ids.len()).map(|row| table.line(row)).collect();
-    Ok(Pairs { path: path.into(), ids, texts, lines, features: None })
+    Ok(Pairs { path: path.into(), ids, texts, lines, features: None, structures })
 }
 
 impl Pairs {
@@ -171,8 +225,45 @@ impl Pairs {
                 .collect::<Result<_, _>>()?,
             None => Vec::new(),
         };
-        Ok(Split { ids: self.ids, texts: self.texts, vectors, outputs: found })
+        let (ids, texts, structures) = (self.ids, self.texts, self.structures);
+        Ok(Split { ids, texts, vectors, outputs: found, structures })
     }
+}
+
+/// The outputs of the official layout: all rows of all files, each id once.
+fn official(train: &Pairs, validation: &Pairs, test: Option<&Pairs>) -> Result<Outputs, Error> {
+    let mut ids = Vec::new();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut rows: Option<Features> = None;
+    for pairs in [Some(train), Some(validation), test].into_iter().flatten() {
+        let Some(features) = &pairs.features else {
+            return Err(Error::NotOfficial { path: pairs.path.clone() });
+        };
+        for (row, id) in pairs.ids.iter().enumerate() {
+            if seen.contains_key(id.as_str()) {
+                continue;
+            }
+            seen.insert(id, ids.len());
+            ids.push(id.clone());
+            let block = features.block(row..row + 1)?;
+            match &mut rows {
+                Some(rows) => rows.append(&block)?,
+                None => {
+                    let mut first = Features::empty(features.kind(), features.width())?;
+                    first.append(&block)?;
+                    rows = Some(first);
+                }
+            }
+        }
+    }
+    // every file has at least one row, so there are rows
+    let rows: Box<dyn RowSource> = match rows {
+        Some(rows) => Box::new(rows),
+        None => return Err(Error::NotFound { path: train.path.clone(), hint: String::new() }),
+    };
+    let candidates = (0..ids.len()).collect();
+    let labels = vec![String::new(); ids.len()];
+    Ok(Outputs { labels, ids, rows, candidates, structures: None })
 }
 
 /// The inputs' vectors by id.
@@ -187,7 +278,7 @@ impl Vectors {
         let path = root.file(&inputs.table);
         let table = Table::read(&path, &[&inputs.id])?;
         unique_ids(&table, &inputs.id)?;
-        let source = feature_rows(&inputs.features, root, &path, table.len())?;
+        let source = feature_rows(&inputs.features, root, &table)?;
         let ids = table.column(&inputs.id)?.iter().cloned();
         let all: Vec<usize> = (0..table.len()).collect();
         let Features::Dense(dense) = source.select(&all)? else {
@@ -208,113 +299,5 @@ impl Vectors {
             id: id.into(),
             outputs: self.path.display().to_string(),
         })
-    }
-}
-
-/// The rows of a feature file that must follow a table.
-fn feature_rows(
-    config: &FeatureFileConfig,
-    root: &DataRoot,
-    table: &Path,
-    expected: usize,
-) -> Result<Box<dyn RowSource>, Error> {
-    let path = root.file(&config.file);
-    let key = config.key.as_deref();
-    let rows = if config.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
-    if rows.len() != expected {
-        return Err(Error::RowCount {
-            features: path,
-            found: rows.len(),
-            table: table.into(),
-            expected,
-        });
-    }
-    Ok(Box::new(rows))
-}
-
-impl Outputs {
-    fn from_table(path: &Path, config: &OutputConfig, root: &DataRoot) -> Result<Self, Error> {
-        let mut columns = vec![config.id.as_str()];
-        columns.extend(config.label.as_deref());
-        columns.extend(config.candidate.as_ref().map(|c| c.column.as_str()));
-        if let OutputFeatures::Ngrams { column, .. } = &config.features {
-            columns.push(column);
-        }
-        let table = Table::read(path, &columns)?;
-        unique_ids(&table, &config.id)?;
-        let ids = table.column(&config.id)?.to_vec();
-        let labels = match &config.label {
-            Some(column) => table.column(column)?.to_vec(),
-            None => vec![String::new(); ids.len()],
-        };
-        let candidates = match &config.candidate {
-            None => (0..ids.len()).collect(),
-            Some(rule) => {
-                let values = table.column(&rule.column)?.iter().enumerate();
-                let chosen: Vec<usize> =
-                    values.filter(|(_, v)| **v == rule.value).map(|(i, _)| i).collect();
-                if chosen.is_empty() {
-                    let (column, value) = (rule.column.clone(), rule.value.clone());
-                    return Err(Error::NoCandidate { path: path.into(), column, value });
-                }
-                chosen
-            }
-        };
-        let rows: Box<dyn RowSource> = match &config.features {
-            OutputFeatures::File(file) => feature_rows(file, root, path, ids.len())?,
-            OutputFeatures::Ngrams { column, min, max } => {
-                let texts = table.column(column)?;
-                let options = NgramOptions { min: *min, max: *max, boundaries: false };
-                let vocabulary = NgramVocabulary::fit(options, texts)?;
-                Box::new(Features::Sparse(vocabulary.rows(texts)?))
-            }
-            OutputFeatures::Official {} => {
-                return Err(Error::Value {
-                    key: "output.table".into(),
-                    found: format!("{:?}", path.display()),
-                    allowed: "no table beside official features".into(),
-                });
-            }
-        };
-        Ok(Self { ids, labels, rows, candidates })
-    }
-
-    /// The outputs of the official layout: all rows of all files, each id once.
-    fn from_official(
-        train: &Pairs,
-        validation: &Pairs,
-        test: Option<&Pairs>,
-    ) -> Result<Self, Error> {
-        let mut ids = Vec::new();
-        let mut seen: HashMap<&str, usize> = HashMap::new();
-        let mut rows: Option<Features> = None;
-        for pairs in [Some(train), Some(validation), test].into_iter().flatten() {
-            let Some(features) = &pairs.features else {
-                return Err(Error::NotOfficial { path: pairs.path.clone() });
-            };
-            for (row, id) in pairs.ids.iter().enumerate() {
-                if seen.contains_key(id.as_str()) {
-                    continue;
-                }
-                seen.insert(id, ids.len());
-                ids.push(id.clone());
-                let block = features.block(row..row + 1)?;
-                match &mut rows {
-                    Some(rows) => rows.append(&block)?,
-                    None => {
-                        let mut first = Features::empty(features.kind(), features.width())?;
-                        first.append(&block)?;
-                        rows = Some(first);
-                    }
-                }
-            }
-        }
-        // every file has at least one row, so there are rows
-        let rows: Box<dyn RowSource> = match rows {
-            Some(rows) => Box::new(rows),
-            None => return Err(Error::NotFound { path: train.path.clone(), hint: String::new() }),
-        };
-        let candidates = (0..ids.len()).collect();
-        Ok(Self { labels: vec![String::new(); ids.len()], ids, rows, candidates })
     }
 }

@@ -3,11 +3,16 @@
 mod dataset;
 pub mod error;
 pub mod feature_file;
+mod outputs;
+mod pool;
 mod selected;
+mod structure;
 pub mod table;
 
-pub use dataset::{Dataset, Outputs, Split, read_queries};
+pub use dataset::{Dataset, Split, read_queries, read_split};
+pub use outputs::Outputs;
 pub use selected::Selected;
+pub use structure::Structure;
 
 use std::path::{Path, PathBuf};
 

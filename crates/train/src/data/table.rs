@@ -79,6 +79,41 @@ impl Table {
         Ok(table)
     }
 
+    /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
+    /// holds the numbers of the lines, from 1.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is empty, is not UTF-8, or has a blank line: see [`DataError`].
+    pub fn read_lines(path: &Path, id: &str, text: &str) -> Result<Table, DataError> {
+        let names = vec![id.to_owned(), text.to_owned()];
+        let (mut ids, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lines = Lines::open(path)?;
+        while let Some((line, found)) = lines.next()? {
+            ids.push(line.to_string());
+            texts.push(found.to_owned());
+            numbers.push(line);
+        }
+        if numbers.is_empty() {
+            return Err(DataError::Empty { path: path.to_path_buf() });
+        }
+        let columns = vec![ids, texts];
+        Ok(Table { path: path.to_path_buf(), names, columns, lines: numbers })
+    }
+
+    /// Some rows, in a given order.
+    ///
+    /// # Panics
+    /// If a row is not below [`Table::len`].
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let pick = |column: &Vec<String>| rows.iter().map(|&row| column[row].clone()).collect();
+        Self {
+            path: self.path.clone(),
+            names: self.names.clone(),
+            columns: self.columns.iter().map(pick).collect(),
+            lines: rows.iter().map(|&row| self.lines[row]).collect(),
+        }
+    }
+
     /// The file that was read.
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,9 +1,9 @@
 use std::fmt;
 
-use dsokr_decode::Metrics;
 use serde::{Deserialize, Serialize};
 
 use super::tables;
+use crate::Scores;
 use crate::config::SplitName;
 
 /// The metrics of a split beside what chance gives and what the sketch allows.
@@ -13,12 +13,12 @@ pub struct Report {
     pub split: SplitName,
     /// The model's metrics.
     #[serde(flatten)]
-    pub metrics: Metrics,
-    /// A uniformly random order of the candidates.
-    pub chance: Metrics,
+    pub metrics: Scores,
+    /// A uniformly random order of the candidates; of molecules, one candidate drawn for each query.
+    pub chance: Scores,
     /// *Perfect h*: the metrics with ψ̃(y) in the place of the model's answer, the ceiling that the
     /// sketch allows (thesis, section 5.3).
-    pub perfect_h: Metrics,
+    pub perfect_h: Scores,
 }
 
 impl fmt::Display for Report {

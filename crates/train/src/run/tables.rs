@@ -2,10 +2,22 @@
 
 use std::fmt::Write;
 
-use dsokr_decode::Metrics;
+use crate::Scores;
 
 /// Metrics as text, one row each under one heading.
-pub fn metrics(rows: &[(&str, &Metrics)]) -> String {
+pub fn metrics(rows: &[(&str, &Scores)]) -> String {
+    let mut text = String::new();
+    // where no gold is a candidate, ranks are infinite and say nothing
+    if rows.iter().any(|(_, m)| m.missing_gold < m.queries) {
+        text += &ranks(rows);
+    }
+    if rows.iter().any(|(_, m)| m.molecules.is_some()) {
+        text += &distances(rows);
+    }
+    text
+}
+
+fn ranks(rows: &[(&str, &Scores)]) -> String {
     let mut text = format!(
         "{:<10} {:>7} {:>7} {:>7} {:>8} {:>10} {:>12}\n",
         "", "MRR", "Hits@1", "Hits@5", "Hits@10", "mean rank", "median rank"
@@ -26,8 +38,23 @@ pub fn metrics(rows: &[(&str, &Metrics)]) -> String {
     text
 }
 
+fn distances(rows: &[(&str, &Scores)]) -> String {
+    let mut text =
+        format!("{:<10} {:>16} {:>16} {:>7}\n", "", "edit distance", "with bonds", "exact");
+    for (name, m) in rows {
+        let Some(m) = &m.molecules else { continue };
+        let both = |mean: f64, error: f64| format!("{mean:.3} ± {error:.3}");
+        let (bare, bonds) = (both(m.ged, m.ged_se), both(m.ged_bonds, m.ged_bonds_se));
+        let _ = writeln!(text, "{name:<10} {bare:>16} {bonds:>16} {:>7.3}", m.exact);
+        if m.unproven > 0 {
+            let _ = writeln!(text, "{:<10} {} distances are upper bounds", "", m.unproven);
+        }
+    }
+    text
+}
+
 /// One line of text on what was ranked against what.
-pub fn counts(split: &str, m: &Metrics) -> String {
+pub fn counts(split: &str, m: &Scores) -> String {
     let mut line = format!(
         "{split}: {} queries against {} candidates ({} duplicates), {} queries tied",
         m.queries, m.candidates, m.duplicate_candidates, m.tied_queries

@@ -9,6 +9,7 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use super::{Folder, Prepared};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::Split;
+use crate::scores::{Scores, compare, predicted};
 use crate::trainer::{Keeper, check_basis, embed};
 use crate::{Error, Prepare, Recipe, Start};
 
@@ -87,6 +88,26 @@ impl<R: Recipe> Run<R> {
         let inputs = self.preparation.inputs(split)?;
         let z = embed(&self.model, &inputs, self.config.evaluation.batch);
         rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)
+    }
+
+    /// What the model is worth on a split, whose true molecules are compared with the predicted ones
+    /// where it has them; and the ranks, as [`rank`](Self::rank) gives them.
+    ///
+    /// # Errors
+    /// As [`rank`](Self::rank).
+    pub fn evaluate(
+        &self,
+        split: &Split,
+        pool: Pool,
+    ) -> Result<(Scores, Vec<Option<Rank>>), Error> {
+        let inputs = self.preparation.inputs(split)?;
+        let z = embed(&self.model, &inputs, self.config.evaluation.batch);
+        let ranks = rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)?;
+        let molecules = |truth: &Vec<_>| {
+            compare(truth, &predicted(&z, self.basis.rank(), &self.candidates, pool)?)
+        };
+        let molecules = split.structures.as_ref().map(molecules).transpose()?;
+        Ok((Scores { ranks: pool.metrics(&ranks, &self.candidates)?, molecules }, ranks))
     }
 
     /// The `top` best candidates for a text, best first.

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use dsokr_decode::Metrics;
+use crate::Scores;
 
 /// What a training tells whoever watches it.
 #[derive(Clone, Debug)]
@@ -23,6 +23,11 @@ pub enum Event<'a> {
         /// Its loss.
         loss: f64,
     },
+    /// The first steps have been timed.
+    Estimate {
+        /// Estimated time to the last step, evaluations not counted.
+        left: Duration,
+    },
     /// The validation split has been ranked.
     Evaluation {
         /// Steps done.
@@ -32,7 +37,7 @@ pub enum Event<'a> {
         /// Mean loss since the last evaluation.
         loss: f64,
         /// The metrics.
-        metrics: &'a Metrics,
+        metrics: &'a Scores,
         /// Whether they are the best so far.
         best: bool,
         /// Estimated time to the last step.
@@ -60,13 +65,21 @@ impl fmt::Display for Event<'_> {
             Self::Step { step, epoch, loss } => {
                 write!(out, "step {step}, epoch {epoch:.1}: loss {loss:.4}")
             }
-            Self::Evaluation { epoch, loss, metrics, best, .. } => write!(
-                out,
-                "epoch {epoch}: loss {loss:.4}, validation MRR {:.4}, Hits@10 {:.4}{}",
-                metrics.mrr,
-                metrics.hits_10,
-                if *best { " (best)" } else { "" }
-            ),
+            Self::Estimate { left } => {
+                write!(out, "about {} s of training, evaluations not counted", left.as_secs())
+            }
+            Self::Evaluation { epoch, loss, metrics, best, .. } => {
+                write!(out, "epoch {epoch}: loss {loss:.4}, validation ")?;
+                match &metrics.molecules {
+                    Some(found) => write!(
+                        out,
+                        "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
+                        found.ged, found.ged_bonds, found.exact
+                    ),
+                    None => write!(out, "MRR {:.4}, Hits@10 {:.4}", metrics.mrr, metrics.hits_10),
+                }?;
+                out.write_str(if *best { " (best)" } else { "" })
+            }
             Self::Checkpoint { step } => write!(out, "step {step}: the state is kept"),
             Self::EarlyStop { evaluations, .. } => {
                 write!(out, "stopped: no improvement in {evaluations} evaluations")
@@ -86,7 +99,8 @@ pub trait Observer {
     }
 }
 
-/// Writes a line to standard error for the start, for each evaluation and for an early stop.
+/// Writes a line to standard error for the start, for an estimate of the time, for each evaluation and
+/// for an early stop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines;
 

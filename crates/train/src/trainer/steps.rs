@@ -3,7 +3,6 @@ use std::time::{Duration, Instant};
 use burn::optim::ModuleOptimizer;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_decode::Metrics;
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
 use serde::{Deserialize, Serialize};
@@ -11,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::batches::training;
 use super::gradients::gradients;
 use super::{Checkpoint, Event, Observer, Update, learning_rate};
-use crate::Error;
 use crate::config::TrainingConfig;
+use crate::{Error, Scores};
+
+/// Steps after which their time is told.
+const TIMED: u64 = 20;
 
 /// What is to be learnt: inputs, targets, and how a model is judged.
 pub struct Task<'a, E: Encoder> {
@@ -30,7 +32,7 @@ pub struct Task<'a, E: Encoder> {
     pub residuals: &'a [f64],
     /// Ranks the validation split.
     #[allow(clippy::type_complexity)]
-    pub validate: &'a dyn Fn(&Model<E>) -> Result<Metrics, Error>,
+    pub validate: &'a dyn Fn(&Model<E>) -> Result<Scores, Error>,
 }
 
 /// One line of `log.jsonl`.
@@ -54,7 +56,7 @@ pub struct LogLine {
     #[serde(default)]
     pub pairs_per_second: f64,
     /// Metrics of the validation split.
-    pub metrics: Metrics,
+    pub metrics: Scores,
 }
 
 /// Where a training's state is kept. `()` keeps nothing.
@@ -213,6 +215,12 @@ impl<E: Encoder> Training<'_, E> {
                 self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
+                if step == self.first + TIMED {
+                    let each = self.begun.elapsed() / TIMED as u32;
+                    let steps = u32::try_from(self.total - step).unwrap_or(u32::MAX);
+                    let left = each.saturating_mul(steps);
+                    self.observer.event(&Event::Estimate { left });
+                }
                 // an epoch's last step is looked at after its evaluation
                 if !step.is_multiple_of(per_epoch) {
                     self.keep_if_due(&model, false)?;

@@ -73,7 +73,8 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
         metric: Metric::Mrr,
         ..TrainingConfig::default()
     };
-    let judged = |_: &Model<Pairs>| Ok(Metrics::from_ranks(&[Some(Rank::new(0, 1, 2)?)], 2, 0)?);
+    let judged =
+        |_: &Model<Pairs>| Ok(Metrics::from_ranks(&[Some(Rank::new(0, 1, 2)?)], 2, 0)?.into());
     let task = Task {
         config: &config,
         seed: 3,
@@ -135,6 +136,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         ids: ids.clone(),
         rows: Box::new(rows),
         candidates: (0..60).collect(),
+        structures: None,
     };
     let candidates = candidates(&basis, &outputs).unwrap();
 
@@ -147,7 +149,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         let queries = Queries::named(&ids, basis.rank(), &z)?;
         let gold = Pool::Shared.gold(&ids, &ids, &candidates, MissingGold::Error)?;
         let ranks = Pool::Shared.rank(&queries, &gold, &candidates)?;
-        Ok(Pool::Shared.metrics(&ranks, &candidates)?)
+        Ok(Pool::Shared.metrics(&ranks, &candidates)?.into())
     };
     let training = TrainingConfig {
         epochs: 60,

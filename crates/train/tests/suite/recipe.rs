@@ -8,7 +8,7 @@ use burn::nn::Linear;
 use burn::tensor::module::embedding;
 use burn::tensor::{Distribution, Tensor};
 use dsokr_decode::Pool;
-use dsokr_nn::{Encoder, Padded, Pass, dropout, init, pad};
+use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
 use dsokr_train::config::{self, Checked};
 use dsokr_train::data::{DataRoot, Dataset, Split};
 use dsokr_train::fit::{self, Request, Trained};
@@ -27,13 +27,13 @@ struct Mean {
 }
 
 impl Encoder for Mean {
-    type Input = Vec<u32>;
+    type Input = TokenIds;
 
     fn dimension(&self) -> usize {
         self.head.weight.dims()[1]
     }
 
-    fn forward(&self, batch: &[&Vec<u32>], pass: Pass) -> Tensor<2> {
+    fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
         let Padded { ids, mask, lengths } = pad(batch, &self.table.device());
         let vectors = embedding(self.table.val(), ids) * mask;
         let mean = vectors.sum_dim(1).squeeze_dim::<2>(1) / lengths;
@@ -268,7 +268,7 @@ struct Letters(Mistake, Vec<char>);
 
 impl Prepare for Letters {
     type Settings = Mistake;
-    type Input = Vec<u32>;
+    type Input = TokenIds;
 
     fn fit(mistake: &Mistake, train: &Split) -> Result<Self, Error> {
         let mut letters: Vec<char> = train.texts.iter().flat_map(|text| text.chars()).collect();
@@ -277,9 +277,9 @@ impl Prepare for Letters {
         Ok(Self(*mistake, letters))
     }
 
-    fn inputs(&self, split: &Split) -> Result<Vec<Vec<u32>>, Error> {
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
         let place = |letter| self.1.iter().position(|c| *c == letter).map(|place| place as u32);
-        let input = |text: &String| text.chars().filter_map(place).collect();
+        let input = |text: &String| text.chars().filter_map(place).collect::<Vec<u32>>().into();
         let skipped = usize::from(self.0 == Mistake::DropsAnInput);
         Ok(split.texts.iter().skip(skipped).map(input).collect())
     }

@@ -1,0 +1,75 @@
+//! Plots as SVG files, without fonts or libraries of the system.
+
+use std::ops::Range;
+use std::path::Path;
+
+use dsokr_train::Error;
+use dsokr_train::sketch::Curve;
+use plotters::prelude::*;
+
+const SIZE: (u32, u32) = (720, 480);
+
+/// The figure of each curve against the sketch size, with bars of one standard deviation.
+pub fn sketch_sizes(path: &Path, curves: &[Curve]) -> Result<(), Error> {
+    let mut svg = String::new();
+    draw(&mut svg, curves).map_err(|message| Error::Io { path: path.into(), message })?;
+    dsokr_basis::store::write_atomically(path, |file| file.write_all(svg.as_bytes()))?;
+    Ok(())
+}
+
+fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
+    let fail = |error: &dyn std::fmt::Display| error.to_string();
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE).map_err(|e| fail(&e))?;
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let sizes = points().map(|point| point.size as f64);
+    let sizes = range(sizes).unwrap_or(1.0..10.0);
+    let ends = points().flat_map(|p| [p.mean - p.deviation, p.mean + p.deviation]);
+    let figures = range(ends).unwrap_or(0.0..1.0);
+    let margin = 0.05 * (figures.end - figures.start).max(1e-9);
+    let figures = (figures.start - margin).min(0.0)..figures.end + margin;
+    let mut chart = ChartBuilder::on(&root)
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(60)
+        .build_cartesian_2d((sizes.start * 0.9..sizes.end * 1.1).log_scale(), figures)
+        .map_err(|e| fail(&e))?;
+    let metric = curves.first().map_or("", |curve| &curve.metric);
+    chart
+        .configure_mesh()
+        .x_desc("sketch size m")
+        .y_desc(format!("{metric} of perfect h"))
+        .x_label_formatter(&|size| format!("{size:.0}"))
+        .light_line_style(WHITE.mix(0.0))
+        .draw()
+        .map_err(|e| fail(&e))?;
+    for (index, curve) in curves.iter().enumerate() {
+        let color = Palette99::pick(index).to_rgba();
+        let line = curve.points.iter().map(|point| (point.size as f64, point.mean));
+        chart
+            .draw_series(LineSeries::new(line, color.stroke_width(2)).point_size(3))
+            .map_err(|e| fail(&e))?
+            .label(&curve.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
+        let bar = |point: &dsokr_train::sketch::Point| {
+            let (size, low, high) =
+                (point.size as f64, point.mean - point.deviation, point.mean + point.deviation);
+            PathElement::new([(size, low), (size, high)], color.stroke_width(1))
+        };
+        chart.draw_series(curve.points.iter().map(bar)).map_err(|e| fail(&e))?;
+    }
+    chart
+        .configure_series_labels()
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .draw()
+        .map_err(|e| fail(&e))?;
+    root.present().map_err(|e| fail(&e))
+}
+
+/// From the smallest to the largest; none where there is nothing.
+fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
+    values.fold(None, |range: Option<Range<f64>>, v| {
+        Some(range.map_or(v..v, |r| r.start.min(v)..r.end.max(v)))
+    })
+}

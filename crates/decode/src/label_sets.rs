@@ -1,0 +1,82 @@
+use std::ops::RangeInclusive;
+
+use dsokr_basis::Basis;
+
+use crate::Error;
+
+/// A set of labels and its score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelSet {
+    /// Columns of the labels, ascending.
+    pub labels: Vec<u32>,
+    /// `⟨z, ψ̃(Y)⟩ + b(Y)`.
+    pub score: f64,
+}
+
+/// The best of all sets of labels for a prediction z, without candidates: of the sets Y of
+/// `sizes` labels the one with the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
+///
+/// `basis` is one on rows of zeros and ones with a column for each label, as
+/// [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, under a kernel that is
+/// linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0 under a
+/// normalised kernel. With w the [direction](Basis::feature_direction) of z, the best set of k labels
+/// is that of the k largest weights, so that one pass over sorted weights sees every size. Of equal
+/// weights the first label is taken, of equal scores the smaller set.
+///
+/// # Errors
+/// [`Error::NotLinear`] for a basis that holds anchors, [`Error::SetSizes`] for sizes that are none or
+/// more than there are labels, [`Error::Store`] for a z of another length,
+/// [`Error::WeightNotFinite`] for one that is not finite.
+///
+/// ```
+/// use dsokr_basis::features::LabelVocabulary;
+/// use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+/// use dsokr_decode::best_labels;
+///
+/// let sets = [vec!["red", "round"], vec!["big"], vec!["round", "big"]];
+/// let rows = Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?);
+/// let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 3, 0, 1e-10)?;
+/// let targets = basis.project(&rows)?;
+/// for (row, labels) in [vec![1, 2], vec![0], vec![0, 2]].into_iter().enumerate() {
+///     assert_eq!(best_labels(&basis, targets.row(row), 0..=3)?.labels, labels);
+/// }
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+pub fn best_labels(
+    basis: &Basis,
+    z: &[f32],
+    sizes: RangeInclusive<usize>,
+) -> Result<LabelSet, Error> {
+    let labels = basis.row_width();
+    if sizes.is_empty() || *sizes.end() > labels {
+        let (start, end) = (*sizes.start(), *sizes.end());
+        return Err(Error::SetSizes { start, end, labels });
+    }
+    let not_linear = || Error::NotLinear { kernel: basis.kernel().name() };
+    let weights = basis.feature_direction(z)?.ok_or_else(not_linear)?;
+    if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+        return Err(Error::WeightNotFinite { at, value: weights[at] });
+    }
+    let mut order: Vec<u32> = (0..labels as u32).collect();
+    order.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));
+    let mut best: Option<(usize, f64)> = None;
+    let mut sum = 0.0;
+    for size in 0..=*sizes.end() {
+        if let Some(&label) = size.checked_sub(1).and_then(|last| order.get(last)) {
+            sum += f64::from(weights[label as usize]);
+        }
+        let scale = basis.kernel().feature_scale(size as f64).ok_or_else(not_linear)?;
+        let constant = match basis.kernel().is_normalised() {
+            true => 0.0,
+            false => -0.5 * scale * scale * size as f64,
+        };
+        let score = scale * sum + constant;
+        if sizes.contains(&size) && best.is_none_or(|(_, most)| score > most) {
+            best = Some((size, score));
+        }
+    }
+    let (size, score) = best.unwrap_or_default();
+    order.truncate(size);
+    order.sort_unstable();
+    Ok(LabelSet { labels: order, score })
+}

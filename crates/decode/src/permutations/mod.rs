@@ -1,0 +1,113 @@
+//! Rankings as outputs, without candidates: the best of all permutations of K items.
+//!
+//! Under a kernel that is linear in scaled features a prediction z is a direction w in feature space
+//! ([`Basis::feature_direction`](dsokr_basis::Basis::feature_direction)), and the pre-image is
+//! `argmax_σ ⟨w, φ(σ)⟩`. All permutations have the same norm, so that neither the kernel's scale nor
+//! the constant `−½k(σ, σ)` of decoding changes which is best. With
+//! [`kemeny_signs`](dsokr_basis::features::kemeny_signs) that is a linear ordering problem
+//! ([`PairWeights`]), with [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) a linear sum
+//! assignment problem ([`PositionWeights`]) (Korba, Garcia and d'Alché-Buc 2018).
+//!
+//! Weights are rounded to multiples of 2⁻⁴⁰ of the power of two above the largest, and then summed
+//! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
+//! largest are not rounded at all.
+
+mod assignment;
+mod fixed;
+mod local;
+mod pairs;
+mod positions;
+
+use dsokr_basis::Basis;
+
+use crate::Error;
+
+pub use pairs::PairWeights;
+pub use positions::PositionWeights;
+
+/// Most items of a ranking, 2,048: sums of their weights fit 64 bits.
+pub const MAX_ITEMS: usize = 2048;
+
+/// A permutation of items and its score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// The items, first to last.
+    pub order: Vec<u32>,
+    /// `⟨w, φ(σ)⟩`.
+    pub score: f64,
+}
+
+impl Ranking {
+    /// The rank of every item, from 0: what featurizers take.
+    pub fn ranks(&self) -> Vec<u32> {
+        let mut ranks = vec![0; self.order.len()];
+        (0..).zip(&self.order).for_each(|(rank, &item)| ranks[item as usize] = rank);
+        ranks
+    }
+}
+
+/// Checks the order of `items` items.
+fn check_order(items: usize, order: &[u32]) -> Result<(), Error> {
+    if order.len() != items {
+        return Err(Error::Length { what: "ranked items", found: order.len(), expected: items });
+    }
+    let mut seen = vec![false; items];
+    for (position, &item) in order.iter().enumerate() {
+        match seen.get_mut(item as usize) {
+            Some(seen) if !*seen => *seen = true,
+            _ => return Err(Error::BadOrder { position, item, items }),
+        }
+    }
+    Ok(())
+}
+
+/// The direction of a prediction in feature space, for rows of permutations, whose scale is
+/// `1/‖φ‖` or 1: `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`.
+fn direction(basis: &Basis, z: &[f32], squared_norm: usize) -> Result<Vec<f32>, Error> {
+    let scale = basis.kernel().feature_scale(squared_norm as f64);
+    match (basis.feature_direction(z)?, scale) {
+        (Some(mut direction), Some(scale)) => {
+            direction.iter_mut().for_each(|w| *w = (f64::from(*w) * scale) as f32);
+            Ok(direction)
+        }
+        _ => Err(Error::NotLinear { kernel: basis.kernel().name() }),
+    }
+}
+
+fn not_a_width(width: usize, expected: &'static str) -> Error {
+    Error::NotRankings { width, expected }
+}
+
+impl PairWeights {
+    /// The weights under which `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`, for a basis on pair signs of rankings and a
+    /// prediction z of as many numbers as the basis has coordinates.
+    ///
+    /// # Errors
+    /// [`Error::NotLinear`] for a basis that holds anchors, [`Error::NotRankings`] for rows that are
+    /// not K(K−1)/2 wide, [`Error::Store`] for a z of another length, and as [`PairWeights::new`].
+    pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
+        let width = basis.row_width();
+        let items = (1 + 8 * width).isqrt().div_ceil(2);
+        if items * (items - 1) / 2 != width {
+            return Err(not_a_width(width, "K(K-1)/2 pair signs"));
+        }
+        Self::new(items, &direction(basis, z, width)?)
+    }
+}
+
+impl PositionWeights {
+    /// The weights under which `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`, for a basis on one-hot rows of rankings and
+    /// a prediction z of as many numbers as the basis has coordinates.
+    ///
+    /// # Errors
+    /// [`Error::NotLinear`] for a basis that holds anchors, [`Error::NotRankings`] for rows that are
+    /// not K² wide, [`Error::Store`] for a z of another length, and as [`PositionWeights::new`].
+    pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
+        let width = basis.row_width();
+        let items = width.isqrt();
+        if items * items != width {
+            return Err(not_a_width(width, "K*K bits"));
+        }
+        Self::new(items, &direction(basis, z, items)?)
+    }
+}

@@ -1,0 +1,105 @@
+//! Scores that are sums over items and their ranks: the linear sum assignment problem.
+
+use dsokr_basis::random::Generator;
+
+use super::{MAX_ITEMS, Ranking, assignment, check_order, fixed, local};
+use crate::Error;
+
+/// Weights of the ranks of K items: `score(σ) = Σ_i w_{i, rank of i}`.
+///
+/// ```
+/// use dsokr_decode::permutations::PositionWeights;
+///
+/// // both items would rather be first, item 1 more so
+/// let ranking = PositionWeights::new(2, &[1.0, 0.0, 2.0, 0.5])?.best();
+/// assert_eq!((&ranking.order[..], ranking.score), (&[1, 0][..], 2.0));
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct PositionWeights {
+    items: usize,
+    /// K × K row-major: of rank r and item i at r · K + i, in units.
+    weights: Vec<i64>,
+    unit: f64,
+}
+
+impl PositionWeights {
+    /// Weight of item i having rank r at `i · K + r`, as
+    /// [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) orders its columns.
+    ///
+    /// # Errors
+    /// [`Error::Items`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
+    /// [`Error::WeightNotFinite`].
+    pub fn new(items: usize, weights: &[f32]) -> Result<Self, Error> {
+        if !(1..=MAX_ITEMS).contains(&items) {
+            return Err(Error::Items { found: items, most: MAX_ITEMS });
+        }
+        if weights.len() != items * items {
+            let (found, expected) = (weights.len(), items * items);
+            return Err(Error::Length { what: "position weights", found, expected });
+        }
+        let (whole, unit) = fixed::rounded(weights)?;
+        let of = |at: usize| whole[at % items * items + at / items];
+        Ok(Self { items, weights: (0..whole.len()).map(of).collect(), unit })
+    }
+
+    /// K.
+    pub fn items(&self) -> usize {
+        self.items
+    }
+
+    /// The score of an order, first to last.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::BadOrder`].
+    pub fn score(&self, order: &[u32]) -> Result<f64, Error> {
+        check_order(self.items, order)?;
+        Ok(self.total(order) as f64 * self.unit)
+    }
+
+    /// The best of all orders, the lexicographically first of those that tie: by the Hungarian
+    /// method, K³ steps.
+    pub fn best(&self) -> Ranking {
+        let order = assignment::first_best(self.items, &self.weights);
+        let score = self.total(&order) as f64 * self.unit;
+        Ranking { order, score }
+    }
+
+    /// A good order: the best of `restarts` + 1 local searches, the first from the items as they are
+    /// numbered, the others from random orders. A search exchanges two items at a time, until no
+    /// exchange adds anything. [`best`](Self::best) is exact and mostly faster.
+    pub fn local_search(&self, restarts: usize, random: &mut Generator) -> Ranking {
+        let start = (0..self.items as u32).collect();
+        let step = |order: &mut [u32], at| self.exchange(order, at);
+        let total = |order: &[u32]| self.total(order);
+        let (order, score) = local::best_of(start, restarts, random, step, total);
+        Ranking { order, score: score as f64 * self.unit }
+    }
+
+    /// Exchanges the item at a place with the later one with which that adds most; whether any does.
+    fn exchange(&self, order: &mut [u32], at: usize) -> bool {
+        let own = order[at];
+        let gain = |to: usize| {
+            let other = order[to];
+            self.weight(at, other) + self.weight(to, own)
+                - self.weight(at, own)
+                - self.weight(to, other)
+        };
+        let later = (at + 1..order.len()).map(|to| (gain(to), std::cmp::Reverse(to)));
+        match later.max() {
+            Some((gain, std::cmp::Reverse(to))) if gain > 0 => {
+                order.swap(at, to);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn weight(&self, rank: usize, item: u32) -> i64 {
+        self.weights[rank * self.items + item as usize]
+    }
+
+    fn total(&self, order: &[u32]) -> i64 {
+        order.iter().enumerate().map(|(rank, &item)| self.weight(rank, item)).sum()
+    }
+}

@@ -1,0 +1,84 @@
+//! The best of all sets of labels against every set, projected and scored one by one.
+
+use dsokr_basis::features::{BitRows, DenseRows};
+use dsokr_basis::random::{below, generator, unit};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+use dsokr_decode::{Error, best_labels};
+
+const LABELS: u32 = 7;
+
+fn set(mask: u32) -> Vec<u32> {
+    (0..LABELS).filter(|label| mask >> label & 1 == 1).collect()
+}
+
+fn bits(masks: impl Iterator<Item = u32>) -> Features {
+    Features::Bits(BitRows::from_indices(LABELS as usize, masks.map(set)).unwrap())
+}
+
+#[test]
+fn the_best_set_is_that_of_all_sets() {
+    let mut sizes_found = [0; LABELS as usize + 1];
+    for seed in 0..40 {
+        let mut random = generator(seed, "test sets", 0);
+        let kernel = if seed % 2 == 0 { Kernel::Linear } else { Kernel::Cosine };
+        let rows = bits((0..30).map(|_| 1 + below(&mut random, (1 << LABELS) - 1) as u32));
+        let basis =
+            Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 6, seed, 1e-10).unwrap();
+        let z: Vec<f32> =
+            (0..basis.rank()).map(|_| (3.0 * unit(&mut random) - 1.2) as f32).collect();
+        let every = basis.project(&bits(0..1 << LABELS)).unwrap();
+        let score = |mask: usize| -> f64 {
+            let pairs = every.row(mask).iter().zip(&z);
+            let product: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
+            product - if kernel == Kernel::Linear { 0.5 * every.squared_norms[mask] } else { 0.0 }
+        };
+        for (start, end) in [(0, 7), (1, 7), (2, 3), (4, 4)] {
+            let allowed = |mask: &usize| (start..=end).contains(&(mask.count_ones() as usize));
+            let best = (0..1 << LABELS)
+                .filter(allowed)
+                .max_by(|&a, &b| score(a).total_cmp(&score(b)))
+                .unwrap();
+            let found = best_labels(&basis, &z, start..=end).unwrap();
+            assert_eq!(found.labels, set(best as u32), "{kernel:?}, seed {seed}, {start}..={end}");
+            assert!((found.score - score(best)).abs() < 1e-5);
+            if end == 7 {
+                sizes_found[found.labels.len()] += 1;
+            }
+        }
+    }
+    // not always everything or nothing
+    assert!(sizes_found.iter().filter(|&&count| count > 0).count() >= 4, "{sizes_found:?}");
+}
+
+#[test]
+fn equal_weights_go_to_the_first_labels() {
+    let identity = (0..4).map(|i| [i]);
+    let rows = Features::Bits(BitRows::from_indices(4, identity).unwrap());
+    let sketch = SketchKind::Subsampling { replacement: false };
+    let basis = Basis::fit(Kernel::Cosine, &rows, &sketch, 4, 0, 1e-10).unwrap();
+    assert_eq!(best_labels(&basis, &[0.0; 4], 2..=3).unwrap().labels, [0, 1]);
+    let nothing = best_labels(&basis, &[0.0; 4], 0..=4).unwrap();
+    assert_eq!((nothing.labels, nothing.score), (Vec::new(), 0.0));
+}
+
+#[test]
+fn what_has_no_best_set_is_refused() {
+    let rows = bits(1..30);
+    let fit = |kernel| Basis::fit(kernel, &rows, &SketchKind::Gaussian, 4, 0, 1e-10).unwrap();
+    let basis = fit(Kernel::Cosine);
+    let z = vec![1.0; basis.rank()];
+    let error = best_labels(&basis, &z, 0..=8).unwrap_err();
+    assert!(matches!(error, Error::SetSizes { start: 0, end: 8, labels: 7 }), "{error}");
+    #[expect(clippy::reversed_empty_ranges)]
+    let none = best_labels(&basis, &z, 3..=2);
+    assert!(matches!(none, Err(Error::SetSizes { .. })));
+    assert!(matches!(best_labels(&basis, &z[1..], 0..=7), Err(Error::Store(_))));
+    let infinite = vec![f32::INFINITY; basis.rank()];
+    assert!(matches!(best_labels(&basis, &infinite, 0..=7), Err(Error::WeightNotFinite { .. })));
+    let basis = fit(Kernel::Tanimoto);
+    let z = vec![1.0; basis.rank()];
+    assert!(matches!(best_labels(&basis, &z, 0..=7), Err(Error::NotLinear { .. })));
+    let dense = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap());
+    let basis = Basis::fit(Kernel::Linear, &dense, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+    assert!(best_labels(&basis, &vec![0.0; basis.rank()], 0..=2).unwrap().labels.is_empty());
+}

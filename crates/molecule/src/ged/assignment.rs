@@ -1,0 +1,216 @@
+//! The linear sum assignment problem, by shortest augmenting paths (Jonker and Volgenant 1987), so
+//! that a solution is repaired rather than found anew when costs grow and a row and a column go.
+
+/// No row, or no column.
+pub(super) const NONE: usize = usize::MAX;
+
+/// Costs of giving rows to columns.
+pub(super) trait CostRows {
+    /// Costs of a row, by column.
+    fn row(&self, row: usize) -> &[i32];
+}
+
+/// An assignment of rows to columns and the prices that prove how good it is.
+///
+/// `row_price[r] + column_price[c] ≤ cost(r, c)` always, with equality where r goes to c. So the
+/// sum of all prices is at most the cost of any assignment, and the cost of this one when no row is
+/// left over.
+#[derive(Clone, Default)]
+pub(super) struct Matching {
+    row_price: Vec<i32>,
+    column_price: Vec<i32>,
+    column_of: Vec<usize>,
+    row_of: Vec<usize>,
+    total: i32,
+}
+
+/// How solving ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Solved {
+    /// Every row has its column.
+    Whole,
+    /// Every assignment costs more than the cap.
+    AboveCap,
+    /// The time is over; the prices still prove what they prove.
+    Interrupted,
+}
+
+/// Memory for the search of a path, by column.
+#[derive(Default)]
+pub(super) struct Scratch {
+    distance: Vec<i32>,
+    before: Vec<usize>,
+    pending: Vec<usize>,
+    done: Vec<usize>,
+}
+
+impl Matching {
+    /// No row assigned, n rows and n columns; prices are those of the cheapest row of each column.
+    pub(super) fn new(costs: &impl CostRows, n: usize) -> Self {
+        let cheapest = |column: usize| (0..n).map(|row| costs.row(row)[column]).min().unwrap_or(0);
+        let column_price: Vec<i32> = (0..n).map(cheapest).collect();
+        let total = column_price.iter().sum();
+        Self {
+            row_price: vec![0; n],
+            column_price,
+            column_of: vec![NONE; n],
+            row_of: vec![NONE; n],
+            total,
+        }
+    }
+
+    /// Becomes a copy of another one, in place.
+    pub(super) fn copy(&mut self, from: &Self) {
+        self.row_price.clone_from(&from.row_price);
+        self.column_price.clone_from(&from.column_price);
+        self.column_of.clone_from(&from.column_of);
+        self.row_of.clone_from(&from.row_of);
+        self.total = from.total;
+    }
+
+    /// The sum of the prices: no assignment costs less.
+    pub(super) fn total(&self) -> i32 {
+        self.total
+    }
+
+    /// Column of every row.
+    pub(super) fn columns(&self) -> &[usize] {
+        &self.column_of
+    }
+
+    /// How much more than [`total`](Self::total) an assignment at least costs that gives `row`, of
+    /// these costs, to `column`.
+    pub(super) fn excess(&self, row: usize, column: usize, costs: &[i32]) -> i32 {
+        costs[column] - self.row_price[row] - self.column_price[column]
+    }
+
+    /// Takes a row and a column out of the problem.
+    pub(super) fn remove(&mut self, row: usize, column: usize) {
+        self.total -= self.row_price[row] + self.column_price[column];
+        let (its_column, its_row) = (self.column_of[row], self.row_of[column]);
+        if its_column != NONE {
+            self.row_of[its_column] = NONE;
+        }
+        if its_row != NONE {
+            self.column_of[its_row] = NONE;
+        }
+        (self.column_of[row], self.row_of[column]) = (column, row);
+    }
+
+    /// Assigns all of `rows` to all of `columns`, as many, as cheaply as can be; costs may have grown
+    /// since the last time. Stops where the total passes `cap`, or when `interrupted` says so.
+    pub(super) fn solve(
+        &mut self,
+        costs: &impl CostRows,
+        rows: &[usize],
+        columns: &[usize],
+        cap: i32,
+        scratch: &mut Scratch,
+        interrupted: impl Fn() -> bool,
+    ) -> Solved {
+        for &row in rows {
+            let column = self.column_of[row];
+            if column != NONE && self.excess(row, column, costs.row(row)) > 0 {
+                self.column_of[row] = NONE;
+                self.row_of[column] = NONE;
+            }
+        }
+        for &row in rows {
+            if self.column_of[row] == NONE {
+                self.raise(row, costs.row(row), columns);
+            }
+        }
+        for &row in rows {
+            if self.total > cap {
+                return Solved::AboveCap;
+            }
+            if self.column_of[row] == NONE {
+                if interrupted() {
+                    return Solved::Interrupted;
+                }
+                if !self.augment(row, costs, columns, cap, scratch) {
+                    return Solved::AboveCap;
+                }
+            }
+        }
+        if self.total > cap { Solved::AboveCap } else { Solved::Whole }
+    }
+
+    /// Raises the price of a row as far as it goes, and gives it its cheapest column if that is free.
+    fn raise(&mut self, row: usize, costs: &[i32], columns: &[usize]) {
+        let Some(least) = columns.iter().map(|&column| self.excess(row, column, costs)).min()
+        else {
+            return;
+        };
+        self.row_price[row] += least;
+        self.total += least;
+        let free =
+            |&&column: &&usize| self.row_of[column] == NONE && self.excess(row, column, costs) == 0;
+        if let Some(&column) = columns.iter().find(free) {
+            (self.column_of[row], self.row_of[column]) = (column, row);
+        }
+    }
+
+    /// Gives a row a column along a shortest path that moves other rows on; false if the total would
+    /// pass the cap.
+    fn augment(
+        &mut self,
+        source: usize,
+        costs: &impl CostRows,
+        columns: &[usize],
+        cap: i32,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let Scratch { distance, before, pending, done } = scratch;
+        distance.resize(self.column_of.len(), 0);
+        before.resize(self.column_of.len(), NONE);
+        pending.clear();
+        pending.extend_from_slice(columns);
+        done.clear();
+        for &column in columns {
+            distance[column] = self.excess(source, column, costs.row(source));
+            before[column] = source;
+        }
+        let (mut end, length) = loop {
+            // the least distance; among equals a free column, which ends the path
+            let key =
+                |&(_, &column): &(usize, &usize)| (distance[column], self.row_of[column] != NONE);
+            let Some((at, &column)) = pending.iter().enumerate().min_by_key(key) else {
+                return false;
+            };
+            let length = distance[column];
+            if self.total.saturating_add(length) > cap {
+                return false;
+            }
+            let row = self.row_of[column];
+            if row == NONE {
+                break (column, length);
+            }
+            pending.swap_remove(at);
+            done.push(column);
+            let costs = costs.row(row);
+            for &next in pending.iter() {
+                let through = length + self.excess(row, next, costs);
+                if through < distance[next] {
+                    distance[next] = through;
+                    before[next] = row;
+                }
+            }
+        };
+        self.row_price[source] += length;
+        for &column in done.iter() {
+            let slack = length - distance[column];
+            self.column_price[column] -= slack;
+            self.row_price[self.row_of[column]] += slack;
+        }
+        self.total += length;
+        loop {
+            let row = before[end];
+            self.row_of[end] = row;
+            std::mem::swap(&mut self.column_of[row], &mut end);
+            if row == source {
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The search for the distance: depth first under a threshold that rises by one (iterative
+//! deepening, Korf 1985), so that memory stays small and every finished threshold is a proven bound.
+
+use super::Limit;
+use super::assignment::{CostRows, Matching, Scratch, Solved};
+use super::costs::Costs;
+use super::descent::descend;
+use super::instance::Instance;
+use super::limit::Meter;
+
+/// What a search found.
+pub(super) struct Found {
+    pub(super) lower: usize,
+    pub(super) upper: usize,
+    /// Column of every row in the best assignment.
+    pub(super) columns: Vec<usize>,
+    pub(super) states: u64,
+}
+
+/// How looking below a state ended.
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    /// Nothing there costs as little as the threshold.
+    Nothing,
+    /// An assignment that costs no more than the threshold is the best one now.
+    Reached,
+    /// The limit is used up.
+    Stopped,
+}
+
+struct Search<'a> {
+    instance: &'a Instance,
+    costs: Costs<'a>,
+    twins: Vec<usize>,
+    /// Open rows and columns, in increasing order.
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    /// The assignment of what is open, by number of settled rows.
+    levels: Vec<Matching>,
+    scratch: Scratch,
+    /// Excess and column of every child that waits, of all levels.
+    children: Vec<(i32, usize)>,
+    /// Doubled cost of what is settled.
+    spent: i32,
+    /// No assignment that costs more is looked for.
+    threshold: usize,
+    best: usize,
+    best_columns: Vec<usize>,
+    meter: Meter,
+}
+
+/// Searches until the distance is known or the limit is used up.
+pub(super) fn search(instance: &Instance, limit: &Limit) -> Found {
+    let n = instance.len();
+    let costs = Costs::new(instance);
+    let mut search = Search {
+        instance,
+        twins: instance.large.twins(),
+        rows: (0..n).collect(),
+        columns: (0..n).collect(),
+        levels: vec![Matching::new(&costs, n)],
+        scratch: Scratch::default(),
+        children: Vec::new(),
+        spent: 0,
+        threshold: 0,
+        best: usize::MAX,
+        best_columns: Vec::new(),
+        meter: Meter::start(limit),
+        costs,
+    };
+    let solved = search.solve(0, i32::MAX);
+    let mut lower = (search.levels[0].total() as usize).div_ceil(2);
+    search.improve(0);
+    while solved == Solved::Whole && lower < search.best {
+        search.threshold = lower;
+        match search.expand(0) {
+            Outcome::Nothing => lower += 1,
+            Outcome::Reached | Outcome::Stopped => break,
+        }
+    }
+    let (upper, states) = (search.best, search.meter.states());
+    Found { lower, upper, columns: search.best_columns, states }
+}
+
+impl Search<'_> {
+    fn solve(&mut self, level: usize, cap: i32) -> Solved {
+        self.meter.count();
+        let (rows, columns, meter) = (&self.rows, &self.columns, &self.meter);
+        let interrupted = || meter.interrupts(columns.len());
+        self.levels[level].solve(&self.costs, rows, columns, cap, &mut self.scratch, interrupted)
+    }
+
+    /// Keeps the assignment of a level if it is better than the best one, and improves it.
+    fn improve(&mut self, level: usize) {
+        let found = self.levels[level].columns();
+        let whole = found.iter().all(|&column| column < found.len());
+        if whole && self.best != usize::MAX && self.instance.cost(found) >= self.best {
+            return;
+        }
+        let mut columns = found.to_vec();
+        if !whole {
+            let mut free = vec![true; columns.len()];
+            found.iter().filter(|&&c| c < found.len()).for_each(|&column| free[column] = false);
+            let mut free = (0..columns.len()).filter(|&column| free[column]);
+            let open = columns.iter_mut().filter(|column| **column >= found.len());
+            open.for_each(|column| *column = free.next().unwrap_or(*column));
+        }
+        descend(self.instance, &mut columns, || self.meter.interrupts(found.len()));
+        let cost = self.instance.cost(&columns);
+        if cost < self.best {
+            self.best = cost;
+            self.best_columns = columns;
+        }
+    }
+
+    /// Looks below the state of a level, whose assignment is solved.
+    fn expand(&mut self, level: usize) -> Outcome {
+        self.improve(level);
+        if self.best <= self.threshold {
+            return Outcome::Reached;
+        }
+        let slack = 2 * self.threshold as i32 - self.spent - self.levels[level].total();
+        let Some(at) = self.choose(level, slack) else {
+            return Outcome::Nothing;
+        };
+        let row = self.rows.remove(at);
+        let first = self.children.len();
+        let (matching, costs) = (&self.levels[level], self.costs.row(row));
+        for &column in &self.columns {
+            let excess = matching.excess(row, column, costs);
+            if excess <= slack {
+                self.children.push((excess, column));
+            }
+        }
+        self.children[first..].sort_unstable();
+        let mut outcome = Outcome::Nothing;
+        for child in first..self.children.len() {
+            let column = self.children[child].1;
+            let twin = self.twins[column];
+            let tried = &self.children[first..child];
+            if tried.iter().any(|&(_, other)| self.twins[other] == twin) {
+                continue;
+            }
+            outcome = self.settle(level, row, column);
+            if outcome != Outcome::Nothing {
+                break;
+            }
+        }
+        self.children.truncate(first);
+        self.rows.insert(at, row);
+        outcome
+    }
+
+    /// Settles that a row, which is out of the list already, goes to a column; looks below; takes
+    /// it back.
+    fn settle(&mut self, level: usize, row: usize, column: usize) -> Outcome {
+        if self.meter.is_used_up() {
+            return Outcome::Stopped;
+        }
+        let exact = self.costs.exact(row, column);
+        let place = self.columns.partition_point(|&other| other < column);
+        self.columns.remove(place);
+        self.spent += exact;
+        self.costs.settle(row, column, &self.rows, &self.columns);
+        if self.levels.len() == level + 1 {
+            self.levels.push(Matching::default());
+        }
+        let (above, below) = self.levels.split_at_mut(level + 1);
+        below[0].copy(&above[level]);
+        below[0].remove(row, column);
+        let outcome = match self.solve(level + 1, 2 * self.threshold as i32 - self.spent) {
+            Solved::Whole => self.expand(level + 1),
+            Solved::AboveCap => Outcome::Nothing,
+            Solved::Interrupted => Outcome::Stopped,
+        };
+        self.costs.unsettle(row, column);
+        self.spent -= exact;
+        self.columns.insert(place, column);
+        outcome
+    }
+
+    /// The place of the open row with the fewest columns that the slack allows; among equals the
+    /// one with the most edges to settled rows, then with the most edges. None if only blanks are
+    /// open.
+    fn choose(&self, level: usize, slack: i32) -> Option<usize> {
+        let (small, matching) = (&self.instance.small, &self.levels[level]);
+        let real = self.rows.partition_point(|&row| row < small.len());
+        let key = |&at: &usize| {
+            let row = self.rows[at];
+            let costs = self.costs.row(row);
+            let allowed = |&&column: &&usize| matching.excess(row, column, costs) <= slack;
+            let edges = small.arcs(row).len();
+            let settled = edges - self.costs.open_edges(row) as usize;
+            (
+                self.columns.iter().filter(allowed).count(),
+                small.len() - settled,
+                small.len() - edges,
+            )
+        };
+        (0..real).min_by_key(key)
+    }
+}

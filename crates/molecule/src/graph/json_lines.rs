@@ -1,0 +1,198 @@
+//! Graphs as JSON lines, one graph a line.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+
+use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, ReadError, label};
+
+/// A graph of a file, with the name that the file gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GraphLine {
+    /// Its `id`, a whole number as its digits.
+    pub id: Option<String>,
+    /// The graph.
+    pub graph: Graph,
+}
+
+/// Reads graphs from a file of JSON lines.
+///
+/// A line is an object with the labels of the nodes and the edges between them, which name nodes by
+/// their place in the list, from 0:
+///
+/// ```json
+/// {"id": "formaldehyde", "nodes": ["C", "O"], "edges": [[0, 1, 2]]}
+/// ```
+///
+/// - `nodes` (or `atoms`): labels, texts or whole numbers. A text stands for its hash
+///   ([`label`]), a whole number from −2⁶³ to 2⁶⁴ − 1 for itself (a negative one modulo 2⁶⁴), so `"2"`
+///   and `2` differ.
+/// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
+/// - `id`: a text or whole number; may be left out.
+/// - Other keys are not looked at. Blank lines are passed over.
+///
+/// A graph without nodes is read. Edges from a node to itself, and two edges between the same
+/// nodes in whatever direction, are refused. A graph has at most [`MAX_NODES`] nodes and
+/// [`MAX_EDGES`] edges, a line at most [`MAX_LINE`] bytes.
+///
+/// # Errors
+/// [`ReadError`], with the line.
+pub fn read_json_lines(path: &Path) -> Result<Vec<GraphLine>, ReadError> {
+    let file = File::open(path).map_err(|error| ReadError::io(path, error))?;
+    parse_json_lines(BufReader::new(file), path)
+}
+
+/// As [`read_json_lines`], from any reader; `path` is what errors name.
+///
+/// ```
+/// use std::path::Path;
+/// use dsokr_molecule::graph::{Graph, label, parse_json_lines};
+///
+/// let text = r#"{"nodes": ["C", 8], "edges": [[1, 0, 2]]}"#;
+/// let lines = parse_json_lines(text.as_bytes(), Path::new("graphs.jsonl"))?;
+/// assert_eq!(lines[0].graph, Graph::new(vec![label("C"), 8], &[(0, 1, 2)])?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`read_json_lines`].
+pub fn parse_json_lines(
+    mut reader: impl BufRead,
+    path: &Path,
+) -> Result<Vec<GraphLine>, ReadError> {
+    let mut graphs = Vec::new();
+    let mut text = Vec::new();
+    for line in 1.. {
+        text.clear();
+        // two more than allowed, so that a line that is too long can be told from one that is not
+        let mut limited = reader.by_ref().take(MAX_LINE as u64 + 2);
+        let read = limited.read_until(b'\n', &mut text);
+        if read.map_err(|error| ReadError::io(path, error))? == 0 {
+            break;
+        }
+        if text.last() == Some(&b'\n') {
+            text.pop();
+        }
+        if text.len() > MAX_LINE {
+            return Err(ReadError::LineTooLong { path: path.to_owned(), line, limit: MAX_LINE });
+        }
+        if text.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            graphs.push(parse(&text, path, line)?);
+        }
+    }
+    if graphs.is_empty() {
+        return Err(ReadError::Empty { path: path.to_owned() });
+    }
+    Ok(graphs)
+}
+
+fn parse(text: &[u8], path: &Path, line: usize) -> Result<GraphLine, ReadError> {
+    let row: Row = serde_json::from_slice(text).map_err(|error| {
+        let (column, reason) = (error.column(), error.to_string());
+        // its own line number would be 1, whatever the line
+        let place = format!(" at line {} column {column}", error.line());
+        let reason = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
+        ReadError::Json { path: path.to_owned(), line, column, reason }
+    })?;
+    let sizes = [("nodes", row.nodes.len(), MAX_NODES), ("edges", row.edges.len(), MAX_EDGES)];
+    if let Some((what, found, limit)) = sizes.into_iter().find(|(_, found, limit)| found > limit) {
+        return Err(ReadError::TooLarge { path: path.to_owned(), line, what, found, limit });
+    }
+    let labels = row.nodes.into_iter().map(|Label(label)| label).collect();
+    let edges: Vec<_> = row.edges.into_iter().map(|Edge(a, b, label)| (a, b, label)).collect();
+    let graph = Graph::new(labels, &edges).map_err(|source| ReadError::Graph {
+        path: path.to_owned(),
+        line,
+        source,
+    })?;
+    Ok(GraphLine { id: row.id.map(|Id(id)| id), graph })
+}
+
+#[derive(serde::Deserialize)]
+struct Row {
+    #[serde(default)]
+    id: Option<Id>,
+    #[serde(alias = "atoms")]
+    nodes: Vec<Label>,
+    #[serde(alias = "bonds")]
+    edges: Vec<Edge>,
+}
+
+struct Id(String);
+
+struct Label(u64);
+
+struct Edge(usize, usize, u64);
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Id;
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("an id, a text or a whole number")
+            }
+            fn visit_u64<E: Error>(self, id: u64) -> Result<Id, E> {
+                Ok(Id(id.to_string()))
+            }
+            fn visit_i64<E: Error>(self, id: i64) -> Result<Id, E> {
+                Ok(Id(id.to_string()))
+            }
+            fn visit_str<E: Error>(self, id: &str) -> Result<Id, E> {
+                Ok(Id(id.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Label {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrNumber;
+        impl Visitor<'_> for TextOrNumber {
+            type Value = Label;
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("a label, a text or a whole number")
+            }
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Label, E> {
+                Ok(Label(number))
+            }
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Label, E> {
+                Ok(Label(number as u64))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Label, E> {
+                Ok(Label(label(text)))
+            }
+        }
+        deserializer.deserialize_any(TextOrNumber)
+    }
+}
+
+impl<'de> Deserialize<'de> for Edge {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Edge;
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("an edge, [node, node] or [node, node, label]")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Edge, A::Error> {
+                let mut node = |place| {
+                    let node = list.next_element::<usize>()?;
+                    node.ok_or_else(|| Error::invalid_length(place, &self))
+                };
+                let (a, b) = (node(0)?, node(1)?);
+                let label = list.next_element::<Label>()?.map_or(0, |Label(label)| label);
+                if list.next_element::<serde::de::IgnoredAny>()?.is_some() {
+                    return Err(Error::invalid_length(4, &self));
+                }
+                Ok(Edge(a, b, label))
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}

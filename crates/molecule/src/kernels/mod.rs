@@ -1,0 +1,282 @@
+//! Graph kernels as explicit sparse features, one kernel a file.
+//!
+//! A kernel is the inner product of multisets of features, so it is computed as such: a graph
+//! becomes a sparse row of counts ([`GraphVocabulary::rows`]), and
+//! [`Kernel::Linear`](dsokr_basis::Kernel::Linear) of two rows is the kernel,
+//! [`Kernel::Cosine`](dsokr_basis::Kernel::Cosine) the normalised one. Everything downstream
+//! (sketches, bases, candidates) works on rows and knows no graphs.
+//!
+//! A feature is a 64-bit hash of what it stands for, e.g. of (level, tree below a node). The hashes
+//! depend on labels alone: not on the order of nodes, the other graphs, the machine or the number of
+//! threads. They do not change within a major version. Two of N distinct features fall together
+//! with probability about `N²/2⁶⁵`: 3 in a million for ten million of them.
+
+mod counts;
+mod distances;
+mod error;
+mod k_core;
+mod nspd;
+mod shortest_path;
+mod sum;
+mod vertex_histogram;
+mod vocabulary;
+mod weisfeiler_lehman;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Graph;
+use crate::refinement::mix;
+use counts::Counts;
+
+pub use error::KernelError;
+pub use vocabulary::GraphVocabulary;
+
+/// The most refinements of a Weisfeiler–Lehman kernel.
+pub const MAX_ITERATIONS: usize = 100;
+
+/// The largest radius of a neighbourhood.
+pub const MAX_RADIUS: usize = 20;
+
+/// The largest distance of two neighbourhoods.
+pub const MAX_DISTANCE: usize = 20;
+
+/// The most kernels in a sum.
+pub const MAX_SUMMANDS: usize = 16;
+
+/// The most kernels one inside another.
+pub const MAX_NESTING: usize = 4;
+
+/// Starts every feature.
+const ROOT: u64 = 0x6a09_e667_f3bc_c908;
+
+/// The word of every edge where labels do not count, and the start of its word where they do.
+const EDGE: u64 = 0xbb67_ae85_84ca_a73b;
+
+/// A kernel of labelled graphs, each a different way to take a graph apart.
+///
+/// In a configuration file, a table with the kernel's `name` and its parameters. `edge_labels` says
+/// whether edges (bonds) have to agree in their labels. `base` is the kernel that is applied to
+/// refined labels or to cores; bases may be nested.
+///
+/// ```
+/// use dsokr_molecule::{Molecule, graph::Graph, kernels::{GraphKernel, GraphVocabulary}};
+/// use dsokr_basis::{Features, Kernel, kernel::OutputKernel};
+///
+/// let kernel: GraphKernel = serde_json::from_str(
+///     r#"{"name": "core", "base": {"name": "weisfeiler-lehman", "iterations": 2}}"#,
+/// )?;
+/// let graphs = ["CCO", "OCC", "CC=O"].map(|smiles| Molecule::parse(smiles).map(|m| Graph::from(&m)));
+/// let graphs = graphs.into_iter().collect::<Result<Vec<_>, _>>()?;
+/// let (_, rows) = GraphVocabulary::fit_rows(kernel, &graphs)?;
+/// let rows = Features::Sparse(rows);
+/// let gram = Kernel::Cosine.block(&rows.all(), &rows.all())?;
+/// assert_eq!(gram[(0, 1)], 1.0);
+/// assert_eq!(gram[(0, 2)], 1.0, "bonds are not counted here");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum GraphKernel {
+    /// Counts of node labels (Sugiyama and Borgwardt 2015).
+    VertexHistogram {
+        /// Whether edges are counted too, as (label, edge label, label).
+        #[serde(default)]
+        edge_labels: bool,
+    },
+    /// Counts of (label, length, label) of the shortest paths between all ordered pairs of different
+    /// nodes (Borgwardt and Kriegel 2005).
+    ShortestPath {
+        /// Whether paths also have to agree in the labels of their edges.
+        #[serde(default)]
+        edge_labels: bool,
+    },
+    /// Sum of a base kernel over refinements of the labels (Shervashidze et al. 2011); over the
+    /// vertex histogram, the Weisfeiler–Lehman subtree kernel WL-VH.
+    WeisfeilerLehman {
+        /// h, the number of refinements, 0 to 100; the sum has h + 1 terms.
+        #[serde(default = "iterations")]
+        iterations: usize,
+        /// Whether a refined label contains the labels of the edges to the neighbours.
+        #[serde(default)]
+        edge_labels: bool,
+        /// The base kernel.
+        #[serde(default = "vertex_histogram")]
+        base: Box<GraphKernel>,
+    },
+    /// Sum of a base kernel over the k-cores, k from 0 to the smaller degeneracy (Nikolentzos et al.
+    /// 2018); over WL-VH, CORE-WL.
+    Core {
+        /// The base kernel.
+        #[serde(default = "weisfeiler_lehman")]
+        base: Box<GraphKernel>,
+    },
+    /// Sum of several kernels, each normalised to `k(G, G) = 1` and of equal weight.
+    Sum {
+        /// The kernels, 1 to 16 of them.
+        of: Vec<GraphKernel>,
+    },
+    /// Neighbourhood subgraph pairwise distance kernel (Costa and De Grave 2010): pairs of rooted
+    /// neighbourhoods of radius r with roots at distance d, for all r ≤ r* and d ≤ d*.
+    Nspd {
+        /// r*, the largest radius, 0 to 20.
+        #[serde(default = "radius")]
+        radius: usize,
+        /// d*, the largest distance, 0 to 20.
+        #[serde(default = "distance")]
+        distance: usize,
+        /// Whether neighbourhoods also have to agree in the labels of their edges.
+        #[serde(default = "yes")]
+        edge_labels: bool,
+        /// Whether each (r, d) has the same weight, its part of the row being scaled to norm 1, as
+        /// in the paper.
+        #[serde(default = "yes")]
+        normalised: bool,
+    },
+}
+
+fn iterations() -> usize {
+    5
+}
+
+fn radius() -> usize {
+    3
+}
+
+fn distance() -> usize {
+    4
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn vertex_histogram() -> Box<GraphKernel> {
+    Box::new(GraphKernel::VertexHistogram { edge_labels: false })
+}
+
+fn weisfeiler_lehman() -> Box<GraphKernel> {
+    let base = vertex_histogram();
+    Box::new(GraphKernel::WeisfeilerLehman { iterations: iterations(), edge_labels: false, base })
+}
+
+impl GraphKernel {
+    /// The name in configuration files.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::VertexHistogram { .. } => "vertex-histogram",
+            Self::ShortestPath { .. } => "shortest-path",
+            Self::WeisfeilerLehman { .. } => "weisfeiler-lehman",
+            Self::Core { .. } => "core",
+            Self::Sum { .. } => "sum",
+            Self::Nspd { .. } => "nspd",
+        }
+    }
+
+    /// Checks the parameters of the kernel and of its bases.
+    ///
+    /// # Errors
+    /// [`KernelError::Parameter`], [`KernelError::Nesting`].
+    pub fn validate(&self) -> Result<(), KernelError> {
+        let at_most = |parameter, value, most| {
+            if value <= most {
+                return Ok(());
+            }
+            let allowed = format!("0 to {most}");
+            Err(KernelError::Parameter { kernel: self.name(), parameter, value, allowed })
+        };
+        let depth = self.depth();
+        if depth > MAX_NESTING {
+            return Err(KernelError::Nesting { depth, allowed: MAX_NESTING });
+        }
+        match self {
+            Self::VertexHistogram { .. } | Self::ShortestPath { .. } => Ok(()),
+            Self::WeisfeilerLehman { iterations, base, .. } => {
+                at_most("iterations", *iterations, MAX_ITERATIONS)?;
+                base.validate()
+            }
+            Self::Core { base } => base.validate(),
+            Self::Sum { of } if of.is_empty() || of.len() > MAX_SUMMANDS => {
+                let (parameter, value) = ("number of kernels in `of`", of.len());
+                let allowed = format!("1 to {MAX_SUMMANDS}");
+                Err(KernelError::Parameter { kernel: self.name(), parameter, value, allowed })
+            }
+            Self::Sum { of } => of.iter().try_for_each(Self::validate),
+            Self::Nspd { radius, distance, .. } => {
+                at_most("radius", *radius, MAX_RADIUS)?;
+                at_most("distance", *distance, MAX_DISTANCE)
+            }
+        }
+    }
+
+    /// Kernels one inside another, this one included.
+    fn depth(&self) -> usize {
+        match self {
+            Self::WeisfeilerLehman { base, .. } | Self::Core { base } => 1 + base.depth(),
+            Self::Sum { of } => 1 + of.iter().map(Self::depth).max().unwrap_or(0),
+            _ => 1,
+        }
+    }
+
+    /// The features of a graph with their values, by increasing feature.
+    ///
+    /// Values are counts, with NSPD weights. A graph without nodes has no features. Time and memory
+    /// for n nodes and e edges: vertex histogram O(n + e); shortest path O(n (n + e)); NSPD as much
+    /// for every neighbourhood, which is little while neighbourhoods are small; Weisfeiler–Lehman and
+    /// core as many times their base as there are levels.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    ///
+    /// ```
+    /// use dsokr_molecule::{graph::Graph, kernels::GraphKernel};
+    ///
+    /// let graph = Graph::new(vec![6, 6, 8], &[(0, 1, 1), (1, 2, 1)])?;
+    /// let counts = GraphKernel::VertexHistogram { edge_labels: false }.features(&graph)?;
+    /// let mut values: Vec<f64> = counts.iter().map(|&(_, count)| count).collect();
+    /// values.sort_by(f64::total_cmp);
+    /// assert_eq!(values, [1.0, 2.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn features(&self, graph: &Graph) -> Result<Vec<(u64, f64)>, KernelError> {
+        self.validate()?;
+        Ok(self.counted(graph, &mut Counts::default()))
+    }
+
+    /// The features of a graph; the parameters have been checked.
+    fn counted(&self, graph: &Graph, counts: &mut Counts) -> Vec<(u64, f64)> {
+        self.count(graph, ROOT, counts);
+        counts.finish()
+    }
+
+    /// Counts the features of a graph. `prefix` is mixed into each of them.
+    fn count(&self, graph: &Graph, prefix: u64, counts: &mut Counts) {
+        match *self {
+            Self::VertexHistogram { edge_labels } => {
+                vertex_histogram::count(graph, edge_labels, prefix, counts);
+            }
+            Self::ShortestPath { edge_labels } => {
+                shortest_path::count(graph, edge_labels, prefix, counts);
+            }
+            Self::WeisfeilerLehman { iterations, edge_labels, ref base } => {
+                weisfeiler_lehman::count(graph, iterations, edge_labels, base, prefix, counts);
+            }
+            Self::Core { ref base } => k_core::count(graph, base, prefix, counts),
+            Self::Sum { ref of } => sum::count(graph, of, prefix, counts),
+            Self::Nspd { radius, distance, edge_labels, normalised } => {
+                let pairs = nspd::Pairs { radius, distance, edge_labels, normalised };
+                pairs.count(graph, prefix, counts);
+            }
+        }
+    }
+}
+
+/// What an edge adds to a hash: its label, if labels count.
+///
+/// [`mix`] tells two pairs apart if the first parts are well mixed; labels that are small whole
+/// numbers are not.
+#[inline]
+fn edge_word(label: u64, edge_labels: bool) -> u64 {
+    if edge_labels { mix(EDGE, label) } else { EDGE }
+}

@@ -1,0 +1,175 @@
+//! The neighbourhood subgraph pairwise distance kernel (Costa and De Grave 2010).
+//!
+//! N_r^v is the subgraph induced by the nodes at most r edges from v, with v as its root.
+//! `k_{r,d}(G, G')` counts the pairs (A, B), (A', B') with A ≅ A' and B ≅ B', over all ordered pairs
+//! of nodes at distance d in G and in G', A and B being their neighbourhoods of radius r;
+//! `k(G, G') = Σ_{r ≤ r*} Σ_{d ≤ d*} k_{r,d}(G, G')`, each k_{r,d} normalised to `k_{r,d}(G, G) = 1` or not.
+
+use std::f64::consts::SQRT_2;
+
+use super::counts::{Counts, merged};
+use super::distances::Distances;
+use super::edge_word;
+use crate::graph::Graph;
+use crate::refinement::{mix, sorted};
+
+/// Starts of the codes of a (distance, label) pair, a node and an edge of a neighbourhood.
+const PAIR: u64 = 0x510e_527f_ade6_82d1;
+const NODE: u64 = 0x9b05_688c_2b3e_6c1f;
+const EDGE: u64 = 0x1f83_d9ab_fb41_bd6b;
+
+/// Which neighbourhoods are paired, and how the pairs are weighted.
+#[derive(Clone, Copy)]
+pub(super) struct Pairs {
+    /// r*, the largest radius.
+    pub(super) radius: usize,
+    /// d*, the largest distance between two roots.
+    pub(super) distance: usize,
+    /// Whether edges have to agree in their labels.
+    pub(super) edge_labels: bool,
+    /// Whether each (r, d) has norm 1.
+    pub(super) normalised: bool,
+}
+
+/// The pairs of one (r, d), those of two equal neighbourhoods apart from the others.
+#[derive(Default)]
+struct Block {
+    equal: Counts,
+    unequal: Counts,
+}
+
+impl Pairs {
+    /// Adds the features of all (r, d).
+    ///
+    /// A pair of nodes is counted once, with its neighbourhoods in the order of their hashes, and
+    /// stands for both of its orders: c pairs of different neighbourhoods have the value √2 c,
+    /// which gives 2 c c' as the ordered pairs would in two features; c pairs of equal ones 2 c.
+    pub(super) fn count(self, graph: &Graph, prefix: u64, counts: &mut Counts) {
+        let hashes = neighborhood_hashes(graph, self.radius, self.edge_labels);
+        let width = self.distance + 1;
+        let mut blocks: Vec<Block> = Vec::new();
+        blocks.resize_with((self.radius + 1) * width, Block::default);
+        let prefixes: Vec<u64> = (0..blocks.len())
+            .map(|block| mix(mix(prefix, (block / width) as u64), (block % width) as u64))
+            .collect();
+        let mut distances = Distances::new(graph);
+        for node in 0..graph.len() {
+            distances.search(graph, node, self.distance, |_| true);
+            for &other in distances.reached().iter().filter(|&&other| other >= node) {
+                let distance = distances.of(other).unwrap_or(0);
+                for (radius, hashes) in hashes.iter().enumerate() {
+                    let block = radius * width + distance;
+                    let [low, high] = {
+                        let (a, b) = (hashes[node], hashes[other]);
+                        [a.min(b), a.max(b)]
+                    };
+                    let feature = mix(mix(prefixes[block], low), high);
+                    let equal = low == high;
+                    let block = &mut blocks[block];
+                    if equal { &mut block.equal } else { &mut block.unequal }.add(feature);
+                }
+            }
+        }
+        for (number, mut block) in blocks.into_iter().enumerate() {
+            // at distance 0 a node is paired with itself, which has one order
+            let equal = if number % width == 0 { 1.0 } else { 2.0 };
+            let weighted = |counts: &mut Counts, weight: f64| {
+                let mut values = counts.finish();
+                values.iter_mut().for_each(|(_, value)| *value *= weight);
+                values
+            };
+            let mut values =
+                merged(weighted(&mut block.equal, equal), weighted(&mut block.unequal, SQRT_2));
+            if self.normalised {
+                let norm = values.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
+                values.iter_mut().for_each(|(_, value)| *value /= norm);
+            }
+            counts.add_values(values);
+        }
+    }
+}
+
+/// Hashes of N_r^v, for r from 0 to `radius` and every node v: equal for isomorphic rooted
+/// neighbourhoods.
+///
+/// The graph invariant of the paper. A node's code is made of its distance from the root and the
+/// (distance, label) of all nodes of the neighbourhood as seen from it; an edge's code of the codes of
+/// its ends and its label; the hash of all of them, sorted. Distances are taken within the
+/// neighbourhood, which is a graph of its own. Codes of nodes take part too, because a single node
+/// has no edge. As in the paper, neighbourhoods that differ and have the same invariant are
+/// taken for equal.
+fn neighborhood_hashes(graph: &Graph, radius: usize, edge_labels: bool) -> Vec<Vec<u64>> {
+    let mut hashes = vec![vec![0; graph.len()]; radius + 1];
+    let mut from_root = Distances::new(graph);
+    let mut hasher = Hasher {
+        graph,
+        edge_labels,
+        within: Distances::new(graph),
+        codes: vec![0; graph.len()],
+        nodes: Vec::new(),
+        words: Vec::new(),
+    };
+    for root in 0..graph.len() {
+        from_root.search(graph, root, radius, |_| true);
+        let mut known = None;
+        for (radius, hashes) in hashes.iter_mut().enumerate() {
+            let inside = |&node: &usize| from_root.of(node).is_some_and(|d| d <= radius);
+            let members = from_root.reached().partition_point(inside);
+            hashes[root] = match known {
+                // no node is farther away, so the neighbourhood is the one before
+                Some((before, hash)) if before == members => hash,
+                _ => hasher.hash(&from_root, members),
+            };
+            known = Some((members, hashes[root]));
+        }
+    }
+    hashes
+}
+
+/// Hashes one neighbourhood after the other; its memory is used again.
+struct Hasher<'g> {
+    graph: &'g Graph,
+    edge_labels: bool,
+    /// Distances inside of a neighbourhood.
+    within: Distances,
+    /// Codes of the nodes of the neighbourhood.
+    codes: Vec<u64>,
+    /// The same, as a list.
+    nodes: Vec<u64>,
+    words: Vec<u64>,
+}
+
+impl Hasher<'_> {
+    /// The hash of the subgraph induced by the first `members` nodes of a search from its root.
+    fn hash(&mut self, from_root: &Distances, members: usize) -> u64 {
+        let Self { graph, edge_labels, within, codes, nodes, words } = self;
+        let labels = graph.labels();
+        let members = &from_root.reached()[..members];
+        let radius = members.last().and_then(|&node| from_root.of(node)).unwrap_or(0);
+        let inside = |node: usize| from_root.of(node).is_some_and(|d| d <= radius);
+        nodes.clear();
+        for &node in members {
+            within.search(graph, node, usize::MAX, inside);
+            words.clear();
+            words.extend(
+                within.reached().iter().map(|&other| {
+                    mix(mix(PAIR, within.of(other).unwrap_or(0) as u64), labels[other])
+                }),
+            );
+            let depth = from_root.of(node).unwrap_or(0);
+            codes[node] = sorted(words, mix(NODE, depth as u64));
+            nodes.push(codes[node]);
+        }
+        words.clear();
+        for &node in members {
+            for arc in graph.arcs(node).iter().filter(|arc| arc.node > node && inside(arc.node)) {
+                let (a, b) = (codes[node], codes[arc.node]);
+                let ends = mix(mix(EDGE, a.min(b)), a.max(b));
+                words.push(mix(ends, edge_word(arc.label, *edge_labels)));
+            }
+        }
+        let size = nodes.len() as u64;
+        let hash = sorted(nodes, size);
+        sorted(words, hash)
+    }
+}

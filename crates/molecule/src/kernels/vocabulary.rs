@@ -1,0 +1,258 @@
+use std::ops::Range;
+
+use dsokr_basis::features::SparseRows;
+use rayon::prelude::*;
+
+use super::counts::Counts;
+use super::{GraphKernel, KernelError};
+use crate::graph::Graph;
+
+/// Graphs whose features one task counts.
+const CHUNK: usize = 256;
+
+/// A graph kernel's features with a column each, fitted on some graphs.
+///
+/// Rows have one column for every feature that occurs in those graphs, and a last one for all
+/// others: it holds the norm of the part of a graph that lies outside of the vocabulary. So
+/// `⟨y, y⟩` is exact for every graph y, and `⟨y, y'⟩`, raw or normalised, for every two graphs of which
+/// one was fitted on, whose last column is 0. For two different graphs that were not,
+/// the product counts what lies outside as common: it is at least the kernel's value.
+///
+/// Values are `f32`; counts up to 2²⁴ are exact, larger ones and the weights of NSPD are rounded to
+/// the nearest.
+///
+/// ```
+/// use dsokr_molecule::{graph::Graph, kernels::{GraphKernel, GraphVocabulary}};
+///
+/// let kernel = GraphKernel::VertexHistogram { edge_labels: false };
+/// let graphs = [Graph::new(vec![6, 6, 8], &[])?, Graph::new(vec![6], &[])?];
+/// let vocabulary = GraphVocabulary::fit(kernel, &graphs)?;
+/// assert_eq!(vocabulary.width(), 3);
+/// let other = [Graph::new(vec![6, 7, 7, 7, 7, 9, 9, 9], &[])?];
+/// let row = vocabulary.rows(&other)?;
+/// let (columns, values) = row.row(0);
+/// assert_eq!((columns.last(), values.last()), (Some(&2), Some(&5.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphVocabulary {
+    kernel: GraphKernel,
+    /// By increasing feature; the position is the column.
+    features: Vec<u64>,
+    directory: Directory,
+}
+
+impl GraphVocabulary {
+    /// The features that occur in `graphs`.
+    ///
+    /// # Errors
+    /// As [`GraphKernel::validate`]; [`KernelError::NoFeatures`] when no graph has a node.
+    pub fn fit(kernel: GraphKernel, graphs: &[Graph]) -> Result<Self, KernelError> {
+        kernel.validate()?;
+        let features = graphs
+            .par_chunks(CHUNK)
+            .map(|graphs| distinct(Counted::new(&kernel, graphs).features))
+            .reduce(Vec::new, union);
+        Self::checked(kernel, features, graphs.len())
+    }
+
+    /// The features that occur in `graphs`, and the rows of those graphs, counted once.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn fit_rows(
+        kernel: GraphKernel,
+        graphs: &[Graph],
+    ) -> Result<(Self, SparseRows), KernelError> {
+        kernel.validate()?;
+        let counted: Vec<Counted> =
+            graphs.par_chunks(CHUNK).map(|graphs| Counted::new(&kernel, graphs)).collect();
+        let features = counted
+            .par_iter()
+            .map(|chunk| distinct(chunk.features.clone()))
+            .reduce(Vec::new, union);
+        let vocabulary = Self::checked(kernel, features, graphs.len())?;
+        let rows =
+            vocabulary.assemble(counted.into_par_iter().map(|chunk| vocabulary.parts(chunk)))?;
+        Ok((vocabulary, rows))
+    }
+
+    /// The vocabulary of features that were stored, in the order of their columns.
+    ///
+    /// # Errors
+    /// As [`GraphKernel::validate`]; [`KernelError::FeatureOrder`] for features that do not
+    /// increase, [`KernelError::NoFeatures`] when there are none.
+    pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, KernelError> {
+        kernel.validate()?;
+        if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
+            let (previous, found) = (features[at], features[at + 1]);
+            return Err(KernelError::FeatureOrder { position: at + 1, found, previous });
+        }
+        Self::checked(kernel, features, 0)
+    }
+
+    fn checked(
+        kernel: GraphKernel,
+        features: Vec<u64>,
+        graphs: usize,
+    ) -> Result<Self, KernelError> {
+        if features.is_empty() {
+            return Err(KernelError::NoFeatures { kernel: kernel.name(), graphs });
+        }
+        // one column more, and columns are numbered by u32
+        if u32::try_from(features.len()).is_err() {
+            return Err(dsokr_basis::Error::TooWide { width: features.len() + 1 }.into());
+        }
+        let directory = Directory::new(&features);
+        Ok(Self { kernel, features, directory })
+    }
+
+    /// The kernel.
+    #[must_use]
+    pub fn kernel(&self) -> &GraphKernel {
+        &self.kernel
+    }
+
+    /// The features, in the order of their columns.
+    #[must_use]
+    pub fn features(&self) -> &[u64] {
+        &self.features
+    }
+
+    /// The width of the rows: one column a feature and one for all others.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.features.len() + 1
+    }
+
+    /// The rows of graphs, computed in parallel.
+    ///
+    /// A graph without nodes has an empty row.
+    ///
+    /// # Errors
+    /// None that a fitted vocabulary can bring up; the rows are checked all the same.
+    pub fn rows(&self, graphs: &[Graph]) -> Result<SparseRows, KernelError> {
+        let parts = |graphs| self.parts(Counted::new(&self.kernel, graphs));
+        self.assemble(graphs.par_chunks(CHUNK).map(parts))
+    }
+
+    /// Columns and values of a chunk of graphs.
+    fn parts(&self, chunk: Counted) -> Parts {
+        let mut parts = Parts::default();
+        let mut start = 0;
+        for end in chunk.ends {
+            let mut outside = 0.0f64;
+            for (&feature, &value) in
+                chunk.features[start..end].iter().zip(&chunk.values[start..end])
+            {
+                match self.directory.position(&self.features, feature) {
+                    Some(column) => {
+                        parts.columns.push(column as u32); // `checked` has checked it
+                        parts.values.push(value);
+                    }
+                    None => outside += f64::from(value) * f64::from(value),
+                }
+            }
+            if outside > 0.0 {
+                parts.columns.push(self.features.len() as u32);
+                parts.values.push(outside.sqrt() as f32);
+            }
+            parts.ends.push(parts.columns.len());
+            start = end;
+        }
+        parts
+    }
+
+    /// One chunk after the other.
+    fn assemble(
+        &self,
+        parts: impl IndexedParallelIterator<Item = Parts>,
+    ) -> Result<SparseRows, KernelError> {
+        let parts: Vec<Parts> = parts.collect();
+        let entries = parts.iter().map(|part| part.columns.len()).sum();
+        let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+        let mut offsets = vec![0];
+        for part in parts {
+            offsets.extend(part.ends.iter().map(|end| columns.len() + end));
+            columns.extend(part.columns);
+            values.extend(part.values);
+        }
+        Ok(SparseRows::new(self.width(), offsets, columns, values)?)
+    }
+}
+
+/// The features of a chunk of graphs, one graph after the other.
+struct Counted {
+    /// Where each graph's features end.
+    ends: Vec<usize>,
+    features: Vec<u64>,
+    values: Vec<f32>,
+}
+
+impl Counted {
+    fn new(kernel: &GraphKernel, graphs: &[Graph]) -> Self {
+        let mut counts = Counts::default();
+        let (mut ends, mut features, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for graph in graphs {
+            for (feature, value) in kernel.counted(graph, &mut counts) {
+                features.push(feature);
+                values.push(value as f32);
+            }
+            ends.push(features.len());
+        }
+        Self { ends, features, values }
+    }
+}
+
+/// The rows of a chunk of graphs.
+#[derive(Default)]
+struct Parts {
+    ends: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+/// Where features with the same leading bits start, so that looking one up costs one or two reads
+/// of memory and not twenty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Directory {
+    shift: u32,
+    starts: Vec<u32>,
+}
+
+impl Directory {
+    /// About as many places as features, which are hashes and so evenly spread.
+    fn new(features: &[u64]) -> Self {
+        let bits = features.len().max(2).ilog2();
+        let shift = u64::BITS - bits;
+        let mut starts = vec![0; (1 << bits) + 1];
+        features.iter().for_each(|feature| starts[(feature >> shift) as usize + 1] += 1);
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        Self { shift, starts }
+    }
+
+    /// The position of a feature among the features that the directory was made of.
+    fn position(&self, features: &[u64], feature: u64) -> Option<usize> {
+        let place = (feature >> self.shift) as usize;
+        let within: Range<usize> = self.starts[place] as usize..self.starts[place + 1] as usize;
+        let start = within.start;
+        features[within].binary_search(&feature).ok().map(|position| start + position)
+    }
+}
+
+fn distinct(mut features: Vec<u64>) -> Vec<u64> {
+    features.sort_unstable();
+    features.dedup();
+    features
+}
+
+/// The features of two increasing lists, in one.
+fn union(mut a: Vec<u64>, b: Vec<u64>) -> Vec<u64> {
+    a.extend(b);
+    // the stable sort finds the two runs and merges them
+    a.sort();
+    a.dedup();
+    a
+}

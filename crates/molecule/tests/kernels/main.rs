@@ -1,0 +1,10 @@
+//! Graph kernels: against golden Gram matrices, against brute force, and their properties on random
+//! graphs.
+
+mod brute_force;
+mod configuration;
+mod golden;
+mod properties;
+mod stability;
+mod support;
+mod vocabulary;

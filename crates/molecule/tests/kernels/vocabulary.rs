@@ -1,0 +1,84 @@
+//! Columns of fitted features, and what becomes of features that were not fitted.
+
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary, KernelError};
+use proptest::prelude::*;
+
+use crate::support::{all_kernels, graphs, kernel};
+
+fn histogram() -> GraphKernel {
+    kernel(r#"{"name": "vertex-histogram"}"#)
+}
+
+fn nodes(labels: &[u64]) -> Graph {
+    Graph::new(labels.to_vec(), &[]).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn both_ways_to_rows_agree_with_any_number_of_threads(
+        list in prop::collection::vec(graphs(6), 1..600),
+    ) {
+        for kernel in [histogram(), kernel(r#"{"name": "nspd", "radius": 1, "distance": 2}"#)] {
+            let Ok((vocabulary, rows)) = GraphVocabulary::fit_rows(kernel.clone(), &list) else {
+                continue;
+            };
+            let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            let (alone, alone_rows) =
+                one.install(|| GraphVocabulary::fit_rows(kernel.clone(), &list).unwrap());
+            prop_assert_eq!(&alone_rows, &rows);
+            prop_assert_eq!(&alone, &vocabulary);
+            prop_assert_eq!(&GraphVocabulary::fit(kernel.clone(), &list).unwrap(), &vocabulary);
+            prop_assert_eq!(&vocabulary.rows(&list).unwrap(), &rows);
+            // the rows are the features, each in the column of its place in the vocabulary
+            for (number, graph) in list.iter().enumerate() {
+                let (columns, values) = rows.row(number);
+                let found: Vec<_> = columns.iter().zip(values).map(|(&column, &value)| {
+                    (vocabulary.features()[column as usize], value)
+                }).collect();
+                let expected = kernel.features(graph).unwrap();
+                let expected: Vec<_> = expected.into_iter().map(|(f, v)| (f, v as f32)).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_not_fitted_is_in_the_last_column() {
+    let vocabulary = GraphVocabulary::fit(histogram(), &[nodes(&[6, 8])]).unwrap();
+    assert_eq!(vocabulary.width(), 3);
+    let rows = vocabulary.rows(&[nodes(&[6, 6]), nodes(&[7, 7, 7, 9, 9, 9, 9]), nodes(&[])]);
+    let rows = rows.unwrap();
+    assert_eq!(rows.row(0).1, [2.0]);
+    assert_eq!(rows.row(1), (&[2][..], &[5.0][..]));
+    assert_eq!(rows.row(2), (&[][..], &[][..]));
+}
+
+#[test]
+fn a_vocabulary_is_made_again_from_its_features() {
+    let list = [nodes(&[6, 8, 1, 2, 3]), Graph::new(vec![9, 6], &[(0, 1, 2)]).unwrap()];
+    for kernel in all_kernels() {
+        let vocabulary = GraphVocabulary::fit(kernel.clone(), &list).unwrap();
+        let again = GraphVocabulary::from_features(kernel, vocabulary.features().to_vec());
+        assert_eq!(again.unwrap(), vocabulary);
+    }
+    let swapped = GraphVocabulary::from_features(histogram(), vec![3, 5, 5]);
+    let error = swapped.unwrap_err();
+    assert!(matches!(error, KernelError::FeatureOrder { position: 2, found: 5, previous: 5 }));
+}
+
+#[test]
+fn graphs_without_nodes_give_no_vocabulary() {
+    for graphs in [vec![], vec![nodes(&[]), nodes(&[])]] {
+        let error = GraphVocabulary::fit(histogram(), &graphs).unwrap_err();
+        let found = graphs.len();
+        assert!(matches!(error, KernelError::NoFeatures { graphs, .. } if graphs == found));
+        assert!(GraphVocabulary::fit_rows(histogram(), &graphs).is_err());
+    }
+    let wl = kernel(r#"{"name": "weisfeiler-lehman", "iterations": 1000}"#);
+    let error = GraphVocabulary::fit(wl, &[nodes(&[6])]).unwrap_err();
+    assert!(matches!(error, KernelError::Parameter { value: 1000, .. }));
+}

@@ -1,0 +1,155 @@
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+/// Ids that are held in memory at most, 16 MiB of them; more go to a file.
+const HELD: usize = 1 << 22;
+
+/// The token ids of one text: a piece of an array that many texts share. It is a `[u32]`, and cheap
+/// to clone.
+///
+/// ```
+/// use dsokr_nn::{TokenIds, TokenIdsBuilder};
+///
+/// let mut texts = TokenIdsBuilder::default();
+/// texts.push(&[2, 7, 9])?;
+/// texts.push(&[2])?;
+/// let texts = texts.finish()?;
+/// assert_eq!(*texts[0], [2, 7, 9]);
+/// assert_eq!(texts[1], TokenIds::from(vec![2]));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct TokenIds {
+    all: Arc<All>,
+    own: Range<usize>,
+}
+
+enum All {
+    Held(Vec<u32>),
+    Mapped(memmap2::Mmap),
+}
+
+impl Deref for TokenIds {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        let all = match &*self.all {
+            All::Held(ids) => ids,
+            All::Mapped(map) => bytemuck::cast_slice(map),
+        };
+        &all[self.own.clone()]
+    }
+}
+
+impl AsRef<[u32]> for TokenIds {
+    fn as_ref(&self) -> &[u32] {
+        self
+    }
+}
+
+impl From<Vec<u32>> for TokenIds {
+    fn from(ids: Vec<u32>) -> Self {
+        Self { own: 0..ids.len(), all: Arc::new(All::Held(ids)) }
+    }
+}
+
+impl PartialEq for TokenIds {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for TokenIds {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Takes the ids of texts one after the other. Up to 16 MiB stay in memory; all beyond is written to a
+/// file without a name in the folder for temporary files and mapped, so that the system may drop pages
+/// that are not in use. The file is gone with the last of the ids.
+#[derive(Debug)]
+pub struct TokenIdsBuilder {
+    most: usize,
+    held: Vec<u32>,
+    file: Option<File>,
+    /// End of each text in the array of all.
+    ends: Vec<usize>,
+}
+
+impl Default for TokenIdsBuilder {
+    fn default() -> Self {
+        Self { most: HELD, held: Vec::new(), file: None, ends: Vec::new() }
+    }
+}
+
+impl TokenIdsBuilder {
+    /// Adds a text behind the others.
+    ///
+    /// # Errors
+    /// A temporary file that cannot be made or written.
+    pub fn push(&mut self, ids: &[u32]) -> io::Result<()> {
+        self.held.extend_from_slice(ids);
+        self.ends.push(self.ends.last().unwrap_or(&0) + ids.len());
+        if self.held.len() > self.most { self.spill() } else { Ok(()) }
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        file.write_all(bytemuck::cast_slice(&self.held))?;
+        self.held.clear();
+        Ok(())
+    }
+
+    /// The texts, in the order in which they came.
+    ///
+    /// # Errors
+    /// A temporary file that cannot be written or mapped.
+    pub fn finish(mut self) -> io::Result<Vec<TokenIds>> {
+        if self.file.is_some() && !self.held.is_empty() {
+            self.spill()?;
+        }
+        let all = Arc::new(match &self.file {
+            None => All::Held(self.held),
+            // SAFETY: the file has no name, so no other process can change it; every bit pattern is
+            // an id
+            Some(file) => All::Mapped(unsafe { memmap2::Mmap::map(file) }?),
+        });
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let pieces = starts.zip(&self.ends);
+        Ok(pieces.map(|(start, &end)| TokenIds { all: all.clone(), own: start..end }).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_in_memory_and_in_a_file_are_those_that_were_given() {
+        let texts: Vec<Vec<u32>> =
+            (0..50u32).map(|i| (0..i % 7).map(|j| i * 7 + j).collect()).collect();
+        for most in [0, 1, 20, 1000] {
+            let mut builder = TokenIdsBuilder { most, ..Default::default() };
+            for text in &texts {
+                builder.push(text).unwrap();
+            }
+            assert_eq!(builder.file.is_some(), most < 1000);
+            let shared = builder.finish().unwrap();
+            let given: Vec<TokenIds> = texts.iter().cloned().map(TokenIds::from).collect();
+            assert_eq!(shared, given);
+            assert_eq!(matches!(*shared[0].all, All::Mapped(_)), most < 1000);
+        }
+    }
+
+    #[test]
+    fn no_texts_are_no_ids() {
+        assert_eq!(TokenIdsBuilder::default().finish().unwrap(), []);
+    }
+}

@@ -1,0 +1,111 @@
+use std::path::Path;
+
+use dsokr_basis::features::{NgramOptions, NgramVocabulary};
+use dsokr_basis::{Features, RowSource};
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::kernels::GraphVocabulary;
+
+use super::feature_file::{read_features, read_packed};
+use super::table::{Table, unique_ids};
+use super::{DataRoot, Structure};
+use crate::Error;
+use crate::config::{FeatureFileConfig, OutputConfig, OutputFeatures};
+
+/// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
+pub struct Outputs {
+    /// Unique ids.
+    pub ids: Vec<String>,
+    /// What `search` shows; empty strings where no column is named.
+    pub labels: Vec<String>,
+    /// One feature row an output.
+    pub rows: Box<dyn RowSource>,
+    /// Indices of the candidates, ascending.
+    pub candidates: Vec<usize>,
+    /// The molecules that they are, where predictions are judged by graph edit distance.
+    pub structures: Option<Vec<Structure>>,
+}
+
+/// The rows of a feature file that must follow a table.
+pub(super) fn feature_rows(
+    config: &FeatureFileConfig,
+    root: &DataRoot,
+    table: &Table,
+) -> Result<Box<dyn RowSource>, Error> {
+    let path = root.file(&config.file);
+    let key = config.key.as_deref();
+    let rows = if config.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
+    let expected = table.len();
+    if rows.len() != expected {
+        let (found, table) = (rows.len(), table.path().into());
+        return Err(Error::RowCount { features: path, found, table, expected });
+    }
+    Ok(Box::new(rows))
+}
+
+impl Outputs {
+    pub(super) fn read(path: &Path, config: &OutputConfig, root: &DataRoot) -> Result<Self, Error> {
+        let mut columns = vec![config.id.as_str()];
+        columns.extend(config.columns());
+        Self::from_table(&Table::read(path, &columns)?, &config.id, config, root)
+    }
+
+    /// From a table with the columns of [`OutputConfig::columns`] and ids in the column `id`.
+    pub(super) fn from_table(
+        table: &Table,
+        id: &str,
+        config: &OutputConfig,
+        root: &DataRoot,
+    ) -> Result<Self, Error> {
+        let path = table.path();
+        unique_ids(table, id)?;
+        let ids = table.column(id)?.to_vec();
+        let labels = match &config.label {
+            Some(column) => table.column(column)?.to_vec(),
+            None => vec![String::new(); ids.len()],
+        };
+        let candidates = match &config.candidate {
+            None => (0..ids.len()).collect(),
+            Some(rule) => {
+                let values = table.column(&rule.column)?.iter().enumerate();
+                let chosen: Vec<usize> =
+                    values.filter(|(_, v)| **v == rule.value).map(|(i, _)| i).collect();
+                if chosen.is_empty() {
+                    let (column, value) = (rule.column.clone(), rule.value.clone());
+                    return Err(Error::NoCandidate { path: path.into(), column, value });
+                }
+                chosen
+            }
+        };
+        let structures =
+            config.structure().map(|column| Structure::column(table, column)).transpose()?;
+        let rows: Box<dyn RowSource> = match &config.features {
+            OutputFeatures::File(file) => feature_rows(file, root, table)?,
+            OutputFeatures::Ngrams { column, min, max } => {
+                let texts = table.column(column)?;
+                let options = NgramOptions { min: *min, max: *max, boundaries: false };
+                let vocabulary = NgramVocabulary::fit(options, texts)?;
+                Box::new(Features::Sparse(vocabulary.rows(texts)?))
+            }
+            OutputFeatures::Molecules { graph, .. } => {
+                let read = structures.iter().flatten();
+                let graphs: Vec<Graph> = read.map(|read| read.graph.clone()).collect();
+                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
+                Box::new(Features::Sparse(rows))
+            }
+            OutputFeatures::Official {} => {
+                return Err(Error::Value {
+                    key: "output.table".into(),
+                    found: format!("{:?}", path.display()),
+                    allowed: "no table beside official features".into(),
+                });
+            }
+        };
+        Ok(Self { ids, labels, rows, candidates, structures })
+    }
+
+    /// The structures of some outputs; none where one of them is unknown.
+    pub(super) fn structures_of(&self, outputs: &[Option<usize>]) -> Option<Vec<Structure>> {
+        let all = self.structures.as_ref()?;
+        outputs.iter().map(|output| output.map(|output| all[output].clone())).collect()
+    }
+}

@@ -1,0 +1,53 @@
+use std::path::Path;
+
+use dsokr_molecule::Molecule;
+use dsokr_molecule::graph::Graph;
+use rayon::prelude::*;
+
+use super::table::Table;
+use crate::Error;
+
+/// A molecule that is an output: as it is written and as a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structure {
+    /// Its SMILES.
+    pub smiles: String,
+    /// Its graph.
+    pub graph: Graph,
+}
+
+impl Structure {
+    /// The molecules of a column of SMILES.
+    ///
+    /// # Errors
+    /// [`Error::Smiles`] with the line of one that is none.
+    pub(super) fn column(table: &Table, column: &str) -> Result<Vec<Self>, Error> {
+        let smiles = table.column(column)?.par_iter().enumerate();
+        let read = |(row, smiles): (usize, &String)| {
+            Self::parse(smiles).map_err(|reason| Error::Smiles {
+                path: table.path().into(),
+                line: table.line(row),
+                smiles: smiles.clone(),
+                reason,
+            })
+        };
+        smiles.map(read).collect()
+    }
+
+    /// The molecule that is a candidate's label.
+    ///
+    /// # Errors
+    /// [`Error::Run`] for a label that is no SMILES.
+    pub(crate) fn of_candidate(label: &str) -> Result<Self, Error> {
+        let path = Path::new("candidates.safetensors");
+        Self::parse(label).map_err(|reason| Error::Run {
+            path: path.into(),
+            message: format!("the label {label:?} is no SMILES: {reason}"),
+        })
+    }
+
+    fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
+        let graph = Graph::from(&Molecule::parse(smiles)?);
+        Ok(Self { smiles: smiles.to_owned(), graph })
+    }
+}

@@ -1,0 +1,167 @@
+//! Molecules as outputs: predicted from strings, judged by graph edit distance.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, copy};
+
+const CONFIG: &str = r#"
+[data]
+folder = "small"
+pool = { file = "molecules.smi", validation = 15, test = 12 }
+text = "smiles"
+
+[output]
+label = "smiles"
+only_training = true
+features = { kind = "molecules", column = "smiles", graph = { name = "weisfeiler-lehman", iterations = 2 } }
+kernel = { name = "cosine" }
+
+[sketch]
+size = 40
+method = { kind = "subsampling" }
+
+[encoder]
+kind = "ngram-bag"
+hidden = []
+ngrams = [{ kind = "characters", min = 1, max = 3, lowercase = false }]
+
+[training]
+epochs = 15
+batch = 8
+optimizer = "sgd"
+learning_rate = 3.0
+weight_decay = 0.0
+warmup = 0
+metric = "ged"
+
+[evaluation]
+split = "test"
+missing_gold = "rank-infinity"
+"#;
+
+/// Chains with a head, a middle and a tail.
+fn molecules() -> Vec<String> {
+    let heads = ["C", "N", "O", "C=C", "C#C", "c1ccccc1"];
+    let tails = ["C", "N", "O", "F", "C=O", "C#N"];
+    let all = heads.iter().flat_map(|head| (1..5).map(move |n| (head, n)));
+    all.flat_map(|(head, n)| tails.iter().map(move |t| format!("{head}{}{t}", "C".repeat(n))))
+        .collect()
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("data/small/molecules.smi", &molecules().join("\n"));
+    sandbox.write("molecules.toml", CONFIG);
+    sandbox
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
+}
+
+#[test]
+fn molecules_are_predicted_and_judged_by_edit_distance() {
+    let sandbox = sandbox();
+    let report = json(&sandbox.succeed(&["train", "molecules.toml", "--json"]));
+    assert_eq!(number(&report, "queries"), 12.0);
+    // all but the 15 and 12 that are held out
+    assert_eq!(number(&report, "candidates"), 144.0 - 27.0);
+    assert_eq!(number(&report, "missing_gold"), 12.0);
+    let distance = |of: &Value| number(of, "ged");
+    let (model, perfect, chance) =
+        (distance(&report), distance(&report["perfect_h"]), distance(&report["chance"]));
+    assert!(perfect <= model && model < 0.7 * chance, "{report}");
+    // a held-out molecule is not a candidate, so at least one edit is left, of nodes or of bonds
+    assert!(number(&report, "ged_bonds") >= 1.0 && number(&report, "exact") == 0.0, "{report}");
+    assert!(number(&report, "ged_bonds") >= model);
+    assert_eq!(number(&report, "unproven"), 0.0);
+
+    // elsewhere, on the split and on any file of molecules
+    copy(&sandbox.path("runs/molecules"), &sandbox.path("moved"));
+    let again = json(&sandbox.succeed(&["evaluate", "moved", "--json"]));
+    for key in ["ged", "ged_se", "ged_bonds", "ged_bonds_se", "exact"] {
+        assert_eq!(again[key], report[key], "{key}");
+    }
+    fs::remove_dir_all(sandbox.path("data")).unwrap();
+    sandbox.write("any.smi", "CCCO\nCCCCN\n");
+    let any = json(&sandbox.succeed(&["evaluate", "moved", "--queries", "any.smi", "--json"]));
+    assert_eq!(number(&any, "queries"), 2.0);
+    assert!(number(&any, "ged") < chance);
+    sandbox.write("any.smi", "CCCO\nCC(CN\n");
+    let bad = ["evaluate", "moved", "--queries", "any.smi"];
+    sandbox.fail(&bad, 2, &["any.smi, line 2", "CC(CN", "position 2"]);
+
+    let text = sandbox.succeed(&["search", "moved", "CCCCO", "--top", "3"]);
+    assert_eq!(text.lines().count(), 4);
+}
+
+#[test]
+fn the_printed_table_is_that_of_edit_distances() {
+    let sandbox = sandbox();
+    let text = sandbox.succeed(&["train", "molecules.toml", "--quiet"]);
+    for part in ["edit distance", "with bonds", "exact", "model", "perfect h", "chance", "±"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(!text.contains("MRR"), "ranks are infinite: {text}");
+}
+
+#[test]
+fn the_curve_of_sketch_sizes_falls_to_a_recommended_size() {
+    let sandbox = sandbox();
+    let nspd = CONFIG.replace("\"weisfeiler-lehman\", iterations = 2", "\"nspd\", radius = 1");
+    sandbox.write("nspd.toml", &nspd);
+    let arguments =
+        ["sketch", "molecules.toml", "nspd.toml", "--sizes", "2,10,60", "--draws", "2", "--json"];
+    let found = json(&sandbox.succeed(&arguments));
+    let curves = found["curves"].as_array().unwrap();
+    assert_eq!(curves.len(), 2);
+    for curve in curves {
+        let points = curve["points"].as_array().unwrap();
+        let means: Vec<f64> = points.iter().map(|point| number(point, "mean")).collect();
+        assert!(means[0] > means[2], "{means:?}");
+        assert_eq!(points[0]["draws"].as_array().unwrap().len(), 2);
+        assert!([2.0, 10.0, 60.0].contains(&number(curve, "recommended")));
+    }
+    let svg = sandbox.read("sketch.svg");
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    assert!(svg.contains("molecules") && svg.contains("nspd") && svg.contains("sketch size m"));
+    let text = sandbox.succeed(&["sketch", "molecules.toml", "--sizes", "5", "--draws", "1"]);
+    assert!(text.contains("recommended: m = 5"), "{text}");
+    for (sizes, says) in [("500", "at most 117"), ("10,5", "increasing"), ("0,5", "increasing")] {
+        sandbox.fail(&["sketch", "molecules.toml", "--sizes", sizes], 2, &["--sizes", says]);
+    }
+    sandbox.fail(&["sketch", "molecules.toml", "small.toml"], 2, &["training.metric", "ged"]);
+}
+
+#[test]
+fn wrong_pools_and_molecules_are_refused() {
+    let sandbox = sandbox();
+    let set = |change: &str, says: &[&str]| {
+        sandbox.fail(&["train", "molecules.toml", "--set", change], 2, says);
+    };
+    set("data.pool.validation=0", &["data.pool.validation", "at least 1"]);
+    set("data.pool.validation=140", &["data.pool", "at most 144", "molecules.smi"]);
+    set("data.pool.train=130", &["data.pool", "130", "at most 144"]);
+    set("data.test=\"test.tsv\"", &["data.pool", "data.test"]);
+    set("output.table=\"outputs.tsv\"", &["output.table", "data.pool"]);
+    set("output.label=\"name\"", &["output.label", "smiles"]);
+    set("output.features.column=\"other\"", &["output.label", "other"]);
+    set("output.features.graph.iterations=1000", &["iterations", "1000", "0 to 100"]);
+    set("training.metric=\"mean_rank\"", &["training.metric"]);
+    sandbox.fail(
+        &["train", "small.toml", "--set", "training.metric=\"ged\""],
+        2,
+        &["training.metric", "molecules"],
+    );
+    let mut lines = molecules();
+    lines[40] = "C1CC".into();
+    sandbox.write("data/small/molecules.smi", &lines.join("\n"));
+    set("seed=0", &["molecules.smi, line 41", "C1CC", "ring bond"]);
+    assert!(!sandbox.path("runs").exists());
+}
