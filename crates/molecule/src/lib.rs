@@ -6,6 +6,7 @@
 //! [`functional_groups`], [`ring_systems`] and [`longest_carbon_chain`] say what is in it;
 //! [`describe`] says it in English; [`quickstart`] makes the project's own small data set from that.
 
+mod canonical;
 mod chains;
 mod describe;
 mod error;
@@ -18,6 +19,7 @@ pub mod quickstart;
 mod refinement;
 mod ring_systems;
 mod smiles;
+mod stereo;
 
 pub use chains::longest_carbon_chain;
 pub use describe::describe;

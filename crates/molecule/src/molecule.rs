@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use crate::Error;
 use crate::smiles;
+use crate::stereo::{Center, Geometry};
 
 /// A chemical element by its atomic number; 0 is the wildcard `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,6 +160,8 @@ pub struct Molecule {
     atoms: Vec<Atom>,
     bonds: Vec<Bond>,
     rings: Vec<Ring>,
+    centers: Vec<Center>,
+    geometries: Vec<Geometry>,
     /// Neighbours of atom i are `neighbors[offsets[i]..offsets[i + 1]]`.
     offsets: Vec<usize>,
     neighbors: Vec<Neighbor>,
@@ -197,7 +200,29 @@ impl Molecule {
                 next[from] += 1;
             }
         }
-        Self { atoms, bonds, rings, offsets, neighbors }
+        let (centers, geometries) = (Vec::new(), Vec::new());
+        Self { atoms, bonds, rings, centers, geometries, offsets, neighbors }
+    }
+
+    /// Adds configurations, whose indices must point into atoms and bonds.
+    pub(crate) fn with_configurations(
+        mut self,
+        centers: Vec<Center>,
+        geometries: Vec<Geometry>,
+    ) -> Self {
+        self.centers = centers;
+        self.geometries = geometries;
+        self
+    }
+
+    /// Tetrahedral centres whose configuration is known.
+    pub(crate) fn centers(&self) -> &[Center] {
+        &self.centers
+    }
+
+    /// Double bonds whose geometry is known.
+    pub(crate) fn geometries(&self) -> &[Geometry] {
+        &self.geometries
     }
 
     /// All atoms but the hydrogens folded into them.

@@ -6,13 +6,14 @@
 //! before any recursion starts.
 
 mod checks;
+mod configuration;
 mod scan;
 
 use chematic_core::{AtomIdx, BondIdx, BondOrder as Order, KekuleResult, kekulize};
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
 };
-use chematic_smiles::SmilesError;
+use chematic_smiles::{SmilesError, rdkit_mol_block};
 
 use self::checks::{check_aromatic_atoms, check_valences};
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};
@@ -33,14 +34,69 @@ pub(crate) fn parse(smiles: &str) -> Result<Molecule, Error> {
         .as_ref()
         .as_ref()
         .map_err(|e| Error::Kekule { position: first_aromatic(), reason: e.to_string() })?;
-    let kekule = kekule_structure(view)
+    let kekule = kekule_structure(view, &parsed)
         .map_err(|reason| Error::Kekule { position: first_aromatic(), reason })?;
     convert(view, &kekule, &places)
 }
 
-fn kekule_structure(view: &chematic_core::Molecule) -> Result<KekuleResult, String> {
+/// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
+fn kekule_structure(
+    view: &chematic_core::Molecule,
+    parsed: &chematic_core::Molecule,
+) -> Result<KekuleResult, String> {
     let valid = kekulize(view).map_err(|e| e.detail)?;
-    Ok(rdkit_canonical_kekule(view, &valid).unwrap_or(valid))
+    if valid.is_empty() {
+        return Ok(valid);
+    }
+    Ok(from_mol_block(view, parsed, &valid)
+        .or_else(|| rdkit_canonical_kekule(view, &valid))
+        .unwrap_or(valid))
+}
+
+/// The Kekulé structure that RDKit writes into a MOL block, if it is one of the same aromatic
+/// bonds with double bonds at the same atoms.
+fn from_mol_block(
+    view: &chematic_core::Molecule,
+    parsed: &chematic_core::Molecule,
+    valid: &KekuleResult,
+) -> Option<KekuleResult> {
+    let block = rdkit_mol_block(parsed).ok()?;
+    // RDKit's atoms are ours without the hydrogens that it folds, in the same order.
+    let kept = view.atoms().filter(|&(idx, _)| !folds(view, idx)).map(|(idx, _)| idx);
+    let kept: Vec<AtomIdx> = kept.collect();
+    let same = kept.len() == block.atoms.len()
+        && kept.iter().zip(&block.atoms).all(|(&idx, theirs)| {
+            let atom = view.atom(idx);
+            atom.wildcard || u32::from(atom.element.atomic_number()) == theirs.atomic_num
+        });
+    if !same {
+        return None;
+    }
+    let mut found = KekuleResult::default();
+    let mut doubles = vec![0_i32; view.atom_count()];
+    for bond in &block.bonds {
+        let (a, b) = (*kept.get(bond.begin)?, *kept.get(bond.end)?);
+        let (idx, entry) = view.bond_between(a, b)?;
+        if entry.order == Order::Aromatic {
+            let order = match bond.bond_type {
+                1 => Order::Single,
+                2 => Order::Double,
+                _ => return None,
+            };
+            found.insert(idx, order);
+            if order == Order::Double {
+                [a, b].iter().for_each(|atom| doubles[atom.0 as usize] += 1);
+            }
+        }
+    }
+    for (idx, order) in valid {
+        if *order == Order::Double {
+            let bond = view.bond(*idx);
+            [bond.atom1, bond.atom2].iter().for_each(|atom| doubles[atom.0 as usize] -= 1);
+        }
+    }
+    let complete = valid.keys().all(|idx| found.contains_key(idx)) && found.len() == valid.len();
+    (complete && doubles.iter().all(|&difference| difference == 0)).then_some(found)
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.
@@ -109,7 +165,9 @@ fn convert(
             aromatic: bonds_of(view, ring).all(|b| view.bond(b).order == Order::Aromatic),
         })
         .collect();
-    Ok(Molecule::assemble(atoms, bonds, rings))
+    let centers = configuration::centers(view, &index, &atoms, &bonds);
+    let geometries = configuration::geometries(view, &index, &bonds);
+    Ok(Molecule::assemble(atoms, bonds, rings).with_configurations(centers, geometries))
 }
 
 /// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.

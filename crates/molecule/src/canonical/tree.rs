@@ -1,0 +1,98 @@
+//! The spanning tree along which a SMILES is written.
+
+use super::structure::Structure;
+
+/// A depth-first tree of a structure; the bonds outside it close rings.
+pub(super) struct Tree {
+    /// Atoms in the order in which they are written.
+    pub(super) order: Vec<usize>,
+    /// Place of each atom in `order`.
+    pub(super) place: Vec<usize>,
+    /// The atom before each atom; that of the first is itself.
+    pub(super) parent: Vec<usize>,
+    /// Branches of each atom, in the order in which they are written; the last has no parentheses.
+    pub(super) children: Vec<Vec<usize>>,
+    /// Ring bonds that end at an atom: the other ends, which come earlier.
+    pub(super) closing: Vec<Vec<usize>>,
+    /// Ring bonds that begin at an atom: the other ends, which come later.
+    pub(super) opening: Vec<Vec<usize>>,
+}
+
+impl Tree {
+    /// The tree that begins at the atom of lowest rank and goes to neighbours of low rank first.
+    /// The largest branch of an atom is written last, so parentheses are nested no deeper than
+    /// the logarithm of the number of atoms.
+    pub(super) fn new(structure: &Structure, rank: &[usize]) -> Self {
+        let count = structure.len();
+        let mut parent = vec![usize::MAX; count];
+        let mut children = vec![Vec::new(); count];
+        let mut found = Vec::with_capacity(count);
+        let sorted: Vec<Vec<usize>> = (0..count)
+            .map(|atom| {
+                let mut nodes: Vec<_> =
+                    structure.arcs[atom].iter().map(|arc| arc.node as usize).collect();
+                nodes.sort_unstable_by_key(|&node| rank[node]);
+                nodes
+            })
+            .collect();
+        let root = (0..count).min_by_key(|&atom| rank[atom]).unwrap_or(0);
+        parent[root] = root;
+        found.push(root);
+        let mut stack = vec![(root, 0)];
+        while let Some((atom, next)) = stack.last_mut() {
+            let atom = *atom;
+            match sorted[atom].get(*next) {
+                None => {
+                    stack.pop();
+                }
+                Some(&node) => {
+                    *next += 1;
+                    if parent[node] == usize::MAX {
+                        parent[node] = atom;
+                        children[atom].push(node);
+                        found.push(node);
+                        stack.push((node, 0));
+                    }
+                }
+            }
+        }
+
+        let mut size = vec![1; count];
+        for &atom in found.iter().skip(1).rev() {
+            size[parent[atom]] += size[atom];
+        }
+        for branches in &mut children {
+            branches.sort_by_key(|&child| (size[child], rank[child]));
+        }
+        let mut order = Vec::with_capacity(count);
+        let mut stack = vec![root];
+        while let Some(atom) = stack.pop() {
+            order.push(atom);
+            stack.extend(children[atom].iter().rev());
+        }
+        let mut place = vec![0; count];
+        order.iter().zip(0..).for_each(|(&atom, at)| place[atom] = at);
+
+        let mut closing = vec![Vec::new(); count];
+        let mut opening = vec![Vec::new(); count];
+        for &atom in &order {
+            for &node in &sorted[atom] {
+                if parent[node] == atom && node != root || parent[atom] == node && atom != root {
+                    continue;
+                }
+                let list = if place[node] < place[atom] { &mut closing } else { &mut opening };
+                list[atom].push(node);
+            }
+            closing[atom].sort_unstable_by_key(|&node| place[node]);
+            opening[atom].sort_unstable_by_key(|&node| place[node]);
+        }
+        Self { order, place, parent, children, closing, opening }
+    }
+
+    /// The atoms next to `atom` in the order in which the text names them.
+    pub(super) fn named(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
+        let before = Some(self.parent[atom]).filter(|&parent| parent != atom);
+        let rings = self.closing[atom].iter().chain(&self.opening[atom]);
+        before.into_iter().chain(rings.chain(&self.children[atom]).copied())
+    }
+}

@@ -1,0 +1,218 @@
+//! A SMILES of one connected part, its atoms written in the order of their ranks.
+
+use std::fmt::Write;
+
+use super::marks::marks;
+use super::structure::Structure;
+use super::tree::Tree;
+use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
+use crate::stereo::HYDROGEN;
+
+pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) -> String {
+    let tree = Tree::new(structure, rank);
+    let marks = marks(structure, &tree, rank);
+    let mut chirality = vec![None; structure.len()];
+    for center in &structure.centers {
+        let mut named: Vec<usize> = tree.named(center.atom).collect();
+        if center.ligands.contains(&HYDROGEN) {
+            // The hydrogen stands behind the atom that comes before, or first of all.
+            let behind = usize::from(tree.parent[center.atom] != center.atom);
+            named.insert(behind.min(named.len()), HYDROGEN);
+        }
+        chirality[center.atom] = turn(&center.ligands, &named).map(|odd| center.clockwise ^ odd);
+    }
+
+    let mut text = String::new();
+    let mut labels = Labels::default();
+    // An atom, and what stands before it; or a closing parenthesis.
+    enum Item {
+        Atom(usize, bool),
+        Close,
+    }
+    let mut stack: Vec<Item> = tree.order.first().map(|&a| Item::Atom(a, false)).into_iter().collect();
+    while let Some(item) = stack.pop() {
+        let Item::Atom(atom, branch) = item else {
+            text.push(')');
+            continue;
+        };
+        if branch {
+            text.push('(');
+        }
+        let before = tree.parent[atom];
+        let bond = |from: usize, to: usize, text: &mut String| {
+            match marks.get(&(from, to)) {
+                Some(true) => text.push('/'),
+                Some(false) => text.push('\\'),
+                None => text.push_str(symbol(molecule, structure.atoms[from], structure.atoms[to])),
+            }
+        };
+        if before != atom {
+            bond(before, atom, &mut text);
+        }
+        push_atom(molecule, structure.atoms[atom], chirality[atom], &mut text);
+        for &other in &tree.closing[atom] {
+            push_label(labels.close(other, atom), &mut text);
+        }
+        for &other in &tree.opening[atom] {
+            bond(atom, other, &mut text);
+            push_label(labels.open(atom, other), &mut text);
+        }
+        labels.free();
+        if let Some((&last, branches)) = tree.children[atom].split_last() {
+            stack.push(Item::Atom(last, false));
+            for &child in branches.iter().rev() {
+                stack.push(Item::Close);
+                stack.push(Item::Atom(child, true));
+            }
+        }
+    }
+    text
+}
+
+/// Whether an odd permutation leads from one list to the other; `None` when they are not the same.
+fn turn(from: &[usize], to: &[usize]) -> Option<bool> {
+    if from.len() != to.len() {
+        return None;
+    }
+    let places = from.iter().map(|ligand| to.iter().position(|other| other == ligand));
+    let places: Vec<usize> = places.collect::<Option<_>>()?;
+    let pairs = (0..places.len()).flat_map(|at| (0..at).map(move |before| (before, at)));
+    Some(pairs.filter(|&(before, at)| places[before] > places[at]).count() % 2 == 1)
+}
+
+/// Ring labels in use. A label is free again behind the atom that closes its ring.
+#[derive(Default)]
+struct Labels {
+    open: Vec<Option<(usize, usize)>>,
+    closed: Vec<usize>,
+}
+
+impl Labels {
+    fn open(&mut self, from: usize, to: usize) -> usize {
+        let free = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
+        if free == self.open.len() {
+            self.open.push(None);
+        }
+        self.open[free] = Some((from, to));
+        free + 1
+    }
+
+    fn close(&mut self, from: usize, to: usize) -> usize {
+        let at = self.open.iter().position(|&open| open == Some((from, to))).unwrap_or(0);
+        self.closed.push(at);
+        at + 1
+    }
+
+    fn free(&mut self) {
+        self.closed.drain(..).for_each(|at| self.open[at] = None);
+    }
+}
+
+fn push_label(label: usize, text: &mut String) {
+    // Writing to a String cannot fail.
+    let _ = match label {
+        0..=9 => write!(text, "{label}"),
+        10..=99 => write!(text, "%{label}"),
+        _ => write!(text, "%({label})"),
+    };
+}
+
+/// The bond symbol between two atoms, read from the first; empty where the text implies it.
+fn symbol(molecule: &Molecule, from: usize, to: usize) -> &'static str {
+    let found = molecule.neighbors(from).iter().find(|neighbor| neighbor.atom == to);
+    let Some(bond) = found.map(|neighbor| &molecule.bonds()[neighbor.bond]) else { return "" };
+    let [a, b] = bond.atoms.map(|atom| &molecule.atoms()[atom]);
+    let wildcard = [a, b].iter().any(|atom| atom.element == Element::WILDCARD);
+    let both = a.aromatic && b.aromatic;
+    match bond.order {
+        _ if bond.aromatic && both && !wildcard => "",
+        _ if bond.aromatic => ":",
+        BondOrder::Single if both || wildcard => "-",
+        BondOrder::Single => "",
+        BondOrder::Double => "=",
+        BondOrder::Triple => "#",
+        BondOrder::Quadruple => "$",
+        BondOrder::Dative if bond.atoms[0] == from => "->",
+        BondOrder::Dative => "<-",
+    }
+}
+
+fn push_atom(molecule: &Molecule, index: usize, clockwise: Option<bool>, text: &mut String) {
+    let atom = &molecule.atoms()[index];
+    let bonds = molecule.neighbors(index).iter().map(|neighbor| &molecule.bonds()[neighbor.bond]);
+    let element = atom.element.symbol();
+    let lower = atom.aromatic && atom.element != Element::WILDCARD;
+    let element = if lower { element.to_ascii_lowercase() } else { element.to_owned() };
+    if clockwise.is_none() && is_implied(atom, bonds) {
+        text.push_str(&element);
+        return;
+    }
+    text.push('[');
+    if let Some(isotope) = atom.isotope {
+        let _ = write!(text, "{isotope}");
+    }
+    text.push_str(&element);
+    match clockwise {
+        Some(true) => text.push_str("@@"),
+        Some(false) => text.push('@'),
+        None => {}
+    }
+    match atom.hydrogens {
+        0 => {}
+        1 => text.push('H'),
+        count => {
+            let _ = write!(text, "H{count}");
+        }
+    }
+    match atom.charge {
+        0 => {}
+        1 => text.push('+'),
+        -1 => text.push('-'),
+        charge => {
+            let _ = write!(text, "{charge:+}");
+        }
+    }
+    text.push(']');
+}
+
+/// Whether the atom without brackets has the same hydrogens: an atom of the organic subset with
+/// the smallest valence that its bonds allow.
+fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
+    if atom.charge != 0 || atom.isotope.is_some() {
+        return false;
+    }
+    let (mut valence, mut degree, mut aromatic) = (0, 0, 0);
+    for bond in bonds {
+        if matches!(bond.order, BondOrder::Dative | BondOrder::Quadruple) {
+            return false;
+        }
+        valence += u32::from(bond.order.multiplicity());
+        degree += 1;
+        aromatic += u32::from(bond.aromatic);
+    }
+    let hydrogens = u32::from(atom.hydrogens);
+    if atom.aromatic {
+        return match atom.element {
+            Element::C => aromatic >= 2 && degree + hydrogens == 3,
+            Element::N => aromatic == 2 && hydrogens == 0 && (degree == 2 || degree == 3),
+            Element::O | Element::S => aromatic == 2 && hydrogens == 0 && degree == 2,
+            Element::WILDCARD => hydrogens == 0,
+            _ => false,
+        };
+    }
+    if aromatic > 0 {
+        return false;
+    }
+    let total = valence + hydrogens;
+    match atom.element {
+        Element::WILDCARD => hydrogens == 0,
+        Element::B => total == 3,
+        Element::C => total == 4,
+        Element::N => total == 3,
+        Element::O => total == 2,
+        Element::F | Element::CL | Element::BR | Element::I => total == 1,
+        Element::P => total == 3 || total == 5 && hydrogens == 0,
+        Element::S => total == 2 || (total == 4 || total == 6) && hydrogens == 0,
+        _ => false,
+    }
+}

@@ -1,0 +1,70 @@
+//! What a molecule is made of, as feature rows.
+
+use dsokr_basis::features::SparseRows;
+use rayon::prelude::*;
+
+use crate::groups::{FunctionalGroup, functional_groups};
+use crate::molecule::{BondOrder, Element, Molecule};
+
+/// Elements, the wildcard among them.
+const ELEMENTS: usize = 119;
+const BONDS: [&str; 6] = ["single", "double", "triple", "quadruple", "dative", "aromatic"];
+
+/// Names of the columns of [`count_rows`]: `atom *`, `atom H` (atoms and folded hydrogens), …,
+/// `atom Og`, the elements by atomic number; `bond single`, `double`, `triple`, `quadruple`,
+/// `dative` and `aromatic`, where an aromatic bond is nothing else; and `group …`, the
+/// functional groups in the order of [`FunctionalGroup::ALL`], counted as by [`functional_groups`].
+#[must_use]
+pub fn count_columns() -> Vec<String> {
+    let elements = (0..ELEMENTS as u8).map(|number| format!("atom {}", Element(number).symbol()));
+    let bonds = BONDS.iter().map(|bond| format!("bond {bond}"));
+    let groups = FunctionalGroup::ALL.iter().map(|group| format!("group {group:?}"));
+    elements.chain(bonds).chain(groups).collect()
+}
+
+/// Counts of atoms, bonds and functional groups, a row for each molecule; the columns are
+/// [`count_columns`].
+///
+/// ```
+/// use dsokr_molecule::{Molecule, count_columns, count_rows};
+///
+/// let rows = count_rows(&[Molecule::parse("CCO")?])?;
+/// let (columns, values) = rows.row(0);
+/// let names = count_columns();
+/// let found: Vec<_> = columns.iter().map(|&c| names[c as usize].as_str()).zip(values).collect();
+/// assert_eq!(found, [
+///     ("atom H", &6.0), ("atom C", &2.0), ("atom O", &1.0), ("bond single", &2.0),
+///     ("group PrimaryAlcohol", &1.0),
+/// ]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// None that molecules can bring up; the rows are checked all the same.
+pub fn count_rows(molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
+    let width = ELEMENTS + BONDS.len() + FunctionalGroup::ALL.len();
+    let rows = molecules.par_iter().map(|molecule| {
+        let mut row = vec![0.0_f32; width];
+        for atom in molecule.atoms() {
+            row[usize::from(atom.element.atomic_number())] += 1.0;
+            row[usize::from(Element::H.atomic_number())] += f32::from(atom.hydrogens);
+        }
+        for bond in molecule.bonds() {
+            row[ELEMENTS
+                + match bond.order {
+                    _ if bond.aromatic => 5,
+                    BondOrder::Single => 0,
+                    BondOrder::Double => 1,
+                    BondOrder::Triple => 2,
+                    BondOrder::Quadruple => 3,
+                    BondOrder::Dative => 4,
+                }] += 1.0;
+        }
+        for (group, count) in functional_groups(molecule) {
+            row[ELEMENTS + BONDS.len() + group as usize] += count as f32;
+        }
+        let filled = row.into_iter().zip(0..).filter(|&(count, _)| count != 0.0);
+        filled.map(|(count, column)| (column, count)).collect::<Vec<(u32, f32)>>()
+    });
+    SparseRows::from_rows(width, rows.collect::<Vec<_>>())
+}

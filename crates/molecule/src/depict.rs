@@ -1,0 +1,91 @@
+//! Drawings of molecules.
+
+use crate::Molecule;
+
+/// Space below a drawing for its caption.
+const CAPTION: f64 = 28.0;
+
+impl Molecule {
+    /// A drawing as a self-contained SVG document; hydrogens on carbon are not drawn. Molecules that
+    /// differ in the numbering of their atoms have the same drawing.
+    ///
+    /// ```
+    /// use dsokr_molecule::Molecule;
+    ///
+    /// let svg = Molecule::parse("Oc1ccccc1")?.svg();
+    /// assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let drawn = chematic_smiles::parse(&self.canonical_smiles());
+        drawn.map_or_else(|_| empty(), |molecule| chematic_depict::depict_svg(&molecule))
+    }
+}
+
+/// An SVG document without a drawing, for a molecule that cannot be laid out.
+fn empty() -> String {
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"100\" viewBox=\"0 0 100 100\">\n</svg>\n".to_owned()
+}
+
+/// Two molecules side by side, each with a caption below it (such as truth and prediction), as one
+/// SVG document.
+///
+/// ```
+/// use dsokr_molecule::{Molecule, svg_pair};
+///
+/// let (truth, predicted) = (Molecule::parse("CCO")?, Molecule::parse("CCN")?);
+/// let svg = svg_pair((&truth, "truth"), (&predicted, "GED < 2"));
+/// assert!(svg.contains("GED &lt; 2"));
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+#[must_use]
+pub fn svg_pair(left: (&Molecule, &str), right: (&Molecule, &str)) -> String {
+    let drawings = [left, right].map(|(molecule, caption)| (molecule.svg(), caption));
+    let sizes = drawings.each_ref().map(|(svg, _)| (length(svg, "width"), length(svg, "height")));
+    let height = sizes.iter().fold(0.0_f64, |most, size| most.max(size.1));
+    let width = sizes[0].0 + sizes[1].0;
+    let total = height + CAPTION;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\" \
+         viewBox=\"0 0 {width} {total}\">\n"
+    );
+    let mut x = 0.0;
+    for ((drawing, caption), (own_width, own_height)) in drawings.iter().zip(sizes) {
+        let y = (height - own_height) / 2.0;
+        svg.push_str(&drawing.trim_end().replacen("<svg", &format!("<svg x=\"{x}\" y=\"{y}\""), 1));
+        let (middle, base) = (x + own_width / 2.0, height + CAPTION * 0.6);
+        svg.push_str(&format!(
+            "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
+             font-size=\"14\">{}</text>\n",
+            escape(caption)
+        ));
+        x += own_width;
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// A length attribute of the outermost element, in pixels.
+fn length(svg: &str, attribute: &str) -> f64 {
+    let element = svg.split('>').next().unwrap_or_default();
+    let value = element.split(&format!(" {attribute}=\"")).nth(1);
+    let value = value.and_then(|rest| rest.split('"').next()).map(|text| text.trim_end_matches("px"));
+    value.and_then(|text| text.parse().ok()).unwrap_or(300.0)
+}
+
+/// Text as XML holds it; characters that XML cannot hold become U+FFFD.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
