@@ -1,11 +1,12 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::write_atomically;
 use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
-use dsokr_train::Error;
 use dsokr_train::config::SplitName;
-use dsokr_train::data::{DataRoot, read_queries, read_split};
+use dsokr_train::data::{DataRoot, Split, Structure, read_queries, read_split};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{Run, tables};
+use dsokr_train::run::{Evaluation, Run, tables};
+use dsokr_train::{Error, drawing};
 
 use crate::{print, print_json};
 
@@ -28,6 +29,12 @@ pub struct Arguments {
     /// The data root; by default the variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
+    /// Draw true molecules beside the predicted ones, into this SVG file.
+    #[arg(long)]
+    draw: Option<PathBuf>,
+    /// How many to draw, the first of the queries.
+    #[arg(long, default_value_t = 20, requires = "draw")]
+    examples: usize,
     /// 95 % confidence interval of the MRR, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
@@ -71,7 +78,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => None,
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let (mut metrics, ranks) = run.evaluate(&queries, pool)?;
+    let Evaluation { scores: mut metrics, ranks, predicted } = run.evaluate(&queries, pool)?;
+    if let Some(file) = &arguments.draw {
+        draw(file, arguments.examples, &queries, &predicted)?;
+    }
     if arguments.ci {
         let intervals = bootstrap(&ranks, RESAMPLES, run.config.seed)?;
         metrics.ranks = metrics.ranks.with_intervals(&intervals);
@@ -87,4 +97,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
     }
     print(&text)
+}
+
+/// Draws the first `count` queries.
+fn draw(file: &Path, count: usize, queries: &Split, predicted: &[Structure]) -> Result<(), Error> {
+    let wrong = |key: &str, found: String, allowed: String| {
+        Err(Error::Value { key: key.into(), found, allowed })
+    };
+    let Some(truth) = &queries.structures else {
+        let allowed = "left out: the outputs of this run are no molecules".into();
+        return wrong("--draw", file.display().to_string(), allowed);
+    };
+    match (truth.get(..count), predicted.get(..count)) {
+        (Some(truth), Some(predicted)) if count > 0 => {
+            let svg = drawing(truth, predicted)?;
+            Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
+        }
+        _ => {
+            let allowed = format!("1 to {}, the number of queries", truth.len());
+            wrong("--examples", count.to_string(), allowed)
+        }
+    }
 }

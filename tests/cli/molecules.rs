@@ -82,6 +82,14 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
     assert!(number(&report, "ged_bonds") >= model);
     assert_eq!(number(&report, "unproven"), 0.0);
 
+    // one caption in twelve pairs names the distance
+    let svg = sandbox.read("runs/molecules/examples.svg");
+    assert_eq!(svg.matches(" edit").count(), 12);
+    let drawn = ["evaluate", "runs/molecules", "--draw", "three.svg", "--examples", "3"];
+    sandbox.succeed(&drawn);
+    assert_eq!(sandbox.read("three.svg").matches(" edit").count(), 3);
+    let more = ["evaluate", "runs/molecules", "--draw", "none.svg", "--examples", "13"];
+    sandbox.fail(&more, 2, &["--examples", "13", "1 to 12"]);
     // elsewhere, on the split and on any file of molecules
     copy(&sandbox.path("runs/molecules"), &sandbox.path("moved"));
     let again = json(&sandbox.succeed(&["evaluate", "moved", "--json"]));

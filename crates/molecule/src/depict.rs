@@ -66,6 +66,24 @@ pub fn svg_pair(left: (&Molecule, &str), right: (&Molecule, &str)) -> String {
     svg
 }
 
+/// SVG documents one below the other, as one document.
+#[must_use]
+pub fn svg_column(documents: &[String]) -> String {
+    let width = documents.iter().map(|svg| length(svg, "width")).fold(0.0, f64::max);
+    let height: f64 = documents.iter().map(|svg| length(svg, "height")).sum();
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\">\n"
+    );
+    let mut y = 0.0;
+    for document in documents {
+        svg.push_str(&document.replacen("<svg", &format!("<svg y=\"{y}\""), 1));
+        y += length(document, "height");
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
 /// A length attribute of the outermost element, in pixels.
 fn length(svg: &str, attribute: &str) -> f64 {
     let element = svg.split('>').next().unwrap_or_default();

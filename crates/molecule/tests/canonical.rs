@@ -30,7 +30,16 @@ fn wrong(smiles: &str, orders: u64) -> Option<String> {
 #[test]
 #[ignore]
 fn probe() {
-    for smiles in ["CCO", "C1=CC=CC=C1", "OC(=O)[C@@H](N)C", "F/C=C/F", "F/C=C\\F", "[Na+].[Cl-]", "CC(C)(C)c1cc(C(C)(C)C)cc(C(C)(C)C)c1", "C1CC1C(C1CC1)C1CC1"] {
+    for smiles in [
+        "CCO",
+        "C1=CC=CC=C1",
+        "OC(=O)[C@@H](N)C",
+        "F/C=C/F",
+        "F/C=C\\F",
+        "[Na+].[Cl-]",
+        "CC(C)(C)c1cc(C(C)(C)C)cc(C(C)(C)C)c1",
+        "C1CC1C(C1CC1)C1CC1",
+    ] {
         println!("{smiles} {} {:?}", parse(smiles).canonical_smiles(), wrong(smiles, 5));
     }
     let orders: u64 = std::env::var("ORDERS").ok().and_then(|v| v.parse().ok()).unwrap_or(2);
@@ -40,8 +49,13 @@ fn probe() {
     let mut bad = 0;
     for smiles in rows.iter().step_by(step) {
         let t = std::time::Instant::now();
-        if let Some(w) = wrong(smiles, orders) { println!("{w}"); bad += 1; }
-        if t.elapsed().as_secs_f64() > 0.5 { println!("slow {smiles} {:?}", t.elapsed()); }
+        if let Some(w) = wrong(smiles, orders) {
+            println!("{w}");
+            bad += 1;
+        }
+        if t.elapsed().as_secs_f64() > 0.5 {
+            println!("slow {smiles} {:?}", t.elapsed());
+        }
     }
     println!("bad {bad} {:?}", start.elapsed());
 }

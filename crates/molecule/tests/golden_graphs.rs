@@ -84,7 +84,8 @@ fn golden_graphs_have_rdkit_s_atoms_and_bonds() {
         rows += 1;
     }
     assert_eq!(rows, 3000);
-    println!("other {} {other_resonance:?}", other_resonance.len()); assert!(other_resonance.len() <= 25, "{other_resonance:?}");
+    println!("other {} {other_resonance:?}", other_resonance.len());
+    assert!(other_resonance.len() <= 25, "{other_resonance:?}");
 }
 
 #[test]

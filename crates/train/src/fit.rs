@@ -151,7 +151,10 @@ pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Resu
         None => folder.best()?,
     };
     let model = parameters::restore(outcome.model, &best)?;
-    let report = judge.report(&model, &preparation)?;
+    let (report, drawings) = judge.report(&model, &preparation)?;
+    if let Some(svg) = drawings {
+        folder.draw(&svg)?;
+    }
     folder.finish(&report)?;
     Ok(Trained { path, report })
 }

@@ -7,9 +7,12 @@ use rand::RngExt;
 use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected, Split, Structure};
 use crate::run::{Report, rank};
-use crate::scores::{Scores, compare, predicted};
+use crate::scores::{Scores, compare, drawing, predicted};
 use crate::trainer::embed;
 use crate::{Error, Prepare, Recipe};
+
+/// Molecules that are drawn.
+const EXAMPLES: usize = 20;
 
 /// Ranks splits, and knows their chance level and ceiling.
 pub(crate) struct Judge<'a, R> {
@@ -111,18 +114,25 @@ impl<'a, R: Recipe> Judge<'a, R> {
         self.scores(name, &z)
     }
 
+    /// The report, and drawings of the first queries where outputs are molecules.
     pub(crate) fn report(
         &self,
         model: &Model<R::Encoder>,
         preparation: &R::Preparation,
-    ) -> Result<Report, Error> {
+    ) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
         let inputs = preparation.inputs(self.split(name))?;
         let z = embed(model, &inputs, self.config.evaluation.batch);
         let ranks = self.rank(name, &z)?;
         let metrics = self.scores(name, &z)?;
         let chance = self.chance(name, &ranks, &metrics)?;
-        Ok(Report { split: name, chance, perfect_h: self.perfect(name)?, metrics })
+        let drawn = |truth: &Vec<Structure>| {
+            let n = truth.len().min(EXAMPLES);
+            let all = predicted(&z, self.basis.rank(), self.candidates, self.pool(name))?;
+            drawing(&truth[..n], &all[..n])
+        };
+        let drawn = self.split(name).structures.as_ref().map(drawn).transpose()?;
+        Ok((Report { split: name, chance, perfect_h: self.perfect(name)?, metrics }, drawn))
     }
 }
 

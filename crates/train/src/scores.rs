@@ -1,8 +1,9 @@
 use std::ops::Deref;
 
 use dsokr_decode::{Candidates, Metrics, Pool, Queries};
-use dsokr_molecule::ged::{EditDistance, Limit, edit_distances};
+use dsokr_molecule::ged::{EditDistance, Limit, edit_distance, edit_distances};
 use dsokr_molecule::graph::Graph;
+use dsokr_molecule::{svg_column, svg_pair};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -104,6 +105,28 @@ pub(crate) fn predicted(
     let first = pool.top_k(&Queries::new(p, z)?, candidates, 1)?;
     let first = first.iter().flatten().map(|hit| candidates.label(hit.candidate));
     first.map(Structure::of_candidate).collect()
+}
+
+/// Drawings of true molecules, each with the predicted one beside it, as one SVG document; captions
+/// say the SMILES and the edit distance, bonds compared.
+///
+/// # Errors
+/// None that molecules which have been read before can bring about.
+pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, Error> {
+    let limit = Limit::NONE.states(STATES);
+    let pair = |(truth, predicted): (&Structure, &Structure)| -> Result<String, Error> {
+        let found = edit_distance(&truth.graph, &predicted.graph, &limit);
+        let (left, right) = (truth.molecule()?, predicted.molecule()?);
+        let edits = match found.exact() {
+            Some(1) => "1 edit".to_owned(),
+            Some(edits) => format!("{edits} edits"),
+            None => format!("{} to {} edits", found.lower, found.upper),
+        };
+        let caption = format!("{}: {edits}", predicted.smiles);
+        Ok(svg_pair((&left, &truth.smiles), (&right, &caption)))
+    };
+    let pairs: Vec<String> = truth.iter().zip(predicted).map(pair).collect::<Result<_, _>>()?;
+    Ok(svg_column(&pairs))
 }
 
 /// Scores of predicted molecules beside the true ones.

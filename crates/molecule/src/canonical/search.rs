@@ -113,12 +113,7 @@ impl Node {
     }
 
     /// Whether automorphisms that fix the path map the atom onto one that is explored.
-    fn reaches_explored(
-        &self,
-        atom: u32,
-        automorphisms: &[Vec<(u32, u32)>],
-        path: &[u32],
-    ) -> bool {
+    fn reaches_explored(&self, atom: u32, automorphisms: &[Vec<(u32, u32)>], path: &[u32]) -> bool {
         let mut parent: Vec<u32> = (0..).take(self.partition.order.len()).collect();
         fn root(parent: &mut [u32], mut atom: u32) -> u32 {
             while parent[atom as usize] != atom {

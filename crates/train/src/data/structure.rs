@@ -46,6 +46,14 @@ impl Structure {
         })
     }
 
+    /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
+    pub(crate) fn molecule(&self) -> Result<Molecule, Error> {
+        Molecule::parse(&self.smiles).map_err(|reason| Error::Run {
+            path: Path::new("candidates.safetensors").into(),
+            message: format!("the label {:?} is no SMILES: {reason}", self.smiles),
+        })
+    }
+
     fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
         let graph = Graph::from(&Molecule::parse(smiles)?);
         Ok(Self { smiles: smiles.to_owned(), graph })

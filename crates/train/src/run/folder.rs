@@ -190,6 +190,12 @@ impl Folder {
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
 
+    /// Keeps drawings of predicted molecules.
+    pub(crate) fn draw(&self, svg: &str) -> Result<(), Error> {
+        let file = self.path.join("examples.svg");
+        Ok(write_atomically(&file, |out| out.write_all(svg.as_bytes()))?)
+    }
+
     pub(crate) fn finish(&self, report: &Report) -> Result<(), Error> {
         let text =
             serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;

@@ -9,6 +9,7 @@
 //! | `encoder.safetensors` | the best model so far |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
+//! | `examples.svg` | some true molecules beside the predicted ones, where outputs are molecules |
 //! | `metrics.json` | the final metrics; its presence says that the run is complete |
 //!
 //! Every file is replaced atomically. Candidates, encoder and checkpoint name the basis that they
@@ -25,5 +26,5 @@ mod trained;
 pub(crate) use folder::Folder;
 pub(crate) use prepared::Prepared;
 pub use report::Report;
-pub use trained::Run;
+pub use trained::{Evaluation, Run};
 pub(crate) use trained::{new_model, rank};

@@ -6,12 +6,13 @@ use dsokr_basis::store::{self, Tensor, write_atomically};
 use crate::{Error, Prepare};
 
 /// The run directory's own files, which no recipe may write.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "config.toml",
     "basis.safetensors",
     "candidates.safetensors",
     "encoder.safetensors",
     "checkpoint",
+    "examples.svg",
     "log.jsonl",
     "metrics.json",
 ];

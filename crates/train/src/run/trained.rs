@@ -8,7 +8,7 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
 use super::{Folder, Prepared};
 use crate::config::{Checked, EncoderConfig};
-use crate::data::Split;
+use crate::data::{Split, Structure};
 use crate::scores::{Scores, compare, predicted};
 use crate::trainer::{Keeper, check_basis, embed};
 use crate::{Error, Prepare, Recipe, Start};
@@ -26,6 +26,16 @@ pub struct Run<R: Recipe = EncoderConfig> {
     pub preparation: R::Preparation,
     /// The best model.
     pub model: Model<R::Encoder>,
+}
+
+/// What [`Run::evaluate`] finds.
+pub struct Evaluation {
+    /// The figures.
+    pub scores: Scores,
+    /// The ranks, as [`Run::rank`] gives them.
+    pub ranks: Vec<Option<Rank>>,
+    /// The predicted molecules, where the split has true ones.
+    pub predicted: Vec<Structure>,
 }
 
 impl<R: Recipe> Run<R> {
@@ -91,23 +101,21 @@ impl<R: Recipe> Run<R> {
     }
 
     /// What the model is worth on a split, whose true molecules are compared with the predicted ones
-    /// where it has them; and the ranks, as [`rank`](Self::rank) gives them.
+    /// where it has them.
     ///
     /// # Errors
     /// As [`rank`](Self::rank).
-    pub fn evaluate(
-        &self,
-        split: &Split,
-        pool: Pool,
-    ) -> Result<(Scores, Vec<Option<Rank>>), Error> {
+    pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let inputs = self.preparation.inputs(split)?;
         let z = embed(&self.model, &inputs, self.config.evaluation.batch);
         let ranks = rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)?;
-        let molecules = |truth: &Vec<_>| {
-            compare(truth, &predicted(&z, self.basis.rank(), &self.candidates, pool)?)
+        let metrics = pool.metrics(&ranks, &self.candidates)?;
+        let Some(truth) = &split.structures else {
+            return Ok(Evaluation { scores: metrics.into(), ranks, predicted: Vec::new() });
         };
-        let molecules = split.structures.as_ref().map(molecules).transpose()?;
-        Ok((Scores { ranks: pool.metrics(&ranks, &self.candidates)?, molecules }, ranks))
+        let predicted = predicted(&z, self.basis.rank(), &self.candidates, pool)?;
+        let molecules = Some(compare(truth, &predicted)?);
+        Ok(Evaluation { scores: Scores { ranks: metrics, molecules }, ranks, predicted })
     }
 
     /// The `top` best candidates for a text, best first.
