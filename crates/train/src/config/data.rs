@@ -29,6 +29,11 @@ pub struct DataConfig {
     /// Column with the text of each row.
     #[serde(default = "text")]
     pub text: String,
+    /// Where texts are SMILES, how many more of the same molecule, in other orders of its atoms, are put
+    /// behind each, with a space between; drawn from the seed and the text. What an n-gram cannot see
+    /// in one of them, it sees in another.
+    #[serde(default)]
+    pub more_smiles: usize,
     /// Feature vectors as inputs, for encoders that read no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsConfig>,
@@ -108,6 +113,9 @@ impl DataConfig {
         if let Some(test) = &self.test {
             inside("data.test", test)?;
         }
+        let most = 64;
+        let allowed = format!("0 to {most}");
+        check(self.more_smiles <= most, "data.more_smiles", self.more_smiles, &allowed)?;
         if let Some(pool) = &self.pool {
             inside("data.pool.file", &pool.file)?;
             for (key, count) in

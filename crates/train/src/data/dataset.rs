@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::{Features, RowSource};
 
 use super::outputs::feature_rows;
+use super::structure::inputs;
 use super::table::{Table, read_official, unique_ids};
 use super::{DataRoot, Outputs, Structure, pool};
 use crate::Error;
@@ -194,6 +195,10 @@ fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
         None => table.column(&data.text)?.to_vec(),
     };
     let structures = structure.map(|column| Structure::column(&table, column)).transpose()?;
+    let texts = inputs(texts, config).map_err(|(row, reason)| {
+        let smiles = table.column(&data.text).map(|all| all[row].clone()).unwrap_or_default();
+        Error::Smiles { path: path.into(), line: table.line(row), smiles, reason }
+    })?;
     let lines = (0..ids.len()).map(|row| table.line(row)).collect();
     Ok(Pairs { path: path.into(), ids, texts, lines, features: None, structures })
 }

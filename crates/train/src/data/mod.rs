@@ -13,6 +13,7 @@ pub use dataset::{Dataset, Split, read_queries, read_split};
 pub use outputs::Outputs;
 pub use selected::Selected;
 pub use structure::Structure;
+pub(crate) use structure::inputs;
 
 use std::path::{Path, PathBuf};
 

@@ -7,6 +7,7 @@ use dsokr_basis::random::generator;
 use rand::seq::SliceRandom;
 
 use super::error::extension_of;
+use super::structure::inputs;
 use super::table::Table;
 use super::{DataRoot, Dataset, Outputs, Split, Structure};
 use crate::Error;
@@ -109,9 +110,16 @@ fn draw(pool: &PoolConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
 /// Ids and texts of some rows.
 fn split<R>(table: &Table, config: &Checked<R>, rows: Range<usize>) -> Result<Split, Error> {
     let pick = |column: &str| Ok::<_, Error>(table.column(column)?[rows.clone()].to_vec());
+    let texts = pick(&config.data.text)?;
+    let texts = inputs(texts, config).map_err(|(at, reason)| {
+        let row = rows.start + at;
+        let smiles = table.column(&config.data.text).map(|all| all[row].clone());
+        let (path, line) = (table.path().into(), table.line(row));
+        Error::Smiles { path, line, smiles: smiles.unwrap_or_default(), reason }
+    })?;
     Ok(Split {
         ids: pick(&config.data.id)?,
-        texts: pick(&config.data.text)?,
+        texts,
         vectors: Vec::new(),
         outputs: vec![None; rows.len()],
         structures: None,

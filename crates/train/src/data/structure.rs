@@ -1,11 +1,35 @@
 use std::path::Path;
 
+use dsokr_basis::random::{generator, hash};
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::Graph;
 use rayon::prelude::*;
 
 use super::table::Table;
 use crate::Error;
+use crate::config::Checked;
+
+/// The texts of inputs: as they are, or where `data.more_smiles` says so with further SMILES of the
+/// same molecule behind each.
+///
+/// # Errors
+/// The place, from 0, of a text that is no SMILES.
+pub(crate) fn inputs<R>(
+    texts: Vec<String>,
+    config: &Checked<R>,
+) -> Result<Vec<String>, (usize, dsokr_molecule::Error)> {
+    let (more, seed) = (config.data.more_smiles, config.seed);
+    if more == 0 {
+        return Ok(texts);
+    }
+    let written = |(at, text): (usize, String)| {
+        let molecule = Molecule::parse(&text).map_err(|reason| (at, reason))?;
+        let mut random = generator(seed, "more SMILES", hash(text.as_bytes()));
+        let further = (0..more).map(|_| molecule.random_smiles(&mut random));
+        Ok(further.fold(text, |all, one| all + " " + &one))
+    };
+    texts.into_par_iter().enumerate().map(written).collect()
+}
 
 /// A molecule that is an output: as it is written and as a graph.
 #[derive(Clone, Debug, PartialEq)]

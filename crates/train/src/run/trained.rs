@@ -8,7 +8,7 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
 use super::{Folder, Prepared};
 use crate::config::{Checked, EncoderConfig};
-use crate::data::{Split, Structure};
+use crate::data::{Split, Structure, inputs};
 use crate::scores::{Scores, compare, predicted};
 use crate::trainer::{Keeper, check_basis, embed};
 use crate::{Error, Prepare, Recipe, Start};
@@ -123,7 +123,13 @@ impl<R: Recipe> Run<R> {
     /// # Errors
     /// `top` above the number of candidates, or an encoder that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let inputs = self.preparation.inputs(&Split::query(text))?;
+        let mut query = Split::query(text);
+        query.texts = inputs(query.texts, &self.config).map_err(|(_, reason)| Error::Value {
+            key: "the query".into(),
+            found: format!("{text:?} ({reason})"),
+            allowed: "a SMILES, since data.more_smiles is set".into(),
+        })?;
+        let inputs = self.preparation.inputs(&query)?;
         let z = embed(&self.model, &inputs, 1);
         let queries = Queries::new(self.basis.rank(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
