@@ -8,6 +8,8 @@
 
 mod canonical;
 mod chains;
+mod counts;
+mod depict;
 mod describe;
 mod error;
 pub mod ged;
@@ -15,6 +17,7 @@ pub mod graph;
 mod groups;
 pub mod kernels;
 mod molecule;
+mod morgan;
 pub mod quickstart;
 mod refinement;
 mod ring_systems;
@@ -22,9 +25,12 @@ mod smiles;
 mod stereo;
 
 pub use chains::longest_carbon_chain;
+pub use counts::{count_columns, count_rows};
+pub use depict::svg_pair;
 pub use describe::describe;
 pub use error::Error;
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
+pub use morgan::Morgan;
 pub use ring_systems::{RingSystem, ring_systems};
 pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};

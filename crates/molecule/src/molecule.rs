@@ -169,7 +169,14 @@ pub struct Molecule {
 
 impl Molecule {
     /// Reads a SMILES (OpenSMILES grammar), perceives aromaticity by RDKit's default model, and
-    /// picks RDKit's canonical Kekulé structure where that is reached.
+    /// takes RDKit's canonical Kekulé structure. Where the port of its rules does not model the
+    /// molecule, any Kekulé structure is taken.
+    ///
+    /// What is unusual: parts separated by `.` are one molecule; isotopes are kept, and make a hydrogen
+    /// an atom of its own; the wildcard `*` is an atom of element [`Element::WILDCARD`] without hydrogens
+    /// or limits to its bonds. B, C, N, O and F with more bonds than they can have are refused
+    /// ([`Error::Valence`]), neutral nitrogen with five being the old way to write nitro groups;
+    /// other elements are not checked.
     ///
     /// # Errors
     /// An [`Error`] with the position of what is wrong: see its variants. Text longer than

@@ -47,7 +47,8 @@ pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks
     let attempt = |number: usize| {
         let ends = options.iter().enumerate().map(|(at, (end, others))| {
             let bit = free.iter().position(|&other| other == at);
-            let second = bit.is_some_and(|bit| bit < usize::BITS as usize && number >> bit & 1 == 1);
+            let second =
+                bit.is_some_and(|bit| bit < usize::BITS as usize && number >> bit & 1 == 1);
             (*end, others.get(usize::from(second)).copied())
         });
         let ends: Vec<_> = ends.filter_map(|(end, other)| Some((end, other?))).collect();

@@ -23,8 +23,7 @@ impl Partition {
         let count = structure.len();
         let mut order: Vec<u32> = (0..).take(count).collect();
         order.sort_by_key(|&atom| structure.keys[atom as usize]);
-        let mut partition =
-            Self { color: vec![0; count], length: vec![0; count], cells: 0, order };
+        let mut partition = Self { color: vec![0; count], length: vec![0; count], cells: 0, order };
         let mut start = 0;
         for place in 0..count {
             let key = |place: usize| structure.keys[partition.order[place] as usize];
@@ -100,11 +99,16 @@ impl Partition {
                     let colors = self.color[a as usize].cmp(&self.color[b as usize]);
                     colors.then_with(|| signature(a).cmp(signature(b)))
                 });
-                changed = self.split(&touched, |a, b| signature(a) == signature(b), |atom| {
-                    signature(atom).iter().fold(0, |hash, &(label, color)| {
-                        mix(mix(hash, u64::from(label)), u64::from(color))
-                    })
-                }, &mut trace);
+                changed = self.split(
+                    &touched,
+                    |a, b| signature(a) == signature(b),
+                    |atom| {
+                        signature(atom).iter().fold(0, |hash, &(label, color)| {
+                            mix(mix(hash, u64::from(label)), u64::from(color))
+                        })
+                    },
+                    &mut trace,
+                );
                 for atom in touched {
                     signatures[atom as usize].clear();
                 }
@@ -122,7 +126,8 @@ impl Partition {
         }
         let colors = &self.color;
         let says = structure.configurations(|atom| colors[atom] as usize);
-        let mut known: Vec<u32> = self.order.iter().copied().filter(|&a| says[a as usize] != 0).collect();
+        let mut known: Vec<u32> =
+            self.order.iter().copied().filter(|&a| says[a as usize] != 0).collect();
         known.sort_unstable_by_key(|&atom| (self.color[atom as usize], says[atom as usize]));
         let same = |a: u32, b: u32| says[a as usize] == says[b as usize];
         self.split(&known, same, |atom| u64::from(says[atom as usize]), trace)
@@ -156,7 +161,9 @@ impl Partition {
                 let mut inside = group.to_vec();
                 inside.sort_unstable();
                 moved.extend(
-                    self.order[start..start + length].iter().map(|a| inside.binary_search(a).is_ok()),
+                    self.order[start..start + length]
+                        .iter()
+                        .map(|a| inside.binary_search(a).is_ok()),
                 );
                 for place in 0..length {
                     if !moved[place] {

@@ -96,13 +96,15 @@ impl Structure {
             if configured[node] != [0, 0] {
                 continue;
             }
-            let leaves = self.arcs[node].iter().filter(|arc| self.arcs[arc.node as usize].len() == 1);
+            let leaves =
+                self.arcs[node].iter().filter(|arc| self.arcs[arc.node as usize].len() == 1);
             let mut leaves: Vec<_> =
                 leaves.map(|arc| (arc.label, self.keys[arc.node as usize], arc.node)).collect();
             leaves.sort_unstable();
             let mut ordinal = 0;
             for pair in 1..leaves.len() {
-                let alike = (leaves[pair - 1].0, leaves[pair - 1].1) == (leaves[pair].0, leaves[pair].1);
+                let alike =
+                    (leaves[pair - 1].0, leaves[pair - 1].1) == (leaves[pair].0, leaves[pair].1);
                 ordinal = if alike { ordinal + 1 } else { 0 };
                 self.keys[leaves[pair].2 as usize][8] = ordinal;
             }

@@ -29,7 +29,8 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
         Atom(usize, bool),
         Close,
     }
-    let mut stack: Vec<Item> = tree.order.first().map(|&a| Item::Atom(a, false)).into_iter().collect();
+    let mut stack: Vec<Item> =
+        tree.order.first().map(|&a| Item::Atom(a, false)).into_iter().collect();
     while let Some(item) = stack.pop() {
         let Item::Atom(atom, branch) = item else {
             text.push(')');
@@ -39,12 +40,10 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
             text.push('(');
         }
         let before = tree.parent[atom];
-        let bond = |from: usize, to: usize, text: &mut String| {
-            match marks.get(&(from, to)) {
-                Some(true) => text.push('/'),
-                Some(false) => text.push('\\'),
-                None => text.push_str(symbol(molecule, structure.atoms[from], structure.atoms[to])),
-            }
+        let bond = |from: usize, to: usize, text: &mut String| match marks.get(&(from, to)) {
+            Some(true) => text.push('/'),
+            Some(false) => text.push('\\'),
+            None => text.push_str(symbol(molecule, structure.atoms[from], structure.atoms[to])),
         };
         if before != atom {
             bond(before, atom, &mut text);
