@@ -1,6 +1,7 @@
 //! Text that is no molecule: an error with the place, never a panic.
 
-use dsokr_molecule::{Error, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS, Molecule};
+use dsokr_basis::random::generator;
+use dsokr_molecule::{Error, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS, Molecule, Morgan};
 use proptest::prelude::*;
 
 #[test]
@@ -156,6 +157,16 @@ fn check(text: &str) -> Result<(), TestCaseError> {
                 for (&a, &b) in ring.atoms.iter().zip(next) {
                     prop_assert!(molecule.neighbors(a).iter().any(|n| n.atom == b));
                 }
+            }
+            let canonical = molecule.canonical_smiles();
+            let other = molecule.random_smiles(&mut generator(0, "atom order", 0));
+            for written in [&canonical, &other] {
+                let read = Molecule::parse(written);
+                let read =
+                    read.map_err(|e| TestCaseError::fail(format!("{text}: {written}: {e}")))?;
+                prop_assert_eq!(&read.canonical_smiles(), &canonical, "{} as {}", text, written);
+                let morgan = Morgan::default();
+                prop_assert_eq!(morgan.codes(&read), morgan.codes(&molecule), "{}", written);
             }
             let text = dsokr_molecule::describe(&molecule, 0, text);
             prop_assert!(text.is_ascii() && !text.contains(['\t', '\n', '"']));

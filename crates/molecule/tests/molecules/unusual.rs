@@ -78,7 +78,7 @@ fn a_thousand_atoms_take_no_time() {
         ("phenyls", format!("C{}", "C(c1ccccc1)".repeat(142))),
         ("parts", vec!["CCCCC"; 200].join(".")),
         ("pseudo-centres", format!("C{}", "[C@](CC)(CC)".repeat(200))),
-        ("polyene", "C/C=C".repeat(1) + &"/C=C".repeat(498)),
+        ("polyene", "C/C=C".to_owned() + &"/C=C".repeat(498)),
     ];
     for (shape, smiles) in shapes {
         let start = Instant::now();
