@@ -88,7 +88,8 @@ pub fn svg_column(documents: &[String]) -> String {
 fn length(svg: &str, attribute: &str) -> f64 {
     let element = svg.split('>').next().unwrap_or_default();
     let value = element.split(&format!(" {attribute}=\"")).nth(1);
-    let value = value.and_then(|rest| rest.split('"').next()).map(|text| text.trim_end_matches("px"));
+    let value =
+        value.and_then(|rest| rest.split('"').next()).map(|text| text.trim_end_matches("px"));
     value.and_then(|text| text.parse().ok()).unwrap_or(300.0)
 }
 

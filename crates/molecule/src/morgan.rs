@@ -6,21 +6,21 @@ use dsokr_basis::features::{BitRows, SparseRows};
 use rayon::prelude::*;
 
 use crate::molecule::{Bond, BondOrder, Molecule};
-use crate::refinement::mix;
 
 /// Morgan (extended-connectivity) fingerprints after Rogers and Hahn (2010),
-/// doi:10.1021/ci100050t, with the atom invariants of RDKit and a hash of our own.
+/// doi:10.1021/ci100050t, with the atom invariants and the hash of RDKit's, so that two
+/// fingerprints collide in the same columns.
 ///
-/// `mix(h, v)` is the SplitMix64 finaliser (variant 13 of Stafford's constants, after the addition
-/// of `0x9e3779b97f4a7c15`) of `rotate_left(h, 5) ^ v`, and a list of words is hashed by folding it
-/// from 0. The code of an atom at radius 0 hashes its atomic number, the number of its neighbours
-/// with hydrogens, its hydrogens, its charge (two's complement), its mass number (0 if none is
-/// given) and whether it lies in a ring. At radius r it hashes r, its code at r − 1, and the sorted pairs
-/// (bond, neighbour's code at r − 1), where the bond is 1 to 4 by its order, 5 if dative and 12 if
-/// aromatic. The bonds within r of an atom are its surroundings; surroundings that an
-/// earlier radius has seen give no feature, and of atoms with the same surroundings at one radius
-/// the smallest code alone does. Configurations are not looked at. A feature's column is its
-/// code modulo the width. Nothing of this changes within a major version.
+/// `combine(h, v) = h ^ (v + 0x9e3779b9 + (h << 6) + (h >> 2))` in 32-bit arithmetic; a list of words
+/// is combined one after the other, from 0. The code of an atom at radius 0 combines its atomic
+/// number, the number of its neighbours with hydrogens, its hydrogens, its charge (two's
+/// complement), its mass number (0 if none is given; RDKit has a difference of masses here) and, if it
+/// lies in a ring, 1. At radius r, r − 1 is combined with its code at r − 1 and with the sorted
+/// pairs (bond, neighbour's code at r − 1), each combined from 0 first; the bond is 1 to 4 by its
+/// order, 17 if dative and 12 if aromatic. The bonds within r of an atom are its surroundings;
+/// surroundings that an earlier radius has seen give no feature, and of atoms with the same
+/// surroundings at one radius the smallest code alone does. Configurations are not looked at. A
+/// feature's column is its code modulo the width. Nothing of this changes within a major version.
 ///
 /// ```
 /// use dsokr_molecule::{Molecule, Morgan};
@@ -50,7 +50,7 @@ impl Default for Morgan {
 impl Morgan {
     /// The features of a molecule before they are folded into columns, and how often it has each.
     #[must_use]
-    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u64, u32> {
+    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let mut codes = atom_codes(molecule);
         let mut counts = BTreeMap::new();
         codes.iter().for_each(|&code| *counts.entry(code).or_insert(0) += 1);
@@ -62,13 +62,14 @@ impl Morgan {
             let mut next_surroundings = Vec::with_capacity(codes.len());
             for atom in 0..codes.len() {
                 let neighbors = molecule.neighbors(atom);
-                let mut around: Vec<(u64, u64)> = neighbors
+                let mut around: Vec<(u32, u32)> = neighbors
                     .iter()
                     .map(|n| (bond_code(&molecule.bonds()[n.bond]), codes[n.atom]))
                     .collect();
                 around.sort_unstable();
-                let start = mix(mix(0, radius as u64), codes[atom]);
-                next_codes.push(around.iter().fold(start, |hash, &(b, code)| mix(mix(hash, b), code)));
+                let start = combine(radius as u32 - 1, codes[atom]);
+                let pair = |&(bond, code): &(u32, u32)| combine(combine(0, bond), code);
+                next_codes.push(around.iter().map(pair).fold(start, combine));
 
                 let own = neighbors.iter().map(|n| n.bond as u32);
                 let theirs = neighbors.iter().flat_map(|n| surroundings[n.atom].iter().copied());
@@ -125,34 +126,38 @@ impl Morgan {
         SparseRows::from_rows(self.width, rows.collect::<Vec<_>>())
     }
 
-    fn column(&self, code: u64) -> u32 {
-        (code % self.width as u64) as u32 // the width has been checked
+    fn column(&self, code: u32) -> u32 {
+        code % self.width as u32 // the width has been checked
     }
 }
 
-fn atom_codes(molecule: &Molecule) -> Vec<u64> {
-    let mut in_ring = vec![0; molecule.atoms().len()];
-    molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = 1);
+/// The hash of Boost, `hash_combine`.
+fn combine(hash: u32, value: u32) -> u32 {
+    hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
+}
+
+fn atom_codes(molecule: &Molecule) -> Vec<u32> {
+    let mut in_ring = vec![false; molecule.atoms().len()];
+    molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
     let atoms = molecule.atoms().iter().enumerate();
     atoms
         .map(|(index, atom)| {
             let words = [
-                u64::from(atom.element.atomic_number()),
-                molecule.degree(index) as u64 + u64::from(atom.hydrogens),
-                u64::from(atom.hydrogens),
-                i64::from(atom.charge) as u64,
-                atom.isotope.map_or(0, u64::from),
-                in_ring[index],
+                u32::from(atom.element.atomic_number()),
+                molecule.degree(index) as u32 + u32::from(atom.hydrogens),
+                u32::from(atom.hydrogens),
+                i32::from(atom.charge) as u32,
+                atom.isotope.map_or(0, u32::from),
             ];
-            words.into_iter().fold(0, mix)
+            words.into_iter().chain(in_ring[index].then_some(1)).fold(0, combine)
         })
         .collect()
 }
 
-fn bond_code(bond: &Bond) -> u64 {
+fn bond_code(bond: &Bond) -> u32 {
     match bond.order {
         _ if bond.aromatic => 12,
-        BondOrder::Dative => 5,
-        order => u64::from(order.multiplicity()),
+        BondOrder::Dative => 17,
+        order => u32::from(order.multiplicity()),
     }
 }

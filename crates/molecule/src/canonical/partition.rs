@@ -156,21 +156,11 @@ impl Partition {
             // Untouched atoms first, then the fragments in their order.
             let front = start + length - group.len();
             if front > start {
-                let mut next = start;
-                let mut moved = vec![false; 0];
                 let mut inside = group.to_vec();
                 inside.sort_unstable();
-                moved.extend(
-                    self.order[start..start + length]
-                        .iter()
-                        .map(|a| inside.binary_search(a).is_ok()),
-                );
-                for place in 0..length {
-                    if !moved[place] {
-                        self.order[next] = self.order[start + place];
-                        next += 1;
-                    }
-                }
+                let cell = self.order[start..start + length].to_vec();
+                let untouched = cell.into_iter().filter(|atom| inside.binary_search(atom).is_err());
+                self.order[start..].iter_mut().zip(untouched).for_each(|(slot, atom)| *slot = atom);
             }
             self.order[front..start + length].copy_from_slice(group);
             let mut head = front;

@@ -19,9 +19,21 @@ struct Node {
 }
 
 impl Node {
-    fn new(partition: Partition) -> Self {
+    /// In small cells, and wherever there are configurations, only the candidates of the smallest
+    /// trace are kept: without this, every choice between two mirrored halves would double the
+    /// leaves. In large cells of other structures all atoms are likely to be alike.
+    fn new(structure: &Structure, partition: Partition) -> Self {
+        const SMALL: usize = 16;
         let mut candidates = partition.target().to_vec();
         candidates.sort_unstable();
+        let configured = !structure.centers.is_empty() || !structure.geometries.is_empty();
+        if configured || candidates.len() <= SMALL {
+            let trace = |&atom: &u32| partition.clone().individualise(structure, atom);
+            let traces: Vec<u64> = candidates.iter().map(trace).collect();
+            let smallest = traces.iter().min().copied();
+            let mut traces = traces.into_iter();
+            candidates.retain(|_| traces.next() == smallest);
+        }
         Self { partition, candidates, next: 0, explored: Vec::new() }
     }
 }
@@ -44,7 +56,7 @@ pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
     if root.is_discrete() {
         return places(&root.order);
     }
-    let mut stack = vec![Node::new(root)];
+    let mut stack = vec![Node::new(structure, root)];
     while let Some(node) = stack.last_mut() {
         let Some(atom) = node.choose(&automorphisms, &path) else {
             stack.pop();
@@ -65,7 +77,7 @@ pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
         if !partition.is_discrete() {
             path.push(atom);
             traces.push(trace);
-            stack.push(Node::new(partition));
+            stack.push(Node::new(structure, partition));
             continue;
         }
         let certificate = certificate(structure, &partition);

@@ -92,8 +92,8 @@ impl Structure {
     /// Atoms that hang on the same neighbour and are alike can be exchanged without any change, so
     /// they are numbered as they come: the search need not try their orders.
     fn number_twins(&mut self, configured: &[[u32; 2]]) {
-        for node in 0..self.len() {
-            if configured[node] != [0, 0] {
+        for (node, configured) in configured.iter().enumerate() {
+            if *configured != [0, 0] {
                 continue;
             }
             let leaves =

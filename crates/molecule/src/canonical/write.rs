@@ -207,11 +207,11 @@ fn is_implied<'a>(atom: &Atom, bonds: impl Iterator<Item = &'a Bond>) -> bool {
         Element::WILDCARD => hydrogens == 0,
         Element::B => total == 3,
         Element::C => total == 4,
-        Element::N => total == 3,
+        Element::N => total == 3 || total == 5 && valence > 3,
         Element::O => total == 2,
         Element::F | Element::CL | Element::BR | Element::I => total == 1,
-        Element::P => total == 3 || total == 5 && hydrogens == 0,
-        Element::S => total == 2 || (total == 4 || total == 6) && hydrogens == 0,
+        Element::P => total == 3 || total == 5 && valence > 3,
+        Element::S => total == 2 || total == 4 && valence > 2 || total == 6 && valence > 4,
         _ => false,
     }
 }

@@ -1,0 +1,68 @@
+//! Counts of atoms, bonds and groups against the text itself.
+
+use dsokr_molecule::{FunctionalGroup, Molecule, count_columns, count_rows, functional_groups};
+
+use crate::support::{parse, quickstart};
+
+#[test]
+fn every_group_has_its_place() {
+    for (place, &group) in FunctionalGroup::ALL.iter().enumerate() {
+        assert_eq!(group as usize, place);
+    }
+    let names = count_columns();
+    let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+    assert_eq!(names[6], "atom C");
+    assert_eq!(names.last().unwrap(), "group Trifluoromethyl");
+}
+
+#[test]
+fn rows_hold_what_the_molecules_have() {
+    let molecules: Vec<Molecule> = quickstart().map(parse).collect();
+    let rows = count_rows(&molecules).unwrap();
+    let names = count_columns();
+    assert_eq!((rows.len(), rows.width()), (molecules.len(), names.len()));
+    for (row, molecule) in molecules.iter().enumerate() {
+        let (columns, values) = rows.row(row);
+        let value = |name: &str| {
+            let column = names.iter().position(|other| other == name).unwrap() as u32;
+            columns.iter().position(|&other| other == column).map_or(0.0, |at| values[at])
+        };
+        let sum = |kind: &str| -> f32 {
+            let named =
+                columns.iter().zip(values).filter(|(c, _)| names[**c as usize].starts_with(kind));
+            named.map(|(_, value)| value).sum()
+        };
+        let hydrogens: f32 = molecule.atoms().iter().map(|atom| f32::from(atom.hydrogens)).sum();
+        assert_eq!(sum("atom "), molecule.atoms().len() as f32 + hydrogens);
+        assert_eq!(sum("bond "), molecule.bonds().len() as f32);
+        assert_eq!(sum("group "), functional_groups(molecule).values().sum::<usize>() as f32);
+        for element in ["C", "N", "O", "S", "Cl"] {
+            let own = molecule.atoms().iter().filter(|a| a.element.symbol() == element).count();
+            assert_eq!(value(&format!("atom {element}")), own as f32);
+        }
+    }
+}
+
+#[test]
+fn unusual_atoms_and_bonds_have_columns() {
+    let names = count_columns();
+    let found = |smiles: &str| -> Vec<(String, f32)> {
+        let rows = count_rows(&[parse(smiles)]).unwrap();
+        let (columns, values) = rows.row(0);
+        columns.iter().zip(values).map(|(&c, &v)| (names[c as usize].clone(), v)).collect()
+    };
+    let expect = |list: &[(&str, f32)]| -> Vec<_> {
+        list.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
+    };
+    assert_eq!(found("*#*"), expect(&[("atom *", 2.0), ("bond triple", 1.0)]));
+    assert_eq!(found("[U]$[U]"), expect(&[("atom U", 2.0), ("bond quadruple", 1.0)]));
+    assert_eq!(
+        found("c1ccccc1"),
+        expect(&[("atom H", 6.0), ("atom C", 6.0), ("bond aromatic", 6.0)])
+    );
+    assert_eq!(
+        found("N->[Fe]"),
+        expect(&[("atom H", 3.0), ("atom N", 1.0), ("atom Fe", 1.0), ("bond dative", 1.0)])
+    );
+}

@@ -1,0 +1,42 @@
+//! Any text as a SMILES: it is refused with a place, or its canonical SMILES reads back as the same
+//! molecule, with the same fingerprint and counts.
+
+#![no_main]
+
+use dsokr_basis::random::generator;
+use dsokr_molecule::{Molecule, Morgan, count_rows, describe};
+use libfuzzer_sys::fuzz_target;
+
+/// Larger molecules take too long to be drawn each time.
+const SMALL: usize = 20;
+
+fuzz_target!(|text: &str| {
+    let molecule = match Molecule::parse(text) {
+        Ok(molecule) => molecule,
+        Err(error) => {
+            assert!(error.position() <= text.len(), "{error}");
+            return;
+        }
+    };
+    let canonical = molecule.canonical_smiles();
+    let other = molecule.random_smiles(&mut generator(0, "fuzz", text.len() as u64));
+    for written in [&canonical, &other] {
+        let read = Molecule::parse(written).unwrap_or_else(|error| panic!("{written}: {error}"));
+        assert_eq!(read.canonical_smiles(), canonical, "from {written}");
+        let morgan = Morgan::default();
+        assert_eq!(morgan.codes(&read), morgan.codes(&molecule), "{written}");
+        let rows = [read, molecule.clone()];
+        let rows = count_rows(&rows).unwrap_or_else(|error| panic!("{error}"));
+        // The groups depend on the Kekulé structure of aromatic rings; elements do not.
+        let elements = |row| {
+            let (columns, values) = rows.row(row);
+            let atoms = columns.iter().zip(values).filter(|(column, _)| **column < 119);
+            atoms.map(|(&column, &value)| (column, value)).collect::<Vec<_>>()
+        };
+        assert_eq!(elements(0), elements(1));
+    }
+    let _ = describe(&molecule, 0, "fuzz");
+    if molecule.atoms().len() <= SMALL {
+        assert!(molecule.svg().starts_with("<svg"));
+    }
+});
