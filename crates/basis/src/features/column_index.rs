@@ -6,11 +6,11 @@ use super::SparseBlock;
 use crate::Error;
 
 /// Rows of queries in one task.
-const ROWS: usize = 32;
+const ROWS: usize = 128;
 
 /// A column that more than one row in this many has is frequent: there a dense product is cheaper
 /// than visiting the rows that have it.
-const FREQUENT: usize = 6;
+const FREQUENT: usize = 10;
 
 /// Sparse rows by their columns, for products of many pairs in `f32`.
 ///

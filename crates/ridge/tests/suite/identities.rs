@@ -1,6 +1,8 @@
 //! The estimators against their formulas, and against each other where they must agree.
 
 use dsokr_basis::eigenbasis::TOLERANCE;
+use dsokr_basis::features::SparseRows;
+use dsokr_basis::random::{below, generator};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind};
 use dsokr_ridge::{OutputSpace, Precision, Scaling, Targets, fit, fit_gram, fit_sketched};
 
@@ -281,4 +283,36 @@ fn threads_do_not_change_the_numbers() {
         })
     };
     assert_eq!(run(1), run(3));
+}
+
+/// Sparse rows under linear kernels go by their common columns in single precision.
+#[test]
+fn single_precision_on_sparse_rows_agrees_with_double() {
+    let mut random = generator(0, "sparse rows", 0);
+    let rows: Vec<Vec<(u32, f32)>> = (0..300)
+        .map(|_| {
+            let columns: Vec<u32> =
+                (0..80).filter(|&j| below(&mut random, 1 + u64::from(j) / 4) == 0).collect();
+            columns.into_iter().map(|j| (j, 0.1 + below(&mut random, 9) as f32)).collect()
+        })
+        .collect();
+    let all = Features::Sparse(SparseRows::from_rows(80, rows).unwrap());
+    let problem = Problem::new(300, 19);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let rank = targets_rank(&targets);
+    for (kernel, lambda) in [(Kernel::Linear, 1.0), (Kernel::Cosine, 1e-2)] {
+        let double = fit(kernel.clone(), &all, &targets, lambda, Precision::Double).unwrap();
+        let single = fit(kernel, &all, &targets, lambda, Precision::Single).unwrap();
+        let queries = all.select(&(0..300).step_by(7).collect::<Vec<_>>()).unwrap();
+        let (a, b) = (&single.model, &double.model);
+        let expected = wide(rank, &b.predict(&queries).unwrap());
+        assert!(expected.iter().flatten().any(|value| value.abs() > 0.05));
+        assert_close(&wide(rank, &a.predict(&queries).unwrap()), &expected, 1e-4, "predictions");
+        let one = queries.select(&[3]).unwrap();
+        let alone = wide(rank, &a.predict(&one).unwrap());
+        assert_close(&alone, &vec![expected[3].clone()], 1e-4, "one query");
+        let expected = wide(rank, &double.leave_one_out(&targets).unwrap());
+        let found = wide(rank, &single.leave_one_out(&targets).unwrap());
+        assert_close(&found, &expected, 1e-3, "left out");
+    }
 }

@@ -1,0 +1,81 @@
+//! Metrics of label sets against counts over plain sets.
+
+use std::collections::BTreeSet;
+
+use dsokr_basis::features::BitRows;
+use dsokr_decode::{Error, MultiLabelMetrics, precision_at_k};
+use proptest::prelude::*;
+
+type Sets = Vec<BTreeSet<u32>>;
+
+fn rows(labels: usize, sets: &Sets) -> BitRows {
+    BitRows::from_indices(labels, sets.iter().map(|set| set.iter().copied())).unwrap()
+}
+
+fn f1<T: Ord>(truth: &BTreeSet<T>, predicted: &BTreeSet<T>) -> f64 {
+    let both = truth.intersection(predicted).count() as f64;
+    let (precision, recall) = (both / predicted.len() as f64, both / truth.len() as f64);
+    if both == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) }
+}
+
+fn sets(labels: u32) -> impl Strategy<Value = Vec<(BTreeSet<u32>, BTreeSet<u32>)>> {
+    let set = || prop::collection::btree_set(0..labels, 0..6);
+    prop::collection::vec((set(), set()), 1..20)
+}
+
+proptest! {
+    #[test]
+    fn metrics_equal_their_definitions(pairs in sets(130)) {
+        let (truth, predicted): (Sets, Sets) = pairs.iter().cloned().unzip();
+        let found = MultiLabelMetrics::of(&rows(130, &truth), &rows(130, &predicted)).unwrap();
+        let n = pairs.len() as f64;
+        let sample = pairs.iter().map(|(t, p)| f1(t, p)).sum::<f64>() / n;
+        let cells = |sets: &Sets| -> BTreeSet<(usize, u32)> {
+            sets.iter().enumerate().flat_map(|(i, set)| set.iter().map(move |&j| (i, j))).collect()
+        };
+        let column = |sets: &Sets, label: u32| -> BTreeSet<usize> {
+            (0..sets.len()).filter(|&i| sets[i].contains(&label)).collect()
+        };
+        let (t, p) = (cells(&truth), cells(&predicted));
+        let by_label = (0..130).map(|j| f1(&column(&truth, j), &column(&predicted, j)));
+        let hamming = t.symmetric_difference(&p).count() as f64 / (n * 130.0);
+        for (found, expected) in [
+            (found.f1, sample),
+            (found.micro_f1, f1(&t, &p)),
+            (found.macro_f1, by_label.sum::<f64>() / 130.0),
+            (found.hamming_loss, hamming),
+        ] {
+            prop_assert!((found - expected).abs() < 1e-12, "{} {}", found, expected);
+        }
+        // labels in descending order are a ranking
+        let ranked: Vec<Vec<u32>> = vec![(0..130).rev().collect(); truth.len()];
+        for k in [1, 5, 130] {
+            let hits: usize =
+                truth.iter().map(|set| set.iter().filter(|&&j| 130 - (j as usize) <= k).count()).sum();
+            let found = precision_at_k(&rows(130, &truth), &ranked, k).unwrap();
+            prop_assert!((found - hits as f64 / (n * k as f64)).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let two = rows(3, &vec![BTreeSet::from([0]), BTreeSet::new()]);
+    let one = rows(3, &vec![BTreeSet::from([0])]);
+    let narrow = rows(2, &vec![BTreeSet::from([0]), BTreeSet::new()]);
+    let none = rows(3, &Vec::new());
+    let of = MultiLabelMetrics::of;
+    assert!(matches!(of(&two, &one), Err(Error::Length { found: 1, expected: 2, .. })));
+    assert!(matches!(of(&two, &narrow), Err(Error::Length { found: 2, expected: 3, .. })));
+    assert!(matches!(of(&none, &none), Err(Error::NoQueries)));
+    let empty = of(&two, &two).unwrap();
+    assert_eq!((empty.f1, empty.hamming_loss), (0.5, 0.0));
+    let rank = |list: Vec<u32>, k| precision_at_k(&one, &[list], k);
+    assert_eq!(rank(vec![0, 2], 2).unwrap(), 0.5);
+    assert!(matches!(rank(vec![0], 2), Err(Error::Length { found: 1, expected: 2, .. })));
+    assert!(matches!(rank(vec![0, 0], 2), Err(Error::BadList { list: 0, .. })));
+    assert!(matches!(rank(vec![0, 3], 2), Err(Error::BadList { list: 0, .. })));
+    assert!(matches!(rank(vec![0], 0), Err(Error::TopZero)));
+    assert!(matches!(rank(vec![0, 1, 2], 4), Err(Error::TopTooLarge { k: 4, .. })));
+    assert!(matches!(precision_at_k(&two, &[vec![0]], 1), Err(Error::Length { .. })));
+}
