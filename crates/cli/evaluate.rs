@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::write_atomically;
 use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::config::SplitName;
-use dsokr_train::data::{DataRoot, Split, Structure, read_queries, read_split};
+use dsokr_train::data::{DataRoot, Structure, read_queries, read_split};
 use dsokr_train::device::Processor;
 use dsokr_train::run::{Evaluation, Run, tables};
 use dsokr_train::{Error, drawing};
@@ -78,9 +78,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => None,
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let Evaluation { scores: mut metrics, ranks, predicted } = run.evaluate(&queries, pool)?;
+    let Evaluation { scores: mut metrics, ranks, molecules } = run.evaluate(&queries, pool)?;
     if let Some(file) = &arguments.draw {
-        draw(file, arguments.examples, &queries, &predicted)?;
+        draw(file, arguments.examples, molecules.as_ref())?;
     }
     if arguments.ci {
         let intervals = bootstrap(&ranks, RESAMPLES, run.config.seed)?;
@@ -99,13 +99,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     print(&text)
 }
 
-/// Draws the first `count` queries.
-fn draw(file: &Path, count: usize, queries: &Split, predicted: &[Structure]) -> Result<(), Error> {
+/// Draws the first `count` true molecules beside the predicted ones.
+fn draw(
+    file: &Path,
+    count: usize,
+    molecules: Option<&(Vec<Structure>, Vec<Structure>)>,
+) -> Result<(), Error> {
     let wrong = |key: &str, found: String, allowed: String| {
         Err(Error::Value { key: key.into(), found, allowed })
     };
-    let Some(truth) = &queries.structures else {
-        let allowed = "left out: the outputs of this run are no molecules".into();
+    let Some((truth, predicted)) = molecules else {
+        let allowed = "left out: no true molecules are known".into();
         return wrong("--draw", file.display().to_string(), allowed);
     };
     match (truth.get(..count), predicted.get(..count)) {

@@ -1,17 +1,24 @@
 use std::ops::Deref;
 
 use dsokr_decode::{Candidates, Metrics, Pool, Queries};
-use dsokr_molecule::ged::{EditDistance, Limit, edit_distance, edit_distances};
+use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{svg_column, svg_pair};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::data::Structure;
 
-/// States that the search for one edit distance may look at: far more than molecules of QM9 need, a
-/// fraction of a second for larger ones.
-const STATES: u64 = 100_000;
+/// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
+/// is how the time for a state grows: about half a second. Molecules of QM9 need far less.
+const WORK: u64 = 20_000_000;
+
+/// Its limit in states, which are the same on every machine.
+fn limit(a: &Graph, b: &Graph) -> Limit {
+    let atoms = a.len().max(b.len()).max(1) as u64;
+    Limit::NONE.states((WORK / atoms.saturating_pow(3)).max(1))
+}
 
 /// What an evaluation says about a split: ranks, and of predicted molecules also how far they are from
 /// the true ones.
@@ -67,13 +74,13 @@ impl MoleculeScores {
         if pairs.is_empty() {
             return Err(dsokr_decode::Error::NoQueries.into());
         }
-        let limit = Limit::NONE.states(STATES);
-        let bare: Vec<(Graph, Graph)> = pairs
-            .iter()
-            .map(|&(a, b)| (a.clone().without_edge_labels(), b.clone().without_edge_labels()))
-            .collect();
-        let bare: Vec<(&Graph, &Graph)> = bare.iter().map(|(a, b)| (a, b)).collect();
-        let (bare, bonds) = (edit_distances(&bare, &limit), edit_distances(pairs, &limit));
+        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
+            let (bare_a, bare_b) =
+                (a.clone().without_edge_labels(), b.clone().without_edge_labels());
+            let limit = limit(a, b);
+            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
+        });
+        let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
         let ((ged, ged_se), (ged_bonds, ged_bonds_se)) = (mean(&bare), mean(&bonds));
         let same = bonds.iter().filter(|found| found.upper == 0).count();
         Ok(Self {
@@ -113,9 +120,9 @@ pub(crate) fn predicted(
 /// # Errors
 /// None that molecules which have been read before can bring about.
 pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, Error> {
-    let limit = Limit::NONE.states(STATES);
     let pair = |(truth, predicted): (&Structure, &Structure)| -> Result<String, Error> {
-        let found = edit_distance(&truth.graph, &predicted.graph, &limit);
+        let (a, b) = (&truth.graph, &predicted.graph);
+        let found = edit_distance(a, b, &limit(a, b));
         let (left, right) = (truth.molecule()?, predicted.molecule()?);
         let edits = match found.exact() {
             Some(1) => "1 edit".to_owned(),

@@ -34,8 +34,8 @@ pub struct Evaluation {
     pub scores: Scores,
     /// The ranks, as [`Run::rank`] gives them.
     pub ranks: Vec<Option<Rank>>,
-    /// The predicted molecules, where the split has true ones.
-    pub predicted: Vec<Structure>,
+    /// True molecules and the predicted ones, where outputs are molecules.
+    pub molecules: Option<(Vec<Structure>, Vec<Structure>)>,
 }
 
 impl<R: Recipe> Run<R> {
@@ -110,12 +110,30 @@ impl<R: Recipe> Run<R> {
         let z = embed(&self.model, &inputs, self.config.evaluation.batch);
         let ranks = rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)?;
         let metrics = pool.metrics(&ranks, &self.candidates)?;
-        let Some(truth) = &split.structures else {
-            return Ok(Evaluation { scores: metrics.into(), ranks, predicted: Vec::new() });
+        let known = match &split.structures {
+            Some(truth) => Some(truth.clone()),
+            None => self.structures(&split.ids)?,
+        };
+        let Some(truth) = known else {
+            return Ok(Evaluation { scores: metrics.into(), ranks, molecules: None });
         };
         let predicted = predicted(&z, self.basis.rank(), &self.candidates, pool)?;
-        let molecules = Some(compare(truth, &predicted)?);
-        Ok(Evaluation { scores: Scores { ranks: metrics, molecules }, ranks, predicted })
+        let scores = Scores { ranks: metrics, molecules: Some(compare(&truth, &predicted)?) };
+        Ok(Evaluation { scores, ranks, molecules: Some((truth, predicted)) })
+    }
+
+    /// The molecules that the candidates with these ids are; none where one is no candidate, or outputs
+    /// are no molecules.
+    fn structures(&self, ids: &[String]) -> Result<Option<Vec<Structure>>, Error> {
+        if self.config.output.structure().is_none() {
+            return Ok(None);
+        }
+        let found: Option<Vec<usize>> = ids.iter().map(|id| self.candidates.find(id)).collect();
+        let read = |found: Vec<usize>| {
+            let labels = found.into_iter().map(|candidate| self.candidates.label(candidate));
+            labels.map(Structure::of_candidate).collect()
+        };
+        found.map(read).transpose()
     }
 
     /// The `top` best candidates for a text, best first.
