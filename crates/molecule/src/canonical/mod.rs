@@ -29,8 +29,9 @@ impl Molecule {
     /// only other neighbour is a hydrogen, and the numbers of atom maps.
     ///
     /// The text is our own, not that of another program, and does not change within a major
-    /// version. It reads back as the same molecule: so do all of ChEBI-20. Known to fail are aromatic
-    /// rings that hold a radical, which the text does not show to be aromatic.
+    /// version. It reads back as the same molecule for every row of ChEBI-20. Known to fail are aromatic
+    /// rings that hold a radical, which their text does not show to be aromatic, and chains of bonds
+    /// between metals and ligands, which are made dative in an order that depends on the text.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
