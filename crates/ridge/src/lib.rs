@@ -22,10 +22,10 @@
 //! let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
 //! let y = Features::Bits(BitRows::from_indices(3, [vec![0], vec![0, 1], vec![1], vec![2]])?);
 //! let every = SketchKind::Subsampling { replacement: false };
-//! let basis = Basis::fit(Kernel::Tanimoto, &y, &SketchKind::Gaussian, 3, 0, 1e-10)?;
+//! let basis = Basis::fit(Kernel::Tanimoto, &y, &SketchKind::Gaussian, 4, 0, 1e-10)?;
 //! let (space, targets) = OutputSpace::basis(basis, None, &y)?;
 //! let kernel = Kernel::Gaussian { gamma: 1.0 };
-//! let fitted = fit_sketched(kernel, &x, &targets, &every, 3, 0, 1e-4)?;
+//! let fitted = fit_sketched(kernel, &x, &targets, &every, 4, 0, 1e-4)?;
 //!
 //! let points = space.points(&y)?;
 //! let ids = ["a", "b", "c", "d"].map(String::from).to_vec();

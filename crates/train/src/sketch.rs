@@ -151,7 +151,7 @@ mod tests {
             sizes.zip(means).map(point).collect()
         };
         assert_eq!(recommended(&points(&[0.2, 0.5, 0.896, 0.9, 0.895]), true), 30);
-        assert_eq!(recommended(&points(&[4.0, 2.0, 1.01, 1.0]), false), 30);
+        assert_eq!(recommended(&points(&[4.0, 2.0, 1.009, 1.0]), false), 30);
         assert_eq!(recommended(&points(&[4.0, 2.0, 0.0]), false), 30);
     }
 }

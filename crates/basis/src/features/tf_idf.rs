@@ -217,7 +217,9 @@ impl TfIdf {
     /// ```
     /// use dsokr_basis::features::{NgramConfig, NgramKind, TfIdf};
     ///
-    /// let words = NgramConfig { kind: NgramKind::Words, min: 1, max: 1, min_texts: 1, buckets: 0 };
+    /// let words = NgramConfig {
+    ///     kind: NgramKind::Words, min: 1, max: 1, lowercase: true, min_texts: 1, buckets: 0,
+    /// };
     /// let texts = ["red wine", "red ink"];
     /// let rows = TfIdf::fit(&[words], texts.into_iter())?.rows(&texts)?;
     /// assert_eq!((rows.len(), rows.width(), rows.entries()), (2, 3, 4));

@@ -149,7 +149,7 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
     let test = Dataset::load(&run.config, &root).unwrap().test.unwrap();
     let ranks = run.rank(&test, Pool::Shared).unwrap();
-    assert_eq!(Pool::Shared.metrics(&ranks, &run.candidates).unwrap(), report.metrics);
+    assert_eq!(Pool::Shared.metrics(&ranks, &run.candidates).unwrap(), report.metrics.ranks);
     let hits = run.search("begins fo and finishes with endba", 3).unwrap();
     assert_eq!(run.candidates.label(hits[0].candidate), "foba");
     assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
@@ -329,7 +329,8 @@ fn the_built_in_recipes_keep_the_contract() {
     .map(String::from)
     .into();
     let vectors = (0..4).map(|i| (0..3).map(|j| (i * 3 + j) as f32).collect()).collect();
-    let train = Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4] };
+    let train =
+        Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4], structures: None };
     for encoder in [
         "kind = 'ngram-bag'\nngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8",
         "kind = 'ngram-bag'\nhidden = []",
@@ -345,7 +346,7 @@ fn the_built_in_recipes_keep_the_contract() {
 fn the_contract_of_recipes_notices_each_mistake() {
     let texts: Vec<String> = ["one", "sixteen", "a hundred and two", "no"].map(String::from).into();
     let ids = texts.clone();
-    let train = Split { ids, texts, vectors: Vec::new(), outputs: vec![None; 4] };
+    let train = Split { ids, texts, vectors: Vec::new(), outputs: vec![None; 4], structures: None };
     let check = |mistake, forgotten| contract::check(&Wrong { mistake, forgotten }, &train);
     check(Mistake::None, 0).unwrap();
     for (mistake, forgotten, part) in [
