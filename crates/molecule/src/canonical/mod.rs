@@ -30,8 +30,9 @@ impl Molecule {
     ///
     /// The text is our own, not that of another program, and does not change within a major
     /// version. It reads back as the same molecule for every row of ChEBI-20. Known to fail are aromatic
-    /// rings that hold a radical, which their text does not show to be aromatic, and chains of bonds
-    /// between metals and ligands, which are made dative in an order that depends on the text.
+    /// rings that hold a radical, which their text does not show to be aromatic, chains of bonds
+    /// between metals and ligands, which are made dative in an order that depends on the text, and
+    /// multiple bonds to halogens (`O=I`), which are read with charges or without.
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
