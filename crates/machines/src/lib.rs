@@ -12,6 +12,9 @@
 //! | related outputs | any | [`OutputMatrix::graph`], [`OutputMatrix::new`] |
 //! | IOKR with robust losses | the robust ones, on [`Targets::projected`] | [`OutputMatrix::identity`] |
 //!
+//! [`OutputEmbedding`] learns few directions of an output space from a regression's predictions and
+//! from outputs without inputs: reduced rank regression, and Output Embedding Learning.
+//!
 //! ```
 //! use dsokr_basis::{Basis, Features, Kernel, SketchKind, features::DenseRows};
 //! use dsokr_machines::{
@@ -41,6 +44,7 @@
 
 mod design;
 mod dual;
+mod embedding;
 mod error;
 mod linear;
 mod loss;
@@ -50,6 +54,7 @@ mod quantiles;
 mod solver;
 mod targets;
 
+pub use embedding::OutputEmbedding;
 pub use error::Error;
 pub use loss::Loss;
 pub use machine::{Machine, Problem, Summary};

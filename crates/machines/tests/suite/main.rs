@@ -1,6 +1,7 @@
 //! Tests of dsokr-machines against closed forms, brute force, finite differences and long runs.
 
 mod bad_input;
+mod embeddings;
 mod files;
 mod machines;
 mod quantiles;
