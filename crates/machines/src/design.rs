@@ -14,8 +14,12 @@ const ROWS: usize = 512;
 /// Most parts that the rows are cut into: so many sums are in flight.
 const PARTS: usize = 64;
 
+/// Rows projected at once; constant, so that what meets in a product does not depend on the threads.
+const PROJECTED: usize = 8192;
+
 /// `Z = Q Ψ̃`, p × n: the coordinates of the training inputs in a basis, rotated such that
 /// `Z Zᵀ / n` is diagonal.
+#[derive(Clone, Debug)]
 pub(crate) struct Design {
     /// Z, p × n.
     pub(crate) rows: Mat<f64>,
@@ -33,9 +37,7 @@ impl Design {
         let part = n.div_ceil(PARTS).max(ROWS);
         let mut rows = Mat::<f64>::zeros(p, n);
         let mut covariance = Mat::<f64>::zeros(p, p);
-        // As many rows at once as all parts in flight hold.
-        let wave = part * rayon::current_num_threads().max(1);
-        basis.project_blocks(inputs, wave, |range, block| {
+        basis.project_blocks(inputs, PROJECTED, |range, block| {
             for (at, i) in range.enumerate() {
                 let column = rows.col_mut(i);
                 column.iter_mut().zip(block.row(at)).for_each(|(out, &value)| *out = value.into());

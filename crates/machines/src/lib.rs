@@ -57,7 +57,7 @@ mod targets;
 pub use embedding::OutputEmbedding;
 pub use error::Error;
 pub use loss::Loss;
-pub use machine::{Machine, Problem, Summary};
+pub use machine::{Machine, Prepared, Problem, Summary};
 pub use output::OutputMatrix;
 pub use quantiles::{coverage, crossing_loss, pinball_loss};
 pub use solver::Stop;

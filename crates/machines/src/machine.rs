@@ -87,6 +87,79 @@ impl std::fmt::Display for Summary {
     }
 }
 
+impl Problem {
+    /// Checks the parameters, and that the targets belong to n inputs and to the outputs.
+    fn check(&self, n: usize, targets: &Targets, stop: &Stop) -> Result<(), Error> {
+        let lambda = self.lambda;
+        if !(lambda > 0.0 && lambda.is_finite()) {
+            return Err(Error::Lambda { value: lambda });
+        }
+        if targets.len() != n {
+            let (what, found) = ("rows of targets", targets.len());
+            return Err(Error::Length { what, found, expected: n });
+        }
+        let (found, expected) = (targets.width(), self.output.width());
+        if found != expected {
+            return Err(Error::Length { what: "targets a row", found, expected });
+        }
+        self.loss.validate(targets.width())?;
+        stop.validate()
+    }
+}
+
+/// Training inputs as features, once for many fits: to select λ, γ or the loss.
+///
+/// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
+/// multiplications, and one eigendecomposition of a p × p matrix.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    basis: Basis,
+    design: Design,
+}
+
+impl Prepared {
+    /// The features of the training inputs in a basis; n p numbers.
+    ///
+    /// # Errors
+    /// Rows that the basis does not project; [`Error::Range`] for no rows.
+    pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
+        if inputs.is_empty() {
+            return Err(Error::Range { what: "rows", found: 0, low: 1, high: usize::MAX });
+        }
+        let design = Design::new(&basis, inputs)?;
+        Ok(Self { basis, design })
+    }
+
+    /// Fits a machine, as [`Machine::fit`].
+    ///
+    /// # Errors
+    /// As [`Machine::fit`].
+    pub fn fit(&self, targets: &Targets, problem: &Problem, stop: &Stop) -> Result<Machine, Error> {
+        let design = &self.design;
+        problem.check(design.len(), targets, stop)?;
+        let Problem { loss, output, lambda, offset } = problem;
+        let offset = offset.of(loss, targets);
+        let solution = solve(design, &targets.less(&offset), loss, output, *lambda, stop)?;
+        // V = Qᵀ B: back to the coordinates of the basis.
+        let turned = multiply(design.rotation.transpose(), solution.weights.as_ref());
+        let (p, d) = (turned.nrows(), turned.ncols());
+        let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
+        let summary = Summary {
+            rows: targets.len(),
+            features: p,
+            outputs: d,
+            loss: loss.clone(),
+            lambda: *lambda,
+            objective: solution.objective,
+            bound: solution.bound,
+            start: solution.start,
+            steps: solution.steps,
+            converged: solution.converged,
+        };
+        Ok(Machine { basis: self.basis.clone(), weights, offset, summary })
+    }
+}
+
 /// A fitted sketched kernel machine,
 /// `f(x) = b + Σ_i k(x, x_i) M [Rᵀ Γ]_i = b + Vᵀ z(x)` (thesis, sections 3.2.2 and 3.2.3).
 ///
@@ -147,40 +220,8 @@ impl Machine {
         problem: &Problem,
         stop: &Stop,
     ) -> Result<Self, Error> {
-        let Problem { loss, output, lambda, offset } = problem;
-        if !(*lambda > 0.0 && lambda.is_finite()) {
-            return Err(Error::Lambda { value: *lambda });
-        }
-        let (found, expected) = (targets.len(), inputs.len());
-        if found != expected {
-            return Err(Error::Length { what: "rows of targets", found, expected });
-        }
-        let (found, expected) = (targets.width(), output.width());
-        if found != expected {
-            return Err(Error::Length { what: "targets a row", found, expected });
-        }
-        loss.validate(targets.width())?;
-        stop.validate()?;
-        let design = Design::new(&basis, inputs)?;
-        let offset = offset.of(loss, targets);
-        let solution = solve(&design, &targets.less(&offset), loss, output, *lambda, stop)?;
-        // V = Qᵀ B: back to the coordinates of the basis.
-        let turned = multiply(design.rotation.transpose(), solution.weights.as_ref());
-        let (p, d) = (turned.nrows(), turned.ncols());
-        let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
-        let summary = Summary {
-            rows: targets.len(),
-            features: p,
-            outputs: d,
-            loss: loss.clone(),
-            lambda: *lambda,
-            objective: solution.objective,
-            bound: solution.bound,
-            start: solution.start,
-            steps: solution.steps,
-            converged: solution.converged,
-        };
-        Ok(Self { basis, weights, offset, summary })
+        problem.check(inputs.len(), targets, stop)?;
+        Prepared::new(basis, inputs)?.fit(targets, problem, stop)
     }
 
     /// What was fitted, and how well.

@@ -91,8 +91,10 @@ pub(crate) fn solve(
         None => c.to_owned(),
     };
     let (p, r) = (design.rank(), output.values().len());
-    let (mut alpha, mut centre) = (vec![0.0; n * d], vec![0.0; n * d]);
     let mut smoothing = Smoothing::new(loss, targets);
+    // α⁰ of a loss with kinks; the others have none.
+    let mut centre = if smoothing.mu > 0.0 { vec![0.0; n * d] } else { Vec::new() };
+    let mut alpha = vec![0.0; n * d];
     let (mut point, mut last) = (Mat::<f64>::zeros(p, r), Mat::<f64>::zeros(p, r));
     let mut momentum = 1.0f64;
     let mut best = Solution {
@@ -108,7 +110,7 @@ pub(crate) fn solve(
         let weights = spread(point.as_ref());
         let (gradient, [value, conjugate]) =
             design.pass(weights.as_ref(), &mut alpha, |start, predictions, alpha| {
-                slopes(loss, targets, smoothing.mu, &centre[start * d..], start, predictions, alpha)
+                slopes(loss, targets, smoothing.mu, &centre, start, predictions, alpha)
             });
         let gradient = match root {
             Some(root) => multiply(gradient.as_ref(), root),
@@ -174,9 +176,10 @@ fn slopes(
     let mut scratch = vec![0.0; d];
     let mut sums = [0.0; 2];
     let rows = predictions.chunks_exact(d).zip(alpha.chunks_exact_mut(d));
-    for (at, ((f, alpha), centre)) in rows.zip(centre.chunks_exact(d)).enumerate() {
+    for (at, (f, alpha)) in rows.enumerate() {
         let row = start + at;
         let (y, residual) = (&targets.values()[row * d..][..d], targets.residuals()[row]);
+        let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
         sums[0] += loss.value(f, y, residual);
         sums[1] += loss.smoothed(f, y, residual, (mu, centre), alpha, &mut scratch);
     }
