@@ -1,7 +1,9 @@
 //! Machines against closed forms, the unsketched problem, and their own duality gap.
 
 use dsokr_basis::{Mat, SketchKind};
-use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
+use dsokr_machines::{
+    Error, Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets,
+};
 
 use crate::support::{
     EVERY, basis, coupled, gram, losses, objective, regression, solve, two_outputs,
@@ -218,4 +220,40 @@ fn a_coupling_matrix_is_its_kernel() {
     let graph = OutputMatrix::graph(edge.as_ref(), 0.9).unwrap().dense();
     assert!((graph[(0, 0)] + graph[(0, 1)] - 10.0).abs() < 1e-9);
     assert!((graph[(0, 0)] - graph[(0, 1)] - 1.0 / 1.9).abs() < 1e-9);
+}
+
+#[test]
+fn prepared_inputs_serve_many_fits() {
+    let (x, y) = regression(700, 7);
+    let targets = Targets::new(1, y).unwrap();
+    let kind = SketchKind::Accumulation { terms: 3 };
+    let prepared = Prepared::new(basis(&x, &kind, 25), &x).unwrap();
+    for (loss, lambda) in losses(1).into_iter().zip([1e-4, 1e-3, 1e-2, 1e-3, 1e-4]) {
+        let output = OutputMatrix::identity(1).unwrap();
+        let problem = Problem { loss, output, lambda, offset: Offset::Constant };
+        let many = prepared.fit(&targets, &problem, &Stop::default()).unwrap();
+        let once = Machine::fit(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
+        let once = once.unwrap();
+        assert_eq!(many.weights(), once.weights());
+        assert_eq!(many.summary(), once.summary());
+    }
+    let other = Targets::new(1, vec![0.0; 699]).unwrap();
+    let output = OutputMatrix::identity(1).unwrap();
+    let problem = Problem { loss: Loss::Square, output, lambda: 1.0, offset: Offset::Zero };
+    let error = prepared.fit(&other, &problem, &Stop::default()).unwrap_err();
+    assert!(matches!(error, Error::Length { found: 699, expected: 700, .. }), "{error}");
+}
+
+#[test]
+fn targets_that_the_offset_fits_need_no_steps() {
+    let (x, _) = regression(50, 8);
+    for loss in losses(1) {
+        let output = OutputMatrix::identity(1).unwrap();
+        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Constant };
+        let targets = Targets::new(1, vec![2.5; 50]).unwrap();
+        let machine =
+            Machine::fit(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default()).unwrap();
+        assert!(machine.summary().converged, "{}", machine.summary());
+        assert!(machine.predict(&x).unwrap().iter().all(|f| (f - 2.5).abs() < 1e-6));
+    }
 }
