@@ -15,7 +15,7 @@ mod ngram;
 pub(crate) mod product;
 mod ranking;
 mod rows;
-mod simd;
+pub(crate) mod simd;
 mod sparse;
 
 pub use bits::{BitBlock, BitRows};
