@@ -6,6 +6,11 @@
 //! source condition β = 1, `H = s (H_0 C H_0ᵀ) H_0` is β = 1/3, scaled to the same signal. For every rank
 //! the λ with the best validation error is taken. Errors are `‖ĥ(x) − H x‖² / ‖H x‖²` over 1,000 test rows,
 //! means over seeds; rank 300 is ridge regression. The second table adds outputs without inputs.
+//!
+//! What it showed (2 seeds): at β = 1 no rank beats ridge regression; at β = 1/3 the best rank does, .581 against .665
+//! with n = 100, .390 against .506 with 300, .231 against .246 with 1,000. 3,000 outputs without inputs bring
+//! n = 100 from .581 to .458, where c = 0 (outputs alone) is the best c. The eigenvalues of the paper's C and E
+//! are not legible in our copy; these are our own.
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator};
