@@ -17,7 +17,7 @@ mod ngram;
 pub(crate) mod product;
 mod ranking;
 mod rows;
-mod simd;
+pub(crate) mod simd;
 mod sparse;
 mod tf_idf;
 

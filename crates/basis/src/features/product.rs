@@ -32,6 +32,17 @@ pub(crate) fn inner_map(
     b: &Block,
     f: impl Fn(f64, usize, usize) -> f64 + Sync,
 ) -> Result<Mat<f64>, Error> {
+    inner_columns(a, b, |column, j| {
+        column.iter_mut().enumerate().for_each(|(i, value)| *value = f(*value, i, j));
+    })
+}
+
+/// The products of all rows of a with each row j of b, after `f(products, j)`, in parallel over tiles of b.
+pub(crate) fn inner_columns(
+    a: &Block,
+    b: &Block,
+    f: impl Fn(&mut [f64], usize) + Sync,
+) -> Result<Mat<f64>, Error> {
     if a.width() != b.width() {
         return Err(Error::WidthMismatch { found: b.width(), expected: a.width() });
     }
@@ -42,8 +53,15 @@ pub(crate) fn inner_map(
     let tiles = out.par_col_chunks_mut(TILE).enumerate();
     let finish = |start: usize, mut tile: MatMut<f64>| {
         for j in 0..tile.ncols() {
-            for i in 0..tile.nrows() {
-                tile[(i, j)] = f(tile[(i, j)], i, start + j);
+            let mut column = tile.as_mut().col_mut(j);
+            match column.as_mut().try_as_col_major_mut() {
+                // The columns of a new matrix are contiguous.
+                Some(column) => f(column.as_slice_mut(), start + j),
+                None => {
+                    let mut values: Vec<f64> = column.as_ref().iter().copied().collect();
+                    f(&mut values, start + j);
+                    column.iter_mut().zip(values).for_each(|(out, value)| *out = value);
+                }
             }
         }
     };

@@ -83,3 +83,65 @@ widest! {
         }
     }
 }
+
+widest! {
+    /// `values[i] ← exp(−γ max(aa[i] + bb − 2 values[i], 0))`: the Gaussian kernel of products.
+    pub(crate) fn gaussian(values: &mut [f64], gamma: f64, aa: &[f64], bb: f64) -> () {
+        for (value, &aa) in values.iter_mut().zip(aa) {
+            *value = exp_negative(-gamma * (aa + bb - 2.0 * *value).max(0.0));
+        }
+    }
+}
+
+/// `eˣ` for x ≤ 0, to 4e-16 of its value; 0 below −708, where the smallest normal numbers are.
+///
+/// `x = k ln 2 + r`, `eˣ = 2ᵏ eʳ` with `|r| ≤ ln 2 / 2` and the Taylor polynomial of degree 13. Without branches and
+/// fused operations: it vectorises, and gives the same bits on every machine.
+#[inline(always)]
+pub(crate) fn exp_negative(x: f64) -> f64 {
+    // Adding 1.5 · 2⁵² rounds to an integer, which the low bits of the sum hold.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let shifted = x * std::f64::consts::LOG2_E + ROUND;
+    let k = shifted - ROUND;
+    let r = (x - k * LN_2_HIGH) - k * LN_2_LOW;
+    let mut sum = 1.0 / 6_227_020_800.0;
+    for coefficient in [
+        1.0 / 479_001_600.0,
+        1.0 / 39_916_800.0,
+        1.0 / 3_628_800.0,
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ] {
+        sum = sum * r + coefficient;
+    }
+    let scale = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
+    if x < -708.0 { 0.0 } else { sum * scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exponential_is_that_of_the_standard_library() {
+        assert_eq!((exp_negative(0.0), exp_negative(-0.0)), (1.0, 1.0));
+        assert_eq!((exp_negative(-708.1), exp_negative(f64::NEG_INFINITY)), (0.0, 0.0));
+        assert!(exp_negative(f64::NAN).is_nan());
+        let mut worst = 0.0f64;
+        for step in 0..1_000_000 {
+            let x = -708.0 * (f64::from(step) / 1e6).powi(4);
+            worst = worst.max((exp_negative(x) / x.exp() - 1.0).abs());
+        }
+        assert!(worst < 4.5e-16, "{worst}");
+    }
+}

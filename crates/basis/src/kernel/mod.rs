@@ -21,7 +21,7 @@ use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::features::{Block, RowKind, product};
+use crate::features::{Block, RowKind, product, simd};
 
 pub use output::OutputKernel;
 
@@ -203,6 +203,11 @@ impl OutputKernel for Kernel {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
+        if let Self::Gaussian { gamma } = *self {
+            return product::inner_columns(a, b, |column, j| {
+                simd::gaussian(column, gamma, &aa, bb[j]);
+            });
+        }
         product::inner_map(a, b, |ab, i, j| self.evaluate(ab, aa[i], bb[j]))
     }
 

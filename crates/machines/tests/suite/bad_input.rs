@@ -1,0 +1,115 @@
+//! Bad input is an error that says what it found.
+
+use dsokr_basis::Mat;
+use dsokr_machines::{
+    Error, Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets, coverage, crossing_loss,
+    pinball_loss,
+};
+
+use crate::support::{EVERY, basis, regression};
+
+fn refused(problem: Problem, targets: Targets, stop: Stop) -> String {
+    let (x, _) = regression(20, 0);
+    Machine::fit(basis(&x, &EVERY, 5), &x, &targets, &problem, &stop).unwrap_err().to_string()
+}
+
+fn problem(loss: Loss, lambda: f64) -> Problem {
+    Problem { loss, output: OutputMatrix::identity(1).unwrap(), lambda, offset: Offset::Zero }
+}
+
+#[test]
+fn problems_are_checked() {
+    let targets = || Targets::new(1, vec![1.0; 20]).unwrap();
+    let stop = Stop::default();
+    for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let message = refused(problem(Loss::Square, lambda), targets(), stop);
+        assert!(message.contains("lambda is") && message.contains("above 0"), "{message}");
+    }
+    let losses = [
+        (Loss::Huber { kappa: 0.0 }, "huber: kappa = 0"),
+        (Loss::EpsilonInsensitive { epsilon: -0.1 }, "epsilon-insensitive: epsilon = -0.1"),
+        (Loss::EpsilonInsensitiveSquare { epsilon: f64::NAN }, "epsilon = NaN"),
+        (Loss::Pinball { levels: vec![1.0] }, "quantile level 0 is 1"),
+        (Loss::Pinball { levels: vec![0.2, 0.2] }, "quantile level 1 is 0.2, allowed: above 0.2"),
+        (Loss::Pinball { levels: vec![0.2, 0.5] }, "2 quantile levels, expected 1"),
+        (Loss::Pinball { levels: vec![] }, "0 quantile levels, expected 1"),
+    ];
+    for (loss, expected) in losses {
+        let message = refused(problem(loss, 1.0), targets(), stop);
+        assert!(message.contains(expected), "{message}");
+    }
+    let message =
+        refused(problem(Loss::Square, 1.0), Targets::new(1, vec![1.0; 19]).unwrap(), stop);
+    assert!(message.contains("19 rows of targets, expected 20"), "{message}");
+    let message =
+        refused(problem(Loss::Square, 1.0), Targets::new(2, vec![1.0; 40]).unwrap(), stop);
+    assert!(message.contains("2 targets a row, expected 1"), "{message}");
+    for gap in [0.0, 1.0, f64::NAN] {
+        let message = refused(problem(Loss::Square, 1.0), targets(), Stop { gap, steps: 5 });
+        assert!(message.contains("gap ="), "{message}");
+    }
+    let message = refused(problem(Loss::Square, 1.0), targets(), Stop { gap: 0.1, steps: 0 });
+    assert!(message.contains("steps is 0"), "{message}");
+    let huge = Targets::new(1, vec![1e200; 20]).unwrap();
+    let message = refused(problem(Loss::Square, 1.0), huge, stop);
+    assert!(message.contains("overflow"), "{message}");
+}
+
+#[test]
+fn targets_are_checked() {
+    assert!(matches!(Targets::new(0, vec![1.0]), Err(Error::Range { .. })));
+    assert!(matches!(Targets::new(2, vec![]), Err(Error::Range { .. })));
+    assert!(matches!(Targets::new(2, vec![1.0; 3]), Err(Error::Length { found: 3, .. })));
+    let error = Targets::new(2, vec![1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { row: 1, column: 1, .. }), "{error}");
+    let error = Targets::repeated(3, &[1.0, f64::INFINITY]).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { row: 1, column: 0, .. }), "{error}");
+    let targets = || Targets::new(1, vec![1.0, 2.0]).unwrap();
+    let error = targets().with_residuals(vec![0.0, -0.5]).unwrap_err();
+    assert!(matches!(error, Error::Residual { row: 1, value: -0.5 }), "{error}");
+    assert!(matches!(targets().with_residuals(vec![0.0]), Err(Error::Length { .. })));
+}
+
+#[test]
+fn output_matrices_are_checked() {
+    let matrix = |values: [f64; 4]| Mat::from_fn(2, 2, |i, j| values[2 * i + j]);
+    let error = OutputMatrix::new(matrix([1.0, 2.0, 2.0, 1.0]).as_ref()).unwrap_err();
+    let Error::NotSemidefinite { smallest, largest, .. } = error else { panic!("{error}") };
+    assert!((smallest + 1.0).abs() < 1e-12 && (largest - 3.0).abs() < 1e-12);
+    let error = OutputMatrix::new(matrix([1.0, 0.5, 0.4, 1.0]).as_ref()).unwrap_err();
+    assert!(matches!(error, Error::NotSymmetric { .. }), "{error}");
+    let error = OutputMatrix::new(matrix([0.0; 4]).as_ref()).unwrap_err();
+    assert!(matches!(error, Error::NotSemidefinite { .. }), "{error}");
+    let error = OutputMatrix::new(matrix([1.0, f64::NAN, 0.0, 1.0]).as_ref()).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { row: 0, column: 1, .. }), "{error}");
+    assert!(matches!(
+        OutputMatrix::new(Mat::<f64>::zeros(2, 3).as_ref()),
+        Err(Error::Length { .. })
+    ));
+    assert!(matches!(OutputMatrix::identity(0), Err(Error::Range { .. })));
+    assert!(matches!(OutputMatrix::quantiles(&[0.5, 0.2], 1.0), Err(Error::Level { .. })));
+    assert!(matches!(OutputMatrix::quantiles(&[], 1.0), Err(Error::Range { .. })));
+    assert!(matches!(OutputMatrix::quantiles(&[0.5], -1.0), Err(Error::Parameter { .. })));
+    let edges = matrix([0.0, -1.0, -1.0, 0.0]);
+    assert!(matches!(OutputMatrix::graph(edges.as_ref(), 0.5), Err(Error::Parameter { .. })));
+    let edges = matrix([0.0, 1.0, 1.0, 0.0]);
+    assert!(matches!(OutputMatrix::graph(edges.as_ref(), 1.0), Err(Error::Parameter { .. })));
+}
+
+#[test]
+fn measures_are_checked() {
+    assert!(matches!(pinball_loss(&[0.5], &[1.0; 3], &[1.0; 2]), Err(Error::Length { .. })));
+    assert!(matches!(pinball_loss(&[1.5], &[1.0], &[1.0]), Err(Error::Level { .. })));
+    assert!(matches!(coverage(&[], &[], &[]), Err(Error::Range { .. })));
+    assert!(matches!(crossing_loss(2, &[1.0; 3]), Err(Error::Length { .. })));
+    assert!(matches!(crossing_loss(0, &[1.0; 3]), Err(Error::Range { .. })));
+}
+
+#[test]
+fn unknown_keys_of_a_configuration_are_refused() {
+    let read = |text: &str| serde_json::from_str::<Loss>(text).map_err(|error| error.to_string());
+    assert_eq!(read(r#"{"name": "square"}"#), Ok(Loss::Square));
+    assert!(read(r#"{"name": "square", "kappa": 1}"#).unwrap_err().contains("kappa"));
+    assert!(read(r#"{"name": "hinge"}"#).unwrap_err().contains("hinge"));
+    assert!(serde_json::from_str::<Stop>(r#"{"gaps": 1}"#).is_err());
+}

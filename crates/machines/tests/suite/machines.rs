@@ -1,0 +1,259 @@
+//! Machines against closed forms, the unsketched problem, and their own duality gap.
+
+use dsokr_basis::{Mat, SketchKind};
+use dsokr_machines::{
+    Error, Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets,
+};
+
+use crate::support::{
+    EVERY, basis, coupled, gram, losses, objective, regression, solve, two_outputs,
+};
+
+fn tight(gap: f64) -> Stop {
+    Stop { gap, steps: 200_000 }
+}
+
+#[test]
+fn a_wide_huber_loss_is_kernel_ridge_regression() {
+    let (x, y) = regression(120, 0);
+    let values = two_outputs(&y, 0);
+    let (n, lambda) = (120, 1e-3);
+    // vec: (K ⊗ M + nλ I) α = y, f = (K ⊗ M) α.
+    let output = coupled();
+    let (k, m) = (gram(&x), output.dense());
+    let wide = Mat::from_fn(2 * n, 2 * n, |a, b| k[(a / 2, b / 2)] * m[(a % 2, b % 2)]);
+    let ridge = Mat::from_fn(2 * n, 2 * n, |a, b| {
+        wide[(a, b)] + if a == b { n as f64 * lambda } else { 0.0 }
+    });
+    let sides = Mat::from_fn(2 * n, 1, |a, _| values[a]);
+    let expected = &wide * solve(&ridge, &sides);
+    for loss in [Loss::Huber { kappa: 1e6 }, Loss::Square] {
+        let problem = Problem { loss, output: output.clone(), lambda, offset: Offset::Zero };
+        let targets = Targets::new(2, values.clone()).unwrap();
+        let basis = basis(&x, &EVERY, n);
+        let machine = Machine::fit(basis, &x, &targets, &problem, &tight(1e-12)).unwrap();
+        assert!(machine.summary().converged);
+        for (a, &found) in machine.predict(&x).unwrap().iter().enumerate() {
+            assert!((f64::from(found) - expected[(a, 0)]).abs() < 2e-5, "{a}: {found}");
+        }
+    }
+}
+
+#[test]
+fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
+    // Dense square sketches of full rank span the same functions as all rows do.
+    let (x, y) = regression(60, 1);
+    for loss in losses(1) {
+        let output = OutputMatrix::identity(1).unwrap();
+        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Constant };
+        let targets = Targets::new(1, y.clone()).unwrap();
+        let fit = |kind: &SketchKind| {
+            let machine = Machine::fit(basis(&x, kind, 60), &x, &targets, &problem, &tight(1e-9));
+            let machine = machine.unwrap();
+            assert!(machine.summary().converged, "{}", machine.summary());
+            (machine.predict(&x).unwrap(), machine.summary().objective)
+        };
+        let (plain, least) = fit(&EVERY);
+        // The same problem in its n coefficients α, f = K α: at the plain solution, its objective.
+        let k = gram(&x);
+        let nugget = Mat::from_fn(60, 60, |i, j| k[(i, j)] + if i == j { 1e-9 } else { 0.0 });
+        let offset = Machine::fit(basis(&x, &EVERY, 60), &x, &targets, &problem, &tight(0.5));
+        let offset = offset.unwrap().offset()[0];
+        let f = Mat::from_fn(60, 1, |i, _| f64::from(plain[i]) - offset);
+        let alpha = solve(&nugget, &f);
+        let norm = (f.transpose() * &alpha)[(0, 0)];
+        let loss: f64 =
+            (0..60).map(|i| problem.loss.value(&[f[(i, 0)] + offset], &[y[i]], 0.0) / 60.0).sum();
+        let naive = loss + 0.5 * problem.lambda * norm;
+        assert!((naive - least).abs() < 1e-3 * least, "{:?}: {naive}, {least}", problem.loss);
+        let (mixed, objective) = fit(&SketchKind::SparsifiedGaussian { density: 0.7 });
+        assert!((objective - least).abs() < 1e-5 * least, "{objective}, {least}");
+        for (a, b) in plain.iter().zip(&mixed) {
+            assert!((a - b).abs() < 5e-3, "{:?}: {a}, {b}", problem.loss);
+        }
+    }
+}
+
+#[test]
+fn the_gap_bounds_what_the_objective_lacks() {
+    let (x, y) = regression(200, 2);
+    let values = two_outputs(&y, 2);
+    for loss in losses(2) {
+        let problem = Problem { loss, output: coupled(), lambda: 1e-4, offset: Offset::Constant };
+        let targets = Targets::new(2, values.clone()).unwrap();
+        let kind = SketchKind::SparsifiedRademacher { density: 0.2 };
+        let fit =
+            |stop: Stop| Machine::fit(basis(&x, &kind, 30), &x, &targets, &problem, &stop).unwrap();
+        let long = fit(tight(1e-9));
+        let least = long.summary().objective;
+        assert!(long.summary().converged, "{}", long.summary());
+        assert!(long.summary().gap() <= 1e-9 * long.summary().start);
+        let mut tested = 0;
+        for steps in [1, 2, 5, 20, 60] {
+            let short = fit(Stop { gap: 1e-9, steps });
+            let summary = short.summary();
+            // What it says of itself is what the weights give.
+            let own = objective(
+                &basis(&x, &kind, 30),
+                &x,
+                &values,
+                &[0.0; 200],
+                &problem,
+                (short.weights(), short.offset()),
+            );
+            assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {summary}");
+            assert!(summary.objective >= least - 1e-9 * summary.start);
+            assert!(summary.bound <= least + 1e-12 * summary.start, "{summary}, least {least}");
+            if !summary.converged {
+                tested += 1;
+                assert_eq!(summary.steps, steps);
+                assert!(summary.to_string().contains("not converged"));
+            }
+        }
+        assert!(tested >= 1, "{:?}: every short run converged", problem.loss);
+    }
+}
+
+#[test]
+fn the_solution_is_a_minimum_in_every_direction() {
+    let (x, y) = regression(150, 3);
+    let values = two_outputs(&y, 3);
+    let residuals: Vec<f64> = (0..150).map(|row| (row % 7) as f64 * 0.05).collect();
+    for loss in losses(2) {
+        let problem = Problem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Zero };
+        let targets =
+            Targets::new(2, values.clone()).unwrap().with_residuals(residuals.clone()).unwrap();
+        let features = basis(&x, &EVERY, 12);
+        let machine =
+            Machine::fit(features.clone(), &x, &targets, &problem, &tight(1e-10)).unwrap();
+        assert!(machine.summary().converged, "{}", machine.summary());
+        let at = |weights: &[f64]| {
+            objective(&features, &x, &values, &residuals, &problem, (weights, machine.offset()))
+        };
+        let least = at(machine.weights());
+        let mut random = dsokr_basis::random::generator(0, "test/directions", 0);
+        for direction in 0..20 {
+            let size = [1e-3, 1e-2, 0.1][direction % 3];
+            let moved: Vec<f64> = machine
+                .weights()
+                .iter()
+                .map(|w| w + size * crate::support::normal(&mut random))
+                .collect();
+            assert!(at(&moved) > least - 1e-9 * machine.summary().start, "{:?}", problem.loss);
+        }
+    }
+}
+
+#[test]
+fn sketches_of_every_kind_come_near_the_machine_without_one() {
+    let (x, y) = regression(300, 4);
+    let targets = Targets::new(1, y).unwrap();
+    let problem = Problem {
+        loss: Loss::Huber { kappa: 0.5 },
+        output: OutputMatrix::identity(1).unwrap(),
+        lambda: 1e-3,
+        offset: Offset::Constant,
+    };
+    let least = Machine::fit(basis(&x, &EVERY, 300), &x, &targets, &problem, &tight(1e-6)).unwrap();
+    let (least, start) = (least.summary().objective, least.summary().start);
+    for kind in [
+        EVERY,
+        SketchKind::Subsampling { replacement: true },
+        SketchKind::Leverage { lambda: 1e-3, pilot: 100 },
+        SketchKind::Gaussian,
+        SketchKind::SparsifiedRademacher { density: 0.05 },
+        SketchKind::SparsifiedGaussian { density: 0.05 },
+        SketchKind::Accumulation { terms: 5 },
+        SketchKind::CountSketch,
+    ] {
+        let fit = |m| {
+            let machine = Machine::fit(basis(&x, &kind, m), &x, &targets, &problem, &tight(1e-6));
+            machine.unwrap().summary().objective
+        };
+        let (few, many) = (fit(3), fit(40));
+        // A sketch restricts the functions: the objective is never less than without one.
+        assert!(few >= least - 2e-6 * start && many >= least - 2e-6 * start, "{kind:?}");
+        assert!(many - least < 0.02 * (start - least), "{kind:?}: {many}, {least}, {start}");
+        assert!(few - least > 2.0 * (many - least), "{kind:?}: {few}, {many}, {least}");
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let (x, y) = regression(1500, 5);
+    let values = two_outputs(&y, 5);
+    for loss in losses(2) {
+        let problem = Problem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
+        let targets = Targets::new(2, values.clone()).unwrap();
+        let fit = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let basis = basis(&x, &SketchKind::SparsifiedGaussian { density: 0.01 }, 20);
+                let stop = Stop { gap: 1e-5, steps: 50 };
+                let machine = Machine::fit(basis, &x, &targets, &problem, &stop).unwrap();
+                let predicted = machine.predict(&x).unwrap();
+                (machine.weights().to_vec(), predicted)
+            })
+        };
+        assert_eq!(fit(1), fit(3));
+    }
+}
+
+#[test]
+fn a_coupling_matrix_is_its_kernel() {
+    // With M = 1 1ᵀ + small, two outputs of different targets are pulled to their mean.
+    let (x, y) = regression(100, 6);
+    let values: Vec<f64> = y.iter().flat_map(|&y| [y + 1.0, y - 1.0]).collect();
+    let fit = |output: OutputMatrix| {
+        let (loss, offset) = (Loss::Square, Offset::Zero);
+        let problem = Problem { loss, output, lambda: 1e-3, offset };
+        let targets = Targets::new(2, values.clone()).unwrap();
+        let machine = Machine::fit(basis(&x, &EVERY, 30), &x, &targets, &problem, &tight(1e-10));
+        machine.unwrap().predict(&x).unwrap()
+    };
+    let apart = |f: &[f32]| f.chunks(2).map(|f| f64::from(f[0] - f[1])).sum::<f64>() / 100.0;
+    let tied = Mat::from_fn(2, 2, |_, _| 1.0);
+    assert!((apart(&fit(OutputMatrix::identity(2).unwrap())) - 2.0).abs() < 0.2);
+    assert!(apart(&fit(OutputMatrix::new(tied.as_ref()).unwrap())).abs() < 1e-5);
+    // (μ L + (1 − μ) I)⁻¹ of one edge: eigenvalues 1/(1 − μ) of (1, 1) and 1/(1 + μ) of (1, −1).
+    let edge = Mat::from_fn(2, 2, |i, j| if i == j { 0.0 } else { 1.0 });
+    let graph = OutputMatrix::graph(edge.as_ref(), 0.9).unwrap().dense();
+    assert!((graph[(0, 0)] + graph[(0, 1)] - 10.0).abs() < 1e-9);
+    assert!((graph[(0, 0)] - graph[(0, 1)] - 1.0 / 1.9).abs() < 1e-9);
+}
+
+#[test]
+fn prepared_inputs_serve_many_fits() {
+    let (x, y) = regression(700, 7);
+    let targets = Targets::new(1, y).unwrap();
+    let kind = SketchKind::Accumulation { terms: 3 };
+    let prepared = Prepared::new(basis(&x, &kind, 25), &x).unwrap();
+    for (loss, lambda) in losses(1).into_iter().zip([1e-4, 1e-3, 1e-2, 1e-3, 1e-4]) {
+        let output = OutputMatrix::identity(1).unwrap();
+        let problem = Problem { loss, output, lambda, offset: Offset::Constant };
+        let many = prepared.fit(&targets, &problem, &Stop::default()).unwrap();
+        let once = Machine::fit(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
+        let once = once.unwrap();
+        assert_eq!(many.weights(), once.weights());
+        assert_eq!(many.summary(), once.summary());
+    }
+    let other = Targets::new(1, vec![0.0; 699]).unwrap();
+    let output = OutputMatrix::identity(1).unwrap();
+    let problem = Problem { loss: Loss::Square, output, lambda: 1.0, offset: Offset::Zero };
+    let error = prepared.fit(&other, &problem, &Stop::default()).unwrap_err();
+    assert!(matches!(error, Error::Length { found: 699, expected: 700, .. }), "{error}");
+}
+
+#[test]
+fn targets_that_the_offset_fits_need_no_steps() {
+    let (x, _) = regression(50, 8);
+    for loss in losses(1) {
+        let output = OutputMatrix::identity(1).unwrap();
+        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Constant };
+        let targets = Targets::new(1, vec![2.5; 50]).unwrap();
+        let machine =
+            Machine::fit(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default()).unwrap();
+        assert!(machine.summary().converged, "{}", machine.summary());
+        assert!(machine.predict(&x).unwrap().iter().all(|f| (f - 2.5).abs() < 1e-6));
+    }
+}

@@ -1,0 +1,121 @@
+//! IOKR's primal with robust losses (thesis, equation 5.16).
+
+use dsokr_basis::features::{BitRows, DenseRows};
+use dsokr_basis::random::{generator, unit};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
+
+use crate::support::{EVERY, basis, objective};
+
+/// Points of the unit square; the bits near them are set, in one row of five those of a corner.
+fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
+    let mut random = generator(7, "test/labels", 0);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for row in 0..n {
+        let point = [unit(&mut random), unit(&mut random)];
+        let at = if wrong && row % 5 == 0 { [0.0, 1.0] } else { point };
+        let near = |label: &u32| {
+            let (a, b) = (f64::from(label % 5) / 4.0, f64::from(label / 5) / 4.0);
+            (a - at[0]).powi(2) + (b - at[1]).powi(2) < 0.12
+        };
+        y.push((0..25).filter(near).collect::<Vec<_>>());
+        x.extend(point.map(|value| value as f32));
+    }
+    let x = Features::Dense(DenseRows::new(2, x).unwrap());
+    (x, Features::Bits(BitRows::from_indices(25, y).unwrap()))
+}
+
+#[test]
+fn residuals_outside_of_the_basis_belong_to_the_loss() {
+    let (x, y) = label_sets(200, true);
+    let outputs = Basis::fit(Kernel::Tanimoto, &y, &SketchKind::Gaussian, 12, 0, 1e-10).unwrap();
+    let projection = outputs.project(&y).unwrap();
+    let targets = Targets::projected(&projection).unwrap();
+    assert!(targets.residuals().iter().sum::<f64>() / 200.0 > 0.05);
+    let p = outputs.rank();
+    for loss in [
+        Loss::Huber { kappa: 0.3 },
+        Loss::EpsilonInsensitive { epsilon: 0.4 },
+        Loss::EpsilonInsensitive { epsilon: 0.0 },
+        Loss::EpsilonInsensitiveSquare { epsilon: 0.4 },
+    ] {
+        let output = OutputMatrix::identity(p).unwrap();
+        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Zero };
+        let features = basis(&x, &EVERY, 40);
+        let stop = Stop { gap: 1e-8, steps: 100_000 };
+        let machine = Machine::fit(features.clone(), &x, &targets, &problem, &stop).unwrap();
+        assert!(machine.summary().converged, "{}", machine.summary());
+        // Eq. 5.16 in kernel values: u = ‖f(x)‖² − 2⟨f(x), ψ̃(y)⟩ + k(y, y).
+        let predicted = machine.predict(&x).unwrap();
+        let mut expected = 0.0;
+        for row in 0..200 {
+            let z: Vec<f64> = predicted[row * p..][..p].iter().map(|&z| z.into()).collect();
+            let product: f64 =
+                z.iter().zip(projection.row(row)).map(|(z, &y)| z * f64::from(y)).sum();
+            let norm: f64 = z.iter().map(|z| z * z).sum();
+            let root = (norm - 2.0 * product + projection.squared_norms[row]).sqrt();
+            expected += match problem.loss {
+                Loss::Huber { kappa } if root <= kappa => 0.5 * root * root,
+                Loss::Huber { kappa } => kappa * (root - 0.5 * kappa),
+                Loss::EpsilonInsensitive { epsilon } => (root - epsilon).max(0.0),
+                Loss::EpsilonInsensitiveSquare { epsilon } => (root - epsilon).max(0.0).powi(2),
+                _ => unreachable!(),
+            } / 200.0;
+        }
+        let norm: f64 = machine.weights().iter().map(|w| w * w).sum();
+        expected += 0.5 * problem.lambda * norm;
+        let found = machine.summary().objective;
+        assert!((found - expected).abs() < 1e-5 * expected, "{found}, {expected}");
+        let own = objective(
+            &features,
+            &x,
+            targets.values(),
+            targets.residuals(),
+            &problem,
+            (machine.weights(), machine.offset()),
+        );
+        assert!((own - found).abs() < 1e-9 * own);
+        // Without them it is another problem with another solution.
+        if !matches!(problem.loss, Loss::Square) {
+            let plain = Targets::new(p, targets.values().to_vec()).unwrap();
+            let other = Machine::fit(features, &x, &plain, &problem, &stop).unwrap();
+            let worse = objective(
+                machine.basis(),
+                &x,
+                targets.values(),
+                targets.residuals(),
+                &problem,
+                (other.weights(), other.offset()),
+            );
+            assert!(worse > found * (1.0 + 1e-5), "{:?}: {worse}, {found}", problem.loss);
+        }
+    }
+}
+
+#[test]
+fn robust_losses_withstand_wrong_outputs() {
+    let (x, clean) = label_sets(300, false);
+    let (_, noisy) = label_sets(300, true);
+    let outputs =
+        Basis::fit(Kernel::Tanimoto, &noisy, &SketchKind::Gaussian, 30, 0, 1e-10).unwrap();
+    let targets = Targets::projected(&outputs.project(&noisy).unwrap()).unwrap();
+    let truth = outputs.project(&clean).unwrap();
+    let p = outputs.rank();
+    // Each loss at its own best λ: slopes of different sizes need different ones.
+    let error = |loss: Loss| {
+        let of = |lambda: f64| {
+            let (loss, output) = (loss.clone(), OutputMatrix::identity(p).unwrap());
+            let problem = Problem { loss, output, lambda, offset: Offset::Zero };
+            let basis = basis(&x, &EVERY, 80);
+            let machine = Machine::fit(basis, &x, &targets, &problem, &Stop::default()).unwrap();
+            assert!(machine.summary().converged, "{}", machine.summary());
+            let z = machine.predict(&x).unwrap();
+            let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));
+            squares.sum::<f64>() / 300.0
+        };
+        [1e-5, 1e-4, 1e-3, 1e-2].map(of).into_iter().fold(f64::INFINITY, f64::min)
+    };
+    let square = error(Loss::Square);
+    let huber = error(Loss::Huber { kappa: 0.2 });
+    assert!(huber < 0.9 * square, "{huber}, {square}");
+}
