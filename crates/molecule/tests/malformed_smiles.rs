@@ -180,3 +180,13 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     }
     Ok(())
 }
+
+/// A text with its own double bonds is a molecule even where perception finds rings without any Kekulé
+/// structure; found by the fuzz target.
+#[test]
+fn rings_that_are_perceived_in_vain_stay_as_they_are_written() {
+    let molecule = Molecule::parse("*-1-C=C2BNSC(=C1)C=CC=C2").unwrap();
+    assert!(molecule.atoms().iter().all(|atom| !atom.aromatic));
+    let again = Molecule::parse(&molecule.canonical_smiles()).unwrap();
+    assert_eq!(again.canonical_smiles(), molecule.canonical_smiles());
+}

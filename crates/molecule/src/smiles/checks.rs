@@ -13,9 +13,7 @@ pub(super) fn check_aromatic_atoms(
     parsed: &chematic_core::Molecule,
     places: &Places,
 ) -> Result<(), Error> {
-    if !parsed.atoms().any(|(_, a)| a.aromatic)
-        && !parsed.bonds().any(|(_, b)| b.order == Order::Aromatic)
-    {
+    if !super::has_aromatic(parsed) {
         return Ok(());
     }
     let in_ring = ring_bond_flags_shared(parsed);

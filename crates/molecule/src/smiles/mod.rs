@@ -34,9 +34,18 @@ pub(crate) fn parse(smiles: &str) -> Result<Molecule, Error> {
         .as_ref()
         .as_ref()
         .map_err(|e| Error::Kekule { position: first_aromatic(), reason: e.to_string() })?;
-    let kekule = kekule_structure(view, &parsed)
-        .map_err(|reason| Error::Kekule { position: first_aromatic(), reason })?;
-    convert(view, &kekule, &places)
+    match kekule_structure(view, &parsed) {
+        Ok(kekule) => convert(view, &kekule, &places),
+        // the rings that were perceived cannot be: the text itself is a Kekulé structure
+        Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), &places),
+        Err(reason) => Err(Error::Kekule { position: first_aromatic(), reason }),
+    }
+}
+
+/// Whether a text has aromatic atoms or bonds.
+fn has_aromatic(parsed: &chematic_core::Molecule) -> bool {
+    parsed.atoms().any(|(_, atom)| atom.aromatic)
+        || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
 }
 
 /// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
