@@ -9,6 +9,15 @@ use plotters::prelude::*;
 
 const SIZE: (u32, u32) = (720, 480);
 
+const COLORS: [RGBColor; 6] = [
+    RGBColor(31, 119, 180),
+    RGBColor(214, 39, 40),
+    RGBColor(44, 160, 44),
+    RGBColor(148, 103, 189),
+    RGBColor(255, 127, 14),
+    RGBColor(23, 190, 207),
+];
+
 /// The figure of each curve against the sketch size, with bars of one standard deviation.
 pub fn sketch_sizes(path: &Path, curves: &[Curve]) -> Result<(), Error> {
     let mut svg = String::new();
@@ -44,7 +53,7 @@ fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
         .draw()
         .map_err(|e| fail(&e))?;
     for (index, curve) in curves.iter().enumerate() {
-        let color = Palette99::pick(index).to_rgba();
+        let color = COLORS[index % COLORS.len()];
         let line = curve.points.iter().map(|point| (point.size as f64, point.mean));
         chart
             .draw_series(LineSeries::new(line, color.stroke_width(2)).point_size(3))
@@ -58,8 +67,19 @@ fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
         };
         chart.draw_series(curve.points.iter().map(bar)).map_err(|e| fail(&e))?;
     }
+    // curves that fall leave room above their end, those that rise below it
+    let falls = |curve: &Curve| match curve.points.as_slice() {
+        [first, .., last] => last.mean < first.mean,
+        _ => false,
+    };
+    let legend = if curves.first().is_some_and(falls) {
+        SeriesLabelPosition::UpperRight
+    } else {
+        SeriesLabelPosition::LowerRight
+    };
     chart
         .configure_series_labels()
+        .position(legend)
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK.mix(0.3))
         .draw()

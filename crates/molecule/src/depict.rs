@@ -5,6 +5,9 @@ use crate::Molecule;
 /// Space below a drawing for its caption.
 const CAPTION: f64 = 28.0;
 
+/// Width of a letter of the caption.
+const LETTER: f64 = 8.0;
+
 impl Molecule {
     /// A drawing as a self-contained SVG document; hydrogens on carbon are not drawn. Molecules that
     /// differ in the numbering of their atoms have the same drawing.
@@ -44,23 +47,31 @@ pub fn svg_pair(left: (&Molecule, &str), right: (&Molecule, &str)) -> String {
     let drawings = [left, right].map(|(molecule, caption)| (molecule.svg(), caption));
     let sizes = drawings.each_ref().map(|(svg, _)| (length(svg, "width"), length(svg, "height")));
     let height = sizes.iter().fold(0.0_f64, |most, size| most.max(size.1));
-    let width = sizes[0].0 + sizes[1].0;
+    // as wide as the drawing and its caption need
+    let widths = [0, 1].map(|side| {
+        let letters = drawings[side].1.chars().count() as f64;
+        sizes[side].0.max(LETTER * (letters + 2.0))
+    });
+    let width = widths[0] + widths[1];
     let total = height + CAPTION;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{total}\" \
          viewBox=\"0 0 {width} {total}\">\n"
     );
     let mut x = 0.0;
-    for ((drawing, caption), (own_width, own_height)) in drawings.iter().zip(sizes) {
-        let y = (height - own_height) / 2.0;
-        svg.push_str(&drawing.trim_end().replacen("<svg", &format!("<svg x=\"{x}\" y=\"{y}\""), 1));
-        let (middle, base) = (x + own_width / 2.0, height + CAPTION * 0.6);
+    for (((drawing, caption), (own_width, own_height)), cell) in
+        drawings.iter().zip(sizes).zip(widths)
+    {
+        let (left, top) = (x + (cell - own_width) / 2.0, (height - own_height) / 2.0);
+        let place = format!("<svg x=\"{left}\" y=\"{top}\"");
+        svg.push_str(&drawing.trim_end().replacen("<svg", &place, 1));
+        let (middle, base) = (x + cell / 2.0, height + CAPTION * 0.6);
         svg.push_str(&format!(
             "\n<text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\" font-family=\"sans-serif\" \
              font-size=\"14\">{}</text>\n",
             escape(caption)
         ));
-        x += own_width;
+        x += cell;
     }
     svg.push_str("</svg>\n");
     svg
