@@ -6,7 +6,7 @@ use crate::Molecule;
 const CAPTION: f64 = 28.0;
 
 /// Width of a letter of the caption.
-const LETTER: f64 = 8.0;
+const LETTER: f64 = 10.0;
 
 impl Molecule {
     /// A drawing as a self-contained SVG document; hydrogens on carbon are not drawn. Molecules that
