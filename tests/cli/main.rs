@@ -4,6 +4,7 @@ mod bad_input;
 mod chebi20;
 #[cfg(feature = "wgpu")]
 mod gpu;
+mod label_outputs;
 mod molecules;
 mod pipeline;
 mod pretrained;

@@ -70,6 +70,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: dsokr_molecule::Error,
     },
+    /// A cell that should hold the ranks of items.
+    #[error("{path}, line {line}: the ranking {found:?}: allowed is {allowed}", path = path.display())]
+    Ranking {
+        /// The table.
+        path: PathBuf,
+        /// Its line.
+        line: usize,
+        /// What stands there.
+        found: String,
+        /// What could stand there.
+        allowed: String,
+    },
     /// Graph kernels.
     #[error(transparent)]
     GraphKernel(#[from] dsokr_molecule::kernels::KernelError),

@@ -13,7 +13,7 @@ mod training;
 pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig};
 pub use encoder::EncoderConfig;
 pub use load::{Override, load};
-pub use output::{CandidateConfig, OutputConfig, OutputFeatures, SketchConfig};
+pub use output::{CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig};
 pub use reference::reference;
 pub use training::{
     Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig,

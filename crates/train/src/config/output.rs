@@ -53,6 +53,20 @@ fn id() -> String {
     "id".into()
 }
 
+/// How rankings become rows (Korba et al. 2018).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankingEmbedding {
+    /// Which of two items comes first, a sign for every pair: for the kernel `kemeny`. Ties may be.
+    Kemeny,
+    /// Which item has which rank: for the kernel `hamming`. Each rank occurs once.
+    Hamming,
+}
+
+fn separator() -> char {
+    ' '
+}
+
 /// Where the outputs' features come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -67,6 +81,22 @@ pub enum OutputFeatures {
         min: usize,
         /// Length of the longest n-grams.
         max: usize,
+    },
+    /// Sets of labels: one bit for each label that occurs. A column holds the labels of each output with
+    /// a separator between; an empty cell is the empty set.
+    Labels {
+        /// The column.
+        column: String,
+        /// What stands between two labels; spaces around labels do not count.
+        #[serde(default = "separator")]
+        separator: char,
+    },
+    /// Rankings of items. A column holds the rank of each item, from 1, the best, with spaces between.
+    Rankings {
+        /// The column.
+        column: String,
+        /// How they become rows.
+        embedding: RankingEmbedding,
     },
     /// Counts of what a graph kernel compares, of the molecules whose SMILES a column holds. With the
     /// linear kernel on them it is that graph kernel, with the cosine kernel the normalised one.
@@ -93,9 +123,10 @@ impl OutputConfig {
     /// The columns that are read of the table of outputs, beside the ids.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         let features = match &self.features {
-            OutputFeatures::Ngrams { column, .. } | OutputFeatures::Molecules { column, .. } => {
-                Some(column)
-            }
+            OutputFeatures::Ngrams { column, .. }
+            | OutputFeatures::Labels { column, .. }
+            | OutputFeatures::Rankings { column, .. }
+            | OutputFeatures::Molecules { column, .. } => Some(column),
             OutputFeatures::File(_) | OutputFeatures::Official {} => None,
         };
         let candidate = self.candidate.as_ref().map(|candidate| &candidate.column);
@@ -123,7 +154,9 @@ impl OutputConfig {
                 let allowed = format!("{column:?}: predictions are told by it");
                 check(label == column, "output.label", label, &allowed)?;
             }
-            OutputFeatures::Official {} => {}
+            OutputFeatures::Labels { .. }
+            | OutputFeatures::Rankings { .. }
+            | OutputFeatures::Official {} => {}
         }
         let official = self.features == OutputFeatures::Official {};
         if official && (self.label.is_some() || self.candidate.is_some()) {

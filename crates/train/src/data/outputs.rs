@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use dsokr_basis::features::{NgramOptions, NgramVocabulary};
+use dsokr_basis::features::{
+    LabelVocabulary, NgramOptions, NgramVocabulary, hamming_one_hot, kemeny_signs,
+};
 use dsokr_basis::{Features, RowSource};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphVocabulary;
@@ -9,7 +11,7 @@ use super::feature_file::{read_features, read_packed};
 use super::table::{Table, unique_ids};
 use super::{DataRoot, Structure};
 use crate::Error;
-use crate::config::{FeatureFileConfig, OutputConfig, OutputFeatures};
+use crate::config::{FeatureFileConfig, OutputConfig, OutputFeatures, RankingEmbedding};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
 pub struct Outputs {
@@ -40,6 +42,38 @@ pub(super) fn feature_rows(
         return Err(Error::RowCount { features: path, found, table, expected });
     }
     Ok(Box::new(rows))
+}
+
+/// Rows of rankings, whose ranks are counted from 1 in the table.
+fn rankings(table: &Table, column: &str, embedding: RankingEmbedding) -> Result<Features, Error> {
+    let cells = table.column(column)?;
+    let wrong = |row: usize, allowed: String| Error::Ranking {
+        path: table.path().into(),
+        line: table.line(row),
+        found: cells[row].clone(),
+        allowed,
+    };
+    let mut rankings: Vec<Vec<u32>> = Vec::with_capacity(cells.len());
+    for (row, cell) in cells.iter().enumerate() {
+        let rank = |text: &str| text.parse::<u32>().ok()?.checked_sub(1);
+        let ranks: Option<Vec<u32>> = cell.split_whitespace().map(rank).collect();
+        let ranks = ranks.ok_or_else(|| wrong(row, "ranks from 1, with spaces between".into()))?;
+        let items = rankings.first().map_or(ranks.len(), Vec::len);
+        if ranks.len() != items || items < 2 {
+            let allowed = format!("the ranks of {} items, as in every row", items.max(2));
+            return Err(wrong(row, allowed));
+        }
+        let mut sorted = ranks.clone();
+        sorted.sort_unstable();
+        if embedding == RankingEmbedding::Hamming && !sorted.iter().copied().eq(0..items as u32) {
+            return Err(wrong(row, format!("each of the ranks 1 to {items} once")));
+        }
+        rankings.push(ranks);
+    }
+    Ok(match embedding {
+        RankingEmbedding::Kemeny => Features::Dense(kemeny_signs(&rankings)?),
+        RankingEmbedding::Hamming => Features::Bits(hamming_one_hot(&rankings)?),
+    })
 }
 
 impl Outputs {
@@ -85,6 +119,17 @@ impl Outputs {
                 let options = NgramOptions { min: *min, max: *max, boundaries: false };
                 let vocabulary = NgramVocabulary::fit(options, texts)?;
                 Box::new(Features::Sparse(vocabulary.rows(texts)?))
+            }
+            OutputFeatures::Labels { column, separator } => {
+                let labels = |cell: &String| -> Vec<String> {
+                    let parts = cell.split(*separator).map(str::trim);
+                    parts.filter(|label| !label.is_empty()).map(str::to_owned).collect()
+                };
+                let sets: Vec<Vec<String>> = table.column(column)?.iter().map(labels).collect();
+                Box::new(Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?))
+            }
+            OutputFeatures::Rankings { column, embedding } => {
+                Box::new(rankings(table, column, *embedding)?)
             }
             OutputFeatures::Molecules { graph, .. } => {
                 let read = structures.iter().flatten();
