@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::write_atomically;
 use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::config::SplitName;
-use dsokr_train::data::{DataRoot, Structure, read_queries, read_split};
+use dsokr_train::data::{DataRoot, Truth, read_queries, read_split};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{Evaluation, Run, tables};
-use dsokr_train::{Error, drawing};
+use dsokr_train::run::{Run, tables};
+use dsokr_train::{Error, Evaluation, drawing};
 
 use crate::{print, print_json};
 
@@ -78,9 +78,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         _ => None,
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let Evaluation { scores: mut metrics, ranks, molecules } = run.evaluate(&queries, pool)?;
+    let Evaluation { scores: mut metrics, ranks, outputs } = run.evaluate(&queries, pool)?;
     if let Some(file) = &arguments.draw {
-        draw(file, arguments.examples, molecules.as_ref())?;
+        draw(file, arguments.examples, outputs.as_ref())?;
     }
     if arguments.ci {
         let intervals = bootstrap(&ranks, RESAMPLES, run.config.seed)?;
@@ -100,15 +100,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 /// Draws the first `count` true molecules beside the predicted ones.
-fn draw(
-    file: &Path,
-    count: usize,
-    molecules: Option<&(Vec<Structure>, Vec<Structure>)>,
-) -> Result<(), Error> {
+fn draw(file: &Path, count: usize, outputs: Option<&(Truth, Truth)>) -> Result<(), Error> {
     let wrong = |key: &str, found: String, allowed: String| {
         Err(Error::Value { key: key.into(), found, allowed })
     };
-    let Some((truth, predicted)) = molecules else {
+    let Some((Truth::Molecules(truth), Truth::Molecules(predicted))) = outputs else {
         let allowed = "left out: no true molecules are known".into();
         return wrong("--draw", file.display().to_string(), allowed);
     };

@@ -10,6 +10,8 @@ use tracing::info;
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 static INTERRUPTS: AtomicU8 = AtomicU8::new(0);
 static LISTENING: AtomicBool = AtomicBool::new(false);
+/// Whether there is a state that can be saved before the process ends.
+static TRAINING: AtomicBool = AtomicBool::new(false);
 
 /// Writes log lines above the progress bar, so that neither tears the other.
 #[derive(Default)]
@@ -47,7 +49,8 @@ impl Progress {
         if !LISTENING.swap(true, Ordering::Relaxed) {
             // a second Ctrl-C does not wait for the state to be saved
             let listening = ctrlc::set_handler(|| {
-                if INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0 {
+                let again = INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0;
+                if again || !TRAINING.load(Ordering::Relaxed) {
                     std::process::exit(1);
                 }
             });
@@ -63,6 +66,7 @@ impl Observer for Progress {
     fn event(&mut self, event: &Event) {
         match event {
             Event::Start { step, total } => {
+                TRAINING.store(true, Ordering::Relaxed);
                 info!(step, steps = total, "training");
                 if !self.quiet {
                     let bar = BAR.get_or_init(|| ProgressBar::new(*total));
@@ -88,7 +92,9 @@ impl Observer for Progress {
                 let left = HumanDuration(Duration::from_secs(left.as_secs()));
                 info!("about {left} of training, evaluations not counted");
             }
-            Event::EarlyStop { .. } => info!("{event}"),
+            Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
+                info!("{event}");
+            }
             _ => {}
         }
     }

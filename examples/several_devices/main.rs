@@ -30,7 +30,7 @@ use dsokr_nn::{BuiltIn, Encoder, FrozenBasis, Model, parameters};
 use dsokr_train::config::{self, Checked, EncoderConfig, Override};
 use dsokr_train::data::{DataRoot, Dataset, Selected, Split};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{Run, tables};
+use dsokr_train::run::{Network, Predictor, Run, tables};
 use dsokr_train::trainer::{Update, learning_rate};
 use dsokr_train::{Error, Preparation, Prepare, Recipe, Start, fit};
 
@@ -116,7 +116,8 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         train_on(&config, devices, places.clone(), recomputes, encoder, train, validation)?;
     let matrix = FrozenBasis::new(basis.matrix().values.into_owned(), basis.rank(), &places[0]);
     let model = Model::new(encoder, matrix);
-    Run { config, basis, candidates, preparation, model }.save(out)?;
+    let predictor = Predictor::Network(Network { basis, preparation, model });
+    Run { config, candidates, predictor }.save(out)?;
     evaluate(out, &places[0], &dataset, &root)
 }
 
@@ -247,7 +248,7 @@ fn evaluate(path: &Path, device: &Device, dataset: &Dataset, root: &DataRoot) ->
         None => None,
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let ranks = run.rank(split, pool)?;
+    let ranks = run.evaluate(split, pool)?.ranks;
     let metrics = pool.metrics(&ranks, candidates)?;
     let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?.into();
     let metrics = metrics.into();

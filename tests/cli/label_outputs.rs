@@ -1,8 +1,6 @@
 //! Label sets and rankings as outputs.
 
-use serde_json::Value;
-
-use crate::sandbox::{CONFIG, Sandbox};
+use crate::sandbox::{CONFIG, Sandbox, json, number};
 
 const NGRAMS: &str = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
 
@@ -24,6 +22,10 @@ fn sandbox(features: &str, kernel: &str) -> Sandbox {
     sandbox.write("data/small/outputs.tsv", &table);
     assert!(CONFIG.contains(NGRAMS) && CONFIG.contains("\"ngram\" }"));
     let config = CONFIG.replacen(NGRAMS, features, 1);
+    let config = match features {
+        LABELS => config.replacen("label = \"name\"", "label = \"labels\"", 1),
+        _ => config,
+    };
     let config = config.replacen("\"ngram\" }", &format!("\"{kernel}\" }}"), 1);
     sandbox.write("small.toml", &config.replacen("size = 20", "size = 6", 1));
     sandbox
@@ -37,12 +39,17 @@ const HAMMING: &str = r#"{ kind = "rankings", column = "ranks", embedding = "ham
 fn label_sets_and_rankings_are_outputs() {
     for (features, kernel) in [(LABELS, "tanimoto"), (KEMENY, "kemeny"), (HAMMING, "hamming")] {
         let sandbox = sandbox(features, kernel);
-        let text = sandbox.succeed(&["train", "small.toml", "--json"]);
-        let report: Value = serde_json::from_str(&text).unwrap();
-        let mrr = |of: &Value| of["mrr"].as_f64().unwrap();
+        let report = json(&sandbox.succeed(&["train", "small.toml", "--json"]));
         // equal sets and rankings tie, so the ceiling is below 1 and far above chance
-        assert!(mrr(&report["perfect_h"]) > 2.0 * mrr(&report["chance"]), "{kernel}: {report}");
-        assert!(mrr(&report) > 0.0, "{kernel}");
+        let (ceiling, chance) = (&report["perfect_h"], &report["chance"]);
+        assert!(number(ceiling, "mrr") > 2.0 * number(chance, "mrr"), "{kernel}: {report}");
+        assert!(number(&report, "mrr") > 0.0, "{kernel}");
+        if features == LABELS {
+            assert!(number(ceiling, "f1") > 1.3 * number(chance, "f1"), "{report}");
+            assert!(number(&report, "hamming_loss") > 0.0, "{report}");
+            let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
+            assert_eq!(number(&again, "f1"), number(&report, "f1"), "{again}");
+        }
     }
 }
 

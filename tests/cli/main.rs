@@ -5,6 +5,7 @@ mod chebi20;
 #[cfg(feature = "wgpu")]
 mod gpu;
 mod label_outputs;
+mod machines;
 mod molecules;
 mod pipeline;
 mod pretrained;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, copy};
+use crate::sandbox::{Sandbox, copy, json, number};
 
 const CONFIG: &str = r#"
 [data]
@@ -55,14 +55,6 @@ fn sandbox() -> Sandbox {
     sandbox.write("data/small/molecules.smi", &molecules().join("\n"));
     sandbox.write("molecules.toml", CONFIG);
     sandbox
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
-
-fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
 }
 
 #[test]

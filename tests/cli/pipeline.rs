@@ -3,16 +3,7 @@ use std::fs;
 use dsokr_train::config::EncoderConfig;
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, copy};
-
-fn json(text: &str) -> Value {
-    assert_eq!(text.trim().lines().count(), 1, "one line: {text}");
-    serde_json::from_str(text).unwrap()
-}
-
-fn number(value: &Value, key: &str) -> f64 {
-    value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
-}
+use crate::sandbox::{Sandbox, copy, json, number};
 
 #[test]
 fn a_run_trains_moves_evaluates_and_searches() {

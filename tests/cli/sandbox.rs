@@ -3,6 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder with a small data set and a configuration, and the command to run there.
@@ -108,6 +109,16 @@ impl Sandbox {
         }
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
     }
+}
+
+/// What a command printed with `--json`: one line.
+pub fn json(text: &str) -> Value {
+    assert_eq!(text.trim().lines().count(), 1, "one line: {text}");
+    serde_json::from_str(text).unwrap()
+}
+
+pub fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} in {value}"))
 }
 
 /// Copies a folder, as a user who moves a run does.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -215,12 +216,13 @@ impl Model {
     ///
     /// Metadata: `kernel` (as in [`Basis::save`](dsokr_basis::Basis::save); missing for a precomputed
     /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON). Tensors: `weights` F32 or F64
-    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`.
+    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`. `belongs` is further
+    /// metadata, what the model belongs to.
     ///
     /// # Errors
     /// `Io` of the crate `dsokr-basis`.
-    pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let mut metadata = std::collections::BTreeMap::new();
+    pub fn save(&self, path: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
+        let mut metadata = belongs.clone();
         let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
         put("rank", self.rank.to_string());
         put("summary", serde_json::to_string(&self.summary).unwrap_or_default());
@@ -253,16 +255,31 @@ impl Model {
     /// [`Error::BadFile`] for one whose parts do not belong together; `OwnKernel` for a kernel that
     /// is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
+        Self::from_stored(&Self::open(path)?)
+    }
+
+    /// Opens a model's file, to see what it belongs to before it is read.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged, or of another kind or version.
+    pub fn open(path: &Path) -> Result<Stored, Error> {
+        Ok(Stored::open(path, KIND, VERSION)?)
+    }
+
+    /// Reads a model from its opened file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_stored(stored: &Stored) -> Result<Self, Error> {
         if let Ok(kernel) = stored.metadata("own_kernel") {
-            let (path, kernel) = (path.into(), kernel.into());
+            let (path, kernel) = (stored.path().into(), kernel.into());
             return Err(dsokr_basis::Error::OwnKernel { path, kernel }.into());
         }
         if stored.metadata("row_kind")? == "precomputed" {
-            return Self::read(&stored, None);
+            return Self::read(stored, None);
         }
         let kernel: Kernel = stored.json("kernel")?;
-        Self::read(&stored, Some(Arc::new(kernel)))
+        Self::read(stored, Some(Arc::new(kernel)))
     }
 
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -215,8 +216,19 @@ impl OutputSpace {
     /// # Errors
     /// `Io` of the crate `dsokr-basis`.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let (metadata, tensors) = self.parts();
+        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+    }
+
+    /// What tells this space from any other, as other files name it: eight hexadecimal digits.
+    pub fn fingerprint(&self) -> String {
+        let (metadata, tensors) = self.parts();
+        store::checksum(KIND, VERSION, &metadata, &tensors)
+    }
+
+    fn parts(&self) -> (BTreeMap<String, String>, Vec<Tensor<'_>>) {
         let mut tensors = vec![Tensor::f64("centre", &[self.rank()], &self.centre)];
-        let mut metadata = std::collections::BTreeMap::new();
+        let mut metadata = BTreeMap::new();
         let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
         match &self.map {
             Map::Basis { basis, .. } => {
@@ -230,7 +242,7 @@ impl OutputSpace {
                 tensors.extend(outputs.tensors("outputs"));
             }
         }
-        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+        (metadata, tensors)
     }
 
     /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.

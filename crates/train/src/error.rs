@@ -200,6 +200,9 @@ pub enum Error {
         /// Why it cannot be used.
         message: String,
     },
+    /// The kernel machine.
+    #[error(transparent)]
+    Ridge(#[from] dsokr_ridge::Error),
     /// Only a pretrained encoder can be written back.
     #[error(
         "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
@@ -238,7 +241,9 @@ impl Error {
     pub fn is_request(&self) -> bool {
         use dsokr_basis::Error::Io;
         let basis = match self {
-            Self::Basis(error) | Self::Decode(dsokr_decode::Error::Store(error)) => Some(error),
+            Self::Basis(error)
+            | Self::Decode(dsokr_decode::Error::Store(error))
+            | Self::Ridge(dsokr_ridge::Error::Basis(error)) => Some(error),
             _ => None,
         };
         let failed =

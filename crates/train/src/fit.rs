@@ -1,23 +1,23 @@
 //! From a configuration to a trained run.
 
+mod machine;
+mod network;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use dsokr_basis::features::distinct;
 use dsokr_basis::store::{self, Tensor};
-use dsokr_basis::{Basis, Projection};
+use dsokr_basis::{Basis, RowSource};
 use dsokr_decode::Candidates;
-use dsokr_nn::{Model, parameters};
 use tracing::info;
 
-use crate::config::{Checked, EncoderConfig, SplitName};
+use crate::config::{Checked, EncoderConfig};
 use crate::data::{DataRoot, Dataset, Outputs, Selected};
 use crate::device::Processor;
-use crate::judge::Judge;
-use crate::run::{Folder, Prepared, Report, new_model};
-use crate::trainer::{Observer, Task, embed, train};
-use crate::{Error, Prepare, Recipe};
+use crate::run::{Folder, Report};
+use crate::trainer::Observer;
+use crate::{Error, Recipe};
 
 /// Where a run goes, and whether it goes on.
 #[derive(Clone, Debug)]
@@ -49,20 +49,33 @@ pub struct Trained {
     pub report: Report,
 }
 
-/// Fits the basis, trains, and evaluates the best checkpoint.
+/// A request whose data have been read.
+struct Job<'a, R> {
+    request: &'a Request<'a, R>,
+    config: &'a Checked<R>,
+    /// The run directory.
+    path: PathBuf,
+    /// Whether it is there, and goes on.
+    resumed: bool,
+    dataset: Dataset,
+}
+
+/// Fits the basis, trains, and evaluates the best checkpoint; or fits a kernel machine.
 ///
 /// # Errors
 /// Everything in [`Error`]. Nothing is written before data, basis and inputs have been accepted.
 pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
-    let mut device = request.processor.open()?.autodiff();
-    if config.encoder.recomputes() && request.processor != Processor::Cpu {
-        device = device.gradient_checkpointing();
-    }
     let resumed = request.resume && path.exists();
     if resumed {
         unchanged(&path, config)?;
+    }
+    // a device that is not there is said before data are read
+    let device = request.processor.open()?;
+    if config.encoder.ridge().is_some() && request.processor != Processor::Cpu {
+        let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
+        return Err(Error::Device { device, message: message.into() });
     }
     let dataset = Dataset::load(config, request.root)?;
     info!(
@@ -72,91 +85,28 @@ pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Resu
         candidates = dataset.outputs.candidates.len(),
         "data loaded"
     );
-    let rows: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
-    let training_outputs = Selected::new(dataset.outputs.rows.as_ref(), &rows);
-    let started = Instant::now();
-    let sketch = &config.sketch;
-    let basis = if resumed {
-        Basis::load(&path.join("basis.safetensors"))?
-    } else {
-        let kernel = config.output.kernel.clone();
-        Basis::fit(
-            kernel,
-            &training_outputs,
-            &sketch.method,
-            sketch.size,
-            config.seed,
-            sketch.tolerance,
-        )?
-    };
-    let targets = basis.project(&training_outputs)?;
-    let candidates = candidates(&basis, &dataset.outputs)?;
-    info!(
-        kernel = basis.kernel().name(),
-        m = sketch.size,
-        rank = basis.rank(),
-        residual = mean(&targets.residuals),
-        candidates = candidates.len(),
-        distinct = candidates.distinct(),
-        seconds = started.elapsed().as_secs_f64(),
-        "basis fitted"
-    );
-    let judge = Judge::new(config, request.root, &dataset, &basis, &candidates)?;
-    let settings = config.encoder.preparation();
-    let preparation = if resumed {
-        R::Preparation::load(settings, &path)?
-    } else {
-        R::Preparation::fit(settings, &dataset.train)?
-    };
-    let inputs = preparation.inputs(&dataset.train)?;
-    let restored = resumed && Folder::has_checkpoint(&path);
-    let mean = targets.mean();
-    let model = new_model(config, &basis, &preparation, &mean, &device, restored)?;
-    check_groups(config, &model)?;
-    info!(parameters = burn::module::Module::num_params(&model), "model made");
+    let job = Job { request, config, path, resumed, dataset };
+    match config.encoder.ridge() {
+        Some(settings) => machine::run(job, settings, observer),
+        None => network::run(job, device, observer),
+    }
+}
 
-    let data = fingerprint(&dataset, &targets, &candidates);
-    let prepared = Prepared::of(&preparation)?;
-    let mut folder = if resumed {
-        let folder = Folder::open(&path, &basis, &prepared);
-        folder.check_data(&data)?;
-        folder.tidy();
-        folder
-    } else {
-        Folder::create(&path, config, &basis, &candidates, &prepared, &data)?
-    };
-    if let Some(report) = folder.report()? {
-        info!(path = %path.display(), "the run is complete");
-        return Ok(Trained { path, report });
+impl<R: Recipe> Job<'_, R> {
+    /// The outputs of the training pairs, as indices.
+    fn training_outputs(&self) -> Vec<usize> {
+        self.dataset.train.outputs.iter().flatten().copied().collect()
     }
-    let start = folder.checkpoint()?;
-    folder.rewind_log(start.as_ref().map_or(0, |c| c.step))?;
-    let validation = preparation.inputs(&dataset.validation)?;
-    let validate = |model: &Model<R::Encoder>| {
-        let z = embed(model, &validation, config.evaluation.batch);
-        judge.scores(SplitName::Validation, &z)
-    };
-    let task = Task {
-        config: &config.training,
-        seed: config.seed,
-        device: &device,
-        inputs: &inputs,
-        targets: &targets.coordinates,
-        residuals: &targets.residuals,
-        validate: &validate,
-    };
-    let outcome = train(&task, model, start, &mut folder, observer)?;
-    let best = match outcome.best {
-        Some(best) => best,
-        None => folder.best()?,
-    };
-    let model = parameters::restore(outcome.model, &best)?;
-    let (report, drawings) = judge.report(&model, &preparation)?;
-    if let Some(svg) = drawings {
-        folder.draw(&svg)?;
+
+    /// The basis of a resumed run, or one fitted on the training outputs.
+    fn basis(&self, outputs: &Selected) -> Result<Basis, Error> {
+        if self.resumed {
+            return Ok(Basis::load(&self.path.join("basis.safetensors"))?);
+        }
+        let (kernel, sketch) = (self.config.output.kernel.clone(), &self.config.sketch);
+        let seed = self.config.seed;
+        Ok(Basis::fit(kernel, outputs, &sketch.method, sketch.size, seed, sketch.tolerance)?)
     }
-    folder.finish(&report)?;
-    Ok(Trained { path, report })
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else with the first free number behind it; to
@@ -215,41 +165,22 @@ fn difference(
     })
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 /// What tells these data from any others: a run is resumed on those it was started with.
-fn fingerprint(dataset: &Dataset, targets: &Projection, candidates: &Candidates) -> String {
+fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> String {
     let splits = [&dataset.train, &dataset.validation];
     let texts = splits.map(|split| [split.ids.join("\0"), split.texts.join("\0")].join("\0"));
-    let vectors = splits.map(|split| split.vectors.concat());
     let ids = candidates.ids().join("\0");
-    let tensors = [
+    let mut tensors = vec![
         Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
         Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
         Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
-        Tensor::f32("train vectors", &[vectors[0].len()], &vectors[0]),
-        Tensor::f32("validation vectors", &[vectors[1].len()], &vectors[1]),
-        Tensor::f32("targets", &[targets.coordinates.len()], &targets.coordinates),
+        Tensor::f32("targets", &[targets.len()], targets),
         Tensor::f32("candidates", &[candidates.coordinates().len()], candidates.coordinates()),
     ];
-    store::checksum("data", 1, &BTreeMap::new(), &tensors)
-}
-
-/// A group that holds no parameter is a spelling mistake.
-fn check_groups<R: Recipe>(config: &Checked<R>, model: &Model<R::Encoder>) -> Result<(), Error> {
-    let names: Vec<String> = parameters::names(model);
-    for group in &config.training.groups {
-        if !names.iter().any(|name| name.contains(&group.parameters)) {
-            return Err(Error::Value {
-                key: "training.groups.parameters".into(),
-                found: format!("{:?}", group.parameters),
-                allowed: format!("a part of one of {}", names.join(", ")),
-            });
-        }
+    for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
+        tensors.extend(split.vectors.iter().flat_map(|rows| rows.tensors(name)));
     }
-    Ok(())
+    store::checksum("data", 1, &BTreeMap::new(), &tensors)
 }
 
 /// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,
@@ -259,13 +190,25 @@ fn check_groups<R: Recipe>(config: &Checked<R>, model: &Model<R::Encoder>) -> Re
 /// # Errors
 /// Rows that the basis does not project; outputs without a candidate.
 pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
+    candidates_at(outputs, |rows| {
+        let projected = basis.project(rows)?;
+        let shift = if basis.kernel().is_normalised() { 0.5 } else { 0.0 };
+        let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+        Ok((basis.rank(), projected.coordinates, constants))
+    })
+}
+
+/// Candidates where `place` puts their distinct rows: the number of coordinates, the coordinates of
+/// each row, and their constants.
+fn candidates_at(
+    outputs: &Outputs,
+    place: impl FnOnce(&dyn RowSource) -> Result<(usize, Vec<f32>, Vec<f32>), Error>,
+) -> Result<Candidates, Error> {
     let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
     let groups = distinct(&pool)?;
     let chosen: Vec<usize> = groups.representative.iter().map(|&i| outputs.candidates[i]).collect();
-    let projected = basis.project(&Selected::new(outputs.rows.as_ref(), &chosen))?;
-    let shift = if basis.kernel().is_normalised() { 0.5 } else { 0.0 };
-    let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+    let (rank, coordinates, constants) = place(&Selected::new(outputs.rows.as_ref(), &chosen))?;
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
     let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
-    Ok(Candidates::new(ids, labels, groups.class, basis.rank(), projected.coordinates, constants)?)
+    Ok(Candidates::new(ids, labels, groups.class, rank, coordinates, constants)?)
 }

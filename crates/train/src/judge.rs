@@ -1,15 +1,13 @@
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Projection};
-use dsokr_decode::{Candidates, Metrics, PerQuery, Pool, Rank};
-use dsokr_nn::Model;
+use dsokr_decode::{Candidates, Metrics, PerQuery, Pool};
 use rand::RngExt;
 
 use crate::config::{Checked, SplitName};
-use crate::data::{DataRoot, Dataset, Selected, Split, Structure};
-use crate::run::{Report, rank};
-use crate::scores::{Scores, compare, drawing, predicted};
-use crate::trainer::embed;
-use crate::{Error, Prepare, Recipe};
+use crate::data::{DataRoot, Dataset, Selected, Split, Truth};
+use crate::run::Report;
+use crate::scores::{Evaluation, OutputScores, Scores, drawing, evaluate};
+use crate::{Error, Recipe};
 
 /// Molecules that are drawn.
 const EXAMPLES: usize = 20;
@@ -18,7 +16,8 @@ const EXAMPLES: usize = 20;
 pub(crate) struct Judge<'a, R> {
     config: &'a Checked<R>,
     dataset: &'a Dataset,
-    basis: &'a Basis,
+    /// None where outputs are not sketched.
+    basis: Option<&'a Basis>,
     candidates: &'a Candidates,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
@@ -29,7 +28,7 @@ impl<'a, R: Recipe> Judge<'a, R> {
         config: &'a Checked<R>,
         root: &DataRoot,
         dataset: &'a Dataset,
-        basis: &'a Basis,
+        basis: Option<&'a Basis>,
         candidates: &'a Candidates,
     ) -> Result<Self, Error> {
         let mut lists = Vec::new();
@@ -64,46 +63,34 @@ impl<'a, R: Recipe> Judge<'a, R> {
         self.dataset.split(name).unwrap_or(&self.dataset.validation)
     }
 
-    pub(crate) fn rank(&self, name: SplitName, z: &[f32]) -> Result<Vec<Option<Rank>>, Error> {
-        let ids = &self.split(name).ids;
-        rank(ids, z, self.basis, self.candidates, self.pool(name), self.config)
-    }
-
     /// What coordinates `z` `[queries × p]` are worth on a split.
-    pub(crate) fn scores(&self, name: SplitName, z: &[f32]) -> Result<Scores, Error> {
-        let pool = self.pool(name);
-        let ranks = pool.metrics(&self.rank(name, z)?, self.candidates)?;
-        let truth = self.split(name).structures.as_deref();
-        let molecules =
-            |truth| compare(truth, &predicted(z, self.basis.rank(), self.candidates, pool)?);
-        Ok(Scores { ranks, molecules: truth.map(molecules).transpose()? })
+    pub(crate) fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
+        let Split { ids, truth, .. } = self.split(name);
+        evaluate(ids, truth.clone(), z, self.candidates, self.pool(name), self.config)
     }
 
-    /// A random order of the candidates; of molecules, one candidate drawn for each query.
-    fn chance(
-        &self,
-        name: SplitName,
-        ranks: &[Option<Rank>],
-        m: &Metrics,
-    ) -> Result<Scores, Error> {
-        let chance = Metrics::chance(ranks, m.candidates, m.duplicate_candidates)?;
-        let drawn = |truth: &Vec<Structure>| {
-            let mut random = generator(self.config.seed, "chance", 0);
-            let candidate = |_: &Structure| random.random_range(0..self.candidates.len());
-            let drawn = truth.iter().map(candidate).map(|c| self.candidates.label(c));
-            compare(truth, &drawn.map(Structure::of_candidate).collect::<Result<Vec<_>, _>>()?)
-        };
-        let molecules = self.split(name).structures.as_ref().map(drawn).transpose()?;
-        Ok(Scores { ranks: chance, molecules })
+    /// A random order of the candidates; of outputs that are compared, one candidate drawn for each
+    /// query.
+    fn chance(&self, name: SplitName, found: &Evaluation) -> Result<Scores, Error> {
+        let Metrics { candidates, duplicate_candidates, .. } = found.scores.ranks;
+        let ranks = Metrics::chance(&found.ranks, candidates, duplicate_candidates)?;
+        let Some(truth) = &self.split(name).truth else { return Ok(ranks.into()) };
+        let mut random = generator(self.config.seed, "chance", 0);
+        let drawn = (0..truth.len()).map(|_| random.random_range(0..self.candidates.len()));
+        let drawn = Truth::of_candidates(drawn, self.candidates, &self.config.output)?;
+        let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
+        Ok(Scores { ranks, outputs })
     }
 
-    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
-    pub(crate) fn perfect(&self, name: SplitName) -> Result<Scores, Error> {
+    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞. None
+    /// where outputs are not sketched.
+    pub(crate) fn perfect(&self, name: SplitName) -> Result<Option<Scores>, Error> {
+        let Some(basis) = self.basis else { return Ok(None) };
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
-        let Projection { coordinates, .. } = self.basis.project(&outputs)?;
-        let p = self.basis.rank();
+        let Projection { coordinates, .. } = basis.project(&outputs)?;
+        let p = basis.rank();
         let mut rows = coordinates.chunks_exact(p);
         let mut z = vec![0.0; split.ids.len() * p];
         for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
@@ -111,28 +98,29 @@ impl<'a, R: Recipe> Judge<'a, R> {
                 z.copy_from_slice(row);
             }
         }
-        self.scores(name, &z)
+        Ok(Some(self.evaluate(name, &z)?.scores))
     }
 
-    /// The report, and drawings of the first queries where outputs are molecules.
-    pub(crate) fn report(
-        &self,
-        model: &Model<R::Encoder>,
-        preparation: &R::Preparation,
-    ) -> Result<(Report, Option<String>), Error> {
+    /// The report on coordinates of the split that is evaluated, and drawings of the first queries
+    /// where outputs are molecules.
+    pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
-        let inputs = preparation.inputs(self.split(name))?;
-        let z = embed(model, &inputs, self.config.evaluation.batch);
-        let ranks = self.rank(name, &z)?;
-        let metrics = self.scores(name, &z)?;
-        let chance = self.chance(name, &ranks, &metrics)?;
-        let drawn = |truth: &Vec<Structure>| {
-            let n = truth.len().min(EXAMPLES);
-            let all = predicted(&z, self.basis.rank(), self.candidates, self.pool(name))?;
-            drawing(&truth[..n], &all[..n])
+        let found = self.evaluate(name, z)?;
+        let chance = self.chance(name, &found)?;
+        let drawn = match &found.outputs {
+            Some((Truth::Molecules(truth), Truth::Molecules(predicted))) => {
+                let n = truth.len().min(EXAMPLES);
+                Some(drawing(&truth[..n], &predicted[..n])?)
+            }
+            _ => None,
         };
-        let drawn = self.split(name).structures.as_ref().map(drawn).transpose()?;
+        let metrics = found.scores;
         Ok((Report { split: name, chance, perfect_h: self.perfect(name)?, metrics }, drawn))
+    }
+
+    /// The pairs that the report is on.
+    pub(crate) fn reported(&self) -> &Split {
+        self.split(self.config.evaluation.split)
     }
 }
 

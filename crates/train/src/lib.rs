@@ -34,5 +34,5 @@ pub use error::Error;
 pub use prepare::Preparation;
 pub use pretrained_inputs::PretrainedInputs;
 pub use recipe::{Prepare, Recipe, Start};
-pub use scores::{MoleculeScores, Scores, drawing};
+pub use scores::{Evaluation, MoleculeScores, OutputScores, Scores, drawing};
 pub use token_inputs::{TokenInputs, TokenInputsConfig};

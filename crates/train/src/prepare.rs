@@ -1,10 +1,12 @@
 use std::path::Path;
 
+use dsokr_basis::features::NgramConfig;
+use dsokr_basis::{Features, RowSource};
 use dsokr_nn::bag::TfIdf;
 use dsokr_nn::{BuiltIn, BuiltInInput, TransformerConfig};
 use rayon::prelude::*;
 
-use crate::config::EncoderConfig;
+use crate::config::{EncoderConfig, RidgeConfig};
 use crate::data::Split;
 use crate::pretrained_inputs::PretrainedInputs;
 use crate::token_inputs::{TokenInputs, TokenInputsConfig};
@@ -53,7 +55,14 @@ impl Recipe for EncoderConfig {
         match self {
             Self::Transformer(config) => config.activation_checkpointing,
             Self::Pretrained(config) => config.activation_checkpointing,
-            Self::NgramBag(_) | Self::Mlp(_) => false,
+            Self::NgramBag(_) | Self::Mlp(_) | Self::Ridge(_) => false,
+        }
+    }
+
+    fn ridge(&self) -> Option<&RidgeConfig> {
+        match self {
+            Self::Ridge(config) => Some(config),
+            _ => None,
         }
     }
 }
@@ -109,13 +118,9 @@ impl Prepare for Preparation {
 
     fn fit(config: &EncoderConfig, train: &Split) -> Result<Self, Error> {
         Ok(match config {
-            EncoderConfig::NgramBag(config) => {
-                let texts = train.texts.iter().map(String::as_str);
-                Self::Ngrams(TfIdf::fit(&config.ngrams, texts).map_err(dsokr_nn::Error::from)?)
-            }
-            EncoderConfig::Mlp(_) => {
-                Self::Vectors { width: train.vectors.first().map_or(0, Vec::len) }
-            }
+            EncoderConfig::NgramBag(config) => Self::ngrams(&config.ngrams, train)?,
+            EncoderConfig::Ridge(config) => Self::of_ridge(config, train)?,
+            EncoderConfig::Mlp(_) => Self::vectors(train)?,
             EncoderConfig::Transformer(config) => {
                 Self::Tokens(Box::new(TokenInputs::fit(&tokens(config), train)?))
             }
@@ -138,14 +143,8 @@ impl Prepare for Preparation {
                 tokens.inputs(split)?.into_iter().map(BuiltInInput::Tokens).collect()
             }
             Self::Vectors { width } => {
-                if let Some(other) = split.vectors.iter().find(|v| v.len() != *width) {
-                    let (found, expected) = (other.len(), *width);
-                    return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
-                }
-                if split.vectors.len() != split.ids.len() {
-                    return Err(Error::ReadsVectors);
-                }
-                split.vectors.iter().cloned().map(BuiltInInput::Dense).collect()
+                let rows = vectors(split, *width)?;
+                (0..rows.len()).map(|row| BuiltInInput::Dense(rows.dense_row(row))).collect()
             }
         };
         let special = match self {
@@ -172,10 +171,8 @@ impl Prepare for Preparation {
 
     fn load(config: &EncoderConfig, folder: &Path) -> Result<Self, Error> {
         Ok(match config {
-            EncoderConfig::NgramBag(_) => {
-                let read = TfIdf::read(&folder.join(NGRAMS));
-                Self::Ngrams(read.map_err(dsokr_nn::Error::from)?)
-            }
+            EncoderConfig::NgramBag(_) => Self::read_ngrams(folder)?,
+            EncoderConfig::Ridge(config) => Self::load_of_ridge(config, folder)?,
             EncoderConfig::Mlp(_) => Self::Vectors { width: read_width(&folder.join(VECTORS))? },
             EncoderConfig::Transformer(config) => {
                 Self::Tokens(Box::new(TokenInputs::load(&tokens(config), folder)?))
@@ -185,6 +182,68 @@ impl Prepare for Preparation {
             }
         })
     }
+}
+
+impl Preparation {
+    /// For the inputs of a kernel machine.
+    pub(crate) fn of_ridge(config: &RidgeConfig, train: &Split) -> Result<Self, Error> {
+        match &config.ngrams {
+            Some(blocks) => Self::ngrams(blocks, train),
+            None => Self::vectors(train),
+        }
+    }
+
+    /// Reads that of a kernel machine.
+    pub(crate) fn load_of_ridge(config: &RidgeConfig, folder: &Path) -> Result<Self, Error> {
+        match config.ngrams {
+            Some(_) => Self::read_ngrams(folder),
+            None => Ok(Self::Vectors { width: read_width(&folder.join(VECTORS))? }),
+        }
+    }
+
+    /// A split's inputs as rows that kernels compare.
+    ///
+    /// # Errors
+    /// Vectors that are missing or of another width; [`Error::Value`] for tokens.
+    pub fn rows(&self, split: &Split) -> Result<Features, Error> {
+        match self {
+            Self::Ngrams(tf_idf) => Ok(Features::Sparse(tf_idf.rows(&split.texts)?)),
+            Self::Vectors { width } => Ok(vectors(split, *width)?.clone()),
+            Self::Tokens(_) | Self::Pretrained(_) => Err(Error::Value {
+                key: "encoder.kind".into(),
+                found: "one of tokens".into(),
+                allowed: "one of n-grams or vectors".into(),
+            }),
+        }
+    }
+
+    fn ngrams(blocks: &[NgramConfig], train: &Split) -> Result<Self, Error> {
+        let texts = train.texts.iter().map(String::as_str);
+        Ok(Self::Ngrams(TfIdf::fit(blocks, texts).map_err(dsokr_nn::Error::from)?))
+    }
+
+    fn read_ngrams(folder: &Path) -> Result<Self, Error> {
+        let read = TfIdf::read(&folder.join(NGRAMS));
+        Ok(Self::Ngrams(read.map_err(dsokr_nn::Error::from)?))
+    }
+
+    fn vectors(train: &Split) -> Result<Self, Error> {
+        let rows = train.vectors.as_ref().ok_or(Error::ReadsVectors)?;
+        Ok(Self::Vectors { width: rows.width() })
+    }
+}
+
+/// The vectors of a split, a row for each pair.
+fn vectors(split: &Split, width: usize) -> Result<&Features, Error> {
+    let rows = split.vectors.as_ref().ok_or(Error::ReadsVectors)?;
+    if rows.width() != width {
+        let (found, expected) = (rows.width(), width);
+        return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+    }
+    if rows.len() != split.ids.len() {
+        return Err(Error::ReadsVectors);
+    }
+    Ok(rows)
 }
 
 /// Whether nothing of a text was known.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::config::RidgeConfig;
 use crate::data::Split;
 
 /// What is fitted on the training split and turns texts or vectors into inputs: a tokenizer, say.
@@ -94,6 +95,13 @@ pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
     /// As [`encoder`](Self::encoder).
     fn shell(&self, preparation: &Self::Preparation, start: Start) -> Result<Self::Encoder, Error> {
         self.encoder(preparation, start)
+    }
+
+    /// The settings of a kernel machine that takes the encoder's place, and is fitted in closed form;
+    /// then nothing else of the recipe is asked but [`validate`](Self::validate) and
+    /// [`reads_vectors`](Self::reads_vectors). The default is none.
+    fn ridge(&self) -> Option<&RidgeConfig> {
+        None
     }
 
     /// Whether a device other than the CPU engine is to recompute activations in the backward pass

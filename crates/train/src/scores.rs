@@ -1,6 +1,7 @@
 use std::ops::Deref;
 
-use dsokr_decode::{Candidates, Metrics, Pool, Queries};
+use dsokr_basis::features::LabelVocabulary;
+use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{svg_column, svg_pair};
@@ -8,7 +9,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::data::Structure;
+use crate::config::Checked;
+use crate::data::{Structure, Truth};
 
 /// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
 /// is how the time for a state grows: about half a second. Molecules of QM9 need far less.
@@ -20,21 +22,58 @@ fn limit(a: &Graph, b: &Graph) -> Limit {
     Limit::NONE.states((WORK / atoms.saturating_pow(3)).max(1))
 }
 
-/// What an evaluation says about a split: ranks, and of predicted molecules also how far they are from
-/// the true ones.
+/// What an evaluation says about a split: ranks, and of some kinds of outputs also how far the predicted
+/// ones are from the true ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Of the ranks.
     #[serde(flatten)]
     pub ranks: Metrics,
-    /// Of the predicted molecules, where outputs are molecules.
+    /// Of the predicted outputs, where they are molecules or sets of labels.
     #[serde(flatten)]
-    pub molecules: Option<MoleculeScores>,
+    pub outputs: Option<OutputScores>,
+}
+
+/// What predicted outputs are worth beside the true ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OutputScores {
+    /// Of molecules.
+    Molecules(MoleculeScores),
+    /// Of sets of labels. The labels are those of the true and the predicted sets.
+    Labels(MultiLabelMetrics),
+}
+
+impl OutputScores {
+    /// Compares predicted with true outputs of the same kind, one with one.
+    ///
+    /// # Errors
+    /// No outputs, or outputs of two kinds.
+    pub fn of(truth: &Truth, predicted: &Truth) -> Result<Self, Error> {
+        match (truth, predicted) {
+            (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
+                let pairs: Vec<(&Graph, &Graph)> =
+                    truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect();
+                Ok(Self::Molecules(MoleculeScores::of(&pairs)?))
+            }
+            (Truth::Labels(truth), Truth::Labels(predicted)) => {
+                let both = [truth.as_slice(), predicted.as_slice()].concat();
+                let labels = LabelVocabulary::fit(&both)?;
+                let (truth, predicted) = (labels.rows(truth)?, labels.rows(predicted)?);
+                Ok(Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?))
+            }
+            _ => Err(Error::Value {
+                key: "outputs".into(),
+                found: "molecules and sets of labels".into(),
+                allowed: "one kind".into(),
+            }),
+        }
+    }
 }
 
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
-        Self { ranks, molecules: None }
+        Self { ranks, outputs: None }
     }
 }
 
@@ -102,16 +141,40 @@ fn mean(found: &[EditDistance]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
-/// The molecules that coordinates `z` `[queries × p]` predict: the first candidate of each query.
-pub(crate) fn predicted(
+/// What coordinates are worth on a split.
+pub struct Evaluation {
+    /// The figures.
+    pub scores: Scores,
+    /// The rank of each query's gold; `None` where it counts as infinite.
+    pub ranks: Vec<Option<Rank>>,
+    /// True outputs and the predicted ones, where they are molecules or sets of labels.
+    pub outputs: Option<(Truth, Truth)>,
+}
+
+/// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares what is predicted,
+/// the first candidate of each query, with the truth where that is known.
+pub(crate) fn evaluate<R>(
+    ids: &[String],
+    truth: Option<Truth>,
     z: &[f32],
-    p: usize,
     candidates: &Candidates,
     pool: Pool,
-) -> Result<Vec<Structure>, Error> {
-    let first = pool.top_k(&Queries::new(p, z)?, candidates, 1)?;
-    let first = first.iter().flatten().map(|hit| candidates.label(hit.candidate));
-    first.map(Structure::of_candidate).collect()
+    config: &Checked<R>,
+) -> Result<Evaluation, Error> {
+    let queries = Queries::named(ids, candidates.dim(), z)?;
+    let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
+    let ranks = pool.rank(&queries, &gold, candidates)?;
+    let metrics = pool.metrics(&ranks, candidates)?;
+    let Some(truth) = truth else {
+        return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
+    };
+    let first = pool.top_k(&queries, candidates, 1)?;
+    let first = first.iter().flatten().map(|hit| hit.candidate);
+    let outputs =
+        Truth::of_candidates(first, candidates, &config.output)?.map(|found| (truth, found));
+    let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
+    let scores = Scores { ranks: metrics, outputs: compared.transpose()? };
+    Ok(Evaluation { scores, ranks, outputs })
 }
 
 /// Drawings of true molecules, each with the predicted one beside it, as one SVG document; captions
@@ -134,14 +197,4 @@ pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, E
     };
     let pairs: Vec<String> = truth.iter().zip(predicted).map(pair).collect::<Result<_, _>>()?;
     Ok(svg_column(&pairs))
-}
-
-/// Scores of predicted molecules beside the true ones.
-pub(crate) fn compare(
-    truth: &[Structure],
-    predicted: &[Structure],
-) -> Result<MoleculeScores, Error> {
-    let pairs: Vec<(&Graph, &Graph)> =
-        truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect();
-    MoleculeScores::of(&pairs)
 }

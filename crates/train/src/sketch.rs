@@ -96,8 +96,8 @@ pub fn curve<R: Recipe>(
             let basis = Basis::fit(kernel, &outputs, method, size, seed, tolerance)?;
             let targets = basis.project(&outputs)?;
             let candidates = candidates(&basis, &dataset.outputs)?;
-            let judge = Judge::new(config, root, &dataset, &basis, &candidates)?;
-            scores.push(judge.perfect(SplitName::Validation)?);
+            let judge = Judge::new(config, root, &dataset, Some(&basis), &candidates)?;
+            scores.extend(judge.perfect(SplitName::Validation)?);
             rank += basis.rank() as f64 / draws as f64;
             let n = (targets.residuals.len() * draws) as f64;
             residual += targets.residuals.iter().sum::<f64>() / n;

@@ -72,6 +72,11 @@ impl BitRows {
         &self.words
     }
 
+    /// All rows as a block.
+    pub fn all(&self) -> BitBlock<'_> {
+        self.view(0..self.len())
+    }
+
     pub(super) fn view(&self, rows: Range<usize>) -> BitBlock<'_> {
         let per_row = self.words_per_row();
         let words = &self.words[rows.start * per_row..rows.end * per_row];

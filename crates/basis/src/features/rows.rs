@@ -63,6 +63,23 @@ impl Features {
         }
     }
 
+    /// One row as `width` numbers; none when there is no such row.
+    pub fn dense_row(&self, row: usize) -> Vec<f32> {
+        if row >= self.len() {
+            return Vec::new();
+        }
+        let mut dense = vec![0.0; self.width()];
+        match self.view(row..row + 1) {
+            Block::Dense(rows) => dense.copy_from_slice(rows.values()),
+            Block::Bits(rows) => rows.ones(0).for_each(|column| dense[column] = 1.0),
+            Block::Sparse(rows) => {
+                let (columns, values) = rows.row(0);
+                columns.iter().zip(values).for_each(|(&at, &value)| dense[at as usize] = value);
+            }
+        }
+        dense
+    }
+
     /// The tensors that hold these rows in a file, named `prefix.…`.
     ///
     /// Dense: `prefix.dense` F32 `[n, d]`. Bits: `prefix.bits` U64 `[n, ⌈d/64⌉]`, column j at bit

@@ -1,3 +1,4 @@
+use std::borrow::Borrow;
 use std::ops::Range;
 
 use dsokr_basis::features::SparseRows;
@@ -60,9 +61,9 @@ impl GraphVocabulary {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn fit_rows(
+    pub fn fit_rows<G: Borrow<Graph> + Sync>(
         kernel: GraphKernel,
-        graphs: &[Graph],
+        graphs: &[G],
     ) -> Result<(Self, SparseRows), KernelError> {
         kernel.validate()?;
         let counted: Vec<Counted> =
@@ -190,11 +191,11 @@ struct Counted {
 }
 
 impl Counted {
-    fn new(kernel: &GraphKernel, graphs: &[Graph]) -> Self {
+    fn new(kernel: &GraphKernel, graphs: &[impl Borrow<Graph>]) -> Self {
         let mut counts = Counts::default();
         let (mut ends, mut features, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for graph in graphs {
-            for (feature, value) in kernel.counted(graph, &mut counts) {
+            for (feature, value) in kernel.counted(graph.borrow(), &mut counts) {
                 features.push(feature);
                 values.push(value as f32);
             }

@@ -2,6 +2,7 @@
 
 use dsokr_basis::{Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind};
 use dsokr_ridge::{Error, Model, OutputSpace, Precision, Scaling, fit, fit_gram, fit_sketched};
+use std::collections::BTreeMap;
 
 use crate::naive::*;
 
@@ -34,7 +35,7 @@ fn models_predict_the_same_after_a_file() {
         ),
     ];
     for (model, rows) in models {
-        model.save(&path).unwrap();
+        model.save(&path, &BTreeMap::new()).unwrap();
         let read = Model::load(&path).unwrap();
         assert_eq!(read.summary(), model.summary());
         assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
@@ -95,7 +96,7 @@ fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = dense(&problem.x.iter().map(|row| row.iter().map(|v| v.abs()).collect()).collect());
     let model = fit(Own, &x, &targets, 1e-2, Precision::Double).unwrap().model;
-    model.save(&path).unwrap();
+    model.save(&path, &BTreeMap::new()).unwrap();
     assert!(matches!(Model::load(&path), Err(Error::Basis(BasisError::OwnKernel { .. }))));
     let other = Model::load_with(&path, kernel_x());
     assert!(matches!(other, Err(Error::Basis(BasisError::OtherKernel { .. }))));

@@ -1,8 +1,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check;
+use super::{check, value};
 use crate::Error;
+use crate::data::error::extension_of;
 
 /// The pairs to learn from. Files are named inside `folder`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,14 +40,32 @@ pub struct DataConfig {
     pub inputs: Option<InputsConfig>,
 }
 
-/// A table whose rows are pairs and outputs at once: the input is the text of column `data.text`, and
-/// the output is the row itself. The seed draws which rows are validation, test and training pairs.
+/// Which rows of a pool belong to which split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolOrder {
+    /// The seed draws them.
+    #[default]
+    Drawn,
+    /// As they stand in the file: training pairs first, then validation, then test pairs.
+    File,
+}
+
+/// A file whose rows are pairs and outputs at once: the output is the row itself, and the input is the
+/// text of column `data.text`, or of a multi-label file the row's vector.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolConfig {
-    /// A table (.csv, .tsv, .jsonl), or a file with one text a line and nothing else (.txt, .smi),
-    /// whose ids are the numbers of its lines.
+    /// A table (.csv, .tsv, .jsonl); or a file with one text a line and nothing else (.txt, .smi); or
+    /// a multi-label file (.arff, .libsvm, .svm) with a vector and a set of labels in each row. Without
+    /// a column for them, ids are the numbers of the rows, from 1.
     pub file: String,
+    /// How many of the last attributes of an .arff file are labels; for such files only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<usize>,
+    /// Which rows belong to which split.
+    #[serde(default)]
+    pub order: PoolOrder,
     /// Number of validation pairs.
     pub validation: usize,
     /// Number of test pairs.
@@ -101,6 +120,11 @@ fn text() -> String {
 }
 
 impl DataConfig {
+    /// Whether inputs are vectors, not texts.
+    pub fn has_vectors(&self) -> bool {
+        self.inputs.is_some() || self.pool.as_ref().is_some_and(PoolConfig::is_multi_label)
+    }
+
     /// Whether there is a test split.
     pub fn has_test(&self) -> bool {
         self.test.is_some() || self.pool.as_ref().is_some_and(|pool| pool.test > 0)
@@ -127,7 +151,19 @@ impl DataConfig {
             let given = files != [&train(), &validation()] || self.test.is_some();
             let allowed = "no data.train, data.validation and data.test beside it";
             check(!given, "data.pool", "given", allowed)?;
-            let allowed = "absent: inputs are the texts of data.pool";
+            let arff = pool.extension() == "arff";
+            match pool.labels {
+                Some(count) if !arff => {
+                    let allowed = "absent: only .arff files need it";
+                    return Err(value("data.pool.labels", count, allowed));
+                }
+                None if arff => {
+                    let allowed = "the number of labels, the file's last attributes";
+                    return Err(value("data.pool.labels", "absent", allowed));
+                }
+                _ => {}
+            }
+            let allowed = "absent: inputs are those of data.pool";
             check(self.inputs.is_none(), "data.inputs", "given", allowed)?;
         }
         if let Some(inputs) = &self.inputs {
@@ -141,6 +177,18 @@ impl DataConfig {
             )?;
         }
         Ok(())
+    }
+}
+
+impl PoolConfig {
+    /// Whether rows hold a vector and a set of labels each.
+    pub(crate) fn is_multi_label(&self) -> bool {
+        ["arff", "libsvm", "svm"].contains(&self.extension().as_str())
+    }
+
+    /// The file's extension in lower case.
+    pub(crate) fn extension(&self) -> String {
+        extension_of(std::path::Path::new(&self.file))
     }
 }
 

@@ -3,6 +3,7 @@ use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::RidgeConfig;
 use crate::Error;
 
 /// The built-in encoders.
@@ -17,6 +18,8 @@ pub enum EncoderConfig {
     Transformer(TransformerConfig),
     /// A pretrained transformer of the BERT family, from a local folder; see docs/pretrained.md.
     Pretrained(PretrainedConfig),
+    /// A kernel machine in the encoder's place, fitted in closed form: IOKR and its sketched forms.
+    Ridge(RidgeConfig),
 }
 
 impl EncoderConfig {
@@ -26,12 +29,17 @@ impl EncoderConfig {
             Self::Mlp(config) => config.validate(),
             Self::Transformer(config) => config.validate(),
             Self::Pretrained(config) => config.validate(),
+            Self::Ridge(config) => return config.validate(),
         };
         Ok(checked?)
     }
 
     /// Whether the encoder reads feature vectors in place of texts.
     pub fn reads_vectors(&self) -> bool {
-        matches!(self, Self::Mlp(_))
+        match self {
+            Self::Mlp(_) => true,
+            Self::Ridge(config) => config.ngrams.is_none(),
+            Self::NgramBag(_) | Self::Transformer(_) | Self::Pretrained(_) => false,
+        }
     }
 }

@@ -8,13 +8,15 @@ mod encoder;
 mod load;
 mod output;
 mod reference;
+mod ridge;
 mod training;
 
-pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig};
+pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig, PoolOrder};
 pub use encoder::EncoderConfig;
 pub use load::{Override, load};
 pub use output::{CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig};
 pub use reference::reference;
+pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
 pub use training::{
     Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig,
 };
@@ -89,20 +91,29 @@ impl<R: Recipe> Config<R> {
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
         self.encoder.validate()?;
-        if self.encoder.reads_vectors() && self.data.inputs.is_none() {
+        if self.encoder.reads_vectors() && !self.data.has_vectors() {
             return Err(value(
                 "data.inputs",
                 "absent",
                 "the feature vectors that this encoder reads",
             ));
         }
-        if !self.encoder.reads_vectors() && self.data.inputs.is_some() {
-            return Err(value("data.inputs", "given", "absent: this encoder reads the texts"));
+        if !self.encoder.reads_vectors() && self.data.has_vectors() {
+            let key = if self.data.pool.is_some() { "data.pool" } else { "data.inputs" };
+            return Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"));
         }
         self.training.validate()?;
         self.evaluation.validate()?;
+        if self.sketch.full && self.encoder.ridge().is_none() {
+            let allowed = "false: only encoder.kind = \"ridge\" answers without a basis";
+            return Err(value("sketch.full", true, allowed));
+        }
         let metric = self.training.metric;
-        if metric.is_a_distance() && self.output.structure().is_none() {
+        if metric == Metric::F1 && !self.output.are_labels() {
+            let allowed = "another figure: F1 needs features of kind \"labels\"";
+            return Err(value("training.metric", metric, allowed));
+        }
+        if metric.is_a_distance() && !self.output.are_molecules() {
             let allowed = "a figure of ranks: edit distances need features of kind \"molecules\"";
             return Err(value("training.metric", format!("{metric:?}"), allowed));
         }

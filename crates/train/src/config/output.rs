@@ -112,12 +112,24 @@ pub enum OutputFeatures {
 }
 
 impl OutputConfig {
-    /// The column of the SMILES that predictions are judged by.
-    pub fn structure(&self) -> Option<&str> {
+    /// The column that says what outputs are, where predictions are judged by more than ranks.
+    pub fn truth(&self) -> Option<&str> {
         match &self.features {
-            OutputFeatures::Molecules { column, .. } => Some(column),
+            OutputFeatures::Molecules { column, .. } | OutputFeatures::Labels { column, .. } => {
+                Some(column)
+            }
             _ => None,
         }
+    }
+
+    /// Whether outputs are molecules.
+    pub fn are_molecules(&self) -> bool {
+        matches!(self.features, OutputFeatures::Molecules { .. })
+    }
+
+    /// Whether outputs are sets of labels.
+    pub fn are_labels(&self) -> bool {
+        matches!(self.features, OutputFeatures::Labels { .. })
     }
 
     /// The columns that are read of the table of outputs, beside the ids.
@@ -148,15 +160,17 @@ impl OutputConfig {
                     "1 ≤ min ≤ max ≤ 64",
                 )?;
             }
-            OutputFeatures::Molecules { column, graph } => {
+            OutputFeatures::Molecules { graph, .. } => {
                 graph.validate().map_err(|e| value("output.features.graph", e, "see there"))?;
-                let label = self.label.as_deref().unwrap_or("absent");
-                let allowed = format!("{column:?}: predictions are told by it");
-                check(label == column, "output.label", label, &allowed)?;
             }
             OutputFeatures::Labels { .. }
             | OutputFeatures::Rankings { .. }
             | OutputFeatures::Official {} => {}
+        }
+        if let Some(column) = self.truth() {
+            let label = self.label.as_deref().unwrap_or("absent");
+            let allowed = format!("{column:?}: predictions are told by it");
+            check(label == column, "output.label", label, &allowed)?;
         }
         let official = self.features == OutputFeatures::Official {};
         if official && (self.label.is_some() || self.candidate.is_some()) {
@@ -164,7 +178,10 @@ impl OutputConfig {
             let allowed = "absent: in official files all outputs are candidates, without labels";
             return Err(value(key, "given", allowed));
         }
-        if data.pool.is_some() {
+        if let Some(pool) = &data.pool {
+            let sets = !pool.is_multi_label() || self.are_labels();
+            let allowed = "\"labels\", which the rows of a multi-label file are";
+            check(sets, "output.features.kind", "another", allowed)?;
             check(
                 !official,
                 "output.features.kind",
@@ -190,6 +207,9 @@ impl OutputConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
+    /// No sketch: every training output carries the answers, as in IOKR and SIOKR, and the other keys
+    /// are not used. For encoders of kind `ridge`.
+    pub full: bool,
     /// Sketch size m, at most the number of training outputs.
     pub size: usize,
     /// How R is drawn.
@@ -200,7 +220,7 @@ pub struct SketchConfig {
 
 impl Default for SketchConfig {
     fn default() -> Self {
-        Self { size: 100, method: SketchKind::Gaussian, tolerance: 1e-10 }
+        Self { full: false, size: 100, method: SketchKind::Gaussian, tolerance: 1e-10 }
     }
 }
 

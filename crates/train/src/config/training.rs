@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::inside;
 use super::{check, value};
-use crate::{Error, MoleculeScores, Scores};
+use crate::{Error, MoleculeScores, OutputScores, Scores};
 
 /// The optimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +57,9 @@ pub enum Metric {
     /// The same with bonds compared, smaller is better.
     #[serde(rename = "ged_bonds")]
     GedBonds,
+    /// Mean F1 of predicted label sets, larger is better.
+    #[serde(rename = "f1")]
+    F1,
 }
 
 impl Metric {
@@ -67,7 +70,7 @@ impl Metric {
 
     /// Whether a larger figure is a better one.
     pub fn larger_is_better(self) -> bool {
-        matches!(self, Self::Mrr | Self::HitsAt1 | Self::HitsAt5 | Self::HitsAt10)
+        matches!(self, Self::Mrr | Self::HitsAt1 | Self::HitsAt5 | Self::HitsAt10 | Self::F1)
     }
 
     /// The figure.
@@ -83,8 +86,9 @@ impl Metric {
 
     /// The figure, negated where smaller is better, so that larger always is.
     pub fn score(self, metrics: &Scores) -> f64 {
-        let molecules = |distance: fn(&MoleculeScores) -> f64| {
-            -metrics.molecules.as_ref().map_or(f64::INFINITY, distance)
+        let molecules = |distance: fn(&MoleculeScores) -> f64| match &metrics.outputs {
+            Some(OutputScores::Molecules(found)) => -distance(found),
+            _ => f64::NEG_INFINITY,
         };
         match self {
             Self::Mrr => metrics.mrr,
@@ -95,6 +99,10 @@ impl Metric {
             Self::MedianRank => -metrics.median_rank.unwrap_or(f64::INFINITY),
             Self::Ged => molecules(|scores| scores.ged),
             Self::GedBonds => molecules(|scores| scores.ged_bonds),
+            Self::F1 => match &metrics.outputs {
+                Some(OutputScores::Labels(found)) => found.f1,
+                _ => f64::NEG_INFINITY,
+            },
         }
     }
 }
@@ -110,6 +118,7 @@ impl std::fmt::Display for Metric {
             Self::MedianRank => "median_rank",
             Self::Ged => "ged",
             Self::GedBonds => "ged_bonds",
+            Self::F1 => "f1",
         })
     }
 }

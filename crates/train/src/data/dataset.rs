@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::{Features, RowSource};
 
 use super::outputs::feature_rows;
+use super::pool::PoolFile;
 use super::structure::inputs;
 use super::table::{Table, read_official, unique_ids};
-use super::{DataRoot, Outputs, Structure, pool};
+use super::{DataRoot, Outputs, Truth, pool};
 use crate::Error;
 use crate::config::{Checked, DataConfig, SplitName};
 
@@ -17,13 +18,14 @@ pub struct Split {
     pub ids: Vec<String>,
     /// The input's text; empty strings where inputs are vectors.
     pub texts: Vec<String>,
-    /// The input's vector, where inputs are vectors.
-    pub vectors: Vec<Vec<f32>>,
+    /// The inputs' vectors, a row each, where inputs are vectors.
+    pub vectors: Option<Features>,
     /// The output's index in [`Outputs`]; `None` for an output without features, which is allowed
     /// in evaluation only.
     pub outputs: Vec<Option<usize>>,
-    /// The true molecules, where predictions are judged by graph edit distance.
-    pub structures: Option<Vec<Structure>>,
+    /// What the outputs are, where predictions are judged by more than ranks and all are known; not of
+    /// training pairs.
+    pub truth: Option<Truth>,
 }
 
 impl Split {
@@ -31,7 +33,7 @@ impl Split {
     pub fn query(text: &str) -> Self {
         let texts = vec![text.to_string()];
         let ids = vec![String::new()];
-        Self { ids, texts, vectors: Vec::new(), outputs: vec![None], structures: None }
+        Self { ids, texts, vectors: None, outputs: vec![None], truth: None }
     }
 }
 
@@ -58,7 +60,7 @@ impl Dataset {
             None => Self::from_files(config, root)?,
         };
         if config.output.only_training {
-            dataset.only_training(root)?;
+            dataset.only_training()?;
         }
         Ok(dataset)
     }
@@ -75,28 +77,31 @@ impl Dataset {
         let vectors = Vectors::load(data, root)?;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
-        let join = |pairs: Pairs, required: bool| {
-            let mut split = pairs.join(&index, vectors.as_ref(), required)?;
+        let held = |pairs: Pairs| {
+            let mut split = pairs.join(&index, vectors.as_ref(), false)?;
             // the outputs' own, so that it need not stand in the table of pairs too
-            split.structures = outputs.structures_of(&split.outputs);
+            split.truth = outputs.truth_of(&split.outputs);
             Ok::<_, Error>(split)
         };
         Ok(Self {
-            train: join(train, true)?,
-            validation: join(validation, false)?,
-            test: test.map(|pairs| join(pairs, false)).transpose()?,
+            train: train.join(&index, vectors.as_ref(), true)?,
+            validation: held(validation)?,
+            test: test.map(held).transpose()?,
             outputs,
         })
     }
 
     /// Leaves only the candidates that are outputs of training pairs.
-    fn only_training(&mut self, root: &DataRoot) -> Result<(), Error> {
+    fn only_training(&mut self) -> Result<(), Error> {
         let mut seen = vec![false; self.outputs.ids.len()];
         self.train.outputs.iter().flatten().for_each(|&output| seen[output] = true);
         self.outputs.candidates.retain(|&output| seen[output]);
         if self.outputs.candidates.is_empty() {
-            let (column, value) = ("output.only_training".into(), "true".into());
-            return Err(Error::NoCandidate { path: root.file(""), column, value });
+            return Err(Error::Value {
+                key: "output.only_training".into(),
+                found: "true".into(),
+                allowed: "false: no output of a training pair is a candidate".into(),
+            });
         }
         Ok(())
     }
@@ -160,7 +165,9 @@ struct Pairs {
     lines: Vec<usize>,
     /// Output features that an official file carries.
     features: Option<Features>,
-    structures: Option<Vec<Structure>>,
+    /// Vectors that a multi-label file carries.
+    vectors: Option<Features>,
+    truth: Option<Truth>,
 }
 
 fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
@@ -174,33 +181,28 @@ fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
             ids: official.ids,
             texts: official.descriptions,
             features: Some(Features::Dense(official.features)),
-            structures: None,
+            vectors: None,
+            truth: None,
         });
     }
-    let mut columns = vec![data.id.as_str()];
-    if data.inputs.is_none() {
-        columns.push(&data.text);
-    }
-    // queries for a run on a pool are rows as the pool has them
-    let structure = config.output.structure().filter(|_| data.pool.is_some());
-    columns.extend(structure);
     // an id may occur twice: two texts that describe the same output
-    let table = match &data.pool {
-        Some(_) => pool::read_table(path, config, &columns)?,
-        None => Table::read(path, &columns)?,
+    let (table, vectors, truth) = match &data.pool {
+        Some(_) => {
+            // queries for a run on a pool are rows as the pool has them
+            let PoolFile { table, vectors } = PoolFile::read(path, config, config.output.truth())?;
+            let truth = Truth::column(&table, &config.output)?;
+            (table, vectors, truth)
+        }
+        None if data.inputs.is_some() => (Table::read(path, &[&data.id])?, None, None),
+        None => (Table::read(path, &[&data.id, &data.text])?, None, None),
     };
     let ids = table.column(&data.id)?.to_vec();
-    let texts = match &data.inputs {
-        Some(_) => vec![String::new(); ids.len()],
-        None => table.column(&data.text)?.to_vec(),
+    let texts = match data.has_vectors() {
+        true => vec![String::new(); ids.len()],
+        false => inputs(&table, config)?,
     };
-    let structures = structure.map(|column| Structure::column(&table, column)).transpose()?;
-    let texts = inputs(texts, config).map_err(|(row, reason)| {
-        let smiles = table.column(&data.text).map(|all| all[row].clone()).unwrap_or_default();
-        Error::Smiles { path: path.into(), line: table.line(row), smiles, reason }
-    })?;
     let lines = (0..ids.len()).map(|row| table.line(row)).collect();
-    Ok(Pairs { path: path.into(), ids, texts, lines, features: None, structures })
+    Ok(Pairs { path: path.into(), ids, texts, lines, features: None, vectors, truth })
 }
 
 impl Pairs {
@@ -222,16 +224,11 @@ impl Pairs {
             });
         }
         let vectors = match vectors {
-            Some(vectors) => self
-                .ids
-                .iter()
-                .zip(&self.lines)
-                .map(|(id, &line)| vectors.of(id, &self.path, line))
-                .collect::<Result<_, _>>()?,
-            None => Vec::new(),
+            Some(vectors) => Some(vectors.of(&self.ids, &self.path, &self.lines)?),
+            None => self.vectors,
         };
-        let (ids, texts, structures) = (self.ids, self.texts, self.structures);
-        Ok(Split { ids, texts, vectors, outputs: found, structures })
+        let (ids, texts, truth) = (self.ids, self.texts, self.truth);
+        Ok(Split { ids, texts, vectors, outputs: found, truth })
     }
 }
 
@@ -268,13 +265,14 @@ fn official(train: &Pairs, validation: &Pairs, test: Option<&Pairs>) -> Result<O
     };
     let candidates = (0..ids.len()).collect();
     let labels = vec![String::new(); ids.len()];
-    Ok(Outputs { labels, ids, rows, candidates, structures: None })
+    Ok(Outputs { labels, ids, rows, candidates, truth: None })
 }
 
 /// The inputs' vectors by id.
 struct Vectors {
     path: PathBuf,
-    rows: HashMap<String, Vec<f32>>,
+    places: HashMap<String, usize>,
+    rows: Box<dyn RowSource>,
 }
 
 impl Vectors {
@@ -282,27 +280,23 @@ impl Vectors {
         let Some(inputs) = &data.inputs else { return Ok(None) };
         let path = root.file(&inputs.table);
         let table = Table::read(&path, &[&inputs.id])?;
-        unique_ids(&table, &inputs.id)?;
-        let source = feature_rows(&inputs.features, root, &table)?;
-        let ids = table.column(&inputs.id)?.iter().cloned();
-        let all: Vec<usize> = (0..table.len()).collect();
-        let Features::Dense(dense) = source.select(&all)? else {
-            return Err(Error::Value {
-                key: "data.inputs.features.file".into(),
-                found: format!("{} rows", source.kind()),
-                allowed: "dense rows".into(),
-            });
-        };
-        let rows = dense.values().chunks_exact(dense.width()).map(<[f32]>::to_vec);
-        Ok(Some(Self { path, rows: ids.zip(rows).collect() }))
+        let places = unique_ids(&table, &inputs.id)?;
+        let places = places.into_iter().map(|(id, row)| (id.to_owned(), row)).collect();
+        let rows = feature_rows(&inputs.features, root, &table)?;
+        Ok(Some(Self { path, places, rows }))
     }
 
-    fn of(&self, id: &str, path: &Path, line: usize) -> Result<Vec<f32>, Error> {
-        self.rows.get(id).cloned().ok_or_else(|| Error::UnknownOutput {
-            path: path.into(),
-            line,
-            id: id.into(),
-            outputs: self.path.display().to_string(),
-        })
+    /// The rows of some ids.
+    fn of(&self, ids: &[String], path: &Path, lines: &[usize]) -> Result<Features, Error> {
+        let place = |(id, &line): (&String, &usize)| {
+            self.places.get(id).copied().ok_or_else(|| Error::UnknownOutput {
+                path: path.into(),
+                line,
+                id: id.clone(),
+                outputs: self.path.display().to_string(),
+            })
+        };
+        let places: Vec<usize> = ids.iter().zip(lines).map(place).collect::<Result<_, _>>()?;
+        Ok(self.rows.select(&places)?)
     }
 }

@@ -342,7 +342,7 @@ impl DataError {
 }
 
 /// The extension of a file name in lower case, empty if there is none.
-pub(super) fn extension_of(path: &Path) -> String {
+pub(crate) fn extension_of(path: &Path) -> String {
     path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 

@@ -8,12 +8,14 @@ mod pool;
 mod selected;
 mod structure;
 pub mod table;
+mod truth;
 
 pub use dataset::{Dataset, Split, read_queries, read_split};
 pub use outputs::Outputs;
 pub use selected::Selected;
 pub use structure::Structure;
-pub(crate) use structure::inputs;
+pub(crate) use structure::query;
+pub use truth::Truth;
 
 use std::path::{Path, PathBuf};
 

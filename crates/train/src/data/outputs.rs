@@ -9,7 +9,8 @@ use dsokr_molecule::kernels::GraphVocabulary;
 
 use super::feature_file::{read_features, read_packed};
 use super::table::{Table, unique_ids};
-use super::{DataRoot, Structure};
+use super::truth::labels;
+use super::{DataRoot, Truth};
 use crate::Error;
 use crate::config::{FeatureFileConfig, OutputConfig, OutputFeatures, RankingEmbedding};
 
@@ -23,8 +24,8 @@ pub struct Outputs {
     pub rows: Box<dyn RowSource>,
     /// Indices of the candidates, ascending.
     pub candidates: Vec<usize>,
-    /// The molecules that they are, where predictions are judged by graph edit distance.
-    pub structures: Option<Vec<Structure>>,
+    /// What they are, where predictions are judged by more than ranks.
+    pub truth: Option<Truth>,
 }
 
 /// The rows of a feature file that must follow a table.
@@ -93,7 +94,7 @@ impl Outputs {
         let path = table.path();
         unique_ids(table, id)?;
         let ids = table.column(id)?.to_vec();
-        let labels = match &config.label {
+        let shown = match &config.label {
             Some(column) => table.column(column)?.to_vec(),
             None => vec![String::new(); ids.len()],
         };
@@ -110,8 +111,7 @@ impl Outputs {
                 chosen
             }
         };
-        let structures =
-            config.structure().map(|column| Structure::column(table, column)).transpose()?;
+        let truth = Truth::column(table, config)?;
         let rows: Box<dyn RowSource> = match &config.features {
             OutputFeatures::File(file) => feature_rows(file, root, table)?,
             OutputFeatures::Ngrams { column, min, max } => {
@@ -121,19 +121,19 @@ impl Outputs {
                 Box::new(Features::Sparse(vocabulary.rows(texts)?))
             }
             OutputFeatures::Labels { column, separator } => {
-                let labels = |cell: &String| -> Vec<String> {
-                    let parts = cell.split(*separator).map(str::trim);
-                    parts.filter(|label| !label.is_empty()).map(str::to_owned).collect()
-                };
-                let sets: Vec<Vec<String>> = table.column(column)?.iter().map(labels).collect();
+                let cells = table.column(column)?.iter();
+                let sets: Vec<Vec<String>> =
+                    cells.map(|cell| labels(cell, *separator).collect()).collect();
                 Box::new(Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?))
             }
             OutputFeatures::Rankings { column, embedding } => {
                 Box::new(rankings(table, column, *embedding)?)
             }
             OutputFeatures::Molecules { graph, .. } => {
-                let read = structures.iter().flatten();
-                let graphs: Vec<Graph> = read.map(|read| read.graph.clone()).collect();
+                let Some(Truth::Molecules(molecules)) = &truth else {
+                    return Err(Error::NotOfficial { path: path.into() });
+                };
+                let graphs: Vec<&Graph> = molecules.iter().map(|read| &read.graph).collect();
                 let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
                 Box::new(Features::Sparse(rows))
             }
@@ -145,12 +145,11 @@ impl Outputs {
                 });
             }
         };
-        Ok(Self { ids, labels, rows, candidates, structures })
+        Ok(Self { ids, labels: shown, rows, candidates, truth })
     }
 
-    /// The structures of some outputs; none where one of them is unknown.
-    pub(super) fn structures_of(&self, outputs: &[Option<usize>]) -> Option<Vec<Structure>> {
-        let all = self.structures.as_ref()?;
-        outputs.iter().map(|output| output.map(|output| all[output].clone())).collect()
+    /// What some outputs are; none where one of them is unknown.
+    pub(super) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
+        self.truth.as_ref()?.select(outputs)
     }
 }

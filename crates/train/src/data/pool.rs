@@ -1,19 +1,27 @@
-//! Pairs drawn from one file, whose rows are inputs and outputs at once.
+//! Pairs from one file, whose rows are inputs and outputs at once.
 
 use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::random::generator;
+use dsokr_basis::{Features, RowSource};
+use dsokr_ridge::data::{ArffLabels, LibsvmOptions, read_arff, read_libsvm};
 use rand::seq::SliceRandom;
 
 use super::error::extension_of;
 use super::structure::inputs;
 use super::table::Table;
-use super::{DataRoot, Dataset, Outputs, Split, Structure};
+use super::{DataRoot, Dataset, Outputs, Split, Truth};
 use crate::Error;
-use crate::config::{Checked, PoolConfig, SplitName};
+use crate::config::{Checked, OutputConfig, OutputFeatures, PoolConfig, PoolOrder, SplitName};
 
-/// Rows of the file, in the order validation, test, training.
+/// The file, and the vectors of its rows where inputs are vectors.
+pub(super) struct PoolFile {
+    pub table: Table,
+    pub vectors: Option<Features>,
+}
+
+/// Rows of the file, and which of them, in this order, belong to which split.
 struct Drawn {
     rows: Vec<usize>,
     validation: Range<usize>,
@@ -27,22 +35,23 @@ pub(super) fn load<R>(
     config: &Checked<R>,
     root: &DataRoot,
 ) -> Result<Dataset, Error> {
-    let (data, output) = (&config.data, &config.output);
-    let mut columns = vec![data.id.as_str(), data.text.as_str()];
-    columns.extend(output.columns());
-    let table = read_table(&root.file(&pool.file), config, &columns)?;
-    let drawn = draw(pool, config.seed, &table)?;
-    let table = table.select(&drawn.rows);
-    let all = Outputs::from_table(&table, &data.id, output, root)?;
+    let output = &config.output;
+    let file = PoolFile::read(&root.file(&pool.file), config, output.columns())?;
+    let drawn = draw(pool, config.seed, &file.table)?;
+    let file = file.select(&drawn.rows)?;
+    let all = Outputs::from_table(&file.table, &config.data.id, output, root)?;
     let split = |rows: Range<usize>| {
         let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
-        let structures = all.structures_of(&outputs);
-        Ok::<_, Error>(Split { outputs, structures, ..split(&table, config, rows)? })
+        Ok::<_, Error>(Split { outputs, ..file.split(config, rows)? })
+    };
+    let held = |rows: Range<usize>| {
+        let split = split(rows)?;
+        Ok::<_, Error>(Split { truth: all.truth_of(&split.outputs), ..split })
     };
     Ok(Dataset {
         train: split(drawn.train)?,
-        validation: split(drawn.validation)?,
-        test: if pool.test > 0 { Some(split(drawn.test)?) } else { None },
+        validation: held(drawn.validation)?,
+        test: if pool.test > 0 { Some(held(drawn.test)?) } else { None },
         outputs: all,
     })
 }
@@ -54,36 +63,99 @@ pub(super) fn read_split<R>(
     name: SplitName,
     root: &DataRoot,
 ) -> Result<Option<Split>, Error> {
-    let mut columns = vec![config.data.id.as_str(), config.data.text.as_str()];
-    columns.extend(config.output.structure());
-    let table = read_table(&root.file(&pool.file), config, &columns)?;
-    let drawn = draw(pool, config.seed, &table)?;
+    let output = &config.output;
+    let file = PoolFile::read(&root.file(&pool.file), config, output.truth())?;
+    let drawn = draw(pool, config.seed, &file.table)?;
     let rows = match name {
         SplitName::Validation => drawn.validation,
         SplitName::Test if pool.test > 0 => drawn.test,
         SplitName::Test => return Ok(None),
     };
-    let table = table.select(&drawn.rows[rows.clone()]);
-    let structures = config.output.structure().map(|column| Structure::column(&table, column));
-    let split = split(&table, config, 0..rows.len())?;
-    Ok(Some(Split { structures: structures.transpose()?, ..split }))
+    let file = file.select(&drawn.rows[rows.clone()])?;
+    let truth = Truth::column(&file.table, output)?;
+    Ok(Some(Split { truth, ..file.split(config, 0..rows.len())? }))
 }
 
-/// Columns of a table, or lines of a file that has nothing else.
-pub(super) fn read_table<R>(
+impl PoolFile {
+    /// Reads ids, inputs and the given columns of outputs.
+    pub(super) fn read<'a, R>(
+        path: &Path,
+        config: &'a Checked<R>,
+        outputs: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, Error> {
+        let data = &config.data;
+        if data.has_vectors() {
+            return multi_label(path, &data.id, config.data.pool.as_ref(), &config.output);
+        }
+        let mut columns = vec![data.id.as_str(), data.text.as_str()];
+        columns.extend(outputs);
+        let table = match extension_of(path).as_str() {
+            "txt" | "smi" => {
+                let table = Table::read_lines(path, &data.id, &data.text)?;
+                columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
+                table
+            }
+            _ => Table::read(path, &columns)?,
+        };
+        Ok(Self { table, vectors: None })
+    }
+
+    fn select(self, rows: &[usize]) -> Result<Self, Error> {
+        let vectors = self.vectors.map(|vectors| vectors.select(rows)).transpose()?;
+        Ok(Self { table: self.table.select(rows), vectors })
+    }
+
+    /// Ids and inputs of some rows.
+    fn split<R>(&self, config: &Checked<R>, rows: Range<usize>) -> Result<Split, Error> {
+        let all: Vec<usize> = rows.collect();
+        let table = self.table.select(&all);
+        let vectors = self.vectors.as_ref().map(|vectors| vectors.select(&all)).transpose()?;
+        let texts = match vectors {
+            Some(_) => vec![String::new(); all.len()],
+            None => inputs(&table, config)?,
+        };
+        let ids = table.column(&config.data.id)?.to_vec();
+        Ok(Split { ids, texts, vectors, outputs: vec![None; all.len()], truth: None })
+    }
+}
+
+/// A multi-label file: a column of ids, one of labels, and the vectors.
+fn multi_label(
     path: &Path,
-    config: &Checked<R>,
-    columns: &[&str],
-) -> Result<Table, Error> {
-    let table = match extension_of(path).as_str() {
-        "txt" | "smi" => Table::read_lines(path, &config.data.id, &config.data.text)?,
-        _ => return Ok(Table::read(path, columns)?),
+    id: &str,
+    pool: Option<&PoolConfig>,
+    output: &OutputConfig,
+) -> Result<PoolFile, Error> {
+    let read = match extension_of(path).as_str() {
+        "arff" => {
+            let labels = pool.and_then(|pool| pool.labels).unwrap_or_default();
+            read_arff(path, &ArffLabels::Last(labels))?
+        }
+        _ => read_libsvm(path, LibsvmOptions::default())?,
     };
-    columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
-    Ok(table)
+    let OutputFeatures::Labels { column, separator } = &output.features else {
+        return Err(Error::NotOfficial { path: path.into() });
+    };
+    if let Some(name) = read.names.iter().find(|name| name.contains(*separator)) {
+        return Err(Error::Value {
+            key: "output.features.separator".into(),
+            found: format!("{separator:?}"),
+            allowed: format!("a character that is not in a label's name, as in {name:?}"),
+        });
+    }
+    let rows = 0..read.len();
+    let ids = rows.clone().map(|row| (row + 1).to_string()).collect();
+    let separator = separator.to_string();
+    let sets = read.labels.all();
+    let set = |row| {
+        let names = sets.ones(row).map(|label| read.names[label].as_str());
+        names.collect::<Vec<_>>().join(&separator)
+    };
+    let columns = vec![(id.to_owned(), ids), (column.clone(), rows.map(set).collect())];
+    Ok(PoolFile { table: Table::of(path, columns), vectors: Some(read.inputs) })
 }
 
-/// Rows in an order drawn from the seed.
+/// Which rows are whose.
 fn draw(pool: &PoolConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
     let held = pool.validation.saturating_add(pool.test);
     let left = table.len().saturating_sub(held);
@@ -97,31 +169,21 @@ fn draw(pool: &PoolConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
         });
     }
     let mut rows: Vec<usize> = (0..table.len()).collect();
-    rows.shuffle(&mut generator(seed, "split", 0));
-    rows.truncate(held + train);
-    Ok(Drawn {
-        rows,
-        validation: 0..pool.validation,
-        test: pool.validation..held,
-        train: held..held + train,
-    })
-}
-
-/// Ids and texts of some rows.
-fn split<R>(table: &Table, config: &Checked<R>, rows: Range<usize>) -> Result<Split, Error> {
-    let pick = |column: &str| Ok::<_, Error>(table.column(column)?[rows.clone()].to_vec());
-    let texts = pick(&config.data.text)?;
-    let texts = inputs(texts, config).map_err(|(at, reason)| {
-        let row = rows.start + at;
-        let smiles = table.column(&config.data.text).map(|all| all[row].clone());
-        let (path, line) = (table.path().into(), table.line(row));
-        Error::Smiles { path, line, smiles: smiles.unwrap_or_default(), reason }
-    })?;
-    Ok(Split {
-        ids: pick(&config.data.id)?,
-        texts,
-        vectors: Vec::new(),
-        outputs: vec![None; rows.len()],
-        structures: None,
+    Ok(match pool.order {
+        PoolOrder::Drawn => {
+            rows.shuffle(&mut generator(seed, "split", 0));
+            rows.truncate(held + train);
+            Drawn {
+                rows,
+                validation: 0..pool.validation,
+                test: pool.validation..held,
+                train: held..held + train,
+            }
+        }
+        PoolOrder::File => {
+            rows.truncate(train + held);
+            let test = train + pool.validation;
+            Drawn { rows, train: 0..train, validation: train..test, test: test..train + held }
+        }
     })
 }

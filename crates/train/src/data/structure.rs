@@ -9,26 +9,46 @@ use super::table::Table;
 use crate::Error;
 use crate::config::Checked;
 
-/// The texts of inputs: as they are, or where `data.more_smiles` says so with further SMILES of the
-/// same molecule behind each.
+/// The texts of a table's inputs, each as [`written`] says.
 ///
 /// # Errors
-/// The place, from 0, of a text that is no SMILES.
-pub(crate) fn inputs<R>(
-    texts: Vec<String>,
-    config: &Checked<R>,
-) -> Result<Vec<String>, (usize, dsokr_molecule::Error)> {
+/// [`Error::Smiles`] with the line of one that is none.
+pub(super) fn inputs<R>(table: &Table, config: &Checked<R>) -> Result<Vec<String>, Error> {
+    let texts = table.column(&config.data.text)?.par_iter().enumerate();
     let (more, seed) = (config.data.more_smiles, config.seed);
-    if more == 0 {
-        return Ok(texts);
-    }
-    let written = |(at, text): (usize, String)| {
-        let molecule = Molecule::parse(&text).map_err(|reason| (at, reason))?;
-        let mut random = generator(seed, "more SMILES", hash(text.as_bytes()));
-        let further = (0..more).map(|_| molecule.random_smiles(&mut random));
-        Ok(further.fold(text, |all, one| all + " " + &one))
+    let input = |(row, text): (usize, &String)| {
+        written(text, more, seed).map_err(|reason| bad_smiles(table, row, text, reason))
     };
-    texts.into_par_iter().enumerate().map(written).collect()
+    texts.map(input).collect()
+}
+
+/// The text of a query that is no row of a table, as [`written`] says.
+///
+/// # Errors
+/// [`Error::Value`] for one that is no SMILES.
+pub(crate) fn query<R>(text: &str, config: &Checked<R>) -> Result<String, Error> {
+    written(text, config.data.more_smiles, config.seed).map_err(|reason| Error::Value {
+        key: "the query".into(),
+        found: format!("{text:?} ({reason})"),
+        allowed: "a SMILES, since data.more_smiles is set".into(),
+    })
+}
+
+/// An input's text as it is, or where there are to be more SMILES with that many further ones of the
+/// same molecule behind it.
+fn written(text: &str, more: usize, seed: u64) -> Result<String, dsokr_molecule::Error> {
+    if more == 0 {
+        return Ok(text.to_owned());
+    }
+    let molecule = Molecule::parse(text)?;
+    let mut random = generator(seed, "more SMILES", hash(text.as_bytes()));
+    let further = (0..more).map(|_| molecule.random_smiles(&mut random));
+    Ok(further.fold(text.to_owned(), |all, one| all + " " + &one))
+}
+
+fn bad_smiles(table: &Table, row: usize, smiles: &str, reason: dsokr_molecule::Error) -> Error {
+    let (path, line) = (table.path().into(), table.line(row));
+    Error::Smiles { path, line, smiles: smiles.to_owned(), reason }
 }
 
 /// A molecule that is an output: as it is written and as a graph.
@@ -48,12 +68,7 @@ impl Structure {
     pub(super) fn column(table: &Table, column: &str) -> Result<Vec<Self>, Error> {
         let smiles = table.column(column)?.par_iter().enumerate();
         let read = |(row, smiles): (usize, &String)| {
-            Self::parse(smiles).map_err(|reason| Error::Smiles {
-                path: table.path().into(),
-                line: table.line(row),
-                smiles: smiles.clone(),
-                reason,
-            })
+            Self::parse(smiles).map_err(|reason| bad_smiles(table, row, smiles, reason))
         };
         smiles.map(read).collect()
     }
@@ -63,23 +78,23 @@ impl Structure {
     /// # Errors
     /// [`Error::Run`] for a label that is no SMILES.
     pub(crate) fn of_candidate(label: &str) -> Result<Self, Error> {
-        let path = Path::new("candidates.safetensors");
-        Self::parse(label).map_err(|reason| Error::Run {
-            path: path.into(),
-            message: format!("the label {label:?} is no SMILES: {reason}"),
-        })
+        Self::parse(label).map_err(|reason| bad_label(label, &reason))
     }
 
     /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
     pub(crate) fn molecule(&self) -> Result<Molecule, Error> {
-        Molecule::parse(&self.smiles).map_err(|reason| Error::Run {
-            path: Path::new("candidates.safetensors").into(),
-            message: format!("the label {:?} is no SMILES: {reason}", self.smiles),
-        })
+        Molecule::parse(&self.smiles).map_err(|reason| bad_label(&self.smiles, &reason))
     }
 
     fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
         let graph = Graph::from(&Molecule::parse(smiles)?);
         Ok(Self { smiles: smiles.to_owned(), graph })
+    }
+}
+
+fn bad_label(label: &str, reason: &dsokr_molecule::Error) -> Error {
+    Error::Run {
+        path: Path::new("candidates.safetensors").into(),
+        message: format!("the label {label:?} is no SMILES: {reason}"),
     }
 }

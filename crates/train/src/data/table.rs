@@ -100,6 +100,13 @@ impl Table {
         Ok(Table { path: path.to_path_buf(), names, columns, lines: numbers })
     }
 
+    /// Columns by their names, of one length; row i counts as line i + 1.
+    pub(super) fn of(path: &Path, columns: Vec<(String, Vec<String>)>) -> Self {
+        let rows = columns.first().map_or(0, |(_, values)| values.len());
+        let (names, columns) = columns.into_iter().unzip();
+        Table { path: path.to_path_buf(), names, columns, lines: (1..=rows).collect() }
+    }
+
     /// Some rows, in a given order.
     ///
     /// # Panics

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use dsokr_nn::{BuiltIn, parameters};
 
-use super::Run;
+use super::{Predictor, Run};
 use crate::{Error, Preparation};
 
 impl Run {
@@ -12,7 +12,8 @@ impl Run {
     /// # Errors
     /// A run whose encoder was not read from such a folder; what cannot be written.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
-        match (&self.preparation, &self.model.encoder) {
+        let Predictor::Network(network) = &self.predictor else { return Err(Error::NotPretrained) };
+        match (&network.preparation, &network.model.encoder) {
             (Preparation::Pretrained(inputs), BuiltIn::Transformer(encoder)) => {
                 Ok(inputs.model().write(folder, &parameters::collect(encoder.body()))?)
             }

@@ -3,13 +3,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::Basis;
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
 use super::{Prepared, Report};
 use crate::config::{self, Checked, FORMAT};
+use crate::judge::Judge;
 use crate::trainer::{Checkpoint, Keeper, LogLine, check_basis, read_parameters};
 use crate::{Error, Recipe};
 
@@ -20,21 +20,23 @@ const ENCODER_VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Fingerprints of the basis and of the preparation that the encoder belongs to.
+    /// Fingerprint of the coordinates that the model belongs to, of the basis where there is one.
     basis: String,
-    preparation: String,
+    prepared: Prepared,
 }
 
 impl Folder {
     /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
-    /// its place and renamed. `data` is the fingerprint of what is trained on.
+    /// its place and renamed. `space` is the fingerprint of the coordinates, `data` that of what is
+    /// trained on; `save` writes what says what the coordinates are.
     pub(crate) fn create<R: Recipe>(
         path: &Path,
         config: &Checked<R>,
-        basis: &Basis,
         candidates: &Candidates,
         prepared: &Prepared,
+        space: String,
         data: &str,
+        save: impl FnOnce(&Path) -> Result<(), Error>,
     ) -> Result<Self, Error> {
         let io = |path: &Path, e: std::io::Error| Error::Io {
             path: path.into(),
@@ -55,9 +57,9 @@ impl Folder {
         let filled = fs::create_dir(&here).map_err(|e| io(&here, e)).and_then(|()| {
             let toml = config.to_toml()?;
             write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
-            basis.save(&here.join("basis.safetensors"))?;
+            save(&here)?;
             let metadata = BTreeMap::from([
-                ("basis".to_string(), basis.fingerprint()),
+                ("basis".to_string(), space.clone()),
                 ("data".to_string(), data.to_string()),
             ]);
             candidates.save(&here.join("candidates.safetensors"), &metadata)?;
@@ -74,13 +76,12 @@ impl Folder {
             let _ = fs::remove_dir_all(&here);
             return Err(error);
         }
-        Ok(Self::open(path, basis, prepared))
+        Ok(Self::open(path, space, prepared))
     }
 
-    /// A run directory that exists.
-    pub(crate) fn open(path: &Path, basis: &Basis, prepared: &Prepared) -> Self {
-        let preparation = prepared.fingerprint();
-        Self { path: path.into(), basis: basis.fingerprint(), preparation }
+    /// A run directory that exists, with the fingerprint of its coordinates.
+    pub(crate) fn open(path: &Path, space: String, prepared: &Prepared) -> Self {
+        Self { path: path.into(), basis: space, prepared: prepared.clone() }
     }
 
     /// Reads the configuration of a run.
@@ -167,14 +168,7 @@ impl Folder {
         }
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
-        let found = stored.metadata("preparation")?;
-        if found != self.preparation {
-            let message = format!(
-                "it belongs to inputs prepared with fingerprint {found}, the run's have {}",
-                self.preparation
-            );
-            return Err(Error::Run { path: stored.path().into(), message });
-        }
+        self.prepared.check(&stored)?;
         read_parameters(&stored, "")
     }
 
@@ -190,17 +184,23 @@ impl Folder {
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
 
-    /// Keeps drawings of predicted molecules.
-    pub(crate) fn draw(&self, svg: &str) -> Result<(), Error> {
-        let file = self.path.join("examples.svg");
-        Ok(write_atomically(&file, |out| out.write_all(svg.as_bytes()))?)
-    }
-
-    pub(crate) fn finish(&self, report: &Report) -> Result<(), Error> {
+    /// Finishes the run with the report on coordinates of the split that is evaluated, and with
+    /// drawings where outputs are molecules.
+    pub(crate) fn report_on<R: Recipe>(
+        &self,
+        judge: &Judge<R>,
+        z: &[f32],
+    ) -> Result<Report, Error> {
+        let (report, drawings) = judge.report(z)?;
+        if let Some(svg) = drawings {
+            let file = self.path.join("examples.svg");
+            write_atomically(&file, |out| out.write_all(svg.as_bytes()))?;
+        }
         let text =
-            serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
+            serde_json::to_string_pretty(&report).map_err(|e| Error::Serialise(e.to_string()))?;
         let file = self.path.join("metrics.json");
-        Ok(write_atomically(&file, |out| writeln!(out, "{text}"))?)
+        write_atomically(&file, |out| writeln!(out, "{text}"))?;
+        Ok(report)
     }
 }
 
@@ -218,7 +218,7 @@ impl Keeper for Folder {
     fn best(&mut self, parameters: &Parameters) -> Result<(), Error> {
         let metadata = BTreeMap::from([
             ("basis".to_string(), self.basis.clone()),
-            ("preparation".to_string(), self.preparation.clone()),
+            ("preparation".to_string(), self.prepared.fingerprint()),
         ]);
         let tensors: Vec<Tensor> = parameters
             .iter()

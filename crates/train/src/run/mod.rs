@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `config.toml` | the configuration, every default written out |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
+//! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that carry the answers |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
+//! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
 //! | `examples.svg` | some true molecules beside the predicted ones, where outputs are molecules |
@@ -18,6 +20,7 @@
 
 mod export;
 mod folder;
+pub(crate) mod machine;
 mod prepared;
 mod report;
 pub mod tables;
@@ -26,5 +29,5 @@ mod trained;
 pub(crate) use folder::Folder;
 pub(crate) use prepared::Prepared;
 pub use report::Report;
-pub use trained::{Evaluation, Run};
-pub(crate) use trained::{new_model, rank};
+pub(crate) use trained::new_model;
+pub use trained::{Machine, Network, Predictor, Run};

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::store::{self, Tensor, write_atomically};
+use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use crate::{Error, Prepare};
 
 /// The run directory's own files, which no recipe may write.
-const OWN: [&str; 8] = [
+const OWN: [&str; 10] = [
     "config.toml",
     "basis.safetensors",
     "candidates.safetensors",
@@ -15,9 +15,12 @@ const OWN: [&str; 8] = [
     "examples.svg",
     "log.jsonl",
     "metrics.json",
+    "outputs.safetensors",
+    "ridge.safetensors",
 ];
 
 /// The files of a preparation: name and text of each.
+#[derive(Clone, Debug)]
 pub(crate) struct Prepared(Vec<(&'static str, String)>);
 
 impl Prepared {
@@ -41,6 +44,17 @@ impl Prepared {
         self.0.iter().try_for_each(|(name, text)| {
             Ok(write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?)
         })
+    }
+
+    /// Refuses a model of inputs that were prepared otherwise.
+    pub(crate) fn check(&self, model: &Stored) -> Result<(), Error> {
+        let (found, own) = (model.metadata("preparation")?, self.fingerprint());
+        if found == own {
+            return Ok(());
+        }
+        let message =
+            format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
+        Err(Error::Run { path: model.path().into(), message })
     }
 
     /// What tells this preparation from any other: an encoder is trained on one.

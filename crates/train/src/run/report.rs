@@ -17,14 +17,16 @@ pub struct Report {
     /// A uniformly random order of the candidates; of molecules, one candidate drawn for each query.
     pub chance: Scores,
     /// *Perfect h*: the metrics with ψ̃(y) in the place of the model's answer, the ceiling that the
-    /// sketch allows (thesis, section 5.3).
-    pub perfect_h: Scores,
+    /// sketch allows (thesis, section 5.3). None where outputs are not sketched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perfect_h: Option<Scores>,
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        let rows =
-            [("model", &self.metrics), ("perfect h", &self.perfect_h), ("chance", &self.chance)];
+        let mut rows = vec![("model", &self.metrics)];
+        rows.extend(self.perfect_h.iter().map(|scores| ("perfect h", scores)));
+        rows.push(("chance", &self.chance));
         let counts = tables::counts(&self.split.to_string(), &self.metrics);
         write!(out, "{counts}\n{}", tables::metrics(&rows))
     }

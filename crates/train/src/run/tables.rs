@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::Scores;
+use crate::{OutputScores, Scores};
 
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
@@ -11,8 +11,29 @@ pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     if rows.iter().any(|(_, m)| m.missing_gold < m.queries) {
         text += &ranks(rows);
     }
-    if rows.iter().any(|(_, m)| m.molecules.is_some()) {
+    let molecules = |m: &Scores| matches!(m.outputs, Some(OutputScores::Molecules(_)));
+    if rows.iter().any(|(_, m)| molecules(m)) {
         text += &distances(rows);
+    }
+    let labels = |m: &Scores| matches!(m.outputs, Some(OutputScores::Labels(_)));
+    if rows.iter().any(|(_, m)| labels(m)) {
+        text += &label_sets(rows);
+    }
+    text
+}
+
+fn label_sets(rows: &[(&str, &Scores)]) -> String {
+    let mut text = format!(
+        "{:<10} {:>7} {:>9} {:>9} {:>13}\n",
+        "", "F1", "micro F1", "macro F1", "Hamming loss"
+    );
+    for (name, m) in rows {
+        let Some(OutputScores::Labels(m)) = &m.outputs else { continue };
+        let _ = writeln!(
+            text,
+            "{name:<10} {:>7.4} {:>9.4} {:>9.4} {:>13.5}",
+            m.f1, m.micro_f1, m.macro_f1, m.hamming_loss
+        );
     }
     text
 }
@@ -42,7 +63,7 @@ fn distances(rows: &[(&str, &Scores)]) -> String {
     let mut text =
         format!("{:<10} {:>16} {:>16} {:>7}\n", "", "edit distance", "with bonds", "exact");
     for (name, m) in rows {
-        let Some(m) = &m.molecules else { continue };
+        let Some(OutputScores::Molecules(m)) = &m.outputs else { continue };
         let both = |mean: f64, error: f64| format!("{mean:.3} ± {error:.3}");
         let (bare, bonds) = (both(m.ged, m.ged_se), both(m.ged_bonds, m.ged_bonds_se));
         let _ = writeln!(text, "{name:<10} {bare:>16} {bonds:>16} {:>7.3}", m.exact);

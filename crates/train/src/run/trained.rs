@@ -3,39 +3,61 @@ use std::path::Path;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::random::generator;
-use dsokr_decode::{Candidates, Hit, Pool, Queries, Rank};
+use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
 use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
-use super::{Folder, Prepared};
+use super::{Folder, Prepared, machine};
 use crate::config::{Checked, EncoderConfig};
-use crate::data::{Split, Structure, inputs};
-use crate::scores::{Scores, compare, predicted};
+use crate::data::{Split, Truth, query};
+use crate::scores::{Evaluation, evaluate};
 use crate::trainer::{Keeper, check_basis, embed};
-use crate::{Error, Prepare, Recipe, Start};
+use crate::{Error, Preparation, Prepare, Recipe, Start};
 
 /// A trained run, read from its directory alone. Its encoder's recipe is an `R`, by default that of
 /// the built-in encoders.
 pub struct Run<R: Recipe = EncoderConfig> {
     /// The resolved configuration.
     pub config: Checked<R>,
-    /// The eigenbasis.
-    pub basis: Basis,
     /// The candidates.
     pub candidates: Candidates,
+    /// What answers.
+    pub predictor: Predictor<R>,
+}
+
+/// What turns inputs into coordinates `z ∈ R^p`.
+pub enum Predictor<R: Recipe = EncoderConfig> {
+    /// An encoder with a frozen basis.
+    Network(Network<R>),
+    /// A kernel machine.
+    Machine(Machine),
+}
+
+impl<R: Recipe> Predictor<R> {
+    /// The encoder, if it is one.
+    pub fn network(&self) -> Option<&Network<R>> {
+        match self {
+            Self::Network(network) => Some(network),
+            Self::Machine(_) => None,
+        }
+    }
+}
+
+/// An encoder with a frozen basis as its last layer.
+pub struct Network<R: Recipe = EncoderConfig> {
+    /// The eigenbasis.
+    pub basis: Basis,
     /// What turns texts or vectors into inputs.
     pub preparation: R::Preparation,
     /// The best model.
     pub model: Model<R::Encoder>,
 }
 
-/// What [`Run::evaluate`] finds.
-pub struct Evaluation {
-    /// The figures.
-    pub scores: Scores,
-    /// The ranks, as [`Run::rank`] gives them.
-    pub ranks: Vec<Option<Rank>>,
-    /// True molecules and the predicted ones, where outputs are molecules.
-    pub molecules: Option<(Vec<Structure>, Vec<Structure>)>,
+/// A kernel machine.
+pub struct Machine {
+    /// What turns texts or vectors into rows.
+    pub preparation: Preparation,
+    /// The fitted model.
+    pub model: dsokr_ridge::Model,
 }
 
 impl<R: Recipe> Run<R> {
@@ -48,108 +70,111 @@ impl<R: Recipe> Run<R> {
         Self::open_on(path, &Device::flex())
     }
 
-    /// Reads a run directory, its model onto a device.
+    /// Reads a run directory, its encoder onto a device.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
         let config = Folder::config::<R>(path)?;
-        let basis = Basis::load(&path.join("basis.safetensors"))?;
         let stored = Candidates::open(&path.join("candidates.safetensors"))?;
-        check_basis(&stored, &basis.fingerprint())?;
         let candidates = Candidates::read(&stored)?;
-        let preparation = R::Preparation::load(config.encoder.preparation(), path)?;
-        let prepared = Prepared::of(&preparation)?;
-        let best = Folder::open(path, &basis, &prepared).best()?;
-        let offset = vec![0.0; basis.rank()];
-        let model = new_model(&config, &basis, &preparation, &offset, device, true)?;
-        let model = parameters::restore(model, &best)?;
-        Ok(Self { config, basis, candidates, preparation, model })
+        let predictor = match config.encoder.ridge() {
+            Some(settings) => Predictor::Machine(machine::open(path, settings, &stored)?),
+            None => {
+                let basis = Basis::load(&path.join("basis.safetensors"))?;
+                check_basis(&stored, &basis.fingerprint())?;
+                let preparation = R::Preparation::load(config.encoder.preparation(), path)?;
+                let prepared = Prepared::of(&preparation)?;
+                let best = Folder::open(path, basis.fingerprint(), &prepared).best()?;
+                let offset = vec![0.0; basis.rank()];
+                let model = new_model(&config, &basis, &preparation, &offset, device, true)?;
+                let model = parameters::restore(model, &best)?;
+                Predictor::Network(Network { basis, preparation, model })
+            }
+        };
+        Ok(Self { config, candidates, predictor })
     }
 
-    /// Writes a run directory that [`open`](Self::open) reads, for a model that something else than
+    /// Writes a run directory that [`open`](Self::open) reads, for an encoder that something else than
     /// [`fit::run`](crate::fit::run) has trained. It holds no state to resume from, no log and no
     /// metrics.
     ///
     /// # Errors
-    /// [`Error::RunExists`]; a parameter that is not finite; what the file system reports.
+    /// [`Error::RunExists`]; a parameter that is not finite; [`Error::Value`] for a kernel machine; what
+    /// the file system reports.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         if path.exists() {
             return Err(Error::RunExists { path: path.into() });
         }
-        let parameters = parameters::collect(&self.model);
+        let Predictor::Network(network) = &self.predictor else {
+            return Err(Error::Value {
+                key: "encoder.kind".into(),
+                found: "\"ridge\"".into(),
+                allowed: "an encoder: the run directory of a kernel machine can be copied".into(),
+            });
+        };
+        let parameters = parameters::collect(&network.model);
         for (name, parameter) in &parameters {
             if let Some(element) = parameter.values.iter().position(|v| !v.is_finite()) {
                 return Err(dsokr_nn::Error::NotFinite { name: name.clone(), element }.into());
             }
         }
-        let prepared = Prepared::of(&self.preparation)?;
-        let (config, basis, candidates) = (&self.config, &self.basis, &self.candidates);
+        let prepared = Prepared::of(&network.preparation)?;
         // no data have the empty fingerprint, so `--resume` refuses the directory
-        let mut folder = Folder::create(path, config, basis, candidates, &prepared, "")?;
+        let space = network.basis.fingerprint();
+        let mut folder =
+            Folder::create(path, &self.config, &self.candidates, &prepared, space, "", |here| {
+                Ok(network.basis.save(&here.join("basis.safetensors"))?)
+            })?;
         Keeper::best(&mut folder, &parameters)
     }
 
-    /// Ranks each query's gold candidate, the one with the query's id.
+    /// Coordinates `z` of each pair's input, `[pairs × p]` row-major.
+    ///
+    /// # Errors
+    /// Inputs that cannot be prepared.
+    pub fn coordinates(&self, split: &Split) -> Result<Vec<f32>, Error> {
+        match &self.predictor {
+            Predictor::Network(network) => {
+                let inputs = network.preparation.inputs(split)?;
+                Ok(embed(&network.model, &inputs, self.config.evaluation.batch))
+            }
+            Predictor::Machine(Machine { preparation, model }) => {
+                Ok(model.predict(&preparation.rows(split)?)?)
+            }
+        }
+    }
+
+    /// What the model is worth on a split: ranks of each query's gold candidate, the one with the
+    /// query's id, and where outputs are molecules or sets of labels, how far the predicted ones are
+    /// from the true ones.
     ///
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
-    pub fn rank(&self, split: &Split, pool: Pool) -> Result<Vec<Option<Rank>>, Error> {
-        let inputs = self.preparation.inputs(split)?;
-        let z = embed(&self.model, &inputs, self.config.evaluation.batch);
-        rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)
-    }
-
-    /// What the model is worth on a split, whose true molecules are compared with the predicted ones
-    /// where it has them.
-    ///
-    /// # Errors
-    /// As [`rank`](Self::rank).
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
-        let inputs = self.preparation.inputs(split)?;
-        let z = embed(&self.model, &inputs, self.config.evaluation.batch);
-        let ranks = rank(&split.ids, &z, &self.basis, &self.candidates, pool, &self.config)?;
-        let metrics = pool.metrics(&ranks, &self.candidates)?;
-        let known = match &split.structures {
+        let z = self.coordinates(split)?;
+        let truth = match &split.truth {
             Some(truth) => Some(truth.clone()),
-            None => self.structures(&split.ids)?,
+            None => self.truth(&split.ids)?,
         };
-        let Some(truth) = known else {
-            return Ok(Evaluation { scores: metrics.into(), ranks, molecules: None });
-        };
-        let predicted = predicted(&z, self.basis.rank(), &self.candidates, pool)?;
-        let scores = Scores { ranks: metrics, molecules: Some(compare(&truth, &predicted)?) };
-        Ok(Evaluation { scores, ranks, molecules: Some((truth, predicted)) })
+        evaluate(&split.ids, truth, &z, &self.candidates, pool, &self.config)
     }
 
-    /// The molecules that the candidates with these ids are; none where one is no candidate, or outputs
-    /// are no molecules.
-    fn structures(&self, ids: &[String]) -> Result<Option<Vec<Structure>>, Error> {
-        if self.config.output.structure().is_none() {
-            return Ok(None);
-        }
+    /// What the candidates with these ids are; none where one is no candidate, or nothing but ranks is
+    /// said of outputs.
+    fn truth(&self, ids: &[String]) -> Result<Option<Truth>, Error> {
         let found: Option<Vec<usize>> = ids.iter().map(|id| self.candidates.find(id)).collect();
-        let read = |found: Vec<usize>| {
-            let labels = found.into_iter().map(|candidate| self.candidates.label(candidate));
-            labels.map(Structure::of_candidate).collect()
-        };
-        found.map(read).transpose()
+        let Some(found) = found else { return Ok(None) };
+        Truth::of_candidates(found.into_iter(), &self.candidates, &self.config.output)
     }
 
     /// The `top` best candidates for a text, best first.
     ///
     /// # Errors
-    /// `top` above the number of candidates, or an encoder that reads no text.
+    /// `top` above the number of candidates, or a model that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let mut query = Split::query(text);
-        query.texts = inputs(query.texts, &self.config).map_err(|(_, reason)| Error::Value {
-            key: "the query".into(),
-            found: format!("{text:?} ({reason})"),
-            allowed: "a SMILES, since data.more_smiles is set".into(),
-        })?;
-        let inputs = self.preparation.inputs(&query)?;
-        let z = embed(&self.model, &inputs, 1);
-        let queries = Queries::new(self.basis.rank(), &z)?;
+        let z = self.coordinates(&Split::query(&query(text, &self.config)?))?;
+        let queries = Queries::new(self.candidates.dim(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
         Ok(hits.into_iter().next().unwrap_or_default())
     }
@@ -178,18 +203,4 @@ pub(crate) fn new_model<R: Recipe>(
     }
     let matrix = basis.matrix().values.into_owned();
     Ok(Model::new(encoder, FrozenBasis::new(matrix, expected, device)))
-}
-
-/// Ranks the gold of each id under coordinates `z` `[queries × p]`.
-pub(crate) fn rank<R>(
-    ids: &[String],
-    z: &[f32],
-    basis: &Basis,
-    candidates: &Candidates,
-    pool: Pool,
-    config: &Checked<R>,
-) -> Result<Vec<Option<Rank>>, Error> {
-    let queries = Queries::named(ids, basis.rank(), z)?;
-    let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
-    Ok(pool.rank(&queries, &gold, candidates)?)
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::Scores;
+use crate::{OutputScores, Scores};
 
 /// What a training tells whoever watches it.
 #[derive(Clone, Debug)]
@@ -43,6 +43,24 @@ pub enum Event<'a> {
         /// Estimated time to the last step.
         left: Duration,
     },
+    /// A kernel machine is about to be fitted.
+    Solving {
+        /// Training pairs n.
+        pairs: usize,
+        /// Unknowns for each coordinate: n, or the size of the sketch of the inputs.
+        unknowns: usize,
+        /// Coordinates p.
+        coordinates: usize,
+    },
+    /// It has been fitted, and the validation split has been ranked.
+    Solved {
+        /// What was solved, and how well conditioned it was.
+        summary: &'a dsokr_ridge::Summary,
+        /// The metrics.
+        metrics: &'a Scores,
+        /// How long that took.
+        took: Duration,
+    },
     /// A file has been written for `--resume`.
     Checkpoint {
         /// Its step.
@@ -70,21 +88,37 @@ impl fmt::Display for Event<'_> {
             }
             Self::Evaluation { epoch, loss, metrics, best, .. } => {
                 write!(out, "epoch {epoch}: loss {loss:.4}, validation ")?;
-                match &metrics.molecules {
-                    Some(found) => write!(
-                        out,
-                        "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
-                        found.ged, found.ged_bonds, found.exact
-                    ),
-                    None => write!(out, "MRR {:.4}, Hits@10 {:.4}", metrics.mrr, metrics.hits_10),
-                }?;
+                figures(metrics, out)?;
                 out.write_str(if *best { " (best)" } else { "" })
+            }
+            Self::Solving { pairs, unknowns, coordinates } => {
+                write!(
+                    out,
+                    "solving for {unknowns} unknowns in {coordinates} coordinates on {pairs} pairs"
+                )
+            }
+            Self::Solved { summary, metrics, took } => {
+                write!(out, "fitted in {:.1} s: {summary}; validation ", took.as_secs_f64())?;
+                figures(metrics, out)
             }
             Self::Checkpoint { step } => write!(out, "step {step}: the state is kept"),
             Self::EarlyStop { evaluations, .. } => {
                 write!(out, "stopped: no improvement in {evaluations} evaluations")
             }
         }
+    }
+}
+
+/// The figures that tell most.
+fn figures(metrics: &Scores, out: &mut fmt::Formatter) -> fmt::Result {
+    match &metrics.outputs {
+        Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
+        Some(OutputScores::Molecules(found)) => write!(
+            out,
+            "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
+            found.ged, found.ged_bonds, found.exact
+        ),
+        None => write!(out, "MRR {:.4}, Hits@10 {:.4}", metrics.mrr, metrics.hits_10),
     }
 }
 

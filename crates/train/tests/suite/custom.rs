@@ -136,7 +136,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         ids: ids.clone(),
         rows: Box::new(rows),
         candidates: (0..60).collect(),
-        structures: None,
+        truth: None,
     };
     let candidates = candidates(&basis, &outputs).unwrap();
 

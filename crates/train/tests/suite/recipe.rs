@@ -7,12 +7,14 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::module::embedding;
 use burn::tensor::{Distribution, Tensor};
+use dsokr_basis::Features;
+use dsokr_basis::features::DenseRows;
 use dsokr_decode::Pool;
 use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
 use dsokr_train::config::{self, Checked};
 use dsokr_train::data::{DataRoot, Dataset, Split};
 use dsokr_train::fit::{self, Request, Trained};
-use dsokr_train::run::Run;
+use dsokr_train::run::{Predictor, Run};
 use dsokr_train::trainer::{Event, Observer};
 use dsokr_train::{Error, Prepare, Recipe, Start, TokenInputs, TokenInputsConfig, contract};
 use serde::{Deserialize, Serialize};
@@ -148,8 +150,9 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let run: Run<MeanConfig> = Run::open(&folder.path("moved")).unwrap();
     let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
     let test = Dataset::load(&run.config, &root).unwrap().test.unwrap();
-    let ranks = run.rank(&test, Pool::Shared).unwrap();
-    assert_eq!(Pool::Shared.metrics(&ranks, &run.candidates).unwrap(), report.metrics.ranks);
+    let again = run.evaluate(&test, Pool::Shared).unwrap();
+    assert_eq!(again.scores, report.metrics);
+    assert_eq!(Pool::Shared.metrics(&again.ranks, &run.candidates).unwrap(), report.metrics.ranks);
     let hits = run.search("begins fo and finishes with endba", 3).unwrap();
     assert_eq!(run.candidates.label(hits[0].candidate), "foba");
     assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
@@ -171,8 +174,8 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     run.save(&folder.path("copy")).unwrap();
     let copy: Run<MeanConfig> = Run::open(&folder.path("copy")).unwrap();
     let values = |run: &Run<MeanConfig>| -> Vec<Vec<f32>> {
-        let parameters = dsokr_nn::parameters::collect(&run.model).into_values();
-        parameters.map(|parameter| parameter.values.into_owned()).collect()
+        let parameters = dsokr_nn::parameters::collect(&run.predictor.network().unwrap().model);
+        parameters.into_values().map(|parameter| parameter.values.into_owned()).collect()
     };
     assert_eq!(values(&copy), values(&run));
     let text = "begins fo and finishes with endba";
@@ -184,7 +187,9 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     let error = train(&folder, &file, "copy", true, &mut ()).err().unwrap();
     assert!(matches!(error, Error::DataChanged { .. }), "{error}");
     // a model that cannot be read again is not written
-    run.model.encoder.table = Param::from_tensor(run.model.encoder.table.val() * f32::NAN);
+    let Predictor::Network(network) = &mut run.predictor else { panic!("no network") };
+    let table = &mut network.model.encoder.table;
+    *table = Param::from_tensor(table.val() * f32::NAN);
     let error = run.save(&folder.path("broken")).unwrap_err().to_string();
     assert!(error.contains("encoder.table") && error.contains("not finite"), "{error}");
     assert!(!folder.path("broken").exists());
@@ -216,7 +221,7 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
     assert_eq!(resumed.report, whole.report);
     let bytes = |out: &str| {
         let run: Run<MeanConfig> = Run::open(&folder.path(out)).unwrap();
-        dsokr_nn::parameters::collect(&run.model)
+        dsokr_nn::parameters::collect(&run.predictor.network().unwrap().model)
             .into_values()
             .map(|p| p.values)
             .collect::<Vec<_>>()
@@ -328,9 +333,9 @@ fn the_built_in_recipes_keep_the_contract() {
     ]
     .map(String::from)
     .into();
-    let vectors = (0..4).map(|i| (0..3).map(|j| (i * 3 + j) as f32).collect()).collect();
-    let train =
-        Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4], structures: None };
+    let rows = DenseRows::new(3, (0..12).map(|i| i as f32).collect()).unwrap();
+    let vectors = Some(Features::Dense(rows));
+    let train = Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4], truth: None };
     for encoder in [
         "kind = 'ngram-bag'\nngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8",
         "kind = 'ngram-bag'\nhidden = []",
@@ -346,7 +351,7 @@ fn the_built_in_recipes_keep_the_contract() {
 fn the_contract_of_recipes_notices_each_mistake() {
     let texts: Vec<String> = ["one", "sixteen", "a hundred and two", "no"].map(String::from).into();
     let ids = texts.clone();
-    let train = Split { ids, texts, vectors: Vec::new(), outputs: vec![None; 4], structures: None };
+    let train = Split { ids, texts, vectors: None, outputs: vec![None; 4], truth: None };
     let check = |mistake, forgotten| contract::check(&Wrong { mistake, forgotten }, &train);
     check(Mistake::None, 0).unwrap();
     for (mistake, forgotten, part) in [

@@ -1,0 +1,108 @@
+use dsokr_basis::features::NgramConfig;
+use dsokr_basis::{Kernel, SketchKind};
+use dsokr_ridge::Precision;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{check, value};
+use crate::Error;
+
+/// How columns of input vectors are standardised, by the training rows' figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputScaling {
+    /// Not at all.
+    #[default]
+    None,
+    /// Divided by their standard deviation. Enough for kernels of differences, as the Gaussian one;
+    /// sparse rows stay sparse.
+    Deviation,
+    /// The mean subtracted, then divided by the standard deviation.
+    Standard,
+}
+
+/// The sketch of the inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InputSketchConfig {
+    /// Its size m, at most the number of training pairs.
+    pub size: usize,
+    /// How it is drawn.
+    #[serde(default = "subsampling")]
+    pub method: SketchKind,
+}
+
+fn subsampling() -> SketchKind {
+    SketchKind::Subsampling { replacement: false }
+}
+
+/// Kernel ridge regression onto the targets, in closed form:
+/// `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`.
+///
+/// With `sketch.full` it is IOKR, with a sketch of the outputs ISOKR; with a sketch of the inputs
+/// beside it SIOKR and SISOKR. `[training]` is not used, but for its metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RidgeConfig {
+    /// Blocks of n-grams that texts become, by TF-IDF; without them inputs are vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ngrams: Option<Vec<NgramConfig>>,
+    /// How columns of vectors are standardised.
+    #[serde(default)]
+    pub scaling: InputScaling,
+    /// The input kernel.
+    #[serde(default = "linear")]
+    pub kernel: Kernel,
+    /// The sketch of the inputs; none, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sketch: Option<InputSketchConfig>,
+    /// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// Values of λ to choose from, in the place of `lambda`: the one with the least leave-one-out
+    /// error on the training pairs, from one eigendecomposition.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lambdas: Vec<f64>,
+    /// What the system is solved in. `single` is for λ that is not small, as for the linear kernel on
+    /// n-grams.
+    #[serde(default)]
+    pub precision: Precision,
+}
+
+fn linear() -> Kernel {
+    Kernel::Linear
+}
+
+impl RidgeConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        if let Some(blocks) = &self.ngrams {
+            check(!blocks.is_empty(), "encoder.ngrams", "[]", "at least one block")?;
+            blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
+            let none = self.scaling == InputScaling::None;
+            check(none, "encoder.scaling", "given", "\"none\": texts become unit vectors")?;
+        }
+        if let Some(sketch) = &self.sketch {
+            check(sketch.size > 0, "encoder.sketch.size", sketch.size, "at least 1")?;
+            let single = self.precision == Precision::Single;
+            let allowed = "\"double\": sketched inputs are solved in it";
+            check(!single, "encoder.precision", "\"single\"", allowed)?;
+        }
+        match (self.lambda, self.lambdas.is_empty()) {
+            (None, true) => {
+                return Err(value(
+                    "encoder.lambda",
+                    "absent",
+                    "a number above 0, or encoder.lambdas",
+                ));
+            }
+            (Some(_), false) => {
+                let allowed = "absent beside encoder.lambda";
+                return Err(value("encoder.lambdas", format!("{:?}", self.lambdas), allowed));
+            }
+            _ => {}
+        }
+        let key = if self.lambda.is_some() { "encoder.lambda" } else { "encoder.lambdas" };
+        let mut all = self.lambda.iter().chain(&self.lambdas);
+        all.try_for_each(|&l| check(l > 0.0 && l.is_finite(), key, l, "finite numbers above 0"))
+    }
+}

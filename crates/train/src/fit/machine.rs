@@ -1,0 +1,143 @@
+//! Fitting a kernel machine in closed form.
+
+use std::time::Instant;
+
+use dsokr_basis::{Features, OutputKernel, RowSource};
+use dsokr_ridge::{
+    LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_sketched,
+};
+use tracing::info;
+
+use super::{Job, Trained, candidates_at, fingerprint};
+use crate::config::{InputScaling, RidgeConfig, SplitName};
+use crate::data::Selected;
+use crate::judge::Judge;
+use crate::run::{Folder, Prepared, machine};
+use crate::trainer::{Event, Observer};
+use crate::{Error, Preparation, Recipe};
+
+pub(super) fn run<R: Recipe>(
+    job: Job<R>,
+    settings: &RidgeConfig,
+    observer: &mut dyn Observer,
+) -> Result<Trained, Error> {
+    let outputs = job.training_outputs();
+    let Job { request, config, dataset, path, resumed } = &job;
+    let training_outputs = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
+    let started = Instant::now();
+    let (space, targets) = match config.sketch.full {
+        true => OutputSpace::training(config.output.kernel.clone(), &training_outputs)?,
+        false => OutputSpace::basis(job.basis(&training_outputs)?, None, &training_outputs)?,
+    };
+    let candidates = candidates_at(&dataset.outputs, |rows| {
+        let Points { rank, coordinates, constants } = space.points(rows)?;
+        Ok((rank, coordinates, constants))
+    })?;
+    info!(
+        kernel = space.kernel().name(),
+        rank = space.rank(),
+        sketched = !config.sketch.full,
+        candidates = candidates.len(),
+        distinct = candidates.distinct(),
+        seconds = started.elapsed().as_secs_f64(),
+        "outputs placed"
+    );
+    let judge = Judge::new(config, request.root, dataset, space.as_basis(), &candidates)?;
+    let preparation = match resumed {
+        true => Preparation::load_of_ridge(settings, path)?,
+        false => Preparation::of_ridge(settings, &dataset.train)?,
+    };
+    let rows = preparation.rows(&dataset.train)?;
+    settings.kernel.validate(rows.kind())?;
+
+    let data = fingerprint(dataset, &[], &candidates);
+    let prepared = Prepared::of(&preparation)?;
+    let name = space.fingerprint();
+    let folder = if *resumed {
+        let folder = Folder::open(path, name.clone(), &prepared);
+        folder.check_data(&data)?;
+        folder.tidy();
+        folder
+    } else {
+        Folder::create(path, config, &candidates, &prepared, name.clone(), &data, |here| {
+            space.save(&here.join("outputs.safetensors"))?;
+            match space.as_basis() {
+                Some(basis) => Ok(basis.save(&here.join("basis.safetensors"))?),
+                None => Ok(()),
+            }
+        })?
+    };
+    if let Some(report) = folder.report()? {
+        info!(path = %path.display(), "the run is complete");
+        return Ok(Trained { path: path.clone(), report });
+    }
+    let started = Instant::now();
+    let (pairs, unknowns) = (rows.len(), settings.sketch.as_ref().map_or(rows.len(), |s| s.size));
+    observer.event(&Event::Solving { pairs, unknowns, coordinates: space.rank() });
+    let model = solve(settings, &rows, &space, &targets, config.seed)?;
+    machine::save(path, &name, &prepared, &model)?;
+    let z = model.predict(&preparation.rows(&dataset.validation)?)?;
+    let validation = judge.evaluate(SplitName::Validation, &z)?.scores;
+    observer.event(&Event::Solved {
+        summary: model.summary(),
+        metrics: &validation,
+        took: started.elapsed(),
+    });
+    let z = match config.evaluation.split {
+        SplitName::Validation => z,
+        SplitName::Test => model.predict(&preparation.rows(judge.reported())?)?,
+    };
+    let report = folder.report_on(&judge, &z)?;
+    Ok(Trained { path: path.clone(), report })
+}
+
+/// The model on the training rows, with λ chosen if there is a choice.
+fn solve(
+    settings: &RidgeConfig,
+    rows: &Features,
+    space: &OutputSpace,
+    targets: &Targets,
+    seed: u64,
+) -> Result<Model, Error> {
+    let scaling = match settings.scaling {
+        InputScaling::None => None,
+        InputScaling::Deviation => Some(Scaling::fit(rows, false)?),
+        InputScaling::Standard => Some(Scaling::fit(rows, true)?),
+    };
+    let scaled = scaling.as_ref().map(|scaling| scaling.rows(rows)).transpose()?;
+    let rows = scaled.as_ref().unwrap_or(rows);
+    let kernel = &settings.kernel;
+    let lambda = match settings.lambda {
+        Some(lambda) => lambda,
+        None => {
+            let spectrum = match &settings.sketch {
+                None => Spectrum::full(kernel, rows, targets)?,
+                Some(sketch) => {
+                    let kernel = kernel.clone();
+                    Spectrum::sketched(kernel, rows, targets, &sketch.method, sketch.size, seed)?
+                }
+            };
+            let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
+            let mut best = (f64::INFINITY, f64::NAN);
+            for (&lambda, error) in settings.lambdas.iter().zip(errors) {
+                info!(lambda, error, "leave-one-out");
+                if error < best.0 {
+                    best = (error, lambda);
+                }
+            }
+            best.1
+        }
+    };
+    let kernel = kernel.clone();
+    let model = match &settings.sketch {
+        None => fit(kernel, rows, targets, lambda, settings.precision)?.model,
+        Some(sketch) => {
+            let (method, size) = (&sketch.method, sketch.size);
+            fit_sketched(kernel, rows, targets, method, size, seed, lambda)?.model
+        }
+    };
+    Ok(match scaling {
+        Some(scaling) => model.with_scaling(scaling)?,
+        None => model,
+    })
+}

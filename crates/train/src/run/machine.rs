@@ -1,0 +1,46 @@
+//! A kernel machine's files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::Stored;
+
+use super::{Machine, Prepared};
+use crate::config::RidgeConfig;
+use crate::trainer::check_basis;
+use crate::{Error, Preparation};
+
+/// The fitted model.
+const MODEL: &str = "ridge.safetensors";
+
+/// Reads the machine of the run whose candidates are given.
+pub(crate) fn open(
+    path: &Path,
+    settings: &RidgeConfig,
+    candidates: &Stored,
+) -> Result<Machine, Error> {
+    let file = path.join(MODEL);
+    if !file.exists() {
+        let message = "no model has been fitted yet: fit it with --resume";
+        return Err(Error::Run { path: file, message: message.into() });
+    }
+    let preparation = Preparation::load_of_ridge(settings, path)?;
+    let stored = dsokr_ridge::Model::open(&file)?;
+    check_basis(&stored, candidates.metadata("basis")?)?;
+    Prepared::of(&preparation)?.check(&stored)?;
+    Ok(Machine { preparation, model: dsokr_ridge::Model::from_stored(&stored)? })
+}
+
+/// Writes a fitted model into the run at `path`, whose coordinates have the fingerprint `space`.
+pub(crate) fn save(
+    path: &Path,
+    space: &str,
+    preparation: &Prepared,
+    model: &dsokr_ridge::Model,
+) -> Result<(), Error> {
+    let belongs = BTreeMap::from([
+        ("basis".to_string(), space.to_string()),
+        ("preparation".to_string(), preparation.fingerprint()),
+    ]);
+    Ok(model.save(&path.join(MODEL), &belongs)?)
+}

@@ -1,0 +1,232 @@
+//! Kernel machines in the encoder's place: IOKR and its sketched forms as runs like any other.
+
+use std::fs;
+
+use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
+
+const BAG: &str = r#"kind = "ngram-bag"
+hidden = [16]
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+const RIDGE: &str = r#"kind = "ridge"
+lambda = 0.001
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+const SKETCH: &str = "sketch = { size = 40 }";
+
+/// A sandbox with a configuration of each form.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let full = "size = 20\nfull = true";
+    for (name, inputs, outputs) in [
+        ("iokr", "", full),
+        ("siokr", SKETCH, full),
+        ("isokr", "", "size = 20"),
+        ("sisokr", SKETCH, "size = 20"),
+    ] {
+        assert!(CONFIG.contains(BAG));
+        let config = CONFIG.replacen(BAG, &format!("{RIDGE}\n{inputs}"), 1);
+        sandbox.write(&format!("{name}.toml"), &config.replacen("size = 20", outputs, 1));
+    }
+    sandbox
+}
+
+#[test]
+fn the_closed_forms_are_runs_like_any_other() {
+    let sandbox = sandbox();
+    for name in ["iokr", "siokr", "isokr", "sisokr"] {
+        let report = json(&sandbox.succeed(&["train", &format!("{name}.toml"), "--json"]));
+        assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{report}");
+        // there is no ceiling of a sketch without a sketch
+        assert_eq!(report["perfect_h"].is_null(), name.ends_with("iokr"), "{name}: {report}");
+
+        let (run, moved) = (format!("runs/{name}"), format!("moved-{name}"));
+        copy(&sandbox.path(&run), &sandbox.path(&moved));
+        fs::remove_dir_all(sandbox.path(&run)).unwrap();
+        let again = json(&sandbox.succeed(&["evaluate", &moved, "--json"]));
+        assert_eq!(again["mrr"], report["mrr"], "{name}");
+        let query = ["search", &moved, "a ring of kind METH and class ANE", "--top", "2", "--json"];
+        let found = json(&sandbox.succeed(&query));
+        assert_eq!(found["candidates"][0]["label"], "cyclomethane", "{name}: {found}");
+        // a complete run is not fitted again
+        let resumed = ["train", &format!("{name}.toml"), "--out", &moved, "--resume", "--json"];
+        assert_eq!(json(&sandbox.succeed(&resumed)), report, "{name}");
+    }
+}
+
+#[test]
+fn the_forms_meet_where_the_sketches_take_everything() {
+    let sandbox = sandbox();
+    let every = ["--set", "sketch.size=60", "--set", "sketch.method.kind=subsampling"];
+    let train = |name: &str, more: &[&str]| {
+        let config = format!("{name}.toml");
+        let arguments = [&["train", &config, "--json"], more].concat();
+        json(&sandbox.succeed(&arguments))
+    };
+    let iokr = train("iokr", &[]);
+    let siokr = train("siokr", &["--set", "encoder.sketch.size=60"]);
+    let isokr = train("isokr", &every);
+    let both = [&every[..], &["--set", "encoder.sketch.size=60"]].concat();
+    let sisokr = train("sisokr", &both);
+    for other in [&siokr, &isokr, &sisokr] {
+        assert_eq!(other["mrr"], iokr["mrr"]);
+        assert_eq!(other["mean_rank"], iokr["mean_rank"]);
+    }
+}
+
+#[test]
+fn a_killed_fit_is_resumed_and_other_files_are_refused() {
+    let sandbox = sandbox();
+    let report = json(&sandbox.succeed(&["train", "sisokr.toml", "--json"]));
+    let resume = ["train", "sisokr.toml", "--resume", "--json"];
+    // killed before it was fitted, and before it was evaluated
+    for lost in [&["ridge.safetensors", "metrics.json"][..], &["metrics.json"]] {
+        lost.iter()
+            .for_each(|name| fs::remove_file(sandbox.path("runs/sisokr").join(name)).unwrap());
+        if lost.len() == 2 {
+            sandbox.fail(&["evaluate", "runs/sisokr"], 2, &["ridge.safetensors", "--resume"]);
+        }
+        assert_eq!(json(&sandbox.succeed(&resume)), report);
+    }
+    let changed = [&resume[..], &["--set", "encoder.lambda=0.1"]].concat();
+    sandbox.fail(&changed, 2, &["encoder.lambda", "0.001", "0.1"]);
+    // a model of other coordinates, and of other n-grams
+    json(&sandbox.succeed(&[
+        "train",
+        "sisokr.toml",
+        "--json",
+        "--out",
+        "other",
+        "--set",
+        "seed=1",
+    ]));
+    fs::copy(
+        sandbox.path("other/ridge.safetensors"),
+        sandbox.path("runs/sisokr/ridge.safetensors"),
+    )
+    .unwrap();
+    sandbox.fail(&["evaluate", "runs/sisokr"], 2, &["ridge.safetensors", "belongs to the basis"]);
+    let words = sandbox.read("other/ngrams.json").replacen("ring", "rang", 1);
+    sandbox.write("other/ngrams.json", &words);
+    sandbox.fail(&["evaluate", "other"], 2, &["ridge.safetensors", "prepared with fingerprint"]);
+}
+
+#[test]
+fn lambda_is_chosen_by_leave_one_out() {
+    let sandbox = sandbox();
+    let config = sandbox.read("isokr.toml");
+    let several = config.replacen("lambda = 0.001", "lambdas = [1e-6, 1e-3, 1.0, 1e3]", 1);
+    sandbox.write("several.toml", &several);
+    let chosen = json(&sandbox.succeed(&["train", "several.toml", "--json"]));
+    let worst = json(&sandbox.succeed(&[
+        "train",
+        "isokr.toml",
+        "--json",
+        "--out",
+        "worst",
+        "--set",
+        "encoder.lambda=1e3",
+    ]));
+    assert!(number(&chosen, "mrr") >= number(&worst, "mrr"), "{chosen} {worst}");
+    let stored = fs::read(sandbox.path("runs/several/ridge.safetensors")).unwrap();
+    let text = String::from_utf8_lossy(&stored);
+    let at = text.find("lambda").expect("the file says what was chosen");
+    assert!(!text[at..at + 30].contains("1000.0"), "{}", &text[at..at + 30]);
+}
+
+const MULTI_LABEL: &str = r#"
+[data]
+folder = "small"
+pool = { file = "sets.arff", labels = 3, order = "file", train = 40, validation = 8 }
+
+[output]
+label = "labels"
+only_training = true
+features = { kind = "labels", column = "labels" }
+kernel = { name = "gaussian", gamma = 0.5 }
+
+[sketch]
+full = true
+
+[encoder]
+kind = "ridge"
+scaling = "deviation"
+kernel = { name = "gaussian", gamma = 0.1 }
+lambda = 1e-4
+
+[training]
+metric = "f1"
+
+[evaluation]
+missing_gold = "rank-infinity"
+"#;
+
+#[test]
+fn label_sets_are_predicted_from_multi_label_files() {
+    let sandbox = Sandbox::new();
+    let mut arff = "@relation sets\n".to_string();
+    (0..5).for_each(|i| arff += &format!("@attribute x{i} numeric\n"));
+    (0..3).for_each(|i| arff += &format!("@attribute label{i} {{0,1}}\n"));
+    arff += "@data\n";
+    for i in 0..48 {
+        // a label for each of three features, and two features that say nothing
+        let on: Vec<usize> = (0..3).filter(|&j| ((i % 7 + 1) >> j) & 1 == 1).collect();
+        let mut parts: Vec<String> = on.iter().map(|j| format!("{j} 1")).collect();
+        parts.push(format!("{} 1", 3 + i % 2));
+        parts.extend(on.iter().map(|j| format!("{} 1", 5 + j)));
+        arff += &format!("{{{}}}\n", parts.join(","));
+    }
+    sandbox.write("data/small/sets.arff", &arff);
+    sandbox.write("sets.toml", MULTI_LABEL);
+    let report = json(&sandbox.succeed(&["train", "sets.toml", "--json"]));
+    assert_eq!(number(&report, "f1"), 1.0, "{report}");
+    assert_eq!(number(&report, "hamming_loss"), 0.0, "{report}");
+    assert!(number(&report["chance"], "f1") < 0.9, "{report}");
+    let text = sandbox.succeed(&["evaluate", "runs/sets"]);
+    assert!(text.contains("micro F1") && text.contains("Hamming loss"), "{text}");
+    let again =
+        json(&sandbox.succeed(&["evaluate", "runs/sets", "--split", "validation", "--json"]));
+    assert_eq!(again["f1"], report["f1"]);
+    let file = ["evaluate", "runs/sets", "--queries", "data/small/sets.arff", "--json"];
+    assert_eq!(number(&json(&sandbox.succeed(&file)), "queries"), 48.0);
+    // an encoder reads the same vectors
+    let mlp = MULTI_LABEL.split("[encoder]").next().unwrap().replacen("full = true", "size = 7", 1);
+    let mlp = mlp
+        + "[encoder]\nkind = \"mlp\"\nhidden = [16]\n\n[training]\nepochs = 30\nbatch = 8\n\n"
+        + "[evaluation]\nmissing_gold = \"rank-infinity\"\n";
+    sandbox.write("mlp.toml", &mlp);
+    let learnt = json(&sandbox.succeed(&["train", "mlp.toml", "--json"]));
+    assert!(number(&learnt, "f1") > number(&learnt["chance"], "f1"), "{learnt}");
+
+    for (set, says) in [
+        ("data.pool.labels=9", &["number of labels is 9"][..]),
+        ("data.pool.train=41", &["data.pool", "48"]),
+        ("output.label=id", &["output.label"]),
+        ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
+        ("encoder.scaling=other", &["`other`", "`deviation`"]),
+        ("training.metric=ged", &["training.metric", "edit distances"]),
+    ] {
+        sandbox.fail(&["train", "sets.toml", "--set", set], 2, says);
+    }
+    sandbox.fail(&["search", "runs/sets", "words"], 2, &["vectors, not texts"]);
+}
+
+#[test]
+fn settings_that_do_not_go_together_are_refused() {
+    let sandbox = sandbox();
+    for (config, set, says) in [
+        ("small.toml", "sketch.full=true", &["sketch.full", "ridge"][..]),
+        ("siokr.toml", "encoder.precision=single", &["encoder.precision", "double"]),
+        ("iokr.toml", "encoder.scaling=standard", &["encoder.scaling"]),
+        ("iokr.toml", "encoder.lambdas=[1.0]", &["encoder.lambdas", "absent"]),
+        ("siokr.toml", "encoder.sketch.size=61", &["61", "60"]),
+        ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),
+        ("small.toml", "training.metric=f1", &["training.metric", "labels"]),
+    ] {
+        sandbox.fail(&["train", config, "--set", set], 2, says);
+    }
+    sandbox.fail(&["train", "iokr.toml", "--device", "wgpu"], 2, &["wgpu"]);
+    let none = sandbox.read("iokr.toml").replacen("lambda = 0.001", "", 1);
+    sandbox.write("none.toml", &none);
+    sandbox.fail(&["train", "none.toml"], 2, &["encoder.lambda", "absent"]);
+}
