@@ -371,6 +371,21 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// A power on the spectrum of a basis is outside of its range.
+    #[error("tempering: power = {value}, allowed: 0 to 1")]
+    Power {
+        /// The value.
+        value: f64,
+    },
+    /// A basis can be tempered once.
+    #[error("the basis is tempered already; temper the one that was fitted")]
+    AlreadyTempered,
+    /// Outputs that are all the same point have no principal axes.
+    #[error("tempering: the coordinates of {rows} outputs do not vary")]
+    NoVariance {
+        /// Number of outputs.
+        rows: usize,
+    },
     /// The sketched kernel matrix is zero: every row has k(y, y) = 0.
     #[error(
         "the sketched kernel matrix is zero (largest eigenvalue {largest}): are all rows zero?"

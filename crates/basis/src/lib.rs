@@ -34,7 +34,7 @@ pub mod random;
 pub mod sketch;
 pub mod store;
 
-pub use eigenbasis::{Basis, Projection};
+pub use eigenbasis::{Basis, BasisKernel, Projection, Tempering};
 pub use error::Error;
 pub use faer::Mat;
 pub use features::{Block, Features, RowKind, RowSource};

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Basis, Map};
+use super::{Basis, Map, Tempered, Tempering};
 use crate::features::{Features, RowKind};
 use crate::store::{self, Stored, Tensor};
 use crate::{Error, Kernel, OutputKernel};
@@ -10,25 +10,35 @@ use crate::{Error, Kernel, OutputKernel};
 /// What the file says it is.
 const KIND: &str = "basis";
 
-/// The version of the layout below.
-const VERSION: u32 = 1;
+/// The version of the layout below for a basis as it was fitted.
+const FITTED: u32 = 1;
+
+/// The version of the layout of a tempered basis. A program that knows the first alone refuses it, and
+/// files and fingerprints of the others stay what they were.
+const TEMPERED: u32 = 2;
 
 /// Metadata key of a kernel that is not built in.
 const OWN_KERNEL: &str = "own_kernel";
 
+/// Metadata keys of a tempered basis.
+const TEMPERING: &str = "tempering";
+const TEMPERED_ROWS: &str = "tempered_rows";
+
 impl Basis {
-    /// Writes the basis to a file, atomically: kind `basis`, version 1.
+    /// Writes the basis to a file, atomically: kind `basis`, version 1, or 2 where it is tempered.
     ///
     /// Metadata: `kernel` and `sketch` (JSON, as in configuration files; a kernel that is not built in
     /// has its [name](OutputKernel::name) under `own_kernel` in the place of `kernel`), `size` (m), `seed`,
     /// `trained_rows` (n), `tolerance`, `row_kind` (dense, bit, sparse), `row_width` (d). Tensors:
     /// `spectrum` F64 `[p]`; `matrix` F32 `[p, d]` for a kernel that is linear in scaled features,
-    /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]).
+    /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]). A tempered basis also
+    /// has the metadata `tempering` (JSON) and `tempered_rows`, and where it is centred the tensor
+    /// `offset` F64 `[p]`.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        store::write(path, KIND, VERSION, &self.metadata(), &self.tensors())
+        store::write(path, KIND, self.version(), &self.metadata(), &self.tensors())
     }
 
     /// Reads a basis of a built-in kernel that [`save`](Self::save) wrote.
@@ -38,7 +48,7 @@ impl Basis {
     /// version; [`Error::BadMetadata`], [`Error::WrongShape`] and the like for one that is whole
     /// but contradicts itself; [`Error::OwnKernel`] for a kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=TEMPERED)?;
         if let Ok(kernel) = stored.metadata(OWN_KERNEL) {
             return Err(Error::OwnKernel { path: path.into(), kernel: kernel.into() });
         }
@@ -54,7 +64,7 @@ impl Basis {
     /// # Errors
     /// Those of [`load`](Self::load); [`Error::OtherKernel`] for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=TEMPERED)?;
         let (key, given) = kernel_entry(&kernel);
         match stored.metadata(key) {
             Ok(found) if found == given => Self::read(&stored, Arc::new(kernel)),
@@ -97,6 +107,7 @@ impl Basis {
             }
             Map::Anchored { weights: weights.into_owned(), anchors }
         };
+        let tempered = read_tempered(stored, &spectrum)?;
         let basis = Self {
             kernel,
             sketch: stored.json("sketch")?,
@@ -108,6 +119,7 @@ impl Basis {
             kind,
             width,
             map,
+            tempered,
         };
         basis.kernel.validate(kind)?;
         if matches!(basis.map, Map::Linear { .. }) && basis.kernel.feature_scale(1.0).is_none() {
@@ -119,7 +131,11 @@ impl Basis {
     /// The checksum that the file of this basis has, eight hexadecimal digits: what is trained on
     /// the basis can name it by this.
     pub fn fingerprint(&self) -> String {
-        store::checksum(KIND, VERSION, &self.metadata(), &self.tensors())
+        store::checksum(KIND, self.version(), &self.metadata(), &self.tensors())
+    }
+
+    fn version(&self) -> u32 {
+        if self.tempered.is_some() { TEMPERED } else { FITTED }
     }
 
     fn metadata(&self) -> BTreeMap<String, String> {
@@ -133,7 +149,13 @@ impl Basis {
             ("row_kind", self.kind.to_string()),
             ("row_width", self.width.to_string()),
         ];
-        entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        let mut all: BTreeMap<_, _> =
+            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        if let Some(tempered) = &self.tempered {
+            all.insert(TEMPERING.to_owned(), json(&tempered.tempering));
+            all.insert(TEMPERED_ROWS.to_owned(), tempered.rows.to_string());
+        }
+        all
     }
 
     fn tensors(&self) -> Vec<Tensor<'_>> {
@@ -149,8 +171,32 @@ impl Basis {
                 tensors.extend(anchors.tensors("anchors"));
             }
         }
+        if let Some(offset) = self.offset() {
+            tensors.push(Tensor::f64("offset", &[rank], offset));
+        }
         tensors
     }
+}
+
+/// How the basis in a file is tempered, if it is.
+fn read_tempered(stored: &Stored, spectrum: &[f64]) -> Result<Option<Tempered>, Error> {
+    if stored.version() < TEMPERED {
+        return Ok(None);
+    }
+    let tempering: Tempering = stored.json(TEMPERING)?;
+    if tempering.validate().is_err() || tempering.changes_nothing() {
+        return Err(stored.bad_metadata(TEMPERING, "a tempering with a power from 0 to 1"));
+    }
+    let (rank, mut offset) = (spectrum.len(), Vec::new());
+    if tempering.centred {
+        let (shape, values) = stored.f64("offset", 1)?;
+        if shape != [rank] || values.iter().any(|value| !value.is_finite()) {
+            return Err(stored.bad_shape("offset", &shape, format!("[{rank}], finite numbers")));
+        }
+        offset = values.into_owned();
+    }
+    let rows = stored.parsed(TEMPERED_ROWS, "a number of rows")?;
+    Ok(Some(Tempered::new(tempering, rows, spectrum, offset)))
 }
 
 /// Where a file names the kernel, and as what.

@@ -74,6 +74,7 @@ impl Basis {
             kind,
             width,
             map,
+            tempered: None,
         })
     }
 }
@@ -267,7 +268,7 @@ fn fit_anchored(
 }
 
 /// `a b`, on one thread: sums must not depend on the number of threads.
-fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
+pub(super) fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
     out

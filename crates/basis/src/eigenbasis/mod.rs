@@ -3,11 +3,16 @@
 //! `K̃ = R K Rᵀ = U D Uᵀ`, `Ω = D^{-1/2} Uᵀ`, `ψ̃(y) = Ω R k^y` with `k^y = (k(y, y_i))_i`: the
 //! coordinates of ψ(y) in the orthonormal basis `e_j = σ_j^{-1/2} Σ_i (Rᵀu_j)_i ψ(y_i)` of the space
 //! that the sketch spans (thesis, proposition 5.2 and equation 2.73).
+//!
+//! A [`Tempering`] changes the spectrum of a basis: the result is a basis again, that of a kernel of
+//! its own ([`BasisKernel`]).
 
+mod as_kernel;
 mod eigen;
 mod file;
 mod fit;
 mod project;
+mod tempering;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,8 +20,12 @@ use std::sync::Arc;
 use crate::features::{Features, RowKind};
 use crate::{Error, OutputKernel, SketchKind};
 
+pub use as_kernel::BasisKernel;
 pub use eigen::{Eigen, leading};
 pub use project::Projection;
+pub use tempering::Tempering;
+
+use tempering::Tempered;
 
 /// The default relative eigenvalue cut-off, 1e-10.
 pub const TOLERANCE: f64 = 1e-10;
@@ -39,6 +48,7 @@ pub struct Basis {
     kind: RowKind,
     width: usize,
     map: Map,
+    tempered: Option<Tempered>,
 }
 
 /// How coordinates are computed.
@@ -72,7 +82,7 @@ pub struct Matrix<'a> {
 }
 
 impl Basis {
-    /// The kernel.
+    /// The kernel that it was fitted with, before any tempering.
     pub fn kernel(&self) -> &dyn OutputKernel {
         self.kernel.as_ref()
     }
@@ -102,12 +112,39 @@ impl Basis {
         self.tolerance
     }
 
+    /// How it was [tempered](Self::tempered); one that changes nothing where it was not.
+    pub fn tempering(&self) -> Tempering {
+        self.tempered.as_ref().map_or_else(Tempering::default, |tempered| tempered.tempering)
+    }
+
+    /// What is subtracted from the product of the [`matrix`](Self::matrix) with scaled rows, or with
+    /// the kernel's values with the anchors: `Λ^{−α/2} Vᵀ μ`, p numbers, for a basis that was
+    /// tempered and centred.
+    pub fn offset(&self) -> Option<&[f64]> {
+        let tempered = self.tempered.as_ref().filter(|tempered| tempered.tempering.centred);
+        tempered.map(|tempered| &tempered.offset[..])
+    }
+
+    /// Whether `k(y, y) = 1` for every output that is not at the origin: of the tempered kernel for a
+    /// basis that was [tempered](Self::tempered), else of the [`kernel`](Self::kernel). The origin is
+    /// a zero row, or after centring a row at the mean.
+    ///
+    /// It is the k(y, y) that [`squared_norms`](Projection::squared_norms) hold. Decoding needs no
+    /// constants then.
+    pub fn is_normalised(&self) -> bool {
+        match &self.tempered {
+            Some(tempered) => tempered.tempering.normalised,
+            None => self.kernel.is_normalised(),
+        }
+    }
+
     /// p, the number of coordinates: eigenvalues above `σ_1 · tolerance`.
     pub fn rank(&self) -> usize {
         self.spectrum.len()
     }
 
-    /// The p eigenvalues of K̃ that were kept, descending.
+    /// The p eigenvalues that were kept, descending: of K̃, or, for a tempered basis, of the
+    /// covariance of the outputs that it was tempered with.
     pub fn spectrum(&self) -> &[f64] {
         &self.spectrum
     }
@@ -132,7 +169,7 @@ impl Basis {
     }
 
     /// The frozen matrix: with anchors ([`Basis::anchors`]) `Ω W` (p × a), rounded to `f32` and
-    /// copied, else `Ω R Φ` (p × d), borrowed.
+    /// copied, else `Ω R Φ` (p × d), borrowed. For a tempered basis, that times `Λ^{−α/2} Vᵀ`.
     pub fn matrix(&self) -> Matrix<'_> {
         let rows = self.rank();
         match &self.map {
@@ -149,7 +186,9 @@ impl Basis {
 
     /// The direction in feature space that coordinates z stand for: `w = (Ω R Φ)ᵀ z`, d numbers with
     /// `⟨z, ψ̃(y)⟩ = s(⟨y,y⟩) ⟨w, y⟩` for every row y, s the kernel's
-    /// [`feature_scale`](OutputKernel::feature_scale). None where there are [`anchors`](Self::anchors).
+    /// [`feature_scale`](OutputKernel::feature_scale). None where there are [`anchors`](Self::anchors),
+    /// and for a [tempered](Self::tempered) basis, whose coordinates are shifted and scaled by what
+    /// depends on the whole row.
     ///
     /// With it outputs can be searched for beyond any list of candidates.
     ///
@@ -159,7 +198,9 @@ impl Basis {
         if z.len() != self.rank() {
             return Err(Error::WidthMismatch { found: z.len(), expected: self.rank() });
         }
-        let Map::Linear { matrix, .. } = &self.map else { return Ok(None) };
+        let (Map::Linear { matrix, .. }, None) = (&self.map, &self.tempered) else {
+            return Ok(None);
+        };
         let mut direction = vec![0.0f64; self.width];
         for (&z, row) in z.iter().zip(matrix.chunks_exact(self.width)) {
             direction.iter_mut().zip(row).for_each(|(w, &m)| *w += f64::from(z) * f64::from(m));

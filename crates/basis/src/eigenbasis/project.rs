@@ -14,6 +14,10 @@ const ROWS: usize = 256;
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
+/// Share of rounding in a product in `f32`, and in one in `f64` with weights that cancel.
+const SINGLE: f64 = 1e-6;
+const DOUBLE: f64 = 1e-12;
+
 /// Coordinates of outputs in a basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
@@ -21,10 +25,11 @@ pub struct Projection {
     pub rank: usize,
     /// `ψ̃(y)` of each output, n × p row-major.
     pub coordinates: Vec<f32>,
-    /// `k(y, y)` of each output.
+    /// `k(y, y)` of each output, of the tempered kernel where the basis is tempered.
     pub squared_norms: Vec<f64>,
     /// `r(y) = max(0, k(y,y) − ‖ψ̃(y)‖²)`, the squared distance of ψ(y) from the span of the basis.
-    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding.
+    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding. All 0 where the basis
+    /// is tempered, whose kernel lives in the span.
     pub residuals: Vec<f64>,
 }
 
@@ -114,8 +119,14 @@ impl Basis {
                 let block = features::read(rows, start..start + residuals.len())?;
                 self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
                 let yy = block.squared_norms();
-                let diagonal = self.kernel.diagonal(&block);
-                self.coordinates(block, &yy, coordinates)?;
+                let diagonal = match &self.tempered {
+                    Some(_) => self.tempered_coordinates(block, &yy, coordinates)?,
+                    None => {
+                        let diagonal = self.kernel.diagonal(&block);
+                        self.coordinates(block, &yy, coordinates)?;
+                        diagonal
+                    }
+                };
                 for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
                     let projected = product::squared_norm(coordinates);
                     let squared_norm = diagonal.get(at).copied().unwrap_or(f64::NAN);
@@ -124,12 +135,76 @@ impl Basis {
                         return Err(Error::Overflow { row: Some(start + at), value });
                     }
                     squared_norms[at] = squared_norm;
-                    residuals[at] = (squared_norm - projected).max(0.0);
+                    if self.tempered.is_none() {
+                        residuals[at] = (squared_norm - projected).max(0.0);
+                    }
                 }
                 Ok(())
             },
         )?;
         Ok(projection)
+    }
+
+    /// Coordinates of one block in a basis that is tempered, and the tempered k(y, y).
+    fn tempered_coordinates(
+        &self,
+        rows: Block,
+        yy: &[f64],
+        out: &mut [f32],
+    ) -> Result<Vec<f64>, Error> {
+        let rank = self.rank();
+        let mut norms = vec![0.0; yy.len()];
+        if let Map::Anchored { .. } = &self.map {
+            let mut wide = vec![0.0; out.len()];
+            self.wide_block(&rows, &mut wide, &mut norms)?;
+            out.iter_mut().zip(wide).for_each(|(out, value)| *out = value as f32);
+            return Ok(norms);
+        }
+        self.coordinates(rows, yy, out)?;
+        let mut wide = vec![0.0; rank];
+        for (out, norm) in out.chunks_exact_mut(rank).zip(&mut norms) {
+            wide.iter_mut().zip(out.iter()).for_each(|(wide, &value)| *wide = value.into());
+            if let Some(tempered) = &self.tempered {
+                *norm = tempered.finish(&mut wide, SINGLE);
+            }
+            out.iter_mut().zip(&wide).for_each(|(out, &value)| *out = value as f32);
+        }
+        Ok(norms)
+    }
+
+    /// Coordinates of one block in `f64`, on one thread, p numbers a row, and k(y, y) of each: that of
+    /// the coordinates, `‖ψ̃(y)‖²`.
+    pub(super) fn wide_block(
+        &self,
+        rows: &Block,
+        out: &mut [f64],
+        norms: &mut [f64],
+    ) -> Result<(), Error> {
+        let rank = self.rank();
+        match &self.map {
+            Map::Linear { matrix, transposed } => {
+                match rows {
+                    Block::Dense(rows) => product::project_dense_wide(matrix, rows, out),
+                    rows => product::project_sparse_wide(transposed, rank, rows, out),
+                }
+                let scale = |squared| self.kernel.feature_scale(squared).unwrap_or(1.0);
+                for (out, squared) in out.chunks_exact_mut(rank).zip(rows.squared_norms()) {
+                    let scale = scale(squared);
+                    out.iter_mut().for_each(|value| *value *= scale);
+                }
+            }
+            Map::Anchored { weights, anchors } => {
+                out.fill(0.0);
+                self.anchored(weights, anchors, rows, out)?;
+            }
+        }
+        for (out, norm) in out.chunks_exact_mut(rank).zip(norms) {
+            *norm = match &self.tempered {
+                Some(tempered) => tempered.finish(out, DOUBLE),
+                None => out.iter().map(|value| value * value).sum(),
+            };
+        }
+        Ok(())
     }
 
     /// Coordinates of one block, on one thread.
@@ -183,8 +258,9 @@ impl Basis {
     /// Coordinates of the rows of `range` in `f64`, p × len, one output a column.
     ///
     /// Where the kernel is nearly constant (a Gaussian much wider than the outputs are apart), what
-    /// tells outputs from one another is below the rounding of `f32` coordinates. With anchors these
-    /// are the sums before that rounding; a basis that is one matrix has `f32` coordinates, widened.
+    /// tells outputs from one another is below the rounding of `f32` coordinates. With anchors, and
+    /// for a tempered basis, these are the sums before that rounding; another basis that is one matrix
+    /// has `f32` coordinates, widened.
     ///
     /// # Errors
     /// As [`project`](Self::project).
@@ -194,24 +270,35 @@ impl Basis {
         range: Range<usize>,
     ) -> Result<Mat<f64>, Error> {
         let rank = self.rank();
-        let Map::Anchored { weights, anchors } = &self.map else {
+        if let (Map::Linear { .. }, None) = (&self.map, &self.tempered) {
             let projection = self.project_range(rows, range)?;
             return Ok(Mat::from_fn(rank, projection.len(), |j, i| {
                 projection.coordinates[i * rank + j].into()
             }));
-        };
+        }
+        let out = self.wide(rows, range.clone())?;
+        Ok(MatRef::from_column_major_slice(&out, rank, range.len()).to_owned())
+    }
+
+    /// Coordinates of the rows of `range` in `f64`, p numbers a row.
+    pub(super) fn wide(
+        &self,
+        rows: &dyn RowSource,
+        range: Range<usize>,
+    ) -> Result<Vec<f64>, Error> {
+        let rank = self.rank();
         self.check_rows(rows.kind(), rows.width())?;
         let mut out = vec![0.0; range.len() * rank];
         out.par_chunks_mut(ROWS * rank).enumerate().try_for_each(|(task, out)| {
             let start = range.start + task * ROWS;
             let block = features::read(rows, start..start + out.len() / rank)?;
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
-            self.anchored(weights, anchors, &block, out)?;
+            self.wide_block(&block, out, &mut vec![0.0; block.len()])?;
             match out.iter().position(|value| !value.is_finite()) {
                 Some(at) => Err(Error::Overflow { row: Some(start + at / rank), value: out[at] }),
                 None => Ok(()),
             }
         })?;
-        Ok(MatRef::from_column_major_slice(&out, rank, range.len()).to_owned())
+        Ok(out)
     }
 }

@@ -226,33 +226,60 @@ pub(crate) fn project_dense(matrix: &[f32], rows: &DenseBlock, out: &mut [f32]) 
     );
 }
 
+/// As [`project_dense`], summed in `f64`.
+pub(crate) fn project_dense_wide(matrix: &[f32], rows: &DenseBlock, out: &mut [f64]) {
+    let (len, width) = (rows.len(), rows.width());
+    let rank = matrix.len() / width;
+    let (matrix, rows) = (widen(matrix), widen(rows.values()));
+    matmul(
+        MatMut::from_column_major_slice_mut(out, rank, len),
+        Accum::Replace,
+        MatRef::from_row_major_slice(&matrix, rank, width),
+        MatRef::from_column_major_slice(&rows, width, len),
+        1.0,
+        Par::Seq,
+    );
+}
+
 /// As [`project_dense`] for bits and sparse rows; `transposed` is Mᵀ, d × p row-major.
 pub(crate) fn project_sparse(transposed: &[f32], rank: usize, rows: &Block, out: &mut [f32]) {
     out.fill(0.0);
     for (row, out) in out.chunks_exact_mut(rank).enumerate() {
-        let mut add = |column: usize, value: f32| {
+        entries(rows, row, |column, value| {
             simd::add_scaled(out, value, &transposed[column * rank..(column + 1) * rank]);
-        };
-        match rows {
-            Block::Bits(block) => {
-                let per_row = block.words_per_row();
-                let words = &block.words()[row * per_row..(row + 1) * per_row];
-                for (at, &word) in words.iter().enumerate() {
-                    ones(word, |bit| add(64 * at + bit, 1.0));
-                }
+        });
+    }
+}
+
+/// As [`project_sparse`], summed in `f64`.
+pub(crate) fn project_sparse_wide(transposed: &[f32], rank: usize, rows: &Block, out: &mut [f64]) {
+    out.fill(0.0);
+    for (row, out) in out.chunks_exact_mut(rank).enumerate() {
+        entries(rows, row, |column, value| {
+            let column = &transposed[column * rank..(column + 1) * rank];
+            simd::add_scaled_f64(out, value.into(), column);
+        });
+    }
+}
+
+/// Calls `add` with column and value of every stored entry of a row.
+fn entries(rows: &Block, row: usize, mut add: impl FnMut(usize, f32)) {
+    match rows {
+        Block::Bits(block) => {
+            let per_row = block.words_per_row();
+            let words = &block.words()[row * per_row..(row + 1) * per_row];
+            for (at, &word) in words.iter().enumerate() {
+                ones(word, |bit| add(64 * at + bit, 1.0));
             }
-            Block::Sparse(block) => {
-                let (columns, values) = block.row(row);
-                columns
-                    .iter()
-                    .zip(values)
-                    .for_each(|(&column, &value)| add(column as usize, value));
-            }
-            Block::Dense(block) => {
-                let width = block.width();
-                let values = &block.values()[row * width..(row + 1) * width];
-                values.iter().enumerate().for_each(|(column, &value)| add(column, value));
-            }
+        }
+        Block::Sparse(block) => {
+            let (columns, values) = block.row(row);
+            columns.iter().zip(values).for_each(|(&column, &value)| add(column as usize, value));
+        }
+        Block::Dense(block) => {
+            let width = block.width();
+            let values = &block.values()[row * width..(row + 1) * width];
+            values.iter().enumerate().for_each(|(column, &value)| add(column, value));
         }
     }
 }

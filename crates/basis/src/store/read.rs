@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::features::MappedRows;
 pub struct Stored {
     mapping: Arc<Mapping>,
     metadata: BTreeMap<String, String>,
+    version: u32,
     checksum: String,
 }
 
@@ -54,6 +56,18 @@ impl Stored {
     /// [`Error::NotFound`], [`Error::Io`], [`Error::NotSafetensors`] (also for a truncated file),
     /// [`Error::WrongKind`], [`Error::WrongVersion`], [`Error::Checksum`].
     pub fn open(path: &Path, kind: &str, version: u32) -> Result<Self, Error> {
+        Self::open_versions(path, kind, version..=version)
+    }
+
+    /// As [`open`](Self::open), for a kind of which several versions are read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_versions(
+        path: &Path,
+        kind: &str,
+        versions: RangeInclusive<u32>,
+    ) -> Result<Self, Error> {
         let mapping = Mapping::open(path)?;
         let mut metadata = mapping.metadata().clone();
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
@@ -62,9 +76,10 @@ impl Stored {
         if found_kind != kind {
             return Err(Error::WrongKind { path, found: found_kind, expected: kind.to_owned() });
         }
-        if found_version != version.to_string() {
-            return Err(Error::WrongVersion { path, found: found_version, supported: version });
-        }
+        let Some(version) = versions.clone().find(|v| v.to_string() == found_version) else {
+            let supported = *versions.end();
+            return Err(Error::WrongVersion { path, found: found_version, supported });
+        };
         let mut sum = Sum::new(&found_kind, &found_version, &metadata);
         for (name, entry) in mapping.entries() {
             sum.tensor(name, entry.dtype, &entry.shape, entry.bytes.len());
@@ -80,12 +95,17 @@ impl Stored {
         if found != expected {
             return Err(Error::Checksum { path, found, expected });
         }
-        Ok(Self { mapping: Arc::new(mapping), metadata, checksum: found })
+        Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: found })
     }
 
     /// Where the file lies.
     pub fn path(&self) -> &Path {
         self.mapping.path()
+    }
+
+    /// The version of the layout.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// The verified checksum: eight hexadecimal digits.

@@ -12,3 +12,4 @@ mod real_data;
 mod sketches;
 mod store;
 mod support;
+mod tempering;

@@ -1,0 +1,524 @@
+//! Tempered bases against the exact Gram matrix, against principal axes of the rows themselves, and
+//! as kernels.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use dsokr_basis::features::{BitRows, DenseRows};
+use dsokr_basis::kernel::contract;
+use dsokr_basis::random::generator;
+use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{
+    Basis, BasisKernel, Block, Error, Features, Kernel, OutputKernel, Projection, RowKind,
+    RowSource, SketchKind, Tempering,
+};
+use proptest::prelude::*;
+
+use crate::support::*;
+
+const TOLERANCE: f64 = 1e-10;
+const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
+
+fn temperings() -> Vec<Tempering> {
+    let mut all = Vec::new();
+    for power in [0.0, 0.25, 0.5, 1.0] {
+        for (centred, normalised) in [(true, true), (true, false), (false, true), (false, false)] {
+            all.push(Tempering { power, centred, normalised });
+        }
+    }
+    all
+}
+
+/// A basis of the whole span of the training rows.
+fn whole(kernel: &Kernel, rows: &Features) -> Basis {
+    Basis::fit(kernel.clone(), rows, &EVERY, rows.len(), 0, TOLERANCE).unwrap()
+}
+
+fn coordinates(projection: &Projection) -> Rows {
+    let row = |i| projection.row(i).iter().map(|&value| f64::from(value)).collect();
+    (0..projection.len()).map(row).collect()
+}
+
+fn products(projection: &Projection) -> Rows {
+    let z = coordinates(projection);
+    product(&z, &transpose(&z))
+}
+
+fn mean(rows: &Rows) -> Vec<f64> {
+    transpose(rows).iter().map(|column| column.iter().sum::<f64>() / rows.len() as f64).collect()
+}
+
+/// Divides each row by its length.
+fn unit(rows: Rows) -> Rows {
+    let scaled = |row: Vec<f64>| {
+        let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+        row.into_iter().map(|v| if length > 0.0 { v / length } else { 0.0 }).collect()
+    };
+    rows.into_iter().map(scaled).collect()
+}
+
+/// Points of R^d tempered along the principal axes of `train`.
+fn along_axes(train: &Rows, points: &Rows, tempering: &Tempering) -> Rows {
+    let centre = match tempering.centred {
+        true => mean(train),
+        false => vec![0.0; train[0].len()],
+    };
+    let less = |rows: &Rows| -> Rows {
+        rows.iter().map(|row| row.iter().zip(&centre).map(|(v, m)| v - m).collect()).collect()
+    };
+    let own = less(train);
+    let mut covariance = product(&transpose(&own), &own);
+    covariance.iter_mut().flatten().for_each(|value| *value /= train.len() as f64);
+    let (values, axes) = jacobi(&covariance);
+    let kept = values.iter().filter(|&&value| value > values[0] * TOLERANCE).count();
+    let mut found = product(&less(points), &transpose(&axes[..kept].to_vec()));
+    for row in &mut found {
+        let pairs = row.iter_mut().zip(&values);
+        pairs.for_each(|(t, value)| *t /= value.sqrt().powf(tempering.power));
+    }
+    if tempering.normalised { unit(found) } else { found }
+}
+
+/// The tempered kernel of rows from exact values of the kernel with the training rows alone: the
+/// principal axis j is `(n λ_j)^{−½} Σ_i u_ij (ψ(y_i) − μ)`, `λ_j` and `u_j` those of the centred Gram
+/// matrix over n.
+fn exact(kernel: &Kernel, train: &Rows, rows: &Rows, tempering: &Tempering) -> Rows {
+    let n = train.len() as f64;
+    let k = gram(kernel, train);
+    let cross: Rows =
+        rows.iter().map(|a| train.iter().map(|b| brute_force(kernel, a, b)).collect()).collect();
+    let columns = mean(&k);
+    let all = columns.iter().sum::<f64>() / n;
+    let centre = |values: &Rows| -> Rows {
+        let row = |values: &Vec<f64>| -> Vec<f64> {
+            let own = values.iter().sum::<f64>() / n;
+            values.iter().zip(&columns).map(|(v, column)| v - own - column + all).collect()
+        };
+        values.iter().map(row).collect()
+    };
+    let (mut k, cross) = if tempering.centred { (centre(&k), centre(&cross)) } else { (k, cross) };
+    k.iter_mut().flatten().for_each(|value| *value /= n);
+    let (values, vectors) = jacobi(&k);
+    let kept = values.iter().filter(|&&value| value > values[0] * TOLERANCE).count();
+    let point = |cross: &Vec<f64>| -> Vec<f64> {
+        let axis = |j: usize| {
+            let sum: f64 = vectors[j].iter().zip(cross).map(|(u, k)| u * k).sum();
+            sum / (n * values[j]).sqrt() / values[j].powf(0.5 * tempering.power)
+        };
+        (0..kept).map(axis).collect()
+    };
+    let mut points: Rows = cross.iter().map(point).collect();
+    if tempering.normalised {
+        points = unit(points);
+    }
+    product(&points, &transpose(&points))
+}
+
+#[test]
+fn a_tempered_basis_is_that_of_the_exact_kernel() {
+    for (kernel, rows) in cases(30) {
+        // The last ten rows are not among those that it was fitted on.
+        let train = rows.select(&(0..20).collect::<Vec<_>>()).unwrap();
+        let values = expand(&rows.all());
+        for tempering in temperings() {
+            let what = format!("{}, {tempering:?}", describe(&kernel, &rows));
+            let basis = whole(&kernel, &train).tempered(&tempering, &train).unwrap();
+            let found = basis.project(&rows).unwrap();
+            // Rows outside of the training rows' span are seen by their part in it, which the Gram
+            // matrix with the training rows gives.
+            let expected = exact(&kernel, &values[..20].to_vec(), &values, &tempering);
+            let scale = (0..30).map(|i| expected[i][i]).fold(1.0, f64::max);
+            assert_close(&products(&found), &expected, 3e-5 * scale, &what);
+            if tempering.changes_nothing() {
+                assert_eq!(basis.is_normalised(), kernel.is_normalised(), "{what}");
+                continue;
+            }
+            assert_eq!(basis.is_normalised(), tempering.normalised, "{what}");
+            for (i, norm) in found.squared_norms.iter().enumerate() {
+                let own = expected[i][i];
+                assert!((norm - own).abs() < 3e-5 * scale, "{what}: row {i}: {norm}, {own}");
+                assert_eq!(found.residuals[i], 0.0, "{what}: row {i}");
+            }
+        }
+    }
+}
+
+/// As a singular value decomposition of the rows does it, on rows with a mean far from 0.
+#[test]
+fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
+    let mut random = generator(1, "tempering", 0);
+    let rows = dense(300, 9, &mut random);
+    let mut values = expand(&rows.all());
+    for row in &mut values {
+        let stretch = |j: usize, v: f64| f64::from(((v + 2.0) * 0.6f64.powi(j as i32)) as f32);
+        *row = row.iter().enumerate().map(|(j, &v)| stretch(j, v)).collect();
+    }
+    let flat = values.concat().iter().map(|&v| v as f32).collect();
+    let rows = Features::Dense(DenseRows::new(9, flat).unwrap());
+    let train = rows.select(&(0..200).collect::<Vec<_>>()).unwrap();
+    for sketch in [SketchKind::Gaussian, EVERY] {
+        for tempering in temperings().into_iter().filter(|tempering| tempering.centred) {
+            let basis = Basis::fit(Kernel::Linear, &train, &sketch, 60, 0, TOLERANCE).unwrap();
+            let basis = basis.tempered(&tempering, &train).unwrap();
+            let found = products(&basis.project(&rows).unwrap());
+            let points = along_axes(&values[..200].to_vec(), &values, &tempering);
+            let expected = product(&points, &transpose(&points));
+            let scale = (0..300).map(|i| expected[i][i]).fold(1.0, f64::max);
+            assert_close(&found, &expected, 2e-5 * scale, &format!("{sketch:?}, {tempering:?}"));
+        }
+    }
+}
+
+/// Any sketch: what is tempered is the coordinates that the basis gave.
+#[test]
+fn what_a_sketch_spans_is_tempered() {
+    for (kernel, rows) in cases(60) {
+        for sketch in [SketchKind::Gaussian, SketchKind::SparsifiedRademacher { density: 0.1 }] {
+            let basis = Basis::fit(kernel.clone(), &rows, &sketch, 6, 1, TOLERANCE).unwrap();
+            let z = coordinates(&basis.project(&rows).unwrap());
+            for tempering in [Tempering::of(0.5), Tempering { power: 1.0, ..Tempering::default() }]
+            {
+                let what = format!("{}, {sketch:?}, {tempering:?}", describe(&kernel, &rows));
+                let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
+                let points = along_axes(&z, &z, &tempering);
+                assert_eq!(tempered.rank(), points[0].len(), "{what}");
+                let found = products(&tempered.project(&rows).unwrap());
+                let expected = product(&points, &transpose(&points));
+                let scale = (0..60).map(|i| expected[i][i]).fold(1.0, f64::max);
+                assert_close(&found, &expected, 1e-4 * scale, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn centred_without_a_power_is_the_double_centred_gram_matrix() {
+    let tempering = Tempering { centred: true, ..Tempering::default() };
+    for (kernel, rows) in cases(40) {
+        let what = describe(&kernel, &rows);
+        let basis = whole(&kernel, &rows).tempered(&tempering, &rows).unwrap();
+        let k = gram(&kernel, &expand(&rows.all()));
+        let columns = mean(&k);
+        let all = columns.iter().sum::<f64>() / 40.0;
+        let expected: Rows = (0..40)
+            .map(|i| (0..40).map(|j| k[i][j] - columns[i] - columns[j] + all).collect())
+            .collect();
+        let scale = (0..40).map(|i| expected[i][i]).fold(1.0, f64::max);
+        assert_close(&products(&basis.project(&rows).unwrap()), &expected, 3e-6 * scale, &what);
+        // and its spectrum is that of the covariance
+        let trace: f64 = basis.spectrum().iter().sum();
+        let expected = (0..40).map(|i| expected[i][i]).sum::<f64>() / 40.0;
+        assert!((trace - expected).abs() < 1e-5 * scale, "{what}: {trace}, {expected}");
+    }
+}
+
+#[test]
+fn a_power_of_one_whitens() {
+    let tempering = Tempering { power: 1.0, centred: true, normalised: false };
+    for (kernel, rows) in cases(60) {
+        let sketch = SketchKind::Gaussian;
+        let basis = Basis::fit(kernel.clone(), &rows, &sketch, 8, 3, TOLERANCE).unwrap();
+        let basis = basis.tempered(&tempering, &rows).unwrap();
+        let z = coordinates(&basis.project(&rows).unwrap());
+        let what = describe(&kernel, &rows);
+        assert_close(&vec![mean(&z)], &vec![vec![0.0; basis.rank()]], 1e-5, &what);
+        let mut covariance = product(&transpose(&z), &z);
+        covariance.iter_mut().flatten().for_each(|value| *value /= 60.0);
+        let identity: Rows = (0..basis.rank())
+            .map(|i| (0..basis.rank()).map(|j| f64::from(i == j)).collect())
+            .collect();
+        assert_close(&covariance, &identity, 1e-4, &what);
+    }
+}
+
+#[test]
+fn the_order_of_the_training_rows_does_not_matter() {
+    for (kernel, rows) in cases(40) {
+        let basis = Basis::fit(kernel.clone(), &rows, &EVERY, 12, 0, TOLERANCE).unwrap();
+        let reversed = rows.select(&(0..40).rev().collect::<Vec<_>>()).unwrap();
+        let of = |outputs: &Features| {
+            let basis = basis.clone().tempered(&Tempering::of(0.5), outputs).unwrap();
+            products(&basis.project(&rows).unwrap())
+        };
+        assert_close(&of(&rows), &of(&reversed), 1e-5, &describe(&kernel, &rows));
+    }
+}
+
+/// Hands out rows, and notices when many are asked for at once.
+struct Watched<'a>(&'a Features);
+
+impl RowSource for Watched<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.0.kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        assert!(rows.len() <= 2048, "{} rows at once", rows.len());
+        self.0.block(rows)
+    }
+}
+
+/// Several blocks of rows and several tiles of the covariance.
+#[test]
+fn outputs_are_streamed_and_threads_change_nothing() {
+    let mut random = generator(2, "tempering", 0);
+    let rows = dense(5000, 150, &mut random);
+    let basis =
+        Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 150, 0, TOLERANCE).unwrap();
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let tempered = || basis.clone().tempered(&Tempering::of(0.5), &Watched(&rows)).unwrap();
+        pool.install(tempered)
+    };
+    let (one, three) = (on(1), on(3));
+    assert_eq!(one.fingerprint(), three.fingerprint());
+    let few = rows.select(&[0, 1, 4999]).unwrap();
+    let points = along_axes(
+        &coordinates(&basis.project(&rows).unwrap()),
+        &coordinates(&basis.project(&few).unwrap()),
+        &Tempering::of(0.5),
+    );
+    let found = products(&one.project(&few).unwrap());
+    assert_close(&found, &product(&points, &transpose(&points)), 1e-4, "5,000 rows");
+}
+
+#[test]
+fn wide_coordinates_are_the_same_with_more_digits() {
+    for (kernel, rows) in cases(40) {
+        let basis = Basis::fit(kernel.clone(), &rows, &EVERY, 9, 0, TOLERANCE).unwrap();
+        let basis = basis.tempered(&Tempering::of(0.75), &rows).unwrap();
+        let narrow = coordinates(&basis.project(&rows).unwrap());
+        let wide = from_faer(&basis.project_wide(&rows, 0..40).unwrap());
+        let what = describe(&kernel, &rows);
+        assert_close(&transpose(&wide), &narrow, 1e-5, &what);
+        for row in transpose(&wide) {
+            let norm: f64 = row.iter().map(|v| v * v).sum();
+            assert!((norm - 1.0).abs() < 1e-14, "{what}: {norm}");
+        }
+    }
+}
+
+#[test]
+fn it_keeps_the_contract_of_kernels() {
+    for (kernel, rows) in cases(30) {
+        let basis = whole(&kernel, &rows);
+        for tempering in [
+            Tempering::default(),
+            Tempering { power: 0.0, centred: true, normalised: false },
+            Tempering::of(0.5),
+            Tempering { power: 1.0, centred: false, normalised: true },
+        ] {
+            let tempered = BasisKernel::new(basis.clone().tempered(&tempering, &rows).unwrap());
+            contract::check(&tempered, &rows)
+                .unwrap_or_else(|breach| panic!("{}: {breach}", tempered.name()));
+        }
+        let bad = Features::empty(rows.kind(), rows.width() + 1).unwrap();
+        let error = BasisKernel::new(basis).block(&bad.all(), &bad.all()).unwrap_err();
+        assert!(matches!(error, Error::WidthMismatch { .. }), "{error}");
+    }
+}
+
+/// A tempered kernel is sketched like any other, and with every row gives the tempered basis again.
+#[test]
+fn a_tempered_kernel_can_be_fitted() {
+    let (kernel, rows) = cases(40).swap_remove(2);
+    let basis = whole(&kernel, &rows).tempered(&Tempering::of(0.5), &rows).unwrap();
+    let expected = products(&basis.project(&rows).unwrap());
+    let again = Basis::fit(BasisKernel::new(basis), &rows, &EVERY, 40, 0, TOLERANCE).unwrap();
+    assert!(again.is_normalised());
+    assert_close(&products(&again.project(&rows).unwrap()), &expected, 1e-5, "fitted again");
+}
+
+/// Outputs at the mean have no direction: their coordinates are 0.
+#[test]
+fn an_output_at_the_mean_is_the_origin() {
+    let values = vec![3.0, 1.0, -3.0, -1.0, 1.0, -2.0, -1.0, 2.0, 0.0, 0.0];
+    let shifted = values.iter().map(|v| v + 70.0).collect();
+    for values in [values, shifted] {
+        let rows = Features::Dense(DenseRows::new(2, values).unwrap());
+        for kernel in [Kernel::Linear, Kernel::Gaussian { gamma: 1e-4 }] {
+            let train = rows.select(&[0, 1, 2, 3]).unwrap();
+            let basis = whole(&kernel, &train).tempered(&Tempering::of(0.5), &train).unwrap();
+            let found = basis.project(&rows).unwrap();
+            assert!(found.coordinates.iter().all(|value| value.is_finite()));
+            assert_eq!(found.squared_norms[..4], [1.0; 4]);
+            if kernel == Kernel::Linear {
+                assert_eq!(found.squared_norms[4], 0.0);
+                assert!(found.row(4).iter().all(|&value| value == 0.0), "{:?}", found.row(4));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tempering_that_changes_nothing_leaves_the_basis_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("basis.safetensors");
+    for (kernel, rows) in cases(40) {
+        let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, 7, 0, TOLERANCE).unwrap();
+        let same = basis.clone().tempered(&Tempering::default(), &rows).unwrap();
+        assert_eq!(same.fingerprint(), basis.fingerprint());
+        assert_eq!(same.project(&rows).unwrap(), basis.project(&rows).unwrap());
+        assert_eq!(same.offset(), None);
+        same.save(&path).unwrap();
+        assert_eq!(Stored::open(&path, "basis", 1).unwrap().version(), 1);
+    }
+}
+
+#[test]
+fn a_loaded_tempered_basis_is_the_saved_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("basis.safetensors");
+    for (kernel, rows) in cases(40) {
+        let basis = Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 7, 11, 1e-9).unwrap();
+        let mut fingerprints = vec![basis.fingerprint()];
+        for tempering in temperings().into_iter().filter(|t| !t.changes_nothing()) {
+            let what = format!("{}, {tempering:?}", describe(&kernel, &rows));
+            let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
+            tempered.save(&path).unwrap();
+            let loaded = Basis::load(&path).unwrap();
+            assert_eq!(loaded.tempering(), tempering, "{what}");
+            assert_eq!(loaded.project(&rows).unwrap(), tempered.project(&rows).unwrap(), "{what}");
+            let wide = |basis: &Basis| basis.project_wide(&rows, 0..40).unwrap();
+            assert_eq!(wide(&loaded), wide(&tempered), "{what}");
+            assert_eq!(loaded.spectrum(), tempered.spectrum(), "{what}");
+            assert_eq!(loaded.offset(), tempered.offset(), "{what}");
+            assert_eq!(loaded.fingerprint(), tempered.fingerprint(), "{what}");
+            let error = Stored::open(&path, "basis", 1).unwrap_err();
+            assert!(matches!(error, Error::WrongVersion { supported: 1, .. }), "{error}");
+            fingerprints.push(tempered.fingerprint());
+        }
+        let count = fingerprints.len();
+        fingerprints.sort();
+        fingerprints.dedup();
+        assert_eq!(fingerprints.len(), count);
+    }
+}
+
+#[test]
+fn a_tempered_file_that_contradicts_itself_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("basis.safetensors");
+    let tempering = r#"{"power":0.5,"centred":true,"normalised":true}"#;
+    let metadata: BTreeMap<String, String> = [
+        ("kernel", r#"{"name":"cosine"}"#),
+        ("sketch", r#"{"kind":"gaussian"}"#),
+        ("size", "2"),
+        ("seed", "0"),
+        ("trained_rows", "9"),
+        ("tolerance", "0.0000000001"),
+        ("row_kind", "dense"),
+        ("row_width", "3"),
+        ("tempering", tempering),
+        ("tempered_rows", "9"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into();
+    let (spectrum, matrix, offset) = ([2.0, 1.0], [0.5f32; 6], [0.1, 0.2, 0.3]);
+    let load = |version, metadata: &BTreeMap<String, String>, offset: Option<&[f64]>| {
+        let mut tensors =
+            vec![Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];
+        tensors.extend(offset.map(|offset| Tensor::f64("offset", &[offset.len()], offset)));
+        store::write(&path, "basis", version, metadata, &tensors).unwrap();
+        Basis::load(&path)
+    };
+    assert_eq!(load(2, &metadata, Some(&offset[..2])).unwrap().tempering(), Tempering::of(0.5));
+    let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
+    assert!(matches!(error, Error::WrongVersion { supported: 2, .. }), "{error}");
+    for (key, value) in [
+        ("tempering", "{}"),
+        ("tempering", "0.5"),
+        ("tempering", r#"{"power":1.5}"#),
+        ("tempering", r#"{"power":0.5,"center":true}"#),
+        ("tempered_rows", "many"),
+    ] {
+        let mut metadata = metadata.clone();
+        metadata.insert(key.to_owned(), value.to_owned());
+        let error = load(2, &metadata, Some(&offset[..2])).unwrap_err();
+        assert!(matches!(error, Error::BadMetadata { .. }), "{key} = {value}: {error}");
+        metadata.remove(key);
+        let error = load(2, &metadata, Some(&offset[..2])).unwrap_err();
+        assert!(matches!(error, Error::MissingMetadata { .. }), "{error}");
+    }
+    assert!(matches!(load(2, &metadata, None), Err(Error::MissingTensor { .. })));
+    for offset in [&offset[..], &[0.1, f64::NAN]] {
+        let error = load(2, &metadata, Some(offset)).unwrap_err();
+        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_tempered_is_refused() {
+    let rows = Features::Dense(DenseRows::new(2, vec![1.0, 2.0, 3.0, 5.0, 0.5, 0.1]).unwrap());
+    let basis = whole(&Kernel::Linear, &rows);
+    let temper = |tempering: Tempering, rows: &Features| basis.clone().tempered(&tempering, rows);
+    for power in [-0.1, 1.1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
+        let error = temper(Tempering::of(power), &rows).unwrap_err();
+        assert!(matches!(error, Error::Power { .. }), "{error}");
+    }
+    let once = temper(Tempering::of(0.5), &rows).unwrap();
+    assert_eq!(once.feature_direction(&[1.0, 0.0]).unwrap(), None);
+    let error = once.tempered(&Tempering::of(0.5), &rows).unwrap_err();
+    assert!(matches!(error, Error::AlreadyTempered), "{error}");
+    let refused = |rows: &Features| temper(Tempering::of(0.5), rows).unwrap_err();
+    let dense =
+        |width, values: &[f32]| Features::Dense(DenseRows::new(width, values.to_vec()).unwrap());
+    assert!(matches!(
+        refused(&dense(3, &[1.0; 6])),
+        Error::WidthMismatch { found: 3, expected: 2 }
+    ));
+    let bits = Features::Bits(BitRows::from_indices(2, [[0], [1]]).unwrap());
+    assert!(matches!(refused(&bits), Error::KindMismatch { .. }));
+    assert!(matches!(refused(&dense(2, &[])), Error::NoRows));
+    let same: Vec<f32> = [0.1, 0.7].repeat(3000);
+    assert!(matches!(refused(&dense(2, &same)), Error::NoVariance { rows: 3000 }));
+    let zero = Tempering { power: 0.5, ..Tempering::default() };
+    let error = temper(zero, &dense(2, &[0.0; 8])).unwrap_err();
+    assert!(matches!(error, Error::NoVariance { rows: 4 }), "{error}");
+    // Not centred, rows that are all the same have a direction.
+    assert_eq!(temper(zero, &dense(2, &same)).unwrap().rank(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// ⟨u(y), u(y')⟩ = ⟨t(y), t(y')⟩ / (‖t(y)‖ ‖t(y')‖), and no similarity exceeds 1.
+    #[test]
+    fn normalised_is_the_cosine_of_the_others(
+        seed in any::<u64>(),
+        n in 8usize..40,
+        width in 2usize..9,
+        m in 2usize..8,
+        power in 0.0f64..=1.0,
+        centred in any::<bool>(),
+    ) {
+        let rows = dense(n, width, &mut generator(seed, "tempering", 1));
+        for kernel in [Kernel::Cosine, Kernel::Gaussian { gamma: 0.5 }] {
+            let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, m, seed, TOLERANCE).unwrap();
+            let of = |normalised| {
+                let tempering = Tempering { power, centred, normalised };
+                basis.clone().tempered(&tempering, &rows).unwrap().project_wide(&rows, 0..n).unwrap()
+            };
+            let (u, t) = (transpose(&from_faer(&of(true))), transpose(&from_faer(&of(false))));
+            if tempered_nothing(power, centred) {
+                continue;
+            }
+            let expected = unit(t);
+            let found = product(&u, &transpose(&u));
+            assert_close(&found, &product(&expected, &transpose(&expected)), 1e-9, "cosine");
+            prop_assert!(found.iter().flatten().all(|&value| value.abs() < 1.0 + 1e-12));
+        }
+    }
+}
+
+fn tempered_nothing(power: f64, centred: bool) -> bool {
+    power == 0.0 && !centred
+}
