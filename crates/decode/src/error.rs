@@ -316,8 +316,8 @@ pub enum Error {
     },
     /// A basis that holds anchors has no direction in feature space.
     #[error(
-        "the basis of the kernel {kernel:?} holds anchors; without candidates only kernels \
-         that are linear in features are decoded"
+        "the basis of the kernel {kernel:?} holds anchors or is tempered; without candidates only \
+         kernels that are linear in features are decoded"
     )]
     NotLinear {
         /// The kernel.
@@ -330,6 +330,20 @@ pub enum Error {
         width: usize,
         /// What rows of rankings are.
         expected: &'static str,
+    },
+    /// Hub means of no neighbours, or of more than there are predictions.
+    #[error("{found} neighbours of {predictions} predictions, allowed: 1 to {predictions}")]
+    Neighbours {
+        /// Neighbours asked for.
+        found: usize,
+        /// Number of predictions.
+        predictions: usize,
+    },
+    /// The weight of a hub correction is out of range.
+    #[error("hub weight {value}, allowed: finite numbers from 0")]
+    HubWeight {
+        /// The value.
+        value: f32,
     },
     /// Sizes of label sets that are none, or more than there are labels.
     #[error("sets of {start}..={end} labels, allowed: sizes within 0..={labels}, at least one")]

@@ -5,6 +5,7 @@
 //! that makes them). Scores are computed tile by tile and looked at once: to [`rank`] the gold
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
+//! [`Hubs`] take their advantage from candidates that are near everything.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are. [`permutations`] finds the best
 //! of all rankings and [`best_labels`] that of all label sets, without candidates.
 //!
@@ -33,6 +34,7 @@
 mod bootstrap;
 mod candidates;
 mod error;
+mod hubs;
 mod label_sets;
 mod mapped;
 mod metrics;
@@ -48,6 +50,7 @@ mod topk;
 pub use bootstrap::{Intervals, bootstrap};
 pub use candidates::{CandidateBlocks, Candidates, ScoreBlock};
 pub use error::Error;
+pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
 pub use mapped::MappedCandidates;
 pub use metrics::Metrics;

@@ -71,6 +71,30 @@ impl<'a> Queries<'a> {
         self.rows
     }
 
+    /// All coordinates with every row scaled to unit length, `[q × p]` row-major; a zero row stays
+    /// zero.
+    ///
+    /// The order of the candidates of a query changes only where there are constants, and then because
+    /// long and short predictions now weigh the same against them (see [`Hubs`](crate::Hubs)).
+    ///
+    /// ```
+    /// use dsokr_decode::Queries;
+    ///
+    /// let unit = Queries::new(2, &[3.0, 4.0, 0.0, 0.0])?.normalised();
+    /// assert_eq!(unit, [0.6, 0.8, 0.0, 0.0]);
+    /// # Ok::<(), dsokr_decode::Error>(())
+    /// ```
+    pub fn normalised(&self) -> Vec<f32> {
+        let mut unit = Vec::with_capacity(self.rows.len());
+        for row in self.rows.chunks_exact(self.dim) {
+            // In f64 neither the square of the largest f32 nor that of the smallest is lost.
+            let length = row.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
+            let scale = if length > 0.0 { length } else { 1.0 };
+            unit.extend(row.iter().map(|&value| (f64::from(value) / scale) as f32));
+        }
+        unit
+    }
+
     /// How errors call query `query`: its id in quotes, else `#` and its position.
     pub fn name(&self, query: usize) -> Cow<'a, str> {
         match self.names.and_then(|names| names.get(query)) {

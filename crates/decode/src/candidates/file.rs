@@ -4,12 +4,15 @@ use std::path::Path;
 use dsokr_basis::store::{self, Stored, Tensor};
 
 use super::Candidates;
-use crate::Error;
+use crate::{Error, Hubs};
 
 /// The kind of candidate files.
 const KIND: &str = "candidates";
 /// The version of the layout of candidate files.
 const VERSION: u32 = 1;
+/// Metadata keys of a correction for hubs.
+const HUB_WEIGHT: &str = "hub_weight";
+const HUB_NEIGHBOURS: &str = "hub_neighbours";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
@@ -19,7 +22,10 @@ impl Candidates {
     /// Besides `metadata` it holds the tensors `coordinates` F32 `[k, p]`, `weights` F32 `[k, 2]`
     /// (constant, multiplicity), `row_offsets` U64 `[k + 1]` and `members` U32 `[c]` (the
     /// candidates of each row), `ids` and `labels` U8 (all texts joined), `id_offsets` and
-    /// `label_offsets` U64 `[c + 1]`.
+    /// `label_offsets` U64 `[c + 1]`. Candidates that are corrected for [`hubs`](Self::hubs) also have
+    /// `hubs` F32 `[k, 2]` (constant before the correction, mean similarity), and the metadata
+    /// `hub_weight` and `hub_neighbours`; `weights` holds the corrected constants, so that decoding from
+    /// the file needs none of these.
     ///
     /// # Errors
     /// [`Error::Store`]; [`Error::TooManyMembers`] when more than 2²⁴ candidates share a row, for
@@ -39,7 +45,7 @@ impl Candidates {
         let ((ids, id_offsets), (labels, label_offsets)) =
             (joined(&self.ids), joined(&self.labels));
         let (rows, count) = (self.distinct(), self.len());
-        let tensors = [
+        let mut tensors = vec![
             Tensor::f32("coordinates", &[rows, self.dim], &self.coordinates),
             Tensor::f32("weights", &[rows, 2], &weights),
             Tensor::u64("row_offsets", &[rows + 1], &row_offsets),
@@ -49,7 +55,16 @@ impl Candidates {
             Tensor::u8("labels", &[labels.len()], labels.as_bytes()),
             Tensor::u64("label_offsets", &[count + 1], &label_offsets),
         ];
-        Ok(store::write(path, KIND, VERSION, metadata, &tensors)?)
+        let Some(correction) = &self.correction else {
+            return Ok(store::write(path, KIND, VERSION, metadata, &tensors)?);
+        };
+        let before = correction.before.iter().zip(correction.hubs.means());
+        let hubs: Vec<f32> = before.flat_map(|(&constant, &mean)| [constant, mean]).collect();
+        tensors.push(Tensor::f32("hubs", &[rows, 2], &hubs));
+        let mut metadata = metadata.clone();
+        metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
+        metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours().to_string());
+        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
     }
 
     /// Reads a file that [`Candidates::save`] wrote.
@@ -83,7 +98,7 @@ impl Candidates {
         if shape != [rows, 2] {
             return Err(bad(format!("weights have shape {shape:?}, expected [{rows}, 2]")));
         }
-        let constants = weights.iter().step_by(2).copied().collect();
+        let constants: Vec<f32> = weights.iter().step_by(2).copied().collect();
         let ids = split(stored, "ids", "id_offsets")?;
         let labels = split(stored, "labels", "label_offsets")?;
 
@@ -116,7 +131,28 @@ impl Candidates {
         if let Some(candidate) = class.iter().position(|&row| row == NONE) {
             return Err(bad(format!("candidate {candidate} belongs to no row")));
         }
-        let read = Self::new(ids, labels, class, dim, coordinates.into_owned(), constants)?;
+        let (coordinates, mut correction) = (coordinates.into_owned(), None);
+        let before = match stored.names().any(|name| name == "hubs") {
+            true => {
+                let (shape, hubs) = stored.f32("hubs", 2)?;
+                if shape != [rows, 2] {
+                    return Err(bad(format!("hubs have shape {shape:?}, expected [{rows}, 2]")));
+                }
+                let means = hubs.iter().skip(1).step_by(2).copied().collect();
+                let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
+                let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
+                correction = Some((Hubs::stored(neighbours, means), weight));
+                hubs.iter().step_by(2).copied().collect()
+            }
+            false => constants.clone(),
+        };
+        let mut read = Self::new(ids, labels, class, dim, coordinates, before)?;
+        if let Some((hubs, weight)) = correction {
+            read = read.with_hubs(hubs, weight).map_err(|error| bad(error.to_string()))?;
+        }
+        if read.constants != constants {
+            return Err(bad("constants are not those that the hubs and their weight give".into()));
+        }
         let mut written = weights.iter().skip(1).step_by(2);
         if read.multiplicities.iter().any(|&count| written.next() != Some(&(count as f32))) {
             return Err(bad("multiplicities are not the numbers of members".to_owned()));

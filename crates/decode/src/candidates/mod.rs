@@ -6,6 +6,7 @@ mod file;
 pub(crate) use file::text;
 
 use crate::Error;
+use crate::hubs::Correction;
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]
@@ -51,13 +52,15 @@ pub struct Candidates {
     class: Vec<u32>,
     dim: usize,
     coordinates: Vec<f32>,
-    constants: Vec<f32>,
+    pub(crate) constants: Vec<f32>,
     multiplicities: Vec<u32>,
     /// The candidates of row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
     offsets: Vec<usize>,
     members: Vec<u32>,
     /// Candidates by id.
     by_id: Vec<u32>,
+    /// What was subtracted from the constants, if anything was.
+    pub(crate) correction: Option<Correction>,
 }
 
 impl Candidates {
@@ -124,6 +127,7 @@ impl Candidates {
             offsets,
             members,
             by_id,
+            correction: None,
         })
     }
 
@@ -184,7 +188,8 @@ impl Candidates {
         &self.coordinates
     }
 
-    /// Constants `b(c)` of all distinct rows.
+    /// Constants `b(c)` of all distinct rows, corrected for [`hubs`](Self::hubs) where that was asked
+    /// for.
     pub fn constants(&self) -> &[f32] {
         &self.constants
     }

@@ -93,7 +93,8 @@ fn ranks_and_lists_do_not_depend_on_the_blocks() {
         let run = |queries_per, rows_per, span| {
             let blocking = Blocking { queries: queries_per, rows: rows_per, span };
             let ranks = crate::rank::rank_in(&queries, &gold, &rows, blocking).unwrap();
-            (ranks, crate::topk::top_rows_in(&queries, &rows, 9, blocking).unwrap())
+            let hubs = crate::Hubs::of_in(&queries, &rows, 9, blocking).unwrap();
+            (ranks, crate::topk::top_rows_in(&queries, &rows, 9, blocking).unwrap(), hubs)
         };
         let reference = run(192, 256, 4096);
         for (queries_per, rows_per, span) in
