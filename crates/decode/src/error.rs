@@ -367,6 +367,88 @@ pub enum Error {
         /// Candidates in all.
         pool: u64,
     },
+    /// An ensemble without members.
+    #[error("an ensemble of no members, at least 1 is needed")]
+    NoMembers,
+    /// Queries and candidates of one member of an ensemble do not go together, or cannot be scored.
+    #[error("ensemble member {member}: {source}")]
+    Member {
+        /// The member.
+        member: String,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// Members of an ensemble predict for different queries.
+    #[error("query {at} is {expected} for ensemble member {first} and {found} for {member}")]
+    MemberQueries {
+        /// The first member.
+        first: String,
+        /// The member that differs from it.
+        member: String,
+        /// Position of the first query that differs, from 0.
+        at: usize,
+        /// The query of the first member, or that there is none.
+        expected: String,
+        /// The query of the other member, or that there is none.
+        found: String,
+    },
+    /// Members of an ensemble have different candidates.
+    #[error("candidate {id:?} of ensemble member {has} is not a candidate of {lacks}")]
+    MemberCandidates {
+        /// Id of the first candidate that only one of the two has.
+        id: String,
+        /// The member that has it.
+        has: String,
+        /// The member that lacks it.
+        lacks: String,
+    },
+    /// Scores that are not comparable are combined as they are.
+    #[error(
+        "the rule {rule:?} combines scores, but the kernel of ensemble member {member} is not \
+         normalised: standardise the scores or combine ranks"
+    )]
+    Unnormalised {
+        /// The rule.
+        rule: &'static str,
+        /// The first member whose kernel is not normalised.
+        member: String,
+    },
+    /// Not one weight a member.
+    #[error("{found} weights for {members} ensemble members")]
+    WeightCount {
+        /// How many weights there are.
+        found: usize,
+        /// How many members there are.
+        members: usize,
+    },
+    /// A weight of an ensemble member is negative, infinite or NaN.
+    #[error("weight {value} of ensemble member {member}, allowed: 0 and above")]
+    MemberWeight {
+        /// The member.
+        member: String,
+        /// Its weight.
+        value: f64,
+    },
+    /// The weights of an ensemble do not sum to one.
+    #[error("the weights of the ensemble sum to {sum}, expected 1 within {tolerance}")]
+    WeightSum {
+        /// What they sum to.
+        sum: f64,
+        /// How far from 1 they may be.
+        tolerance: f64,
+    },
+    /// Weights are to be fitted for a rule that has none.
+    #[error("the rule {rule:?} has no weights")]
+    NoWeights {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// The constant of reciprocal rank fusion is not above 0.
+    #[error("reciprocal rank constant {found}, allowed: above 0 and finite")]
+    RankConstant {
+        /// Its value.
+        found: f64,
+    },
     /// Metrics of no queries were asked for.
     #[error("no queries, at least 1 is needed")]
     NoQueries,

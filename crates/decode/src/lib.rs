@@ -6,6 +6,7 @@
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
 //! [`Hubs`] take their advantage from candidates that are near everything.
+//! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are. [`permutations`] finds the best
 //! of all rankings and [`best_labels`] that of all label sets, without candidates.
 //!
@@ -33,6 +34,7 @@
 
 mod bootstrap;
 mod candidates;
+mod ensemble;
 mod error;
 mod hubs;
 mod label_sets;
@@ -49,6 +51,9 @@ mod topk;
 
 pub use bootstrap::{Intervals, bootstrap};
 pub use candidates::{CandidateBlocks, Candidates, ScoreBlock};
+pub use ensemble::{
+    Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
+};
 pub use error::Error;
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};

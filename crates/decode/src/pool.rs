@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rank::check_gold;
 use crate::scoring::{self, QueryTile};
-use crate::topk::{best, check_k};
+use crate::topk::{best, check_k, hits};
 use crate::{Candidates, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, top_k};
 
 /// What to do with a query whose gold candidate is not among its candidates.
@@ -87,7 +87,7 @@ impl Pool<'_> {
             let Some(row) = gold[query] else {
                 return Ok(None);
             };
-            buffers.gather(lists.list(query), candidates);
+            buffers.gather(rows_of(lists.list(query), candidates));
             let scores = buffers.score(queries, query, candidates)?;
             let Ok(at) = buffers.rows.binary_search_by_key(&row, |&(listed, _)| listed) else {
                 return Err(Error::MissingGold {
@@ -124,14 +124,14 @@ impl Pool<'_> {
         let one = |buffers: &mut Buffers, query: usize| {
             let list = lists.list(query);
             check_k(k, list.len() as u64, Some(queries.name(query).into_owned()))?;
-            buffers.gather(list, candidates);
+            buffers.gather(rows_of(list, candidates));
             let scores = buffers.score(queries, query, candidates)?;
             let score = |&candidate: &u32| {
                 let row = candidates.class_of(candidate as usize);
                 let at = buffers.rows.partition_point(|&(listed, _)| listed < row);
-                (candidate, scores[at])
+                (candidate, scores[at].into())
             };
-            Ok(best(list.iter().map(score).collect(), k))
+            Ok(hits(best(list.iter().map(score).collect(), k)))
         };
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
     }
@@ -164,7 +164,7 @@ impl Pool<'_> {
     }
 
     /// One list a query, made for as many candidates as there are.
-    fn check(&self, queries: usize, candidates: &Candidates) -> Result<(), Error> {
+    pub(crate) fn check(&self, queries: usize, candidates: &Candidates) -> Result<(), Error> {
         let Self::PerQuery(lists) = self else {
             return Ok(());
         };
@@ -182,18 +182,23 @@ impl Pool<'_> {
 
 /// What scoring the list of one query needs, kept from query to query.
 #[derive(Default)]
-struct Buffers {
+pub(crate) struct Buffers {
     /// Distinct rows of the list, ascending, and how many candidates of the list share each.
-    rows: Vec<(u32, u32)>,
+    pub rows: Vec<(u32, u32)>,
     coordinates: Vec<f32>,
     products: Vec<f32>,
 }
 
+/// The distinct rows of listed candidates, in the order of the list.
+fn rows_of(list: &[u32], candidates: &Candidates) -> impl Iterator<Item = u32> {
+    list.iter().map(|&candidate| candidates.class_of(candidate as usize))
+}
+
 impl Buffers {
-    fn gather(&mut self, list: &[u32], candidates: &Candidates) {
+    /// Takes the distinct row of each candidate of a list.
+    pub(crate) fn gather(&mut self, rows: impl Iterator<Item = u32>) {
         self.rows.clear();
-        self.rows
-            .extend(list.iter().map(|&candidate| (candidates.class_of(candidate as usize), 1)));
+        self.rows.extend(rows.map(|row| (row, 1)));
         self.rows.sort_unstable();
         self.rows.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -203,7 +208,7 @@ impl Buffers {
     }
 
     /// Scores of the distinct rows of the list.
-    fn score(
+    pub(crate) fn score(
         &mut self,
         queries: &Queries,
         query: usize,

@@ -95,6 +95,11 @@ impl<'a> Queries<'a> {
         unit
     }
 
+    /// Ids of the queries, where they have some.
+    pub(crate) fn names(&self) -> Option<&'a [String]> {
+        self.names
+    }
+
     /// How errors call query `query`: its id in quotes, else `#` and its position.
     pub fn name(&self, query: usize) -> Cow<'a, str> {
         match self.names.and_then(|names| names.get(query)) {

@@ -193,29 +193,43 @@ impl Pass<'_> {
 /// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries.
 ///
 /// `visit` is called from the threads of the current rayon pool, in no particular order. A span is
-/// fetched once, unless there are so few spans that the queries have to be split for all threads
-/// to have work.
+/// fetched once for each of its [`tasks`].
 pub(crate) fn scan(
     tiles: &[QueryTile],
     candidates: &dyn CandidateBlocks,
     blocking: Blocking,
     visit: impl Fn(&mut Pass) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
-    let rows = candidates.rows();
+    tasks(candidates.rows(), tiles.len(), blocking).into_par_iter().try_for_each_init(
+        Vec::new,
+        |buffer, (span, strip)| {
+            let block = fetch(candidates, span.clone())?;
+            tiles[strip].iter().try_for_each(|tile| {
+                let (dim, block, span) = (candidates.dim(), &block, span.clone());
+                visit(&mut Pass { tile, dim, rows: blocking.rows, span, block, buffer })
+            })
+        },
+    )
+}
+
+/// Spans of candidate rows, each with the tiles of queries that it meets at once.
+///
+/// A span meets all tiles, unless there are so few spans that the tiles have to be split for all
+/// threads of the current rayon pool to have work.
+pub(crate) fn tasks(
+    rows: usize,
+    tiles: usize,
+    blocking: Blocking,
+) -> Vec<(Range<usize>, Range<usize>)> {
     let spans = rows.div_ceil(blocking.span);
-    let strips = (8 * rayon::current_num_threads()).div_ceil(spans.max(1)).min(tiles.len());
-    let per_strip = tiles.len().div_ceil(strips.max(1)).max(1);
-    let strips = tiles.len().div_ceil(per_strip);
-    (0..spans * strips).into_par_iter().try_for_each_init(Vec::new, |buffer, task| {
-        let (span, strip) = (task / strips, task % strips);
-        let start = span * blocking.span;
-        let span = start..(start + blocking.span).min(rows);
-        let block = fetch(candidates, span.clone())?;
-        tiles.iter().skip(strip * per_strip).take(per_strip).try_for_each(|tile| {
-            let (dim, block) = (candidates.dim(), &block);
-            visit(&mut Pass { tile, dim, rows: blocking.rows, span: span.clone(), block, buffer })
-        })
-    })
+    let strips = (8 * rayon::current_num_threads()).div_ceil(spans.max(1)).min(tiles);
+    let per_strip = tiles.div_ceil(strips.max(1)).max(1);
+    let span = |start: usize| start..(start + blocking.span).min(rows);
+    let strip = |start: usize| start..(start + per_strip).min(tiles);
+    (0..rows)
+        .step_by(blocking.span)
+        .flat_map(|first| (0..tiles).step_by(per_strip).map(move |tile| (span(first), strip(tile))))
+        .collect()
 }
 
 /// A block of candidates, of the size that it should have.

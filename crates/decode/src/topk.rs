@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -56,9 +56,9 @@ pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec
         .map(|rows| {
             let members = |hit: RowHit| {
                 let members = candidates.members(hit.row as u32).iter().take(k);
-                members.map(move |&candidate| (candidate, hit.score))
+                members.map(move |&candidate| (candidate, f64::from(hit.score)))
             };
-            best(rows.into_iter().flat_map(members).collect(), k)
+            hits(best(rows.into_iter().flat_map(members).collect(), k))
         })
         .collect())
 }
@@ -109,21 +109,25 @@ pub(crate) fn check_k(k: usize, candidates: u64, query: Option<String>) -> Resul
 }
 
 /// The k best of scored candidates, best first, ties by index.
-pub(crate) fn best(mut scored: Vec<(u32, f32)>, k: usize) -> Vec<Hit> {
-    let order = |a: &(u32, f32), b: &(u32, f32)| descending(a.1, b.1).then(a.0.cmp(&b.0));
+pub(crate) fn best(mut scored: Vec<(u32, f64)>, k: usize) -> Vec<(u32, f64)> {
+    let order = |a: &(u32, f64), b: &(u32, f64)| descending(a.1, b.1).then(a.0.cmp(&b.0));
     if k < scored.len() {
         scored.select_nth_unstable_by(k, order);
         scored.truncate(k);
     }
     scored.sort_unstable_by(order);
     scored
-        .into_iter()
-        .map(|(candidate, score)| Hit { candidate: candidate as usize, score })
-        .collect()
+}
+
+/// Hits with their scores rounded to f32.
+pub(crate) fn hits(scored: Vec<(u32, f64)>) -> Vec<Hit> {
+    let hit =
+        |(candidate, score): (u32, f64)| Hit { candidate: candidate as usize, score: score as f32 };
+    scored.into_iter().map(hit).collect()
 }
 
 /// Descending order of finite scores; 0 and −0 are equal, as they are for ranks.
-fn descending(a: f32, b: f32) -> Ordering {
+fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }
 
@@ -133,7 +137,7 @@ fn look(scores: &Scores, lists: &[Shortlist]) -> bool {
     for (group, lists) in lists.chunks(LANES).enumerate() {
         let mut bar = [f32::INFINITY; LANES];
         for (bar, list) in bar.iter_mut().zip(lists) {
-            *bar = list.bar();
+            *bar = list.bar() as f32; // entries are f32 here
         }
         let rows = scores.products[group * LANES..].chunks(scores.lanes);
         for (at, (row, constant)) in rows.zip(scores.constants).enumerate() {
@@ -150,7 +154,7 @@ fn look(scores: &Scores, lists: &[Shortlist]) -> bool {
                 for (lane, list) in lists.iter().enumerate() {
                     let score = row[lane] + constant;
                     if score >= bar[lane] {
-                        bar[lane] = list.offer(scores.first_row + at, score);
+                        bar[lane] = list.offer(scores.first_row + at, score.into()) as f32;
                     }
                 }
             }
@@ -163,25 +167,26 @@ fn look(scores: &Scores, lists: &[Shortlist]) -> bool {
 ///
 /// The order of entries is total (score, then row), so what remains does not depend on the order
 /// in which rows are offered.
-struct Shortlist {
+pub(crate) struct Shortlist {
     k: usize,
     /// Bits of the score that a row must reach; it only rises, so an old value is safe.
-    bar: AtomicU32,
+    bar: AtomicU64,
     heap: Mutex<BinaryHeap<Entry>>,
 }
 
 impl Shortlist {
-    fn new(k: usize) -> Self {
-        let bar = AtomicU32::new(f32::NEG_INFINITY.to_bits());
+    pub(crate) fn new(k: usize) -> Self {
+        let bar = AtomicU64::new(f64::NEG_INFINITY.to_bits());
         Self { k, bar, heap: Mutex::default() }
     }
 
-    fn bar(&self) -> f32 {
-        f32::from_bits(self.bar.load(Relaxed))
+    /// The score that a row must reach to enter.
+    pub(crate) fn bar(&self) -> f64 {
+        f64::from_bits(self.bar.load(Relaxed))
     }
 
     /// Offers a row; returns the score that the next one must reach.
-    fn offer(&self, row: usize, score: f32) -> f32 {
+    pub(crate) fn offer(&self, row: usize, score: f64) -> f64 {
         let entry = Entry { score, row };
         let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         if heap.len() < self.k {
@@ -193,25 +198,28 @@ impl Shortlist {
         }
         let bar = match heap.peek() {
             Some(worst) if heap.len() == self.k => worst.score,
-            _ => f32::NEG_INFINITY,
+            _ => f64::NEG_INFINITY,
         };
         self.bar.store(bar.to_bits(), Relaxed);
         bar
     }
 
     fn finish(self) -> Vec<RowHit> {
+        let hit = |(row, score): (usize, f64)| RowHit { row, score: score as f32 };
+        self.into_sorted().into_iter().map(hit).collect()
+    }
+
+    /// Rows and scores, best first.
+    pub(crate) fn into_sorted(self) -> Vec<(usize, f64)> {
         let heap = self.heap.into_inner().unwrap_or_else(PoisonError::into_inner);
-        heap.into_sorted_vec()
-            .into_iter()
-            .map(|Entry { score, row }| RowHit { row, score })
-            .collect()
+        heap.into_sorted_vec().into_iter().map(|entry| (entry.row, entry.score)).collect()
     }
 }
 
 /// An entry of a shortlist; the greatest is the worst one.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    score: f32,
+    score: f64,
     row: usize,
 }
 

@@ -1,0 +1,168 @@
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::Ensemble;
+use super::fold::Fold;
+use super::whole::{Scratch, Sweep};
+use crate::{Error, Pool, Rank};
+
+/// Candidates that may be above or tied with the gold one of a query for some weights.
+///
+/// Weights are not negative. A candidate whose value is below that of the gold one under every
+/// member is below it in every weighted sum, also after rounding, which is monotone. It therefore
+/// never has to be looked at again, and the ranks for any weights follow from the others.
+pub(super) struct Contenders {
+    /// None for queries without a gold candidate.
+    queries: Vec<Option<Field>>,
+    /// Whether no contender had to be left out for lack of memory.
+    pub complete: bool,
+}
+
+/// The contenders of one query.
+struct Field {
+    /// Candidates of the query.
+    candidates: u64,
+    /// Values of the gold row, one a member.
+    gold: Vec<f64>,
+    /// Candidates that share the gold row.
+    tied: u32,
+    /// Candidates that share each contending row.
+    counts: Vec<u32>,
+    /// Values of contending rows, `[member × row]`.
+    values: Vec<f64>,
+}
+
+impl Contenders {
+    /// Up to `limit` contenders a query, those with the largest sums of values if there are more.
+    pub(super) fn of(
+        ensemble: &Ensemble,
+        pool: Pool,
+        fold: &Fold,
+        gold: &[Option<u32>],
+        limit: usize,
+    ) -> Result<Self, Error> {
+        let sweep = Sweep { ensemble, pool, values: fold.values };
+        let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
+            contenders(&sweep, fold, task, gold, limit, scratch)
+        });
+        let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
+        let mut complete = true;
+        let queries = fields.map(|found| {
+            complete &= found.as_ref().is_none_or(|(_, all)| *all);
+            found.map(|(field, _)| field)
+        });
+        Ok(Self { queries: queries.collect(), complete })
+    }
+
+    /// Mean reciprocal rank under each rule; too high where contenders are left out.
+    pub(super) fn mrr(&self, folds: &[Fold]) -> Result<Vec<f64>, Error> {
+        let one = |combined: &mut Vec<f64>, field: &Option<Field>| match field {
+            None => Ok(vec![0.0; folds.len()]),
+            Some(field) => {
+                let of = |fold| field.rank(fold, combined).map(|rank| rank.expected_reciprocal());
+                folds.iter().map(of).collect()
+            }
+        };
+        let reciprocals = self.queries.par_iter().map_init(Vec::new, one);
+        let reciprocals = reciprocals.collect::<Result<Vec<Vec<f64>>, Error>>()?;
+        let mean = |fold| {
+            let sum: f64 = reciprocals.iter().map(|query| query[fold]).sum();
+            sum / self.queries.len() as f64
+        };
+        Ok((0..folds.len()).map(mean).collect())
+    }
+}
+
+impl Field {
+    fn rank(&self, fold: &Fold, combined: &mut Vec<f64>) -> Result<Rank, Error> {
+        let mut bar = [fold.start()];
+        combined.clear();
+        combined.resize(self.counts.len(), fold.start());
+        for member in fold.active() {
+            let step = fold.step(member, self.candidates);
+            step.add(&mut bar, std::iter::once(self.gold[member]));
+            let values = &self.values[member * self.counts.len()..][..self.counts.len()];
+            step.add(combined, values.iter().copied());
+        }
+        let (mut above, mut tied) = (0, u64::from(self.tied));
+        for (&score, &count) in combined.iter().zip(&self.counts) {
+            above += if score > bar[0] { u64::from(count) } else { 0 };
+            tied += if score == bar[0] { u64::from(count) } else { 0 };
+        }
+        Rank::new(above, tied, self.candidates)
+    }
+}
+
+/// The contenders of each query of a task, and whether they are all.
+///
+/// Members are swept twice, to find the contenders and to take their values, so that the values of
+/// one member exist at a time.
+fn contenders(
+    sweep: &Sweep,
+    fold: &Fold,
+    task: Range<usize>,
+    gold: &[Option<u32>],
+    limit: usize,
+    scratch: &mut Scratch,
+) -> Result<Vec<Option<(Field, bool)>>, Error> {
+    let members = sweep.ensemble.members.len();
+    let points = sweep.points(task.start);
+    let candidates = sweep.candidates(task.start);
+    let place = |query: usize| gold[query].map(|row| sweep.point(query, row)).transpose();
+    let golds: Vec<Option<usize>> = task.clone().map(place).collect::<Result<_, _>>()?;
+    // A margin for what rounding could make equal in a sum; to take in too many costs only time.
+    let quanta = 4.0 * members as f64 * fold.quantum(candidates);
+    let mut sums = vec![0.0; task.len() * points];
+    let mut contends = vec![false; task.len() * points];
+    sweep.each(task.clone(), 0..members, scratch, |lane, _, column| {
+        let Some(gold) = golds[lane] else {
+            return;
+        };
+        let range = lane * points..(lane + 1) * points;
+        let bar = column.get(gold);
+        let bar = bar - (bar.abs() / (1u64 << 40) as f64 + quanta);
+        let sums = sums[range.clone()].iter_mut().zip(&mut contends[range]);
+        for ((sum, contends), value) in sums.zip(column.iter()) {
+            *sum += value;
+            *contends |= value >= bar;
+        }
+    })?;
+
+    let mut chosen: Vec<Vec<usize>> = Vec::with_capacity(task.len());
+    let mut fields = Vec::with_capacity(task.len());
+    for (lane, gold) in golds.iter().enumerate() {
+        let start = lane * points;
+        let of_lane = (0..points).filter(|&point| contends[start + point] && Some(point) != *gold);
+        let mut points: Vec<usize> = of_lane.collect();
+        let complete = points.len() <= limit;
+        if !complete {
+            let sum = |point: usize| sums[start + point];
+            points.sort_unstable_by(|&a, &b| sum(b).total_cmp(&sum(a)).then(a.cmp(&b)));
+            points.truncate(limit);
+        }
+        fields.push(gold.map(|gold| {
+            let field = Field {
+                candidates,
+                gold: vec![0.0; members],
+                tied: sweep.count(gold),
+                counts: points.iter().map(|&point| sweep.count(point)).collect(),
+                values: vec![0.0; members * points.len()],
+            };
+            (field, complete)
+        }));
+        chosen.push(points);
+    }
+    drop((sums, contends));
+    sweep.each(task, 0..members, scratch, |lane, member, column| {
+        if let (Some((field, _)), Some(gold)) = (&mut fields[lane], golds[lane]) {
+            let chosen = &chosen[lane];
+            field.gold[member] = column.get(gold);
+            let values = &mut field.values[member * chosen.len()..][..chosen.len()];
+            for (value, &point) in values.iter_mut().zip(chosen) {
+                *value = column.get(point);
+            }
+        }
+    })?;
+    Ok(fields)
+}

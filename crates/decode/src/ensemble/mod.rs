@@ -1,0 +1,305 @@
+mod combination;
+mod contenders;
+mod fit;
+mod fold;
+mod refine;
+mod streamed;
+mod values;
+mod whole;
+
+pub use combination::Combination;
+pub use fit::{FittedWeights, WeightStep, fit_weights};
+
+use crate::rank::check_gold;
+use crate::topk::{best, check_k, hits};
+use crate::{Candidates, Error, Hit, Metrics, MissingGold, Pool, Queries, Rank, scoring};
+use fold::Fold;
+use refine::Refinement;
+
+/// One model of an ensemble: what it predicts for the queries, and the candidates as it sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// How errors call it, such as the folder of its run.
+    pub name: &'a str,
+    /// Its predictions, of its own dimension.
+    pub queries: Queries<'a>,
+    /// Its candidates, with coordinates, constants and classes of its own.
+    pub candidates: &'a Candidates,
+    /// Whether its kernel is normalised, `k(c, c) = 1` for all candidates, so that its scores are
+    /// comparable with those of other normalised kernels.
+    pub normalised: bool,
+}
+
+/// What an ensemble says about one query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// Rank of the gold candidate; none where there is none.
+    pub rank: Option<Rank>,
+    /// Combined score of the gold candidate, rounded to f32; none where there is none.
+    pub gold_score: Option<f32>,
+    /// The best candidates, best first, with their combined scores rounded to f32.
+    pub hits: Vec<Hit>,
+}
+
+/// Several models that rank the same candidates for the same queries.
+///
+/// The candidates of the ensemble are those of the first member, in its order; all indices and all
+/// [`PerQuery`](crate::PerQuery) lists are in terms of them. Other members may have them in another
+/// order. Candidates that are the same point under every member are one row of the ensemble (the
+/// common refinement of the members' classes) and tie bit for bit.
+///
+/// ```
+/// use dsokr_decode::{Candidates, Combination, Ensemble, Member, MissingGold, Pool, Queries};
+///
+/// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+/// let candidates = |dim, coordinates| {
+///     let ids = text(&["a", "b", "c"]);
+///     Candidates::new(ids.clone(), ids, vec![0, 1, 2], dim, coordinates, vec![0.0; 3])
+/// };
+/// let one = candidates(1, vec![1.0, 0.8, 0.0])?;
+/// let two = candidates(2, vec![0.0, 1.0, 0.9, 0.1, 0.5, 0.5])?;
+/// let members = vec![
+///     Member { name: "one", queries: Queries::new(1, &[1.0])?, candidates: &one, normalised: true },
+///     Member { name: "two", queries: Queries::new(2, &[1.0, 0.0])?, candidates: &two, normalised: true },
+/// ];
+/// let ensemble = Ensemble::new(members)?;
+/// let gold = ensemble.gold(Pool::Shared, &text(&["b"]), MissingGold::Error)?;
+/// let found = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 1)?;
+/// assert_eq!(found[0].rank.map(|rank| rank.expected_rank()), Some(1.0));
+/// assert!((found[0].hits[0].score - (0.8 + 0.9) / 2.0).abs() < 1e-6);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Ensemble<'a> {
+    members: Vec<Member<'a>>,
+    refinement: Refinement,
+}
+
+impl<'a> Ensemble<'a> {
+    /// An ensemble of at least one member.
+    ///
+    /// # Errors
+    /// [`Error::NoMembers`]; [`Error::Member`] for queries and candidates that do not go together;
+    /// [`Error::MemberQueries`] and [`Error::MemberCandidates`], with the first one that differs,
+    /// for members with other queries (in number, or by id where they have ids) or candidates
+    /// than the first.
+    pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
+        for (at, member) in members.iter().enumerate() {
+            scoring::check(&member.queries, member.candidates)
+                .map_err(|error| member_error(member, error))?;
+            same_queries(&members[0], &members[at])?;
+        }
+        let refinement = Refinement::of(&members)?;
+        Ok(Self { members, refinement })
+    }
+
+    /// The members.
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// The candidates, which those of all members are by id: the first member's.
+    pub fn candidates(&self) -> &'a Candidates {
+        self.members[0].candidates
+    }
+
+    /// Number of queries.
+    pub fn queries(&self) -> usize {
+        self.members[0].queries.len()
+    }
+
+    /// Number of distinct rows: candidates that differ under some member.
+    pub fn distinct(&self) -> usize {
+        self.refinement.distinct()
+    }
+
+    /// Distinct row of the ensemble of a candidate, an index below [`Candidates::len`].
+    pub fn class_of(&self, candidate: usize) -> u32 {
+        self.refinement.class[candidate]
+    }
+
+    /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
+    ///
+    /// # Errors
+    /// As [`Pool::gold`].
+    pub fn gold(
+        &self,
+        pool: Pool,
+        gold: &[String],
+        missing: MissingGold,
+    ) -> Result<Vec<Option<u32>>, Error> {
+        let (queries, found) = (self.members[0].queries, gold.len());
+        if found != queries.len() {
+            let expected = queries.len();
+            return Err(Error::Length { what: "gold ids", found, expected });
+        }
+        pool.check(found, self.candidates())?;
+        let resolve = |(query, id): (usize, &String)| {
+            let listed = |&candidate: &usize| match pool {
+                Pool::Shared => true,
+                Pool::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
+            };
+            match (self.candidates().find(id).filter(listed), missing) {
+                (Some(candidate), _) => Ok(Some(self.class_of(candidate))),
+                (None, MissingGold::RankInfinity) => Ok(None),
+                (None, MissingGold::Error) => Err(Error::MissingGold {
+                    query: queries.name(query).into_owned(),
+                    gold: format!("{id:?}"),
+                }),
+            }
+        };
+        gold.iter().enumerate().map(resolve).collect()
+    }
+
+    /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
+    ///
+    /// `gold` holds distinct rows of the ensemble, as [`Ensemble::gold`] gives them, and `None` for
+    /// queries without. The combined score is f64; a candidate is above the gold one if its score
+    /// is greater, and tied if it is equal. With one member, ranks and hits are those of
+    /// [`Pool::rank`] and [`Pool::top_k`].
+    ///
+    /// Scores of members are combined tile by tile as they are computed, and no member's score
+    /// matrix ever exists. Where all scores of a query are needed at once (rules of ranks,
+    /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
+    /// with all candidates for one member at a time, and their combined scores: 384 bytes a
+    /// candidate. The result does not depend on the number of threads. Sums of ranks and of
+    /// reciprocal ranks do not depend on the order of the members either; those of scores do to
+    /// rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
+    /// share beyond rank 10⁷.)
+    ///
+    /// # Errors
+    /// [`Error::Unnormalised`] when unstandardised scores of several members are combined and not
+    /// all kernels are normalised; [`Error::WeightCount`], [`Error::MemberWeight`],
+    /// [`Error::WeightSum`], [`Error::RankConstant`] for a rule that is none for these members;
+    /// [`Error::TopTooLarge`], [`Error::Length`] unless there is one gold entry (and one list) a
+    /// query, [`Error::GoldRow`], [`Error::MissingGold`]; [`Error::Member`] with
+    /// [`Error::ScoreNotFinite`] when a score overflows.
+    pub fn decode(
+        &self,
+        pool: Pool,
+        rule: &Combination,
+        gold: &[Option<u32>],
+        k: usize,
+    ) -> Result<Vec<Decoded>, Error> {
+        let fold = rule.fold(&self.members)?;
+        self.check(pool, gold, k)?;
+        match pool {
+            Pool::Shared if fold.values == fold::Values::Scores => {
+                streamed::decode(self, &fold, gold, k)
+            }
+            _ => whole::decode(self, pool, &fold, gold, k),
+        }
+    }
+
+    /// Ranks the gold candidate of every query; see [`Ensemble::decode`].
+    ///
+    /// # Errors
+    /// As [`Ensemble::decode`].
+    pub fn rank(
+        &self,
+        pool: Pool,
+        rule: &Combination,
+        gold: &[Option<u32>],
+    ) -> Result<Vec<Option<Rank>>, Error> {
+        let decoded = self.decode(pool, rule, gold, 0)?;
+        Ok(decoded.into_iter().map(|query| query.rank).collect())
+    }
+
+    /// The k best candidates of every query, best first, ties in the order of the candidates; see
+    /// [`Ensemble::decode`].
+    ///
+    /// # Errors
+    /// As [`Ensemble::decode`]; [`Error::TopZero`].
+    pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+        check_k(k, self.candidates().len() as u64, None)?;
+        let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;
+        Ok(decoded.into_iter().map(|query| query.hits).collect())
+    }
+
+    /// Metrics of the ranks of all queries, as [`Pool::metrics`] has them for one model; duplicates
+    /// are candidates that are the same point under every member as an earlier one.
+    ///
+    /// # Errors
+    /// [`Error::NoQueries`]; [`Error::Length`] unless there is one list a query.
+    pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
+        let (candidates, duplicates) = self.counts(pool, ranks.len())?;
+        Metrics::from_ranks(ranks, candidates, duplicates)
+    }
+
+    /// What a uniformly random order of the candidates gives; see [`Metrics::chance`].
+    ///
+    /// # Errors
+    /// As [`Ensemble::metrics`].
+    pub fn chance(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
+        let (candidates, duplicates) = self.counts(pool, ranks.len())?;
+        Metrics::chance(ranks, candidates, duplicates)
+    }
+
+    /// Candidates that any query is ranked against, and duplicates among them.
+    fn counts(&self, pool: Pool, queries: usize) -> Result<(usize, usize), Error> {
+        pool.check(queries, self.candidates())?;
+        let Pool::PerQuery(lists) = pool else {
+            let count = self.candidates().len();
+            return Ok((count, count - self.distinct()));
+        };
+        let listed = lists.listed();
+        let mut seen = vec![false; self.distinct()];
+        listed.iter().for_each(|&c| seen[self.class_of(c as usize) as usize] = true);
+        Ok((listed.len(), listed.len() - seen.iter().filter(|&&seen| seen).count()))
+    }
+
+    fn check(&self, pool: Pool, gold: &[Option<u32>], k: usize) -> Result<(), Error> {
+        let (queries, candidates) = (&self.members[0].queries, self.candidates());
+        pool.check(queries.len(), candidates)?;
+        check_gold(queries, gold, self.distinct())?;
+        if let (Pool::PerQuery(lists), 1..) = (pool, k) {
+            for query in 0..lists.len() {
+                let name = || queries.name(query).into_owned();
+                check_k(k, lists.list(query).len() as u64, Some(name()))?;
+            }
+            return Ok(());
+        }
+        if k > 0 { check_k(k, candidates.len() as u64, None) } else { Ok(()) }
+    }
+
+    /// The k best candidates from the k best rows of the ensemble: rows are numbered in the order
+    /// of their first candidates, so that no other row can bring one.
+    fn expand(&self, fold: &Fold, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
+        let members = |(row, score): (usize, f64)| {
+            self.refinement.members(row).iter().take(k).map(move |&candidate| (candidate, score))
+        };
+        shown(fold, best(rows.into_iter().flat_map(members).collect(), k))
+    }
+}
+
+/// Hits with the scores that are shown.
+fn shown(fold: &Fold, scored: Vec<(u32, f64)>) -> Vec<Hit> {
+    hits(scored.into_iter().map(|(candidate, score)| (candidate, fold.shown(score))).collect())
+}
+
+/// An error that says whose it is.
+fn member_error(member: &Member, error: Error) -> Error {
+    Error::Member { member: format!("{:?}", member.name), source: Box::new(error) }
+}
+
+/// Refuses members that predict for different queries.
+fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
+    let (ours, theirs) = (&first.queries, &member.queries);
+    let (count, found) = (ours.len(), theirs.len());
+    let named = ours.names().zip(theirs.names());
+    let at = match named.and_then(|(a, b)| a.iter().zip(b).position(|(a, b)| a != b)) {
+        None if count == found => return Ok(()),
+        at => at.unwrap_or(count.min(found)),
+    };
+    let name = |queries: &Queries| match at < queries.len() {
+        true => queries.name(at).into_owned(),
+        false => "missing".to_owned(),
+    };
+    Err(Error::MemberQueries {
+        first: format!("{:?}", first.name),
+        member: format!("{:?}", member.name),
+        at,
+        expected: name(ours),
+        found: name(theirs),
+    })
+}

@@ -1,0 +1,112 @@
+use super::fold::Values;
+
+/// Turns the scores of one query under one member into the values that are combined.
+#[derive(Default)]
+pub(super) struct Valuation {
+    values: Vec<f64>,
+    /// Scores and rows as integers in the order of ranks.
+    keys: Vec<u64>,
+}
+
+impl Valuation {
+    /// Values of finite `scores`, of which `counts` says how many candidates have each.
+    pub(super) fn of(&mut self, what: Values, scores: &[f32], counts: &[u32]) -> &[f64] {
+        self.values.clear();
+        match what {
+            Values::Scores => self.values.extend(scores.iter().map(|&score| f64::from(score))),
+            Values::Standardised => self.standardise(scores, counts),
+            Values::Ranks => self.ranked(scores, counts, |rank| -rank),
+            Values::Reciprocals { constant } => {
+                self.ranked(scores, counts, |rank| 1.0 / (constant + rank));
+            }
+        }
+        &self.values
+    }
+
+    /// Deviations are from the first score, so that a common part of all scores costs no precision
+    /// and the variance of equal scores is exactly 0.
+    fn standardise(&mut self, scores: &[f32], counts: &[u32]) {
+        let Some(&first) = scores.first() else {
+            return;
+        };
+        let first = f64::from(first);
+        self.values.extend(scores.iter().map(|&score| f64::from(score) - first));
+        let total = sum(counts, |at| (f64::from(counts[at]), 1.0));
+        let mean = sum(counts, |at| (f64::from(counts[at]), self.values[at])) / total;
+        let square = |at: usize| (self.values[at] - mean) * (self.values[at] - mean);
+        let variance = sum(counts, |at| (f64::from(counts[at]), square(at))) / total;
+        // Equal scores differ from their mean by 0, and stay 0.
+        let deviation = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+        self.values.iter_mut().for_each(|value| *value = (*value - mean) / deviation);
+    }
+
+    fn ranked(&mut self, scores: &[f32], counts: &[u32], value: impl Fn(f64) -> f64) {
+        self.keys.clear();
+        let key = |(row, &score): (u64, &f32)| u64::from(descending(score)) << 32 | row;
+        self.keys.extend((0..).zip(scores).map(key));
+        self.keys.sort_unstable();
+        self.values.resize(scores.len(), 0.0);
+        let mut above = 0;
+        for tied in self.keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let row = |key: &u64| *key as u32 as usize;
+            let count: u64 = tied.iter().map(|key| u64::from(counts[row(key)])).sum();
+            let value = value(above as f64 + (count as f64 + 1.0) / 2.0);
+            tied.iter().for_each(|key| self.values[row(key)] = value);
+            above += count;
+        }
+    }
+}
+
+/// An integer that falls as the finite score rises; −0 is 0.
+fn descending(score: f32) -> u32 {
+    let bits = (score + 0.0).to_bits();
+    match bits >> 31 {
+        0 => 0x7FFF_FFFF - bits,
+        _ => bits,
+    }
+}
+
+/// `Σ weight · term`, in eight sums so that additions need not wait for one another.
+fn sum(counts: &[u32], term: impl Fn(usize) -> (f64, f64)) -> f64 {
+    let mut sums = [0.0; 8];
+    for at in 0..counts.len() {
+        let (weight, term) = term(at);
+        sums[at % 8] += weight * term;
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_fall_as_scores_rise() {
+        let scores = [f32::MAX, 2.0, 1.5, 1e-40, 0.0, -1e-40, -1.0, f32::MIN];
+        assert!(scores.map(descending).is_sorted_by(|a, b| a < b));
+        assert_eq!(descending(0.0), descending(-0.0));
+    }
+
+    #[test]
+    fn ranks_are_averaged_over_ties_and_count_duplicates() {
+        // Ranks 1; 2, 3, 4 for the two rows that tie, one of two candidates; 5.
+        let mut valuation = Valuation::default();
+        let ranks = valuation.of(Values::Ranks, &[0.5, -1.0, 0.5, 7.0], &[2, 1, 1, 1]);
+        assert_eq!(ranks, [-3.0, -5.0, -3.0, -1.0]);
+        let values = Values::Reciprocals { constant: 7.0 };
+        assert_eq!(valuation.of(values, &[1.0, 1.0], &[1, 4]), [0.1, 0.1]);
+    }
+
+    #[test]
+    fn standardised_scores_have_mean_0_and_deviation_1() {
+        let mut valuation = Valuation::default();
+        let (scores, counts) = ([1e6, 1e6 + 0.5, 1e6 + 2.0], [2, 1, 1]);
+        let values = valuation.of(Values::Standardised, &scores, &counts).to_vec();
+        let mean = |power| -> f64 {
+            let terms = values.iter().zip(counts).map(|(v, c)| v.powi(power) * f64::from(c));
+            terms.sum::<f64>() / 4.0
+        };
+        assert!(mean(1).abs() < 1e-15 && (mean(2) - 1.0).abs() < 1e-15);
+        assert_eq!(valuation.of(Values::Standardised, &[0.1; 3], &[1; 3]), [0.0; 3]);
+    }
+}

@@ -1,0 +1,248 @@
+//! Rules that need all scores of a query at once: ranks and standardised scores; and lists of
+//! candidates, which are short. One member's scores of a few queries exist at a time.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::fold::{Fold, Values};
+use super::values::Valuation;
+use super::{Decoded, Ensemble, member_error, shown};
+use crate::pool::Buffers;
+use crate::scoring::{self, Blocking, QueryTile};
+use crate::topk::Shortlist;
+use crate::{CandidateBlocks, Error, Pool, Rank};
+
+/// Queries whose scores a thread holds.
+const QUERIES: usize = 32;
+
+/// The values of one query under one member.
+///
+/// They are over the points of the query: all rows of the ensemble, or the candidates in its list.
+pub(super) struct Column<'c> {
+    values: &'c [f64],
+    /// Position in `values` of each point.
+    of: &'c [u32],
+}
+
+impl Column<'_> {
+    /// The value of a point.
+    pub(super) fn get(&self, point: usize) -> f64 {
+        self.values[self.of[point] as usize]
+    }
+
+    /// Values of all points.
+    pub(super) fn iter(&self) -> impl Iterator<Item = f64> + '_ {
+        self.of.iter().map(|&at| self.values[at as usize])
+    }
+}
+
+/// Some queries of an ensemble with the candidates that they choose among.
+#[derive(Clone, Copy)]
+pub(super) struct Sweep<'e> {
+    pub ensemble: &'e Ensemble<'e>,
+    pub pool: Pool<'e>,
+    pub values: Values,
+}
+
+/// What a sweep needs, kept from task to task.
+#[derive(Default)]
+pub(super) struct Scratch {
+    list: Buffers,
+    products: Vec<f32>,
+    /// Of one member at `[query · rows + row]`.
+    scores: Vec<f32>,
+    counts: Vec<u32>,
+    of: Vec<u32>,
+    valuation: Valuation,
+}
+
+impl Sweep<'_> {
+    /// Queries that are swept together: a tile, or one with a list.
+    pub(super) fn tasks(&self) -> Vec<Range<usize>> {
+        let (queries, size) = match self.pool {
+            Pool::Shared => (self.ensemble.queries(), QUERIES),
+            Pool::PerQuery(lists) => (lists.len(), 1),
+        };
+        let task = |start: usize| start..(start + size).min(queries);
+        (0..queries).step_by(size).map(task).collect()
+    }
+
+    /// Number of points of a query.
+    pub(super) fn points(&self, query: usize) -> usize {
+        match self.pool {
+            Pool::Shared => self.ensemble.distinct(),
+            Pool::PerQuery(lists) => lists.list(query).len(),
+        }
+    }
+
+    /// Number of candidates of a query.
+    pub(super) fn candidates(&self, query: usize) -> u64 {
+        match self.pool {
+            Pool::Shared => self.ensemble.candidates().len() as u64,
+            Pool::PerQuery(lists) => lists.list(query).len() as u64,
+        }
+    }
+
+    /// Candidates that are a point.
+    pub(super) fn count(&self, point: usize) -> u32 {
+        match self.pool {
+            Pool::Shared => self.ensemble.refinement.multiplicities[point],
+            Pool::PerQuery(_) => 1,
+        }
+    }
+
+    /// The first point of a query in row `row` of the ensemble.
+    pub(super) fn point(&self, query: usize, row: u32) -> Result<usize, Error> {
+        let Pool::PerQuery(lists) = self.pool else {
+            return Ok(row as usize);
+        };
+        let class = |&candidate: &u32| self.ensemble.class_of(candidate as usize);
+        let found = lists.list(query).iter().position(|candidate| class(candidate) == row);
+        found.ok_or_else(|| Error::MissingGold {
+            query: self.ensemble.members[0].queries.name(query).into_owned(),
+            gold: format!("of row {row}"),
+        })
+    }
+
+    /// Calls `look` with the number of a query within a task, a member and its values, member after
+    /// member.
+    pub(super) fn each(
+        &self,
+        task: Range<usize>,
+        members: impl Iterator<Item = usize>,
+        scratch: &mut Scratch,
+        mut look: impl FnMut(usize, usize, Column),
+    ) -> Result<(), Error> {
+        for at in members {
+            let member = &self.ensemble.members[at];
+            match self.pool {
+                Pool::Shared => {
+                    self.score(at, task.clone(), scratch)
+                        .map_err(|error| member_error(member, error))?;
+                    let block = scoring::fetch(member.candidates, 0..member.candidates.rows())?;
+                    let rows = scratch.scores.chunks_exact(member.candidates.rows());
+                    for (lane, scores) in rows.enumerate() {
+                        let of = &self.ensemble.refinement.rows[at];
+                        let counts = &block.multiplicities;
+                        let values = scratch.valuation.of(self.values, scores, counts);
+                        look(lane, at, Column { values, of });
+                    }
+                }
+                Pool::PerQuery(lists) => {
+                    for (lane, query) in task.clone().enumerate() {
+                        let refinement = &self.ensemble.refinement;
+                        let row = |&candidate: &u32| {
+                            let row = refinement.class[candidate as usize] as usize;
+                            refinement.rows[at][row]
+                        };
+                        let rows = lists.list(query).iter().map(row);
+                        let Scratch { list, counts, of, valuation, .. } = scratch;
+                        list.gather(rows.clone());
+                        let scores = list
+                            .score(&member.queries, query, member.candidates)
+                            .map_err(|error| member_error(member, error))?;
+                        counts.clear();
+                        counts.extend(list.rows.iter().map(|&(_, count)| count));
+                        of.clear();
+                        of.extend(rows.map(|row| {
+                            list.rows.partition_point(|&(listed, _)| listed < row) as u32
+                        }));
+                        let values = valuation.of(self.values, &scores, counts);
+                        look(lane, at, Column { values, of });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Scores of some queries with all rows of a member, into `scores[query · rows + row]`.
+    fn score(&self, at: usize, task: Range<usize>, scratch: &mut Scratch) -> Result<(), Error> {
+        let member = &self.ensemble.members[at];
+        let (queries, candidates) = (&member.queries, member.candidates);
+        let (dim, rows) = (queries.dim(), candidates.rows());
+        let coordinates = &queries.rows()[task.start * dim..task.end * dim];
+        let tile = QueryTile::new(task.clone(), dim, coordinates);
+        let Scratch { products, scores, .. } = scratch;
+        scores.clear();
+        scores.resize(task.len() * rows, 0.0);
+        let step = Blocking::of(dim).rows;
+        for start in (0..rows).step_by(step) {
+            let end = (start + step).min(rows);
+            let block = scoring::fetch(candidates, start..end)?;
+            scoring::product(&tile, dim, &block.coordinates, products);
+            for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
+                let products = products[lane..].iter().step_by(tile.lanes);
+                let sums = products.zip(block.constants.iter());
+                for (score, (product, constant)) in scores[start..end].iter_mut().zip(sums) {
+                    *score = product + constant;
+                }
+            }
+        }
+        match scores.iter().position(|score| !score.is_finite()) {
+            None => Ok(()),
+            Some(at) => {
+                let query = queries.name(task.start + at / rows).into_owned();
+                Err(Error::ScoreNotFinite { query, row: at % rows, score: scores[at] })
+            }
+        }
+    }
+}
+
+/// Ranks and the best k candidates of all queries.
+pub(super) fn decode(
+    ensemble: &Ensemble,
+    pool: Pool,
+    fold: &Fold,
+    gold: &[Option<u32>],
+    k: usize,
+) -> Result<Vec<Decoded>, Error> {
+    let sweep = Sweep { ensemble, pool, values: fold.values };
+    let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
+        let points = sweep.points(task.start);
+        combined.clear();
+        combined.resize(task.len() * points, fold.start());
+        let candidates = sweep.candidates(task.start);
+        sweep.each(task.clone(), fold.active(), scratch, |lane, member, column| {
+            let combined = &mut combined[lane * points..][..points];
+            fold.step(member, candidates).add(combined, column.iter());
+        })?;
+        let finish = |(query, scores): (usize, &[f64])| {
+            let hits = match pool {
+                _ if k == 0 => Vec::new(),
+                Pool::Shared => ensemble.expand(fold, leading(scores, k), k),
+                Pool::PerQuery(lists) => {
+                    let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
+                    shown(fold, crate::topk::best(scored.collect(), k))
+                }
+            };
+            let Some(row) = gold[query] else {
+                return Ok(Decoded { rank: None, gold_score: None, hits });
+            };
+            let bar = scores[sweep.point(query, row)?];
+            let (mut above, mut tied) = (0, 0);
+            for (point, &score) in scores.iter().enumerate() {
+                above += if score > bar { u64::from(sweep.count(point)) } else { 0 };
+                tied += if score == bar { u64::from(sweep.count(point)) } else { 0 };
+            }
+            let rank = Some(Rank::new(above, tied, candidates)?);
+            Ok(Decoded { rank, gold_score: Some(fold.shown(bar) as f32), hits })
+        };
+        task.zip(combined.chunks_exact(points)).map(finish).collect::<Result<Vec<_>, _>>()
+    };
+    let tasks = sweep.tasks().into_par_iter().map_init(Default::default, one);
+    Ok(tasks.collect::<Result<Vec<_>, Error>>()?.concat())
+}
+
+/// The k best rows and their scores, or all.
+fn leading(scores: &[f64], k: usize) -> Vec<(usize, f64)> {
+    let list = Shortlist::new(k.min(scores.len()));
+    let mut bar = list.bar();
+    for (row, &score) in scores.iter().enumerate() {
+        if score >= bar {
+            bar = list.offer(row, score);
+        }
+    }
+    list.into_sorted()
+}

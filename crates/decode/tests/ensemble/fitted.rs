@@ -1,0 +1,115 @@
+//! Weights fitted on validation queries.
+
+use dsokr_decode::{Combination, Metrics, PerQuery, Pool, fit_weights};
+use proptest::prelude::*;
+
+use crate::common::golds;
+use crate::models::{Models, rules};
+use crate::{classes, lists};
+
+#[test]
+fn two_members_reach_the_best_of_the_grid() {
+    for seed in 0..6 {
+        let models = Models::reals(seed, 2, 120, 80);
+        let ensemble = models.ensemble();
+        let gold = classes(&ensemble, &golds(seed, 120, 80));
+        for rule in rules(seed, 2) {
+            let Ok(rule) = rule.with_weights(None) else {
+                continue;
+            };
+            let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold).unwrap();
+            for twentieth in 0..=20 {
+                let first = f64::from(twentieth) / 20.0;
+                let tried = rule.with_weights(Some(vec![first, 1.0 - first])).unwrap();
+                let ranks = ensemble.rank(Pool::Shared, &tried, &gold).unwrap();
+                let mrr = Metrics::from_ranks(&ranks, 80, 0).unwrap().mrr;
+                assert!(mrr <= fitted.mrr + 1e-12, "{rule:?}: {first} gives {mrr}");
+            }
+        }
+    }
+}
+
+#[test]
+fn identical_members_keep_equal_weights() {
+    let models = Models::reals(1, 1, 40, 50);
+    let member = models.members()[0];
+    let ensemble = dsokr_decode::Ensemble::new(vec![member; 3]).unwrap();
+    let gold = classes(&ensemble, &golds(1, 40, 50));
+    let fitted = fit_weights(&ensemble, Pool::Shared, &Combination::default(), &gold).unwrap();
+    assert_eq!((fitted.weights, fitted.steps.len()), (vec![1.0 / 3.0; 3], 1));
+}
+
+#[test]
+fn a_member_without_information_is_dropped() {
+    // The first model knows, the second and the third do not.
+    let mut models = Models::reals(2, 3, 60, 60);
+    let known = &mut models.models[0];
+    let rows: Vec<Vec<f32>> = (0..60)
+        .map(|c| known.set.rows[known.set.class[c] as usize].iter().map(|v| 9.0 * v).collect())
+        .collect();
+    known.rows = rows.concat();
+    let ensemble = models.ensemble();
+    let gold = classes(&ensemble, &(0..60).collect::<Vec<_>>());
+    let rule = Combination::Mean { weights: None, standardise: true };
+    let fitted = fit_weights(&ensemble, Pool::Shared, &rule, &gold).unwrap();
+    assert!(fitted.weights[0] > 0.6, "{fitted:?}");
+    assert!(fitted.mrr > fitted.steps[0].mrr);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn every_step_is_exact_and_gains(
+        seed in any::<u64>(),
+        members in 1usize..5,
+        integers in any::<bool>(),
+    ) {
+        let make = if integers { Models::integers } else { Models::reals };
+        let models = make(seed, members, 25, 70);
+        let ensemble = models.ensemble();
+        let (lists, listed) = lists(seed, &models);
+        let lists = PerQuery::new(&lists, ensemble.candidates()).unwrap();
+        let mut gold = classes(&ensemble, &golds(seed, 25, 70));
+        gold[7] = None;
+        for (pool, gold) in
+            [(Pool::Shared, gold), (Pool::PerQuery(&lists), classes(&ensemble, &listed))]
+        {
+            for rule in rules(seed, members) {
+                let Ok(fitted) = fit_weights(&ensemble, pool, &rule, &gold) else {
+                    prop_assert_eq!(rule.name(), "max");
+                    continue;
+                };
+                if let Some(weights) = rule.weights() {
+                    prop_assert_eq!(&fitted.steps[0].weights, weights);
+                }
+                for step in &fitted.steps {
+                    prop_assert!((step.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                    let with = rule.with_weights(Some(step.weights.clone())).unwrap();
+                    let ranks = ensemble.rank(pool, &with, &gold).unwrap();
+                    let exact = Metrics::from_ranks(&ranks, 70, 0).unwrap().mrr;
+                    prop_assert_eq!(step.mrr.to_bits(), exact.to_bits());
+                }
+                prop_assert!(fitted.steps.is_sorted_by(|a, b| a.mrr < b.mrr));
+                let last = fitted.steps.last().unwrap();
+                prop_assert_eq!((&last.weights, last.mrr), (&fitted.weights, fitted.mrr));
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_do_not_depend_on_threads() {
+    let models = Models::reals(3, 4, 100, 500);
+    let ensemble = models.ensemble();
+    let gold = classes(&ensemble, &golds(3, 100, 500));
+    for rule in [Combination::default(), Combination::Rank { weights: None }] {
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| fit_weights(&ensemble, Pool::Shared, &rule, &gold).unwrap())
+        };
+        let reference = run(1);
+        assert!(reference.steps.len() > 1);
+        assert_eq!(reference, run(2));
+    }
+}

@@ -1,0 +1,369 @@
+//! Ensembles against brute force, and what they must not depend on.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod fitted;
+mod models;
+mod refused;
+
+use common::{Set, golds, integer_queries, real_queries};
+use dsokr_basis::random::{below, generator};
+use dsokr_decode::{
+    Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery, Pool, Queries,
+};
+use models::{Models, reordered, rules, weights};
+use proptest::prelude::*;
+
+fn classes(ensemble: &Ensemble, gold: &[usize]) -> Vec<Option<u32>> {
+    gold.iter().map(|&candidate| Some(ensemble.class_of(candidate))).collect()
+}
+
+/// Random lists and a gold candidate in each.
+fn lists(seed: u64, models: &Models) -> (Vec<Vec<u32>>, Vec<usize>) {
+    let mut random = generator(seed, "lists", 0);
+    let list = |_| {
+        let mut list: Vec<u32> = (0..models.count as u32).collect();
+        (1..list.len()).for_each(|c| list.swap(c, below(&mut random, c as u64 + 1) as usize));
+        list.truncate(1 + below(&mut random, models.count as u64) as usize);
+        list
+    };
+    let lists: Vec<Vec<u32>> = (0..models.queries).map(list).collect();
+    let gold = lists.iter().map(|list| list[list.len() / 2] as usize).collect();
+    (lists, gold)
+}
+
+fn check(models: &Models, pool: Pool, gold: &[usize], of: &[Vec<usize>], seed: u64) {
+    let ensemble = models.ensemble();
+    let gold_rows = classes(&ensemble, gold);
+    let k = of.iter().map(Vec::len).min().unwrap().min(7);
+    for rule in rules(seed, models.models.len()) {
+        let found = ensemble.decode(pool, &rule, &gold_rows, k).unwrap();
+        let clear = |query: &usize| !models.ambiguous(&rule, *query, &of[*query]);
+        let compared: Vec<usize> = (0..models.queries).filter(clear).collect();
+        assert!(
+            models.count < 60 || 2 * compared.len() > models.queries,
+            "too few can be compared"
+        );
+        for query in compared {
+            let found = &found[query];
+            let expected = models.rank(&rule, query, gold[query], &of[query]);
+            assert_eq!(found.rank, Some(expected), "{rule:?}, query {query}");
+            let scores = models.combined(&rule, query, &of[query]);
+            let at = of[query].iter().position(|&c| c == gold[query]).unwrap();
+            let close = |a: f32, b: f64| (f64::from(a) - b).abs() <= 1e-6 * (1.0 + b.abs());
+            assert!(close(found.gold_score.unwrap(), scores[at]));
+            let sorted = models.sorted(&rule, query, &of[query]);
+            assert_eq!(found.hits.len(), k);
+            for (hit, &(candidate, score)) in found.hits.iter().zip(&sorted) {
+                assert_eq!(hit.candidate, candidate, "{rule:?}, query {query}");
+                assert!(close(hit.score, score));
+            }
+        }
+    }
+}
+
+#[test]
+fn all_rules_equal_brute_force() {
+    for (seed, members, queries, count) in
+        [(1, 1, 3, 1), (2, 2, 5, 30), (3, 3, 40, 400), (4, 4, 33, 70), (5, 5, 200, 90)]
+    {
+        let models = Models::integers(seed, members, queries, count);
+        let all = vec![(0..count).collect(); queries];
+        check(&models, Pool::Shared, &golds(seed, queries, count), &all, seed);
+        let (lists, gold) = lists(seed, &models);
+        let per_query = PerQuery::new(&lists, &models.models[0].candidates).unwrap();
+        let of: Vec<Vec<usize>> =
+            lists.iter().map(|list| list.iter().map(|&c| c as usize).collect()).collect();
+        check(&models, Pool::PerQuery(&per_query), &gold, &of, seed);
+    }
+}
+
+#[test]
+fn one_member_is_the_plain_decoder_bit_for_bit() {
+    for (seed, count) in [(1, 17), (2, 5000)] {
+        let models = Models::reals(seed, 1, 70, count);
+        let (ensemble, candidates) = (models.ensemble(), &models.models[0].candidates);
+        let queries = models.members()[0].queries;
+        let (lists, listed) = lists(seed, &models);
+        let lists = PerQuery::new(&lists, candidates).unwrap();
+        for (pool, gold) in
+            [(Pool::Shared, golds(seed, 70, count)), (Pool::PerQuery(&lists), listed)]
+        {
+            let rows: Vec<_> = gold.iter().map(|&c| Some(candidates.class_of(c))).collect();
+            assert_eq!(rows, classes(&ensemble, &gold));
+            let plain = pool.rank(&queries, &rows, candidates).unwrap();
+            let best = pool.top_k(&queries, candidates, 1).unwrap();
+            for rule in rules(seed, 1) {
+                let ranks = ensemble.rank(pool, &rule, &rows).unwrap();
+                assert_eq!(ranks, plain, "{rule:?}");
+                let top = ensemble.top_k(pool, &rule, 1).unwrap();
+                for (top, best) in top.iter().zip(&best) {
+                    assert_eq!(top[0].candidate, best[0].candidate);
+                    if matches!(rule, Combination::Mean { standardise: false, .. }) {
+                        assert_eq!(top[0].score.to_bits(), best[0].score.to_bits());
+                    }
+                }
+            }
+            assert_eq!(
+                ensemble.metrics(pool, &plain).unwrap(),
+                pool.metrics(&plain, candidates).unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn hits_of_one_member_are_those_of_the_plain_decoder() {
+    let models = Models::integers(6, 1, 50, 300);
+    let candidates = &models.models[0].candidates;
+    let plain = Pool::Shared.top_k(&models.members()[0].queries, candidates, 300).unwrap();
+    for rule in [Combination::default(), Combination::Max { standardise: false }] {
+        assert_eq!(models.ensemble().top_k(Pool::Shared, &rule, 300).unwrap(), plain);
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let models = Models::reals(7, 3, 150, 3000);
+    let (ensemble, gold) = (models.ensemble(), golds(7, 150, 3000));
+    let gold = classes(&ensemble, &gold);
+    let (lists, listed) = lists(7, &models);
+    let lists = PerQuery::new(&lists, ensemble.candidates()).unwrap();
+    let listed = classes(&ensemble, &listed);
+    for rule in rules(7, 3) {
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let shared = ensemble.decode(Pool::Shared, &rule, &gold, 5).unwrap();
+                (shared, ensemble.decode(Pool::PerQuery(&lists), &rule, &listed, 1).unwrap())
+            })
+        };
+        let reference = run(1);
+        assert_eq!(reference, run(2));
+        assert_eq!(reference, run(5));
+    }
+}
+
+#[test]
+fn candidates_that_tie_under_every_member_tie() {
+    // Three classes under one member, two under the other: four in common.
+    let classed = |class: Vec<u32>, seed, dim| Set {
+        class: class.clone(),
+        ..Set::reals(seed, class.len(), *class.iter().max().unwrap() as usize + 1, dim)
+    };
+    let one = classed(vec![0, 0, 1, 2, 2, 0], 1, 300).candidates();
+    let two = classed(vec![0, 1, 1, 0, 0, 0], 2, 7).candidates();
+    let (a, b) = (real_queries(1, 9, 300), real_queries(2, 9, 7));
+    let member = |name, dim, rows, candidates| Member {
+        name,
+        queries: Queries::new(dim, rows).unwrap(),
+        candidates,
+        normalised: true,
+    };
+    let ensemble =
+        Ensemble::new(vec![member("one", 300, &a, &one), member("two", 7, &b, &two)]).unwrap();
+    let rows: Vec<u32> = (0..6).map(|candidate| ensemble.class_of(candidate)).collect();
+    assert_eq!((rows, ensemble.distinct()), (vec![0, 1, 2, 3, 3, 0], 4));
+    for rule in rules(1, 2) {
+        let ranks = ensemble.rank(Pool::Shared, &rule, &[Some(3); 9]).unwrap();
+        // Standardised scores of a member with two classes, or ranks, can tie by value as well.
+        assert!(ranks.iter().all(|rank| rank.unwrap().tied() >= 2));
+        if rule == Combination::default() {
+            assert!(ranks.iter().all(|rank| rank.unwrap().tied() == 2));
+            let metrics = ensemble.metrics(Pool::Shared, &ranks).unwrap();
+            assert_eq!((metrics.candidates, metrics.duplicate_candidates), (6, 2));
+            let chance = ensemble.chance(Pool::Shared, &ranks).unwrap();
+            let harmonic: f64 = (1..=6).map(|rank| 1.0 / f64::from(rank)).sum();
+            assert!((chance.mrr - harmonic / 6.0).abs() < 1e-15);
+        }
+    }
+    // Candidates 1, 4 and 5 occur in lists and are three points; with 3 and 0 there are two twins.
+    let lists = PerQuery::new(&vec![vec![1, 4, 5]; 9], &one).unwrap();
+    let ranks = ensemble.rank(Pool::PerQuery(&lists), &rules(1, 2)[0], &[Some(3); 9]).unwrap();
+    let metrics = ensemble.metrics(Pool::PerQuery(&lists), &ranks).unwrap();
+    assert_eq!((metrics.candidates, metrics.duplicate_candidates), (3, 0));
+    let lists = PerQuery::new(&vec![vec![1, 4, 5, 3, 0]; 9], &one).unwrap();
+    let metrics = ensemble.metrics(Pool::PerQuery(&lists), &ranks).unwrap();
+    assert_eq!((metrics.candidates, metrics.duplicate_candidates), (5, 2));
+}
+
+/// Members side by side: their coordinates concatenated, their constants added.
+fn concatenated(models: &Models) -> (usize, Vec<f32>, Candidates) {
+    let dim = models.models.iter().map(|model| model.set.dim).sum();
+    let rows = |c: usize| models.models.iter().map(move |m| &m.set.rows[m.set.class[c] as usize]);
+    let coordinates = (0..models.count).flat_map(|c| rows(c).flatten().copied()).collect();
+    let constant = |c: usize| {
+        models.models.iter().map(|m| m.set.constants[m.set.class[c] as usize]).sum::<f32>()
+    };
+    let ids: Vec<String> = (0..models.count).map(|c| format!("c{c}")).collect();
+    let candidates = Candidates::new(
+        ids.clone(),
+        ids,
+        (0..models.count as u32).collect(),
+        dim,
+        coordinates,
+        (0..models.count).map(constant).collect(),
+    );
+    let query = |q: usize| {
+        models.models.iter().flat_map(move |m| m.rows[q * m.set.dim..][..m.set.dim].iter().copied())
+    };
+    (dim, (0..models.queries).flat_map(query).collect(), candidates.unwrap())
+}
+
+#[test]
+fn the_mean_is_one_model_of_concatenated_coordinates() {
+    let rule = Combination::default();
+    // Integer scores are exact, so ranks are the same.
+    let models = Models::integers(8, 4, 60, 500);
+    let (dim, rows, candidates) = concatenated(&models);
+    let gold = golds(8, 60, 500);
+    let plain = Pool::Shared
+        .rank(
+            &Queries::new(dim, &rows).unwrap(),
+            &gold.iter().map(|&c| Some(c as u32)).collect::<Vec<_>>(),
+            &candidates,
+        )
+        .unwrap();
+    let ensemble = models.ensemble();
+    assert_eq!(ensemble.rank(Pool::Shared, &rule, &classes(&ensemble, &gold)).unwrap(), plain);
+    // Real ones are the same to rounding.
+    let models = Models::reals(9, 4, 60, 500);
+    let (dim, rows, candidates) = concatenated(&models);
+    let plain = Pool::Shared.top_k(&Queries::new(dim, &rows).unwrap(), &candidates, 500).unwrap();
+    let found = models.ensemble().top_k(Pool::Shared, &rule, 500).unwrap();
+    for (plain, found) in plain.iter().zip(found) {
+        let mut scores = vec![0.0; 500];
+        plain.iter().for_each(|hit| scores[hit.candidate] = hit.score / 4.0);
+        assert!(found.iter().all(|hit| (hit.score - scores[hit.candidate]).abs() < 1e-6));
+    }
+}
+
+#[test]
+fn a_missing_gold_is_an_error_or_rank_infinity() {
+    let models = Models::integers(10, 2, 2, 9);
+    let ensemble = models.ensemble();
+    let ids = ["c3".to_string(), "absent".to_string()];
+    let refused = ensemble.gold(Pool::Shared, &ids, MissingGold::Error).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "query #1: its gold candidate \"absent\" is not among its candidates"
+    );
+    let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity).unwrap();
+    assert_eq!(gold, [Some(ensemble.class_of(3)), None]);
+    let lists = PerQuery::new(&[vec![2], vec![1]], ensemble.candidates()).unwrap();
+    let listed = Pool::PerQuery(&lists);
+    let gold_listed = ensemble.gold(listed, &ids, MissingGold::RankInfinity).unwrap();
+    assert_eq!(gold_listed, [None, None]);
+    for rule in rules(10, 2) {
+        let ranks = ensemble.rank(Pool::Shared, &rule, &gold).unwrap();
+        assert!(ranks[0].is_some() && ranks[1].is_none());
+        assert_eq!(Metrics::from_ranks(&ranks, 9, 0).unwrap().missing_gold, 1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn random_ensembles_equal_brute_force(
+        seed in any::<u64>(),
+        members in 1usize..5,
+        queries in 1usize..40,
+        count in 1usize..60,
+    ) {
+        let models = Models::integers(seed, members, queries, count);
+        let all = vec![(0..count).collect(); queries];
+        check(&models, Pool::Shared, &golds(seed, queries, count), &all, seed);
+    }
+
+    #[test]
+    fn the_order_of_members_does_not_matter(
+        seed in any::<u64>(),
+        members in 2usize..6,
+        turn in 1usize..5,
+    ) {
+        // Integers, so that ranks tie in many ways.
+        let models = Models::integers(seed, members, 20, 60);
+        let gold = golds(seed, 20, 60);
+        let mut turned = models.members();
+        turned.rotate_left(turn % members);
+        let (a, b) = (models.ensemble(), Ensemble::new(turned).unwrap());
+        let place = |c: usize| b.candidates().find(&format!("c{c}")).unwrap();
+        let moved: Vec<usize> = gold.iter().map(|&c| place(c)).collect();
+        for rule in rules(seed, members) {
+            let summed = matches!(rule, Combination::Mean { .. });
+            if summed && (rule.weights().is_some() || rule != Combination::default()) {
+                continue; // to rounding only
+            }
+            let mut drawn = weights(seed, members);
+            drawn.rotate_left(turn % members);
+            let other = match rule.weights() {
+                Some(_) => rule.with_weights(Some(drawn)).unwrap(),
+                None => rule.clone(),
+            };
+            prop_assert_eq!(
+                a.rank(Pool::Shared, &rule, &classes(&a, &gold)).unwrap(),
+                b.rank(Pool::Shared, &other, &classes(&b, &moved)).unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn equal_weights_are_no_weights(seed in any::<u64>(), members in 1usize..6) {
+        let models = Models::integers(seed, members, 20, 60);
+        let ensemble = models.ensemble();
+        let gold = classes(&ensemble, &golds(seed, 20, 60));
+        for rule in rules(seed, members) {
+            if let Ok(equal) = rule.with_weights(Some(vec![1.0 / members as f64; members])) {
+                let none = rule.with_weights(None).unwrap();
+                prop_assert_eq!(
+                    ensemble.decode(Pool::Shared, &none, &gold, 3).unwrap(),
+                    ensemble.decode(Pool::Shared, &equal, &gold, 3).unwrap()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_member_of_weight_zero_decides_nothing(seed in any::<u64>()) {
+        let models = Models::reals(seed, 3, 20, 60);
+        let (all, gold) = (models.ensemble(), golds(seed, 20, 60));
+        let some = Ensemble::new(models.members()[..2].to_vec()).unwrap();
+        for rule in rules(seed, 2).into_iter().filter(|rule| rule.weights().is_some()) {
+            let [first, second] = rule.weights().unwrap() else { unreachable!() };
+            let with_zero = rule.with_weights(Some(vec![*first, *second, 0.0])).unwrap();
+            prop_assert_eq!(
+                some.rank(Pool::Shared, &rule, &classes(&some, &gold)).unwrap(),
+                all.rank(Pool::Shared, &with_zero, &classes(&all, &gold)).unwrap()
+            );
+        }
+    }
+}
+
+#[test]
+fn one_prediction_of_a_large_set() {
+    // More rows than a span, gathered for the second member.
+    let set = Set::integers(11, 9000, 8000, 4);
+    let order: Vec<usize> = (0..9000).rev().collect();
+    let (one, two) = (set.candidates(), reordered(&set, &order));
+    let rows = integer_queries(11, 1, 4);
+    let member = |name, candidates| Member {
+        name,
+        queries: Queries::new(4, &rows).unwrap(),
+        candidates,
+        normalised: false,
+    };
+    let single = Ensemble::new(vec![member("one", &one)]).unwrap();
+    let double = Ensemble::new(vec![member("one", &one), member("two", &two)]).unwrap();
+    let rule = Combination::Mean { weights: None, standardise: true };
+    for gold in [0, 4500, 8999] {
+        assert_eq!(
+            single.rank(Pool::Shared, &rule, &classes(&single, &[gold])).unwrap(),
+            double.rank(Pool::Shared, &rule, &classes(&double, &[gold])).unwrap()
+        );
+        assert_eq!(
+            single.top_k(Pool::Shared, &rule, 20).unwrap(),
+            double.top_k(Pool::Shared, &rule, 20).unwrap()
+        );
+    }
+}
