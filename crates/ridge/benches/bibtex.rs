@@ -6,6 +6,8 @@
 //! One JSON line a system, with the peer's keys: `fit_s` holds the Gram matrices, the bases and the
 //! solving, `predict_s` the candidates' points, the inputs' coordinates and the decoding.
 
+mod process;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -139,19 +141,8 @@ fn run(
         "macro_f1": rounded(metrics.macro_f1, 4),
         "hamming_loss": rounded(metrics.hamming_loss, 5), "rank": rank,
         "condition": model.summary().condition, "jitter": model.summary().jitter,
-        "memory_mib": memory(),
+        "memory_mib": process::peak_mib(),
     });
     println!("{line}");
     Ok(())
-}
-
-/// The most memory that the process has held, in MiB.
-fn memory() -> i64 {
-    // SAFETY: getrusage fills the struct it is given, which is plain numbers.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    usage.ru_maxrss / 1024
 }

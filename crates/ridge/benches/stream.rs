@@ -1,23 +1,30 @@
-//! The streamed solver on rows made on the fly:
-//! `cargo bench -p dsokr-ridge --bench stream -- [ROWS] [PARTS]`.
+//! The solvers for many rows, which are made on the fly:
+//! `cargo bench -p dsokr-ridge --bench stream -- [SOLVER] [ROWS] [ANCHORS] [PARTS]`.
 //!
 //! 1,000,000 × 100 standard normal inputs, ten outputs that are smooth functions of them plus noise,
-//! 2,000 sub-sampled anchors and a Gaussian kernel of width 10. Prints one JSON line for one model of all
-//! rows, and one for the average of PARTS models of a part each, with seconds, the most memory held
-//! and the share of the variance of 5,000 new noiseless outputs that is explained.
+//! 2,000 sub-sampled anchors and a Gaussian kernel of width 10. SOLVER is `direct`, `conjugate` (all
+//! kernel values computed again in each iteration), `conjugate-kept` (8 GiB of them kept), or `average`, that of PARTS models of
+//! a part each with half the anchors; without it each is run in a process of its own. Prints a JSON line for each with
+//! seconds on the wall and of all threads, the most memory held, and the share of the variance of
+//! 5,000 new noiseless outputs that is explained.
+
+mod process;
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::process::Command;
 use std::time::Instant;
 
 use dsokr_basis::features::DenseBlock;
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Block, Error as BasisError, Kernel, Mat, RowKind, RowSource, SketchKind};
-use dsokr_ridge::{Error, TargetBlock, TargetSource, fit_parts, fit_sketched};
+use dsokr_ridge::{
+    ConjugateGradients, Error, TargetBlock, TargetSource, fit_conjugate_gradients, fit_parts,
+    fit_sketched,
+};
 
 const WIDTH: usize = 100;
 const OUTPUTS: usize = 10;
-const ANCHORS: usize = 2000;
 const LAMBDA: f64 = 1e-7;
 /// Rows drawn from one generator.
 const CHUNK: usize = 1024;
@@ -108,44 +115,56 @@ fn explained(z: &[f32], new: &Synthetic) -> f64 {
     1.0 - error / variance
 }
 
+const SOLVERS: [&str; 4] = ["direct", "conjugate", "conjugate-kept", "average"];
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let numbers: Vec<usize> = std::env::args().filter_map(|a| a.parse().ok()).collect();
-    let rows = numbers.first().copied().unwrap_or(1_000_000);
-    let parts = numbers.get(1).copied().unwrap_or(4);
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let solver = arguments.iter().find(|argument| SOLVERS.contains(&&argument[..]));
+    let Some(solver) = solver else {
+        for solver in SOLVERS {
+            let me = std::env::current_exe()?;
+            let status = Command::new(me).arg(solver).args(&arguments).status()?;
+            if !status.success() {
+                return Err(format!("{solver}: {status}").into());
+            }
+        }
+        return Ok(());
+    };
+    let numbers: Vec<usize> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
+    let number = |at: usize, default| numbers.get(at).copied().unwrap_or(default);
+    let (rows, anchors, parts) = (number(0, 1_000_000), number(1, 2000), number(2, 4));
     let train = Synthetic { start: 0, len: rows };
     let new = Synthetic { start: rows.next_multiple_of(CHUNK), len: 5000 };
     let kernel = Kernel::Gaussian { gamma: 0.005 };
     let sketch = SketchKind::Subsampling { replacement: false };
 
     let start = Instant::now();
-    let fitted = fit_sketched(kernel.clone(), &train, &train, &sketch, ANCHORS, 0, LAMBDA)?;
-    let fit_s = start.elapsed().as_secs_f64();
-    let z = fitted.model.predict(&new)?;
+    let (z, summary) = match &solver[..] {
+        "average" => {
+            let (anchors, seed) = (anchors / 2, 0);
+            let average = fit_parts(kernel, &train, &train, &sketch, anchors, seed, LAMBDA, parts)?;
+            (average.predict(&new)?, format!("{parts} models of {anchors} anchors"))
+        }
+        "direct" => {
+            let model = fit_sketched(kernel, &train, &train, &sketch, anchors, 0, LAMBDA)?.model;
+            (model.predict(&new)?, model.summary().to_string())
+        }
+        _ => {
+            let memory = if solver == "conjugate" { 0 } else { 8 << 30 };
+            let settings = ConjugateGradients { tolerance: 1e-6, memory, ..Default::default() };
+            let seed = 0;
+            let model = fit_conjugate_gradients(
+                kernel, &train, &train, &sketch, anchors, seed, LAMBDA, &settings,
+            )?;
+            (model.predict(&new)?, model.summary().to_string())
+        }
+    };
     println!(
         "{}",
-        serde_json::json!({"solver": "streamed", "rows": rows, "anchors": ANCHORS, "fit_s": fit_s,
-            "explained": explained(&z, &new), "memory_mib": memory(),
-            "condition": fitted.model.summary().condition, "jitter": fitted.model.summary().jitter})
-    );
-    let start = Instant::now();
-    let average = fit_parts(kernel, &train, &train, &sketch, ANCHORS / 2, 0, LAMBDA, parts)?;
-    let fit_s = start.elapsed().as_secs_f64();
-    println!(
-        "{}",
-        serde_json::json!({"solver": "average", "parts": parts, "rows": rows,
-            "anchors": ANCHORS / 2, "fit_s": fit_s,
-            "explained": explained(&average.predict(&new)?, &new), "memory_mib": memory()})
+        serde_json::json!({"solver": solver, "rows": rows, "anchors": anchors,
+            "wall_s": start.elapsed().as_secs_f64(), "user_s": process::user_s(),
+            "explained": explained(&z, &new), "memory_mib": process::peak_mib(),
+            "summary": summary})
     );
     Ok(())
-}
-
-/// The most memory that the process has held, in MiB.
-fn memory() -> i64 {
-    // SAFETY: getrusage fills the struct it is given, which is plain numbers.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    usage.ru_maxrss / 1024
 }

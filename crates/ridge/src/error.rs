@@ -86,6 +86,59 @@ pub enum Error {
         /// `nλ`.
         ridge: f64,
     },
+    /// One of several kernel matrices is not what it should be.
+    #[error("kernel {kernel}: {source}")]
+    Kernel {
+        /// Its position, from 0.
+        kernel: usize,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// A kernel matrix holds zeros only.
+    #[error("the kernel matrix is zero: no input is like any other, nor like itself")]
+    ZeroGram,
+    /// A kernel is zero when it is centred.
+    #[error("kernel {kernel} is constant: it tells no input from another")]
+    ConstantKernel {
+        /// Its position, from 0.
+        kernel: usize,
+    },
+    /// The outputs' Gram matrix is zero when it is centred.
+    #[error("the outputs' kernel is constant: there is nothing to align with")]
+    ConstantOutputs,
+    /// No kernel is aligned with the outputs.
+    #[error("no kernel is aligned with the outputs, the best centred alignment is {best}")]
+    NotAligned {
+        /// The largest centred alignment, at most 0.
+        best: f64,
+    },
+    /// A weight of a kernel that a sum of kernels cannot have.
+    #[error("the weight of kernel {kernel} is {value}, allowed: finite numbers from 0")]
+    Weight {
+        /// The kernel's position, from 0.
+        kernel: usize,
+        /// The weight found.
+        value: f64,
+    },
+    /// A tolerance that no residual can be compared with.
+    #[error("tolerance is {value}, allowed: numbers above 0 and below 1")]
+    Tolerance {
+        /// The value found.
+        value: f64,
+    },
+    /// Conjugate gradients met a direction without curvature.
+    #[error(
+        "conjugate gradients, iteration {iteration}, coordinate {coordinate}: curvature {value}, \
+         allowed: above 0; the system is singular to rounding: raise lambda"
+    )]
+    Curvature {
+        /// Iteration, from 1.
+        iteration: usize,
+        /// Coordinate, from 0.
+        coordinate: usize,
+        /// The curvature, `dᵀ C d`.
+        value: f64,
+    },
     /// A row has no labels.
     #[error("row {row} has no labels, at least 1 is needed")]
     NoLabels {
@@ -110,6 +163,14 @@ pub enum Error {
         found: usize,
         /// Number of coordinates of the first model.
         expected: usize,
+    },
+    /// A query has no list of candidates.
+    #[error("{}: no list of candidates for query {query:?}", path.display())]
+    NoList {
+        /// The file.
+        path: PathBuf,
+        /// The query.
+        query: String,
     },
     /// The parts of a model's file contradict one another.
     #[error("{}: {reason}", path.display())]

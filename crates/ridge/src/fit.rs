@@ -8,6 +8,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::conjugate::Convergence;
 use crate::linear::{Factor, Panels, Scalar};
 use crate::linear_index::LinearIndex;
 use crate::model::{Map, Model, Weights};
@@ -59,6 +60,9 @@ pub struct Summary {
     pub jitter: f64,
     /// What it was solved in.
     pub precision: Precision,
+    /// How far conjugate gradients came; none for a system that was factored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
 }
 
 impl std::fmt::Display for Summary {
@@ -68,9 +72,12 @@ impl std::fmt::Display for Summary {
             "{} rows, {} unknowns, {} coordinates, lambda {:e}, condition about {:.1e}",
             self.rows, self.unknowns, self.rank, self.lambda, self.condition
         )?;
-        match self.jitter {
-            0.0 => Ok(()),
-            jitter => write!(out, ", {jitter:.1e} added to the diagonal"),
+        if self.jitter != 0.0 {
+            write!(out, ", {:.1e} added to the diagonal", self.jitter)?;
+        }
+        match &self.convergence {
+            Some(convergence) => write!(out, ", {convergence}"),
+            None => Ok(()),
         }
     }
 }
@@ -151,7 +158,7 @@ pub fn fit(
 /// The model's input rows are dense rows of the kernel's values with the n training inputs.
 ///
 /// # Errors
-/// As [`fit`]; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`]
+/// As [`fit`]; [`Error::ZeroGram`]; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`]
 /// for an eigenvalue below −1e-8 of the trace.
 pub fn fit_gram(
     gram: MatRef<f64>,
@@ -253,8 +260,17 @@ fn solve<T: Scalar>(
     let condition = factor.condition();
     let mut alpha = targets.dense::<T>();
     factor.solve(alpha.as_mut());
-    let summary =
-        Summary { inputs, rows: n, unknowns: n, rank, lambda, condition, jitter: 0.0, precision };
+    let summary = Summary {
+        inputs,
+        rows: n,
+        unknowns: n,
+        rank,
+        lambda,
+        condition,
+        jitter: 0.0,
+        precision,
+        convergence: None,
+    };
     Ok((weights(row_major(alpha.as_ref())?), summary, factors(factor)))
 }
 

@@ -6,6 +6,7 @@
 //! | ISOKR | [`fit`] | [`OutputSpace::basis`] of a sketch |
 //! | SIOKR | [`fit_sketched`] | [`OutputSpace::training`] |
 //! | SISOKR | [`fit_sketched`] | [`OutputSpace::basis`] of a sketch |
+//! | SIOKR, SISOKR with many anchors | [`fit_conjugate_gradients`] | either |
 //! | Kernel Dependency Estimation | [`fit`] | the leading coordinates of a basis of every output |
 //!
 //! Kernels, rows, sketches and bases are those of `dsokr-basis`, on the input side as on the output
@@ -39,7 +40,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alignment;
 mod average;
+mod conjugate;
 mod error;
 mod file;
 mod fit;
@@ -55,7 +58,9 @@ mod targets;
 
 pub mod data;
 
+pub use alignment::{Alignment, Combination, Ideal, alignf, combine};
 pub use average::{Average, fit_parts, stack_points, stack_predictions};
+pub use conjugate::{ConjugateGradients, Convergence, fit_conjugate_gradients};
 pub use error::Error;
 pub use fit::{Fitted, Inputs, Precision, Summary, fit, fit_gram};
 pub use model::Model;

@@ -9,7 +9,7 @@ use crate::linear::{Factor, Panels};
 /// What rounding may have done, as a share of the largest value or of the trace.
 const TOLERANCE: f64 = 1e-8;
 
-/// The lower half of a Gram matrix that is square, finite, symmetric and positive semi-definite.
+/// The lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
 pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let n = gram.nrows();
     if gram.ncols() != n {
@@ -24,6 +24,9 @@ pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
             }
             largest = largest.max(value.abs());
         }
+    }
+    if n > 0 && largest == 0.0 {
+        return Err(Error::ZeroGram);
     }
     for column in 0..n {
         for row in 0..column {

@@ -101,7 +101,7 @@ impl SketchedInputs {
     }
 
     /// The weights of the anchors' kernel functions, `Wᵀ B` for those of the features, a × p.
-    fn expand(&self, weights: Mat<f64>) -> Mat<f64> {
+    pub(crate) fn expand(&self, weights: Mat<f64>) -> Mat<f64> {
         let Some(mixing) = &self.mixing else {
             return weights;
         };
@@ -111,6 +111,11 @@ impl SketchedInputs {
             matmul(out, Accum::Replace, mixing.transpose(), weights.as_ref(), 1.0, Par::Seq);
         });
         out
+    }
+
+    /// The kernel and the anchors.
+    pub(crate) fn into_parts(self) -> (Arc<dyn OutputKernel>, Features) {
+        (self.kernel, self.anchors)
     }
 }
 
@@ -181,6 +186,7 @@ pub fn fit_sketched(
         condition,
         jitter,
         precision: Precision::Double,
+        convergence: None,
     };
     let weights = Weights::Double(row_major(inputs.expand(sides).as_ref())?);
     let (kernel, anchors) = (Arc::clone(&inputs.kernel), inputs.anchors.clone());
@@ -189,7 +195,7 @@ pub fn fit_sketched(
 }
 
 /// Adds `T Ψ` of one block, m × p; `features` is T, m × rows.
-fn add_sides(
+pub(crate) fn add_sides(
     sides: &mut Mat<f64>,
     features: MatRef<f64>,
     targets: &TargetBlock,
@@ -229,7 +235,7 @@ fn add_sides(
 }
 
 /// The Cholesky factor of the system, with as little added to the diagonal as it needs.
-fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
+pub(crate) fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
     let size = system.size();
     let mean = system.trace() / size as f64;
     let mut row = match Factor::new(system.clone()) {

@@ -1,15 +1,18 @@
-//! Symmetric positive definite systems in blocks: the only linear algebra of the crate.
+//! Symmetric positive definite systems in blocks, and small ones with signs: the only linear algebra of
+//! the crate.
 //!
 //! Every task is a product or a solve on one thread whose sums run in an order that the sizes fix,
 //! so the numbers do not depend on how many threads there are.
 
 mod cholesky;
 mod condition;
+mod nonnegative;
 mod panels;
 mod scalar;
 mod solve;
 
 pub(crate) use cholesky::Factor;
+pub(crate) use nonnegative::nonnegative;
 pub(crate) use panels::Panels;
 pub(crate) use scalar::Scalar;
 

@@ -31,6 +31,11 @@ impl<T: Scalar> Factor<T> {
         sides.as_mut().par_col_chunks_mut(SIDES).for_each(|sides| self.forward(sides, 0));
     }
 
+    /// `L⁻ᵀ B`, in parallel over the columns.
+    pub(crate) fn whiten_transposed(&self, mut sides: MatMut<T>) {
+        sides.as_mut().par_col_chunks_mut(SIDES).for_each(|sides| self.backward(sides));
+    }
+
     /// The diagonal of `A⁻¹`: squared lengths of the columns of `L⁻¹`, `n³/3` operations.
     pub(crate) fn inverse_diagonal(&self) -> Vec<f64> {
         let size = self.size();

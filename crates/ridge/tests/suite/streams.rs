@@ -16,7 +16,7 @@ use crate::naive::*;
 const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 
 /// The points (cos t, sin t), never stored; the target is (sin 2t, 1).
-struct Circle(usize);
+pub struct Circle(pub usize);
 
 fn angle(row: usize) -> f64 {
     row as f64 * 0.618_033_988_75 % 1.0 * std::f64::consts::TAU
