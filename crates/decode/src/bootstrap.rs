@@ -42,12 +42,6 @@ pub struct Intervals {
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
 pub fn bootstrap(ranks: &[Option<Rank>], resamples: usize, seed: u64) -> Result<Intervals, Error> {
-    if ranks.is_empty() {
-        return Err(Error::NoQueries);
-    }
-    if resamples < LEAST {
-        return Err(Error::TooFewResamples { found: resamples, least: LEAST });
-    }
     let values: Vec<[f64; 4]> = ranks
         .iter()
         .map(|rank| {
@@ -57,11 +51,27 @@ pub fn bootstrap(ranks: &[Option<Rank>], resamples: usize, seed: u64) -> Result<
             })
         })
         .collect();
-    let means: Vec<[f64; 4]> = (0..resamples as u64)
+    let [mrr, hits_1, hits_5, hits_10] = intervals(&values, resamples, seed)?;
+    Ok(Intervals { mrr, hits_1, hits_5, hits_10 })
+}
+
+/// The intervals of the means over queries of some values of each, all from the same resamples.
+pub(crate) fn intervals<const M: usize>(
+    values: &[[f64; M]],
+    resamples: usize,
+    seed: u64,
+) -> Result<[[f64; 2]; M], Error> {
+    if values.is_empty() {
+        return Err(Error::NoQueries);
+    }
+    if resamples < LEAST {
+        return Err(Error::TooFewResamples { found: resamples, least: LEAST });
+    }
+    let means: Vec<[f64; M]> = (0..resamples as u64)
         .into_par_iter()
         .map(|resample| {
             let mut random = generator(seed, "bootstrap", resample);
-            let mut sums = [0.0; 4];
+            let mut sums = [0.0; M];
             for _ in 0..values.len() {
                 let drawn = values[below(&mut random, values.len() as u64) as usize];
                 sums.iter_mut().zip(drawn).for_each(|(sum, value)| *sum += value);
@@ -69,12 +79,11 @@ pub fn bootstrap(ranks: &[Option<Rank>], resamples: usize, seed: u64) -> Result<
             sums.map(|sum| sum / values.len() as f64)
         })
         .collect();
-    let [mrr, hits_1, hits_5, hits_10] = [0, 1, 2, 3].map(|metric| {
+    Ok(std::array::from_fn(|metric| {
         let mut sorted: Vec<f64> = means.iter().map(|means| means[metric]).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         [quantile(&sorted, 0.025), quantile(&sorted, 0.975)]
-    });
-    Ok(Intervals { mrr, hits_1, hits_5, hits_10 })
+    }))
 }
 
 /// The q-quantile of sorted values, linear between them.

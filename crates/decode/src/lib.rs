@@ -36,6 +36,7 @@ mod bootstrap;
 mod candidates;
 mod ensemble;
 mod error;
+mod hits;
 mod hubs;
 mod label_sets;
 mod mapped;
@@ -55,6 +56,7 @@ pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
 };
 pub use error::Error;
+pub use hits::HitsAt;
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
 pub use mapped::MappedCandidates;

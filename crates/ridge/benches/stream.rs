@@ -3,10 +3,10 @@
 //!
 //! 1,000,000 × 100 standard normal inputs, ten outputs that are smooth functions of them plus noise,
 //! 2,000 sub-sampled anchors and a Gaussian kernel of width 10. SOLVER is `direct`, `conjugate` (all
-//! kernel values computed again in each iteration), `conjugate-kept` (8 GiB of them kept), or `average`, that of PARTS models of
-//! a part each with half the anchors; without it each is run in a process of its own. Prints a JSON line for each with
-//! seconds on the wall and of all threads, the most memory held, and the share of the variance of
-//! 5,000 new noiseless outputs that is explained.
+//! kernel values computed again in each iteration), `conjugate-kept` (4 GiB of them kept), or
+//! `average`, that of PARTS models of a part each with half the anchors; without it each is run in a
+//! process of its own. Prints a JSON line for each with seconds on the wall and of all threads, the
+//! most memory held, and the share of the variance of 5,000 new noiseless outputs that is explained.
 
 mod process;
 
@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             (model.predict(&new)?, model.summary().to_string())
         }
         _ => {
-            let memory = if solver == "conjugate" { 0 } else { 8 << 30 };
+            let memory = if solver == "conjugate" { 0 } else { 4 << 30 };
             let settings = ConjugateGradients { tolerance: 1e-6, memory, ..Default::default() };
             let seed = 0;
             let model = fit_conjugate_gradients(

@@ -19,7 +19,7 @@ use crate::{Error, TargetSource};
 const ROWS: usize = 512;
 
 /// Rows of the sample for each unknown, where none is asked for.
-const SAMPLE: usize = 4;
+const SAMPLE: usize = 8;
 
 /// How [`fit_conjugate_gradients`] solves its system, and when it stops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -31,7 +31,7 @@ pub struct ConjugateGradients {
     /// The most iterations, at least 1 (default: 100). A fit that needs more says so in
     /// [`Summary::convergence`].
     pub iterations: usize,
-    /// s, the rows that the preconditioner is made of, 1 to n (default: four for each unknown, or all
+    /// s, the rows that the preconditioner is made of, 1 to n (default: eight for each unknown, or all
     /// rows where there are fewer). More make it better, at s m²/2 multiplications.
     pub sample: Option<usize>,
     /// Bytes of sketched kernel values, 8 n m in all, that are kept between iterations; what is above is
@@ -86,15 +86,17 @@ impl std::fmt::Display for Convergence {
 /// `A Aᵀ = (n/s) L⁻¹ (Σ_{i in sample} t_i t_iᵀ) L⁻ᵀ + nλ I`. Falkon takes the anchors for the sample.
 /// Here it is s rows drawn without regard to the sketch, so that a sketch that mixes rows, or picks
 /// them by leverage, needs no weights; and since the anchors would count the diagonal of their Gram
-/// matrix as if every row had such a neighbour, s = 4m other rows leave a system of a condition number
-/// near 10 whatever n is.
+/// matrix as if every row had such a neighbour, s = 8m other rows leave a system of a condition number
+/// near 4 whatever n is, and half the iterations.
 ///
-/// Memory: two triangles of m²/2 numbers, seven of m × p, a block of 64 MiB, and
-/// [`memory`](ConjugateGradients::memory). Time: s m²/2 + 2 m³/3 multiplications, then in each
-/// iteration n · a evaluations of the kernel for the blocks that are not kept, and 2 n m p
-/// multiplications. So it is for many anchors and few coordinates: [`fit_sketched`](crate::fit_sketched())
-/// evaluates the kernel once and multiplies n m²/2 times. The numbers do not depend on the number of
-/// threads, nor on what is kept.
+/// Memory: three triangles of m²/2 numbers, seven times m × p, a block of 64 MiB, and
+/// [`memory`](ConjugateGradients::memory). Time: s m²/2 + 2 m³/3 multiplications, then in each iteration
+/// n · a evaluations of the kernel for the blocks that are not kept, and 2 n m p multiplications;
+/// [`fit_sketched`](crate::fit_sketched()) evaluates the kernel once and multiplies n m²/2 times. So this
+/// is for some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors
+/// that are nearly dependent: the system of `fit_sketched` has the square of the condition number of
+/// `K̃`, and what is solved here has not. The numbers do not depend on the number of threads, nor on what
+/// is kept.
 ///
 /// Where `K̃` is singular to rounding, 1e-14 of its mean diagonal is added to it, or ten times as much
 /// until it is positive definite; [`Summary::jitter`] is nλ times that. [`Summary::condition`] is that of
@@ -196,7 +198,7 @@ impl<'a> System<'a> {
         let (penalty, added) = factored(penalty, ridge)?;
         let mut sides = Mat::<f64>::zeros(size, targets.rank());
         let mut sampled = Panels::zeros(size);
-        let share = n as f64 / sample.len() as f64;
+        let scale = (n as f64 / sample.len() as f64).sqrt();
         let mut sample = sample.iter().copied().peekable();
         let (mut kept, mut bytes) = (Vec::new(), 0usize);
         for range in blocks(n, size) {
@@ -208,7 +210,7 @@ impl<'a> System<'a> {
                 chosen.push(row - range.start);
             }
             if !chosen.is_empty() {
-                let column = |i: usize, j: usize| features[(i, chosen[j])];
+                let column = |i: usize, j: usize| scale * features[(i, chosen[j])];
                 let mut own = Mat::from_fn(size, chosen.len(), column);
                 penalty.whiten(own.as_mut());
                 sampled.add_product(own.transpose(), own.transpose());
@@ -219,10 +221,8 @@ impl<'a> System<'a> {
                 kept.push(features);
             }
         }
-        let mut system = Panels::zeros(size);
-        system.add_scaled(share, &sampled);
-        system.add_to_diagonal(ridge);
-        let (sampled, _) = factored(system, ridge)?;
+        sampled.add_to_diagonal(ridge);
+        let (sampled, _) = factored(sampled, ridge)?;
         penalty.whiten(sides.as_mut());
         sampled.whiten(sides.as_mut());
         let jitter = ridge * added;

@@ -12,7 +12,8 @@
 //! Kernels, rows, sketches and bases are those of `dsokr-basis`, on the input side as on the output
 //! side. A [`Model`] maps input rows to coordinates, which are the queries of `dsokr-decode`;
 //! [`OutputSpace::points`] are its candidates. λ is chosen by [`Spectrum`], for all its values from
-//! one eigendecomposition. [`data`] reads multi-label files.
+//! one eigendecomposition. Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit_gram`].
+//! [`data`] reads multi-label files, kernel matrices and lists of candidates.
 //!
 //! ```
 //! use dsokr_basis::features::{BitRows, DenseRows};

@@ -1,10 +1,12 @@
-//! Multi-label files: ARFF, sparse and dense, and libsvm.
+//! Multi-label files, ARFF, sparse and dense, and libsvm; kernel matrices, and lists of candidates.
 //!
-//! Here, and not beside the other loaders of the crate of training, because label sets are the data
-//! of kernel machines and nothing of theirs needs a neural network.
+//! Here, and not beside the other loaders of the crate of training, because label sets and precomputed
+//! kernels are the data of kernel machines and nothing of theirs needs a neural network.
 
 mod arff;
+mod candidate_lists;
 mod libsvm;
+mod npy;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +17,9 @@ use dsokr_basis::{Features, RowSource};
 use crate::Error;
 
 pub use arff::{ArffLabels, read_arff};
+pub use candidate_lists::{CandidateLists, read_candidate_lists};
 pub use libsvm::{LibsvmOptions, read_libsvm};
+pub use npy::read_npy;
 
 /// Input rows and the label set of each.
 #[derive(Clone, Debug, PartialEq)]

@@ -89,7 +89,7 @@ fn iterations_do_not_grow_with_the_number_of_rows() {
         assert!(convergence.converged(), "{n} rows: {convergence}");
         convergence.iterations
     });
-    assert!(iterations.iter().all(|&count| count <= 30), "{iterations:?}");
+    assert!(iterations.iter().all(|&count| count <= 25), "{iterations:?}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_fit_that_runs_out_of_iterations_says_so() {
     y.iter_mut().for_each(|row| row[2] = 0.0);
     let targets = Targets::new(6, &y.concat()).unwrap();
     let fit = |iterations| {
-        let settings = ConjugateGradients { iterations, ..Default::default() };
+        let settings = ConjugateGradients { iterations, sample: Some(150), ..Default::default() };
         let x = problem.inputs();
         fit_conjugate_gradients(kernel_x(), &x, &targets, &EVERY, 50, 0, 1e-6, &settings).unwrap()
     };
@@ -141,7 +141,7 @@ fn a_fit_that_runs_out_of_iterations_says_so() {
     assert!(z.iter().all(|row| row[2] == 0.0) && z.iter().any(|row| row[1] != 0.0));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
-    model.save(&path).unwrap();
+    model.save(&path, &std::collections::BTreeMap::new()).unwrap();
     assert_eq!(Model::load(&path).unwrap().summary(), model.summary());
 }
 
