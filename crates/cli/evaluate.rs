@@ -1,20 +1,22 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::write_atomically;
-use dsokr_decode::{Metrics, PerQuery, Pool, bootstrap};
+use dsokr_decode::{Combination, Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::config::SplitName;
-use dsokr_train::data::{DataRoot, Truth, read_queries, read_split};
+use dsokr_train::data::{DataRoot, Split, Truth, read_queries, read_split};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{Run, tables};
-use dsokr_train::{Error, Evaluation, drawing};
+use dsokr_train::run::{EnsembleRun, Run, tables};
+use dsokr_train::{Error, Scores, drawing};
+use serde::Serialize;
 
 use crate::{print, print_json};
 
-/// Ranks queries with a trained run and prints the metrics.
+/// Ranks queries with trained runs and prints the metrics. Several runs vote.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The run directory.
-    run: PathBuf,
+    /// Run directories: of one model, of an ensemble, or several that vote.
+    #[arg(required = true)]
+    runs: Vec<PathBuf>,
     /// A table of queries with the run's columns of id and text; by default a split of the run's
     /// own data.
     #[arg(long)]
@@ -29,6 +31,18 @@ pub struct Arguments {
     /// The data root; by default the variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
+    /// How several runs are combined; by default the rule of an ensemble's directory, else mean.
+    #[arg(long)]
+    combine: Option<Rule>,
+    /// Combine scores as they are, not standardised for each query: for runs of one kernel.
+    #[arg(long, requires = "combine")]
+    plain: bool,
+    /// Weights of the runs, with commas between; they sum to 1.
+    #[arg(long, value_delimiter = ',', conflicts_with = "fit_weights")]
+    weights: Option<Vec<f64>>,
+    /// Take the weights that are best on the validation split.
+    #[arg(long)]
+    fit_weights: bool,
     /// Draw true molecules beside the predicted ones, into this SVG file.
     #[arg(long)]
     draw: Option<PathBuf>,
@@ -46,6 +60,49 @@ pub struct Arguments {
     json: bool,
 }
 
+/// A rule by its name.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Rule {
+    /// The mean of scores.
+    Mean,
+    /// The largest score.
+    Max,
+    /// The mean of ranks.
+    Rank,
+    /// The mean of 1 / (60 + rank).
+    ReciprocalRank,
+}
+
+impl Rule {
+    fn combination(self, standardise: bool) -> Combination {
+        match self {
+            Self::Mean => Combination::Mean { weights: None, standardise },
+            Self::Max => Combination::Max { standardise },
+            Self::Rank => Combination::Rank { weights: None },
+            Self::ReciprocalRank => Combination::ReciprocalRank { weights: None, constant: 60.0 },
+        }
+    }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Found {
+    #[serde(flatten)]
+    metrics: Scores,
+    /// Of several runs, each by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<Own>,
+}
+
+#[derive(Serialize)]
+struct Own {
+    run: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
+    #[serde(flatten)]
+    metrics: Scores,
+}
+
 const RESAMPLES: usize = 10_000;
 
 fn split(text: &str) -> Result<SplitName, String> {
@@ -57,46 +114,120 @@ fn split(text: &str) -> Result<SplitName, String> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run: Run = Run::open_on(&arguments.run, &arguments.device.open()?)?;
-    let data = &run.config.data;
-    let root = || DataRoot::find(&data.folder, None, arguments.data.as_deref());
-    let (queries, name) = match &arguments.queries {
-        Some(file) => {
-            let vectors = if data.inputs.is_some() { Some(root()?) } else { None };
-            (read_queries(file, &run.config, vectors.as_ref())?, file.display().to_string())
-        }
-        None => {
-            let name = arguments.split.unwrap_or(run.config.evaluation.split);
-            (read_split(&run.config, name, &root()?)?, name.to_string())
-        }
-    };
-    let lists = match (&arguments.candidates, &run.config.evaluation.candidates) {
-        (Some(file), _) => Some(PerQuery::read(file, &queries.ids, &run.candidates)?),
-        (None, Some(file)) if arguments.queries.is_none() => {
-            Some(PerQuery::read(&root()?.file(file), &queries.ids, &run.candidates)?)
-        }
-        _ => None,
-    };
-    let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let Evaluation { scores: mut metrics, ranks, outputs } = run.evaluate(&queries, pool)?;
-    if let Some(file) = &arguments.draw {
-        draw(file, arguments.examples, outputs.as_ref())?;
+    let device = arguments.device.open()?;
+    let mut runs: EnsembleRun = EnsembleRun::open(&arguments.runs, &device)?;
+    if let Some(rule) = arguments.combine {
+        runs.rule = rule.combination(!arguments.plain);
     }
+    if let Some(weights) = &arguments.weights {
+        runs.rule = runs.rule.with_weights(Some(weights.clone()))?;
+    }
+    if arguments.fit_weights {
+        let (splits, lists, _) = queries(arguments, &runs, Wanted::Split(SplitName::Validation))?;
+        let answers = runs.answers(&splits)?;
+        runs.fit_weights(&splits[0], &answers, pool(lists.as_ref()))?;
+    }
+    let wanted = match &arguments.queries {
+        Some(file) => Wanted::File(file),
+        None => Wanted::Split(arguments.split.unwrap_or(runs.config().evaluation.split)),
+    };
+    let (splits, lists, name) = queries(arguments, &runs, wanted)?;
+    let pool = pool(lists.as_ref());
+    let answers = runs.answers(&splits)?;
+    let (found, _) = runs.evaluate(&splits[0], &answers, pool)?;
+    if let Some(file) = &arguments.draw {
+        draw(file, arguments.examples, found.outputs.as_ref())?;
+    }
+    let mut metrics = found.scores;
     if arguments.ci {
-        let intervals = bootstrap(&ranks, RESAMPLES, run.config.seed)?;
+        let intervals = bootstrap(&found.ranks, RESAMPLES, runs.config().seed)?;
         metrics.ranks = metrics.ranks.with_intervals(&intervals);
     }
+    let counts = (metrics.candidates, metrics.duplicate_candidates);
+    let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
+    let members = if runs.members.len() > 1 { each(&runs, &splits, pool)? } else { Vec::new() };
+    let found = Found { metrics, members };
     if arguments.json {
-        return print_json(&metrics);
+        return print_json(&found);
     }
-    let chance = Metrics::chance(&ranks, metrics.candidates, metrics.duplicate_candidates)?.into();
-    let mut text = tables::counts(&name, &metrics);
+    let Found { metrics, members } = &found;
+    let mut rows: Vec<(&str, &Scores)> =
+        members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
+    rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
+    rows.push(("chance", &chance));
+    let mut text = tables::counts(&name, metrics);
     text += "\n";
-    text += &tables::metrics(&[("model", &metrics), ("chance", &chance)]);
+    text += &tables::metrics(&rows);
+    if let Some(weights) = runs.rule.weights() {
+        let weights: Vec<String> = weights.iter().map(|weight| format!("{weight:.3}")).collect();
+        text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
+    }
     if let Some([low, high]) = metrics.mrr_ci95 {
         text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
     }
     print(&text)
+}
+
+/// The queries that are asked for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    File(&'a Path),
+    Split(SplitName),
+}
+
+/// Queries as each run reads them, their candidate lists, and what they are called.
+fn queries(
+    arguments: &Arguments,
+    runs: &EnsembleRun,
+    wanted: Wanted,
+) -> Result<(Vec<Split>, Option<PerQuery>, String), Error> {
+    let root = |run: &Run| DataRoot::find(&run.config.data.folder, None, arguments.data.as_deref());
+    let read = |run: &Run| match wanted {
+        Wanted::File(file) => {
+            let vectors = if run.config.data.inputs.is_some() { Some(root(run)?) } else { None };
+            read_queries(file, &run.config, vectors.as_ref())
+        }
+        Wanted::Split(name) => read_split(&run.config, name, &root(run)?),
+    };
+    let splits = runs.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    let (ids, candidates) = (&splits[0].ids, &runs.members[0].candidates);
+    let lists = match (&arguments.candidates, &runs.config().evaluation.candidates, wanted) {
+        (Some(file), _, _) => Some(PerQuery::read(file, ids, candidates)?),
+        (None, Some(file), Wanted::Split(_)) => {
+            Some(PerQuery::read(&root(&runs.members[0])?.file(file), ids, candidates)?)
+        }
+        _ => None,
+    };
+    let name = match wanted {
+        Wanted::File(file) => file.display().to_string(),
+        Wanted::Split(name) => name.to_string(),
+    };
+    Ok((splits, lists, name))
+}
+
+fn pool(lists: Option<&PerQuery>) -> Pool<'_> {
+    lists.map_or(Pool::Shared, Pool::PerQuery)
+}
+
+/// What each run is worth by itself.
+fn each(runs: &EnsembleRun, splits: &[Split], pool: Pool) -> Result<Vec<Own>, Error> {
+    let own = |(at, (run, split)): (usize, (&Run, &Split))| {
+        let same = run.candidates.ids() == runs.members[0].candidates.ids();
+        if let (Pool::PerQuery(_), false) = (pool, same) {
+            return Err(Error::Value {
+                key: "--candidates".into(),
+                found: format!(
+                    "a run, {}, that has its candidates in another order",
+                    runs.names[at]
+                ),
+                allowed: "runs with the candidates in one order".into(),
+            });
+        }
+        let weight = runs.rule.weights().map(|weights| weights[at]);
+        let metrics = run.evaluate(split, pool)?.scores;
+        Ok(Own { run: runs.names[at].clone(), weight, metrics })
+    };
+    runs.members.iter().zip(splits).enumerate().map(own).collect()
 }
 
 /// Draws the first `count` true molecules beside the predicted ones.

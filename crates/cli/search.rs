@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use dsokr_train::Error;
 use dsokr_train::device::Processor;
-use dsokr_train::run::Run;
+use dsokr_train::run::EnsembleRun;
 use serde::Serialize;
 
 use crate::{print, print_json};
@@ -10,7 +10,7 @@ use crate::{print, print_json};
 /// Ranks the candidates for one text.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The run directory.
+    /// The run directory, of one model or of an ensemble.
     run: PathBuf,
     /// The text.
     text: String,
@@ -40,12 +40,14 @@ struct Candidate<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let run: Run = Run::open_on(&arguments.run, &arguments.device.open()?)?;
+    let device = arguments.device.open()?;
+    let run: EnsembleRun = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
     let hits = run.search(&arguments.text, arguments.top)?;
+    let known = &run.members[0].candidates;
     let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
         rank: i + 1,
-        id: run.candidates.id(hit.candidate),
-        label: run.candidates.label(hit.candidate),
+        id: known.id(hit.candidate),
+        label: known.label(hit.candidate),
         score: hit.score,
     });
     let found = Found { query: &arguments.text, candidates: candidates.collect() };

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod chebi20;
+mod ensembles;
 #[cfg(feature = "wgpu")]
 mod gpu;
 mod label_outputs;

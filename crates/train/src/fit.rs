@@ -1,5 +1,6 @@
 //! From a configuration to a trained run.
 
+mod ensemble;
 mod machine;
 mod network;
 
@@ -67,6 +68,9 @@ struct Job<'a, R> {
 pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
+    if let Some(settings) = &config.ensemble {
+        return ensemble::run(request, settings, path, observer);
+    }
     let resumed = request.resume && path.exists();
     if resumed {
         unchanged(&path, config)?;
@@ -103,10 +107,20 @@ impl<R: Recipe> Job<'_, R> {
         if self.resumed {
             return Ok(Basis::load(&self.path.join("basis.safetensors"))?);
         }
-        let (kernel, sketch) = (self.config.output.kernel.clone(), &self.config.sketch);
-        let seed = self.config.seed;
-        Ok(Basis::fit(kernel, outputs, &sketch.method, sketch.size, seed, sketch.tolerance)?)
+        basis(self.config, outputs, self.config.sketch.size, self.config.seed)
     }
+}
+
+/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed.
+pub(crate) fn basis<R>(
+    config: &Checked<R>,
+    outputs: &Selected,
+    size: usize,
+    seed: u64,
+) -> Result<Basis, Error> {
+    let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
+    let basis = Basis::fit(kernel, outputs, &sketch.method, size, seed, sketch.tolerance)?;
+    Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else with the first free number behind it; to
@@ -192,7 +206,7 @@ fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> S
 pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let projected = basis.project(rows)?;
-        let shift = if basis.kernel().is_normalised() { 0.5 } else { 0.0 };
+        let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
         let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
         Ok((basis.rank(), projected.coordinates, constants))
     })

@@ -55,6 +55,10 @@ impl<'a, R: Recipe> Judge<'a, R> {
         Ok(Self { config, dataset, basis, candidates, lists })
     }
 
+    pub(crate) fn config(&self) -> &'a Checked<R> {
+        self.config
+    }
+
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
         pool(&self.lists, name)
     }
@@ -65,8 +69,18 @@ impl<'a, R: Recipe> Judge<'a, R> {
 
     /// What coordinates `z` `[queries × p]` are worth on a split.
     pub(crate) fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
+        self.evaluate_among(name, z, self.candidates)
+    }
+
+    /// The same with other constants of the candidates.
+    pub(crate) fn evaluate_among(
+        &self,
+        name: SplitName,
+        z: &[f32],
+        candidates: &Candidates,
+    ) -> Result<Evaluation, Error> {
         let Split { ids, truth, .. } = self.split(name);
-        evaluate(ids, truth.clone(), z, self.candidates, self.pool(name), self.config)
+        evaluate(ids, truth.clone(), z, candidates, self.pool(name), self.config)
     }
 
     /// A random order of the candidates; of outputs that are compared, one candidate drawn for each

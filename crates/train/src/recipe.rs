@@ -55,7 +55,7 @@ pub trait Prepare: Sized {
 /// [`Run::open`](crate::run::Run::open) train, resume, evaluate and search with an encoder of one's
 /// own. `examples/custom_encoder.rs` is a whole program; [`contract::check`](crate::contract::check)
 /// says whether a recipe and its encoder keep what is promised here.
-pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned {
+pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync {
     /// What makes the inputs.
     type Preparation: Prepare;
 

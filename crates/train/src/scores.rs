@@ -161,15 +161,31 @@ pub(crate) fn evaluate<R>(
     pool: Pool,
     config: &Checked<R>,
 ) -> Result<Evaluation, Error> {
-    let queries = Queries::named(ids, candidates.dim(), z)?;
+    let z = config.decoding.scaled(z, candidates.dim())?;
+    let queries = Queries::named(ids, candidates.dim(), &z)?;
     let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
     let ranks = pool.rank(&queries, &gold, candidates)?;
     let metrics = pool.metrics(&ranks, candidates)?;
+    let first = match truth {
+        Some(_) => pool.top_k(&queries, candidates, 1)?,
+        None => Vec::new(),
+    };
+    let first = first.iter().flatten().map(|hit| hit.candidate);
+    judged(ranks, metrics, first, truth, candidates, config)
+}
+
+/// The evaluation with these ranks and the `first` candidate of each query.
+pub(crate) fn judged<R>(
+    ranks: Vec<Option<Rank>>,
+    metrics: Metrics,
+    first: impl Iterator<Item = usize>,
+    truth: Option<Truth>,
+    candidates: &Candidates,
+    config: &Checked<R>,
+) -> Result<Evaluation, Error> {
     let Some(truth) = truth else {
         return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
     };
-    let first = pool.top_k(&queries, candidates, 1)?;
-    let first = first.iter().flatten().map(|hit| hit.candidate);
     let outputs =
         Truth::of_candidates(first, candidates, &config.output)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));

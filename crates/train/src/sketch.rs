@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use dsokr_basis::Basis;
 use serde::Serialize;
 
 use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected};
-use crate::fit::candidates;
+use crate::fit::{basis, candidates};
 use crate::judge::Judge;
 use crate::{Error, Recipe, Scores};
 
@@ -90,10 +89,8 @@ pub fn curve<R: Recipe>(
         let started = Instant::now();
         let (mut scores, mut rank, mut residual) = (Vec::new(), 0.0, 0.0);
         for draw in 0..draws {
-            let kernel = config.output.kernel.clone();
-            let (method, tolerance) = (&config.sketch.method, config.sketch.tolerance);
             let seed = config.seed.wrapping_add(draw as u64);
-            let basis = Basis::fit(kernel, &outputs, method, size, seed, tolerance)?;
+            let basis = basis(config, &outputs, size, seed)?;
             let targets = basis.project(&outputs)?;
             let candidates = candidates(&basis, &dataset.outputs)?;
             let judge = Judge::new(config, root, &dataset, Some(&basis), &candidates)?;

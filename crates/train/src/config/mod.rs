@@ -4,7 +4,9 @@
 //! checked configuration can be trained.
 
 mod data;
+mod decoding;
 mod encoder;
+mod ensemble;
 mod load;
 mod output;
 mod reference;
@@ -12,7 +14,9 @@ mod ridge;
 mod training;
 
 pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig, PoolOrder};
+pub use decoding::{DecodingConfig, HubConfig};
 pub use encoder::EncoderConfig;
+pub use ensemble::EnsembleConfig;
 pub use load::{Override, load};
 pub use output::{CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig};
 pub use reference::reference;
@@ -55,9 +59,15 @@ pub struct Config<R = EncoderConfig> {
     /// Optimisation.
     #[serde(default)]
     pub training: TrainingConfig,
+    /// How candidates are scored.
+    #[serde(default)]
+    pub decoding: DecodingConfig,
     /// What is measured, and on which split.
     #[serde(default)]
     pub evaluation: EvaluationConfig,
+    /// Several models that vote; one, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<EnsembleConfig>,
 }
 
 fn format() -> u32 {
@@ -104,6 +114,17 @@ impl<R: Recipe> Config<R> {
         }
         self.training.validate()?;
         self.evaluation.validate()?;
+        self.decoding.validate()?;
+        self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
+        if self.decoding.hubs.is_some() && self.encoder.ridge().is_none() {
+            let allowed = "absent: only encoder.kind = \"ridge\" has leave-one-out answers";
+            return Err(value("decoding.hubs", "given", allowed));
+        }
+        let tempering = self.output.tempering();
+        if self.sketch.full && !tempering.changes_nothing() {
+            let allowed = "0, as it is without a sketch: there is no basis to temper";
+            return Err(value("output.power", tempering.power, allowed));
+        }
         if self.sketch.full && self.encoder.ridge().is_none() {
             let allowed = "false: only encoder.kind = \"ridge\" answers without a basis";
             return Err(value("sketch.full", true, allowed));

@@ -1,4 +1,4 @@
-use dsokr_basis::{Kernel, SketchKind};
+use dsokr_basis::{Kernel, OutputKernel, SketchKind, Tempering};
 use dsokr_molecule::kernels::GraphKernel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,18 @@ pub struct OutputConfig {
     pub features: OutputFeatures,
     /// The output kernel.
     pub kernel: Kernel,
+    /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its
+    /// standard deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates
+    /// apart.
+    #[serde(default)]
+    pub power: f64,
+    /// Whether coordinates count from the mean of the training outputs; by default where `power` is
+    /// above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centred: Option<bool>,
+    /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<bool>,
 }
 
 /// Outputs that are candidates.
@@ -122,6 +134,25 @@ impl OutputConfig {
         }
     }
 
+    /// What is done to the spectrum of the kernel.
+    pub fn tempering(&self) -> Tempering {
+        let by_default = self.power > 0.0;
+        Tempering {
+            power: self.power,
+            centred: self.centred.unwrap_or(by_default),
+            normalised: self.normalised.unwrap_or(by_default),
+        }
+    }
+
+    /// Whether `k(c, c) = 1` for all candidates but those at the origin.
+    pub fn is_normalised(&self) -> bool {
+        let tempering = self.tempering();
+        match tempering.changes_nothing() {
+            true => self.kernel.is_normalised(),
+            false => tempering.normalised,
+        }
+    }
+
     /// Whether outputs are molecules.
     pub fn are_molecules(&self) -> bool {
         matches!(self.features, OutputFeatures::Molecules { .. })
@@ -149,6 +180,8 @@ impl OutputConfig {
         if let Some(table) = &self.table {
             inside("output.table", table)?;
         }
+        let holds = self.tempering().validate().is_ok();
+        check(holds, "output.power", self.power, "a number in [0, 1]")?;
         match &self.features {
             OutputFeatures::File(file) => file.validate("output.features.file")?,
             OutputFeatures::Ngrams { min, max, .. } => {

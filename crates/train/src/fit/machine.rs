@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use dsokr_basis::{Features, OutputKernel, RowSource};
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use dsokr_ridge::{
     LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_sketched,
 };
 use tracing::info;
 
 use super::{Job, Trained, candidates_at, fingerprint};
-use crate::config::{InputScaling, RidgeConfig, SplitName};
+use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
 use crate::run::{Folder, Prepared, machine};
@@ -74,9 +75,21 @@ pub(super) fn run<R: Recipe>(
     let started = Instant::now();
     let (pairs, unknowns) = (rows.len(), settings.sketch.as_ref().map_or(rows.len(), |s| s.size));
     observer.event(&Event::Solving { pairs, unknowns, coordinates: space.rank() });
-    let model = solve(settings, &rows, &space, &targets, config.seed)?;
+    let held_out = config.decoding.hubs.is_some();
+    let (model, held_out) = solve(settings, &rows, &space, &targets, config.seed, held_out)?;
     machine::save(path, &name, &prepared, &model)?;
     let z = model.predict(&preparation.rows(&dataset.validation)?)?;
+    let corrected = match (&config.decoding.hubs, held_out) {
+        (Some(hubs), Some(held_out)) => Some(correct(hubs, &judge, &candidates, &held_out, &z)?),
+        _ => None,
+    };
+    let judge = match &corrected {
+        Some(corrected) => {
+            folder.replace_candidates(corrected, &data)?;
+            Judge::new(config, request.root, dataset, space.as_basis(), corrected)?
+        }
+        None => judge,
+    };
     let validation = judge.evaluate(SplitName::Validation, &z)?.scores;
     observer.event(&Event::Solved {
         summary: model.summary(),
@@ -91,14 +104,48 @@ pub(super) fn run<R: Recipe>(
     Ok(Trained { path: path.clone(), report })
 }
 
-/// The model on the training rows, with λ chosen if there is a choice.
+/// Candidates corrected for hubs, by the weight and the number of neighbours that are best on the
+/// validation split; `held_out` are leave-one-out answers to the training inputs.
+fn correct<R: Recipe>(
+    hubs: &HubConfig,
+    judge: &Judge<R>,
+    candidates: &Candidates,
+    held_out: &[f32],
+    z: &[f32],
+) -> Result<Candidates, Error> {
+    let metric = judge.config().training.metric;
+    let unit = Queries::new(candidates.dim(), held_out)?.normalised();
+    let unit = Queries::new(candidates.dim(), &unit)?;
+    let mut best: Option<(f64, Candidates)> = None;
+    for &neighbours in &hubs.neighbours {
+        let found = Hubs::of(&unit, candidates, neighbours)?;
+        for &weight in &hubs.weights {
+            let corrected = candidates.clone().with_hubs(found.clone(), weight)?;
+            let scores = judge.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
+            let score = metric.score(&scores);
+            info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
+            if best.as_ref().is_none_or(|(least, _)| score > *least) {
+                best = Some((score, corrected));
+            }
+        }
+    }
+    best.map(|(_, corrected)| corrected).ok_or_else(|| Error::Value {
+        key: "decoding.hubs".into(),
+        found: "no weight".into(),
+        allowed: "at least one".into(),
+    })
+}
+
+/// The model on the training rows, with λ chosen if there is a choice; and if asked for, its answers to
+/// each of them had it been fitted on the others.
 fn solve(
     settings: &RidgeConfig,
     rows: &Features,
     space: &OutputSpace,
     targets: &Targets,
     seed: u64,
-) -> Result<Model, Error> {
+    held_out: bool,
+) -> Result<(Model, Option<Vec<f32>>), Error> {
     let scaling = match settings.scaling {
         InputScaling::None => None,
         InputScaling::Deviation => Some(Scaling::fit(rows, false)?),
@@ -129,15 +176,22 @@ fn solve(
         }
     };
     let kernel = kernel.clone();
-    let model = match &settings.sketch {
-        None => fit(kernel, rows, targets, lambda, settings.precision)?.model,
+    let (model, held_out) = match &settings.sketch {
+        None => {
+            let fitted = fit(kernel, rows, targets, lambda, settings.precision)?;
+            let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+            (fitted.model, left_out)
+        }
         Some(sketch) => {
             let (method, size) = (&sketch.method, sketch.size);
-            fit_sketched(kernel, rows, targets, method, size, seed, lambda)?.model
+            let fitted = fit_sketched(kernel, rows, targets, method, size, seed, lambda)?;
+            let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;
+            (fitted.model, left_out)
         }
     };
-    Ok(match scaling {
+    let model = match scaling {
         Some(scaling) => model.with_scaling(scaling)?,
         None => model,
-    })
+    };
+    Ok((model, held_out))
 }

@@ -7,7 +7,7 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
-use super::{Prepared, Report};
+use super::{MEMBERS, Prepared, Report};
 use crate::config::{self, Checked, FORMAT};
 use crate::judge::Judge;
 use crate::trainer::{Checkpoint, Keeper, LogLine, check_basis, read_parameters};
@@ -58,11 +58,7 @@ impl Folder {
             let toml = config.to_toml()?;
             write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
             save(&here)?;
-            let metadata = BTreeMap::from([
-                ("basis".to_string(), space.clone()),
-                ("data".to_string(), data.to_string()),
-            ]);
-            candidates.save(&here.join("candidates.safetensors"), &metadata)?;
+            save_candidates(&here, candidates, &space, data)?;
             prepared.save(&here)?;
             let inner = here.join("checkpoint");
             fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
@@ -144,6 +140,15 @@ impl Folder {
         Err(Error::DataChanged { path: self.path.clone() })
     }
 
+    /// Keeps candidates with other constants.
+    pub(crate) fn replace_candidates(
+        &self,
+        candidates: &Candidates,
+        data: &str,
+    ) -> Result<(), Error> {
+        save_candidates(&self.path, candidates, &self.basis, data)
+    }
+
     /// Forgets the evaluations after `step`, which a resumed training will do again, and a last line
     /// that a kill left unfinished.
     pub(crate) fn rewind_log(&self, step: u64) -> Result<(), Error> {
@@ -172,9 +177,28 @@ impl Folder {
         read_parameters(&stored, "")
     }
 
+    /// Makes the directory of an ensemble.
+    pub(crate) fn create_ensemble<R: Recipe>(
+        path: &Path,
+        config: &Checked<R>,
+    ) -> Result<(), Error> {
+        let made = fs::create_dir_all(path.join(MEMBERS));
+        made.map_err(|e| Error::Run {
+            path: path.into(),
+            message: format!("no run directory can be made there: {e}"),
+        })?;
+        let toml = config.to_toml()?;
+        Ok(write_atomically(&path.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
+    }
+
     /// The final report, if the run is complete.
     pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
-        let file = self.path.join("metrics.json");
+        Self::finished(&self.path)
+    }
+
+    /// The final report of the run at `path`, if it is complete.
+    pub(crate) fn finished(path: &Path) -> Result<Option<Report>, Error> {
+        let file = path.join("metrics.json");
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -196,11 +220,16 @@ impl Folder {
             let file = self.path.join("examples.svg");
             write_atomically(&file, |out| out.write_all(svg.as_bytes()))?;
         }
-        let text =
-            serde_json::to_string_pretty(&report).map_err(|e| Error::Serialise(e.to_string()))?;
-        let file = self.path.join("metrics.json");
-        write_atomically(&file, |out| writeln!(out, "{text}"))?;
+        Self::finish(&self.path, &report)?;
         Ok(report)
+    }
+
+    /// Writes the final report into the run at `path`.
+    pub(crate) fn finish(path: &Path, report: &Report) -> Result<(), Error> {
+        let text =
+            serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
+        let file = path.join("metrics.json");
+        Ok(write_atomically(&file, |out| writeln!(out, "{text}"))?)
     }
 }
 
@@ -230,4 +259,17 @@ impl Keeper for Folder {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
         checkpoint.save(&self.checkpoint_file(), &self.basis)
     }
+}
+
+fn save_candidates(
+    folder: &Path,
+    candidates: &Candidates,
+    space: &str,
+    data: &str,
+) -> Result<(), Error> {
+    let metadata = BTreeMap::from([
+        ("basis".to_string(), space.to_string()),
+        ("data".to_string(), data.to_string()),
+    ]);
+    Ok(candidates.save(&folder.join("candidates.safetensors"), &metadata)?)
 }

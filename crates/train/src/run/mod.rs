@@ -14,10 +14,14 @@
 //! | `examples.svg` | some true molecules beside the predicted ones, where outputs are molecules |
 //! | `metrics.json` | the final metrics; its presence says that the run is complete |
 //!
+//! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
+//! `combination.json`, the rule with the weights that were fitted, and `metrics.json`.
+//!
 //! Every file is replaced atomically. Candidates, encoder and checkpoint name the basis that they
 //! belong to, and the encoder also what prepares its inputs. A run directory can be moved
 //! or copied to another machine as it is.
 
+mod ensemble;
 mod export;
 mod folder;
 pub(crate) mod machine;
@@ -26,6 +30,8 @@ mod report;
 pub mod tables;
 mod trained;
 
+pub use ensemble::EnsembleRun;
+pub(crate) use ensemble::MEMBERS;
 pub(crate) use folder::Folder;
 pub(crate) use prepared::Prepared;
 pub use report::Report;

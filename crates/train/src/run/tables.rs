@@ -23,15 +23,16 @@ pub fn metrics(rows: &[(&str, &Scores)]) -> String {
 }
 
 fn label_sets(rows: &[(&str, &Scores)]) -> String {
+    let width = width(rows);
     let mut text = format!(
-        "{:<10} {:>7} {:>9} {:>9} {:>13}\n",
+        "{:<width$} {:>7} {:>9} {:>9} {:>13}\n",
         "", "F1", "micro F1", "macro F1", "Hamming loss"
     );
     for (name, m) in rows {
         let Some(OutputScores::Labels(m)) = &m.outputs else { continue };
         let _ = writeln!(
             text,
-            "{name:<10} {:>7.4} {:>9.4} {:>9.4} {:>13.5}",
+            "{name:<width$} {:>7.4} {:>9.4} {:>9.4} {:>13.5}",
             m.f1, m.micro_f1, m.macro_f1, m.hamming_loss
         );
     }
@@ -39,15 +40,16 @@ fn label_sets(rows: &[(&str, &Scores)]) -> String {
 }
 
 fn ranks(rows: &[(&str, &Scores)]) -> String {
+    let width = width(rows);
     let mut text = format!(
-        "{:<10} {:>7} {:>7} {:>7} {:>8} {:>10} {:>12}\n",
+        "{:<width$} {:>7} {:>7} {:>7} {:>8} {:>10} {:>12}\n",
         "", "MRR", "Hits@1", "Hits@5", "Hits@10", "mean rank", "median rank"
     );
     for (name, m) in rows {
         let rank = |r: Option<f64>| r.map_or("infinite".to_string(), |r| format!("{r:.1}"));
         let _ = writeln!(
             text,
-            "{name:<10} {:>7.4} {:>7.4} {:>7.4} {:>8.4} {:>10} {:>12}",
+            "{name:<width$} {:>7.4} {:>7.4} {:>7.4} {:>8.4} {:>10} {:>12}",
             m.mrr,
             m.hits_1,
             m.hits_5,
@@ -60,18 +62,24 @@ fn ranks(rows: &[(&str, &Scores)]) -> String {
 }
 
 fn distances(rows: &[(&str, &Scores)]) -> String {
+    let width = width(rows);
     let mut text =
-        format!("{:<10} {:>16} {:>16} {:>7}\n", "", "edit distance", "with bonds", "exact");
+        format!("{:<width$} {:>16} {:>16} {:>7}\n", "", "edit distance", "with bonds", "exact");
     for (name, m) in rows {
         let Some(OutputScores::Molecules(m)) = &m.outputs else { continue };
         let both = |mean: f64, error: f64| format!("{mean:.3} ± {error:.3}");
         let (bare, bonds) = (both(m.ged, m.ged_se), both(m.ged_bonds, m.ged_bonds_se));
-        let _ = writeln!(text, "{name:<10} {bare:>16} {bonds:>16} {:>7.3}", m.exact);
+        let _ = writeln!(text, "{name:<width$} {bare:>16} {bonds:>16} {:>7.3}", m.exact);
         if m.unproven > 0 {
-            let _ = writeln!(text, "{:<10} {} distances are upper bounds", "", m.unproven);
+            let _ = writeln!(text, "{:<width$} {} distances are upper bounds", "", m.unproven);
         }
     }
     text
+}
+
+/// Of the column of names.
+fn width(rows: &[(&str, &Scores)]) -> usize {
+    rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(10)
 }
 
 /// One line of text on what was ranked against what.

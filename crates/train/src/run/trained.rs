@@ -76,6 +76,10 @@ impl<R: Recipe> Run<R> {
     /// As [`open`](Self::open).
     pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
         let config = Folder::config::<R>(path)?;
+        if config.ensemble.is_some() {
+            let message = "an ensemble: open it as one, or one of its members/";
+            return Err(Error::Run { path: path.into(), message: message.into() });
+        }
         let stored = Candidates::open(&path.join("candidates.safetensors"))?;
         let candidates = Candidates::read(&stored)?;
         let predictor = match config.encoder.ridge() {
@@ -129,7 +133,7 @@ impl<R: Recipe> Run<R> {
         Keeper::best(&mut folder, &parameters)
     }
 
-    /// Coordinates `z` of each pair's input, `[pairs × p]` row-major.
+    /// Coordinates `z` of each pair's input, `[pairs × p]` row-major, as the model answers.
     ///
     /// # Errors
     /// Inputs that cannot be prepared.
@@ -153,11 +157,16 @@ impl<R: Recipe> Run<R> {
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let z = self.coordinates(split)?;
-        let truth = match &split.truth {
-            Some(truth) => Some(truth.clone()),
-            None => self.truth(&split.ids)?,
-        };
+        let truth = self.known_truth(split)?;
         evaluate(&split.ids, truth, &z, &self.candidates, pool, &self.config)
+    }
+
+    /// What a split's outputs are, where that is known and predictions are judged by it.
+    pub(crate) fn known_truth(&self, split: &Split) -> Result<Option<Truth>, Error> {
+        match &split.truth {
+            Some(truth) => Ok(Some(truth.clone())),
+            None => self.truth(&split.ids),
+        }
     }
 
     /// What the candidates with these ids are; none where one is no candidate, or nothing but ranks is
@@ -174,6 +183,7 @@ impl<R: Recipe> Run<R> {
     /// `top` above the number of candidates, or a model that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
         let z = self.coordinates(&Split::query(&query(text, &self.config)?))?;
+        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let queries = Queries::new(self.candidates.dim(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
         Ok(hits.into_iter().next().unwrap_or_default())

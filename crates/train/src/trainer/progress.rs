@@ -123,7 +123,7 @@ fn figures(metrics: &Scores, out: &mut fmt::Formatter) -> fmt::Result {
 }
 
 /// Watches a training, and may ask it to stop.
-pub trait Observer {
+pub trait Observer: Send {
     /// Is told what happens.
     fn event(&mut self, event: &Event);
 

@@ -1,0 +1,129 @@
+use dsokr_decode::Combination;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Checked, Config, check, value};
+use crate::{Error, Recipe};
+
+/// Several models that vote. Each is trained in a run directory of its own, under `members/`.
+///
+/// A member is the configuration with some of its values changed: `[[ensemble.members]]` holds them as
+/// the configuration does. A table of a member is merged into that of the configuration, but one that
+/// says its `kind` or `name` takes its place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EnsembleConfig {
+    /// How scores are combined.
+    pub combination: Combination,
+    /// Whether weights are fitted: those that are best on the validation split, by MRR.
+    pub fit_weights: bool,
+    /// How many times each member is trained, with the configuration's seed and those after it: several
+    /// sketches, and several starts.
+    pub seeds: usize,
+    /// How many members are trained at the same time. Each needs memory of its own, and all share
+    /// the cores.
+    pub parallel: usize,
+    /// The values in which members differ, a table each, with a `name` of their own; one member
+    /// without changes, if left out.
+    #[schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub members: Vec<toml::Table>,
+}
+
+impl Default for EnsembleConfig {
+    fn default() -> Self {
+        let combination = Combination::Mean { weights: None, standardise: true };
+        Self { combination, fit_weights: false, seeds: 1, parallel: 1, members: Vec::new() }
+    }
+}
+
+impl EnsembleConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        check(self.seeds > 0, "ensemble.seeds", self.seeds, "at least 1")?;
+        check(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
+        let given = self.combination.weights().map(|weights| format!("{weights:?}"));
+        if let (true, Some(given)) = (self.fit_weights, given) {
+            let allowed = "no weights beside ensemble.fit_weights";
+            return Err(value("ensemble.combination.weights", given, allowed));
+        }
+        let max = matches!(self.combination, Combination::Max { .. });
+        check(!(max && self.fit_weights), "ensemble.fit_weights", true, "false: \"max\" has none")
+    }
+}
+
+impl<R: Recipe> Checked<R> {
+    /// The members' configurations, each with its name; none where there is no `[ensemble]`.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a member without a name or with that of another, and for values that make no
+    /// valid configuration.
+    pub fn members(&self) -> Result<Vec<Self>, Error> {
+        let Some(ensemble) = &self.ensemble else { return Ok(Vec::new()) };
+        let text = self.to_toml()?;
+        let mut base: toml::Table =
+            text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+        base.remove("ensemble");
+        let mut unchanged = toml::Table::new();
+        unchanged.insert("name".into(), "member".into());
+        let plain = [unchanged];
+        let changes = if ensemble.members.is_empty() { &plain } else { &ensemble.members[..] };
+        let mut members: Vec<Self> = Vec::new();
+        for (place, change) in changes.iter().enumerate() {
+            let key = format!("ensemble.members[{place}]");
+            for draw in 0..ensemble.seeds {
+                let member = member(&base, change, draw, ensemble.seeds, &key)?;
+                if members.iter().any(|other| other.name == member.name) {
+                    let allowed = "a name of its own for each member";
+                    return Err(value(&format!("{key}.name"), &member.name, allowed));
+                }
+                members.push(member);
+            }
+        }
+        Ok(members)
+    }
+}
+
+fn member<R: Recipe>(
+    base: &toml::Table,
+    change: &toml::Table,
+    draw: usize,
+    draws: usize,
+    key: &str,
+) -> Result<Checked<R>, Error> {
+    let mut table = base.clone();
+    if change.contains_key("ensemble") {
+        return Err(value(key, "an ensemble", "a member that is none"));
+    }
+    let Some(name) = change.get("name").and_then(toml::Value::as_str) else {
+        return Err(value(&format!("{key}.name"), "absent", "the member's name"));
+    };
+    merge(&mut table, change);
+    let fail = |message: String| value(key, message.trim(), "values as a configuration has them");
+    let mut config: Config<R> =
+        table.try_into().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+    if draws > 1 {
+        config.name = format!("{name}-{}", draw + 1);
+        config.seed = config.seed.wrapping_add(draw as u64);
+    }
+    config.validate().map_err(|error| match error {
+        Error::Value { key: inner, found, allowed } => {
+            Error::Value { key: format!("{key}.{inner}"), found, allowed }
+        }
+        other => other,
+    })
+}
+
+/// Puts the values of `change` into `table`.
+fn merge(table: &mut toml::Table, change: &toml::Table) {
+    for (key, new) in change {
+        match (table.get_mut(key), new) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new))
+                if !new.contains_key("kind") && !new.contains_key("name") =>
+            {
+                merge(old, new);
+            }
+            _ => {
+                table.insert(key.clone(), new.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Training the members of an ensemble.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dsokr_decode::{Metrics, PerQuery, Pool};
+use tracing::info;
+
+use super::{Request, Trained};
+use crate::config::{Checked, EnsembleConfig, SplitName};
+use crate::data::{Split, read_split};
+use crate::run::{EnsembleRun, Folder, MEMBERS, Report, Run};
+use crate::trainer::{Event, Observer};
+use crate::{Error, Recipe};
+
+pub(super) fn run<R: Recipe>(
+    request: &Request<R>,
+    settings: &EnsembleConfig,
+    path: PathBuf,
+    observer: &mut dyn Observer,
+) -> Result<Trained, Error> {
+    let members = request.config.members()?;
+    if request.resume && path.exists() {
+        super::unchanged(&path, request.config)?;
+    } else {
+        Folder::create_ensemble(&path, request.config)?;
+    }
+    let train = |member: &Checked<R>, observer: &mut dyn Observer| {
+        info!("member {}", member.name);
+        let out = path.join(MEMBERS).join(&member.name);
+        let request = Request {
+            config: member,
+            root: request.root,
+            out: Some(&out),
+            resume: true,
+            processor: request.processor,
+        };
+        super::run(&request, observer).map(|_| ())
+    };
+    match settings.parallel {
+        1 => members.iter().try_for_each(|member| train(member, observer))?,
+        threads => at_once(&members, threads, observer, train)?,
+    }
+    if let Some(report) = Folder::finished(&path)? {
+        return Ok(Trained { path, report });
+    }
+    let report = judge(request, settings, &path)?;
+    Folder::finish(&path, &report)?;
+    Ok(Trained { path, report })
+}
+
+/// Trains several members at a time.
+fn at_once<R: Recipe>(
+    members: &[Checked<R>],
+    threads: usize,
+    observer: &mut dyn Observer,
+    train: impl Fn(&Checked<R>, &mut dyn Observer) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let (next, shared) = (AtomicUsize::new(0), Mutex::new(observer));
+    let work = || {
+        loop {
+            let Some(member) = members.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                return Ok(());
+            };
+            if let Err(error) = train(member, &mut Shared(&shared)) {
+                // the others stop when they ask for their next member
+                next.store(members.len(), Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads.min(members.len())).map(|_| scope.spawn(work)).collect();
+        let ended = started.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+/// Passes events of one of several trainings on, but for those of single steps.
+struct Shared<'a, 'o>(&'a Mutex<&'o mut dyn Observer>);
+
+impl Observer for Shared<'_, '_> {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::Start { .. } | Event::Step { .. }) {
+            return;
+        }
+        if let Ok(mut observer) = self.0.lock() {
+            observer.event(event);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.0.lock().map_or(true, |observer| observer.stop())
+    }
+}
+
+/// Fits the weights, if asked for, and judges the ensemble.
+fn judge<R: Recipe>(
+    request: &Request<R>,
+    settings: &EnsembleConfig,
+    path: &Path,
+) -> Result<Report, Error> {
+    let device = request.processor.open()?;
+    let mut run = EnsembleRun::<R>::open_members(path, request.config, &device)?;
+    run.rule = settings.combination.clone();
+    if settings.fit_weights {
+        let (splits, lists) = read(request, &run, SplitName::Validation)?;
+        let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+        let answers = run.answers(&splits)?;
+        let fitted = run.fit_weights(&splits[0], &answers, pool)?;
+        for (name, weight) in run.names.iter().zip(&fitted.weights) {
+            info!("weight {weight:.3} of {name}");
+        }
+    }
+    run.save_rule(path)?;
+    let name = request.config.evaluation.split;
+    let (splits, lists) = read(request, &run, name)?;
+    let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+    let answers = run.answers(&splits)?;
+    let (found, _) = run.evaluate(&splits[0], &answers, pool)?;
+    let Metrics { candidates, duplicate_candidates, .. } = found.scores.ranks;
+    let chance = Metrics::chance(&found.ranks, candidates, duplicate_candidates)?;
+    Ok(Report { split: name, metrics: found.scores, chance: chance.into(), perfect_h: None })
+}
+
+/// A split as each member reads it, and the candidates of each query where they are listed.
+fn read<R: Recipe>(
+    request: &Request<R>,
+    run: &EnsembleRun<R>,
+    name: SplitName,
+) -> Result<(Vec<Split>, Option<PerQuery>), Error> {
+    let split = |member: &Run<R>| read_split(&member.config, name, request.root);
+    let splits = run.members.iter().map(split).collect::<Result<Vec<_>, Error>>()?;
+    let list = |file: &String| {
+        let candidates = &run.members[0].candidates;
+        PerQuery::read(&request.root.file(file), &splits[0].ids, candidates)
+    };
+    let lists = request.config.evaluation.candidates.as_ref().map(list).transpose()?;
+    Ok((splits, lists))
+}

@@ -1,0 +1,209 @@
+//! Several runs that vote.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+use dsokr_basis::store::write_atomically;
+use dsokr_decode::{CandidateBlocks, Combination, Decoded, Ensemble, Hit, Member, Pool, Queries};
+use dsokr_decode::{FittedWeights, fit_weights};
+
+use super::{Folder, Run};
+use crate::config::{Checked, EncoderConfig};
+use crate::data::{Split, query};
+use crate::scores::{Evaluation, judged};
+use crate::{Error, Recipe};
+
+/// The rule of an ensemble's directory, with the weights that were fitted.
+const RULE: &str = "combination.json";
+
+/// Where the members of an ensemble's directory lie.
+pub(crate) const MEMBERS: &str = "members";
+
+/// Trained runs whose candidates are the same, and the rule by which they vote.
+pub struct EnsembleRun<R: Recipe = EncoderConfig> {
+    /// What the members are called.
+    pub names: Vec<String>,
+    /// The members.
+    pub members: Vec<Run<R>>,
+    /// How their scores are combined.
+    pub rule: Combination,
+}
+
+impl<R: Recipe> EnsembleRun<R> {
+    /// Reads run directories: runs of one model each, or an ensemble's. An ensemble's directory by
+    /// itself brings its own rule; otherwise it is the mean of standardised scores. One run alone is
+    /// an ensemble of one, which ranks as the run does.
+    ///
+    /// # Errors
+    /// As [`Run::open`].
+    pub fn open(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
+        let mut places = Vec::new();
+        let mut rule = Combination::Mean { weights: None, standardise: true };
+        for path in paths {
+            let config = Folder::config::<R>(path)?;
+            if config.ensemble.is_none() {
+                places.push((path.display().to_string(), path.clone()));
+                continue;
+            }
+            if let [_] = paths {
+                rule = read_rule(path)?;
+            }
+            places.extend(inner(path, &config)?);
+        }
+        Self::of(places, rule, device)
+    }
+
+    /// The trained members of an ensemble's directory, which may have no rule yet.
+    pub(crate) fn open_members(
+        path: &Path,
+        config: &Checked<R>,
+        device: &Device,
+    ) -> Result<Self, Error> {
+        Self::of(inner(path, config)?, Combination::default(), device)
+    }
+
+    fn of(
+        places: Vec<(String, PathBuf)>,
+        rule: Combination,
+        device: &Device,
+    ) -> Result<Self, Error> {
+        let open = |(name, path): (String, PathBuf)| Ok((name, Run::open_on(&path, device)?));
+        let opened = places.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+        if opened.is_empty() {
+            return Err(dsokr_decode::Error::NoMembers.into());
+        }
+        let (names, members): (Vec<String>, Vec<Run<R>>) = opened.into_iter().unzip();
+        let rule = if members.len() == 1 { Combination::default() } else { rule };
+        Ok(Self { names, members, rule })
+    }
+
+    /// The configuration of the first member, by which what all members share is judged.
+    pub fn config(&self) -> &Checked<R> {
+        &self.members[0].config
+    }
+
+    /// Each member's answers to its own reading of the same queries, as they are scored.
+    ///
+    /// # Errors
+    /// As [`Run::coordinates`]; [`Error::Value`] unless there is one split for each member.
+    pub fn answers(&self, splits: &[Split]) -> Result<Vec<Vec<f32>>, Error> {
+        if splits.len() != self.members.len() {
+            return Err(Error::Value {
+                key: "splits".into(),
+                found: splits.len().to_string(),
+                allowed: format!("{}, one for each member", self.members.len()),
+            });
+        }
+        let answer = |(run, split): (&Run<R>, &Split)| {
+            let z = run.coordinates(split)?;
+            Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
+        };
+        self.members.iter().zip(splits).map(answer).collect()
+    }
+
+    /// The ensemble of the members on some queries, with their answers.
+    ///
+    /// # Errors
+    /// Members with other candidates or other queries than the first.
+    pub fn ensemble<'a>(
+        &'a self,
+        ids: &'a [String],
+        answers: &'a [Vec<f32>],
+    ) -> Result<Ensemble<'a>, Error> {
+        let member = |((run, name), z): ((&'a Run<R>, &'a String), &'a Vec<f32>)| {
+            Ok::<_, Error>(Member {
+                name,
+                queries: Queries::named(ids, run.candidates.dim(), z)?,
+                candidates: &run.candidates,
+                normalised: run.config.output.is_normalised(),
+            })
+        };
+        let members = self.members.iter().zip(&self.names).zip(answers).map(member);
+        Ok(Ensemble::new(members.collect::<Result<_, _>>()?)?)
+    }
+
+    /// What the ensemble is worth on queries, under its rule.
+    ///
+    /// # Errors
+    /// As [`ensemble`](Self::ensemble), and of the rule.
+    pub fn evaluate(
+        &self,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
+        let ensemble = self.ensemble(&split.ids, answers)?;
+        let config = self.config();
+        let gold = ensemble.gold(pool, &split.ids, config.evaluation.missing_gold)?;
+        let decoded = ensemble.decode(pool, &self.rule, &gold, 1)?;
+        let ranks: Vec<_> = decoded.iter().map(|query| query.rank).collect();
+        let metrics = ensemble.metrics(pool, &ranks)?;
+        let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+        let candidates = ensemble.candidates();
+        let truth = self.members[0].known_truth(split)?;
+        Ok((judged(ranks, metrics, first, truth, candidates, config)?, decoded))
+    }
+
+    /// Gives the rule the weights that are best on queries whose gold is known.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn fit_weights(
+        &mut self,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+    ) -> Result<FittedWeights, Error> {
+        let fitted = {
+            let ensemble = self.ensemble(&split.ids, answers)?;
+            let missing = self.config().evaluation.missing_gold;
+            let gold = ensemble.gold(pool, &split.ids, missing)?;
+            fit_weights(&ensemble, pool, &self.rule, &gold)?
+        };
+        self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
+        Ok(fitted)
+    }
+
+    /// The `top` best candidates for a text, best first.
+    ///
+    /// # Errors
+    /// `top` above the number of candidates, or a member that reads no text.
+    pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
+        let read = |run: &Run<R>| Ok(Split::query(&query(text, &run.config)?));
+        let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let answers = self.answers(&splits)?;
+        let ensemble = self.ensemble(&splits[0].ids, &answers)?;
+        let hits = ensemble.top_k(Pool::Shared, &self.rule, top)?;
+        Ok(hits.into_iter().next().unwrap_or_default())
+    }
+
+    /// Writes the rule into the ensemble's directory.
+    pub(crate) fn save_rule(&self, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(&self.rule);
+        let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
+        Ok(write_atomically(&path.join(RULE), |out| writeln!(out, "{text}"))?)
+    }
+}
+
+/// Names and run directories of an ensemble's members.
+fn inner<R: Recipe>(path: &Path, config: &Checked<R>) -> Result<Vec<(String, PathBuf)>, Error> {
+    let members = config.members()?.into_iter();
+    let place = |member: Checked<R>| {
+        let inner = path.join(MEMBERS).join(&member.name);
+        (member.name.clone(), inner)
+    };
+    Ok(members.map(place).collect())
+}
+
+fn read_rule(path: &Path) -> Result<Combination, Error> {
+    let file = path.join(RULE);
+    let text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            let message = "the ensemble is not complete: go on with --resume";
+            return Err(Error::Run { path: file, message: message.into() });
+        }
+        Err(e) => return Err(Error::reading(&file, &e)),
+    };
+    serde_json::from_str(&text).map_err(|e| Error::Run { path: file, message: e.to_string() })
+}

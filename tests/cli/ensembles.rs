@@ -1,0 +1,182 @@
+//! Several runs that vote, tempered kernels, and the correction for hubs.
+
+use std::fs;
+
+use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
+
+const BAG: &str = r#"kind = "ngram-bag"
+hidden = [16]
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+const RIDGE: &str = r#"kind = "ridge"
+lambda = 0.001
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+fn ridge() -> String {
+    CONFIG.replacen(BAG, RIDGE, 1)
+}
+
+const MEMBERS: &str = r#"
+[ensemble]
+fit_weights = true
+parallel = 2
+
+[[ensemble.members]]
+name = "ridge"
+
+[[ensemble.members]]
+name = "bag"
+encoder = { kind = "ngram-bag", hidden = [], ngrams = [{ kind = "words", min = 1, max = 1 }] }
+training.epochs = 8
+
+[[ensemble.members]]
+name = "letters"
+output.features = { kind = "ngrams", column = "name", min = 1, max = 1 }
+output.power = 0.5
+"#;
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &ridge());
+    sandbox.write("several.toml", &(ridge() + MEMBERS));
+    sandbox
+}
+
+#[test]
+fn an_ensemble_of_machines_and_encoders_is_one_run() {
+    let sandbox = sandbox();
+    let report = json(&sandbox.succeed(&["train", "several.toml", "--json"]));
+    assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{report}");
+    let rule = sandbox.read("runs/several/combination.json");
+    assert!(rule.contains("weights"), "{rule}");
+
+    copy(&sandbox.path("runs/several"), &sandbox.path("moved"));
+    fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    let found = json(&sandbox.succeed(&["evaluate", "moved", "--json"]));
+    assert_eq!(found["mrr"], report["mrr"]);
+    let members = found["members"].as_array().unwrap();
+    assert_eq!(members.len(), 3);
+    let weights: f64 = members.iter().map(|member| number(member, "weight")).sum();
+    assert!((weights - 1.0).abs() < 1e-9, "{found}");
+    // a member is a run by itself
+    let alone = json(&sandbox.succeed(&["evaluate", "moved/members/letters", "--json"]));
+    assert_eq!(alone["mrr"], members[2]["mrr"]);
+    let text = sandbox.succeed(&["evaluate", "moved"]);
+    assert!(
+        text.contains("letters") && text.contains("ensemble") && text.contains("weights"),
+        "{text}"
+    );
+    let query = ["search", "moved", "a ring of kind METH and class ANE", "--top", "2", "--json"];
+    let hits = json(&sandbox.succeed(&query));
+    assert_eq!(hits["candidates"][0]["label"], "cyclomethane", "{hits}");
+    let again = ["train", "several.toml", "--out", "moved", "--resume", "--json"];
+    assert_eq!(json(&sandbox.succeed(&again)), report);
+    sandbox.fail(&["train", "several.toml", "--out", "moved"], 2, &["moved exists"]);
+}
+
+#[test]
+fn a_killed_ensemble_goes_on_with_the_members_that_are_left() {
+    let sandbox = sandbox();
+    let report = json(&sandbox.succeed(&["train", "several.toml", "--json"]));
+    let here = |name: &str| sandbox.path("runs/several").join(name);
+    for name in ["metrics.json", "combination.json"] {
+        fs::remove_file(here(name)).unwrap();
+    }
+    fs::remove_dir_all(here("members/bag")).unwrap();
+    sandbox.fail(&["evaluate", "runs/several"], 2, &["--resume"]);
+    let again = json(&sandbox.succeed(&["train", "several.toml", "--resume", "--json"]));
+    assert_eq!(again, report);
+    let seeds = ["train", "several.toml", "--resume", "--set", "ensemble.seeds=2"];
+    sandbox.fail(&seeds, 2, &["ensemble.seeds"]);
+}
+
+#[test]
+fn runs_vote_without_having_been_trained_together() {
+    let sandbox = sandbox();
+    sandbox.succeed(&["train", "ridge.toml", "--out", "a"]);
+    sandbox.succeed(&["train", "ridge.toml", "--out", "b", "--set", "output.power=0.5"]);
+    let one = json(&sandbox.succeed(&["evaluate", "a", "--json"]));
+    for rule in [
+        &["--combine", "mean"][..],
+        &["--combine", "mean", "--plain"],
+        &["--combine", "max"],
+        &["--combine", "rank"],
+        &["--combine", "reciprocal-rank"],
+        &["--weights", "0.25,0.75"],
+        &["--fit-weights"],
+    ] {
+        let both = json(&sandbox.succeed(&[&["evaluate", "a", "b", "--json"], rule].concat()));
+        assert!(number(&both, "mrr") > 0.3, "{rule:?}: {both}");
+        // two that are the same vote as one
+        if !rule.contains(&"--fit-weights") {
+            let same = json(&sandbox.succeed(&[&["evaluate", "a", "a", "--json"], rule].concat()));
+            assert_eq!(same["mrr"], one["mrr"], "{rule:?}");
+        }
+    }
+    for (more, says) in [
+        (&["--weights", "0.5,0.6"][..], &["1.1"][..]),
+        (&["--weights", "1"], &["2"]),
+        (&["--weights=-1,2"], &["-1"]),
+        (&["--combine", "max", "--weights", "0.5,0.5"], &["max"]),
+    ] {
+        sandbox.fail(&[&["evaluate", "a", "b"], more].concat(), 2, says);
+    }
+    // a kernel that is not normalised, and other candidates
+    sandbox.succeed(&["train", "ridge.toml", "--out", "c", "--set", "output.kernel.name=linear"]);
+    sandbox.fail(&["evaluate", "a", "c", "--combine", "mean", "--plain"], 2, &["\"c\""]);
+    sandbox.succeed(&["evaluate", "a", "c"]);
+    sandbox.succeed(&[
+        "train",
+        "ridge.toml",
+        "--out",
+        "d",
+        "--set",
+        "output.only_training=true",
+        "--set",
+        "evaluation.missing_gold=rank-infinity",
+    ]);
+    sandbox.fail(&["evaluate", "a", "d"], 2, &["\"d\"", "candidate"]);
+}
+
+#[test]
+fn kernels_are_tempered_and_hubs_corrected() {
+    let sandbox = sandbox();
+    let runs = std::cell::Cell::new(0);
+    let set = |more: &[&str]| {
+        runs.set(runs.get() + 1);
+        let name = format!("run{}", runs.get());
+        let mut arguments = vec!["train", "ridge.toml", "--json", "--out", &name];
+        more.iter().for_each(|set| arguments.extend(["--set", set]));
+        let report = json(&sandbox.succeed(&arguments));
+        let again = json(&sandbox.succeed(&["evaluate", &name, "--json"]));
+        assert_eq!(again["mrr"], report["mrr"], "{more:?}");
+        report
+    };
+    let plain = set(&[]);
+    // power 0 without centre is the kernel as it is
+    assert_eq!(set(&["output.power=0.0"]), plain);
+    let tempered = set(&["output.power=0.5"]);
+    assert_ne!(tempered["mrr"], plain["mrr"]);
+    let hubs = set(&["output.power=0.5", "decoding.hubs={weights=[0.5, 1.0], neighbours=[3, 10]}"]);
+    assert_ne!(hubs["mean_rank"], tempered["mean_rank"]);
+    // no weight, no correction
+    let none = set(&["output.power=0.5", "decoding.hubs={weights=[0.0]}"]);
+    assert_eq!(none["mean_rank"], tempered["mean_rank"]);
+    for (config, sets, says) in [
+        ("ridge.toml", "output.power=1.5", &["output.power", "[0, 1]"][..]),
+        ("ridge.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
+        ("ridge.toml", "decoding.hubs={weights=[-1.0]}", &["decoding.hubs.weights"]),
+        ("small.toml", "decoding.hubs={}", &["decoding.hubs", "ridge"]),
+        ("several.toml", "ensemble.members=[{output={power=0.1}}]", &["ensemble.members[0].name"]),
+        ("several.toml", "ensemble.members=[{name=\"a\"}, {name=\"a\"}]", &["members[1].name"]),
+        (
+            "several.toml",
+            "ensemble.members=[{name=\"a\", sketch={size=0}}]",
+            &["members[0].sketch.size"],
+        ),
+        ("several.toml", "ensemble.members=[{name=\"a\", nothing=1}]", &["nothing"]),
+        ("several.toml", "ensemble.seeds=0", &["ensemble.seeds"]),
+    ] {
+        sandbox.fail(&["train", config, "--set", sets], 2, says);
+    }
+}
