@@ -44,7 +44,8 @@ pub struct Points {
     pub rank: usize,
     /// `ψ̃(c) − μ` of each, row-major; μ is the mean over the training outputs.
     pub coordinates: Vec<f32>,
-    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where it then vanishes.
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where it then vanishes. k is the
+    /// tempered kernel where the basis is tempered.
     pub constants: Vec<f32>,
 }
 
@@ -117,7 +118,7 @@ impl OutputSpace {
         }
     }
 
-    /// The output kernel.
+    /// The output kernel, before any tempering of a basis.
     pub fn kernel(&self) -> &dyn OutputKernel {
         match &self.map {
             Map::Basis { basis, .. } => basis.kernel(),
@@ -147,11 +148,29 @@ impl OutputSpace {
         let rank = self.rank();
         let mut points = Points { rank, coordinates: Vec::new(), constants: Vec::new() };
         points.coordinates.reserve(candidates.len() * rank);
-        let shift = if self.kernel().is_normalised() { 0.5 } else { 0.0 };
+        let normalised = match &self.map {
+            Map::Basis { basis, .. } => basis.is_normalised(),
+            Map::Training { kernel, .. } => kernel.is_normalised(),
+        };
+        let shift = if normalised { 0.5 } else { 0.0 };
         for range in blocks(candidates.len()) {
-            let diagonal = self.kernel().diagonal(&read(candidates, range.clone())?);
-            points.constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
-            for column in self.wide(candidates, range)?.col_iter() {
+            let (columns, diagonal) = match &self.map {
+                Map::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
+                    let columns = basis.project_wide(candidates, range)?;
+                    let norms = columns.col_iter().map(|column| column.squared_norm_l2());
+                    // Of unit length to rounding, or zero: then 1 or 0, so that equal ones tie.
+                    let exact = |norm: f64| if normalised { norm.round() } else { norm };
+                    let diagonal = norms.map(exact).collect();
+                    (columns, diagonal)
+                }
+                _ => {
+                    let diagonal = self.kernel().diagonal(&read(candidates, range.clone())?);
+                    (self.wide(candidates, range)?, diagonal)
+                }
+            };
+            points.constants.extend(diagonal.iter().map(|k: &f64| (shift - 0.5 * k) as f32));
+            // The leading coordinates, where not all are used.
+            for column in columns.subrows(0, rank).col_iter() {
                 let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
                 points.coordinates.extend(centred.map(|value| value as f32));
             }

@@ -337,6 +337,23 @@ fn a_tempered_kernel_can_be_fitted() {
     assert_close(&products(&again.project(&rows).unwrap()), &expected, 1e-5, "fitted again");
 }
 
+/// Where the kernel is nearly constant (a Gaussian much wider than the rows are apart), what tells them
+/// apart is a hundred-thousandth of it, below what `f32` coordinates hold, and all that is left after centring.
+#[test]
+fn a_nearly_constant_kernel_keeps_its_digits() {
+    let rows = dense(60, 7, &mut generator(3, "tempering", 0));
+    let kernel = Kernel::Gaussian { gamma: 1e-5 };
+    let tempering = Tempering { power: 0.0, centred: true, normalised: true };
+    // The usual cut-off would drop the kernel's curvature, which a row near the mean notices.
+    let basis = Basis::fit(kernel.clone(), &rows, &EVERY, 60, 0, 1e-12).unwrap();
+    let basis = basis.tempered(&tempering, &rows).unwrap();
+    let values = expand(&rows.all());
+    let expected = exact(&kernel, &values, &values, &tempering);
+    assert!(expected[0][0] > 0.99 && expected[0][4].abs() < 0.9, "they are told apart");
+    let found = products(&basis.project(&rows).unwrap());
+    assert_close(&found, &expected, 2e-6, "a flat kernel");
+}
+
 /// Outputs at the mean have no direction: their coordinates are 0.
 #[test]
 fn an_output_at_the_mean_is_the_origin() {

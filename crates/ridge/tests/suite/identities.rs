@@ -3,7 +3,7 @@
 use dsokr_basis::eigenbasis::TOLERANCE;
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::random::{below, generator};
-use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind, Tempering};
 use dsokr_ridge::{OutputSpace, Precision, Scaling, Targets, fit, fit_gram, fit_sketched};
 
 use crate::naive::*;
@@ -155,6 +155,48 @@ fn candidates_of_a_kernel_that_is_not_normalised_have_constants() {
                 .collect(),
         ];
         assert_close(&vec![row.clone()], &centred(&distances), 1e-5, "linear");
+    }
+}
+
+/// Scores of a tempered basis order candidates by their distance in its coordinates.
+#[test]
+fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
+    let problem = Problem::new(40, 16);
+    let outputs = problem.outputs();
+    for kernel in [kernel_y(), Kernel::Linear, Kernel::Cosine] {
+        for tempering in [
+            Tempering::of(0.5),
+            Tempering { power: 0.5, centred: true, normalised: false },
+            Tempering { power: 0.0, centred: false, normalised: true },
+        ] {
+            let basis = Basis::fit(kernel.clone(), &outputs, &EVERY, 40, 0, TOLERANCE).unwrap();
+            let basis = basis.tempered(&tempering, &outputs).unwrap();
+            let projected = basis.project(&outputs).unwrap();
+            let u = wide(projected.rank, &projected.coordinates);
+            for rank in [None, Some(3)] {
+                let (space, targets) = OutputSpace::basis(basis.clone(), rank, &outputs).unwrap();
+                let x = problem.inputs();
+                let fitted = fit(kernel_x(), &x, &targets, 1e-3, Precision::Double).unwrap();
+                let z = fitted.model.predict(&x).unwrap();
+                let points = space.points(&outputs).unwrap();
+                let found = scores(space.rank(), &z, &points);
+                let what = format!("{kernel:?}, {tempering:?}, {rank:?}");
+                let distance = |z: &Vec<f64>, u: &Vec<f64>| -> f64 {
+                    let z = z.iter().chain(std::iter::repeat(&0.0));
+                    u.iter().zip(z).map(|(u, z)| -0.5 * (u - z) * (u - z)).sum()
+                };
+                let expected: Rows = wide(space.rank(), &z)
+                    .iter()
+                    .map(|z| u.iter().map(|u| distance(z, u)).collect())
+                    .collect();
+                assert_close(&centred(&found), &centred(&expected), 1e-4, &what);
+                if tempering.normalised {
+                    let zero = |row: &Vec<f64>| row.iter().all(|&value| value == 0.0);
+                    let expected = u.iter().map(|u| if zero(u) { 0.5 } else { 0.0 });
+                    assert!(points.constants.iter().copied().eq(expected), "{what}");
+                }
+            }
+        }
     }
 }
 
