@@ -12,6 +12,7 @@ mod eigen;
 mod file;
 mod fit;
 mod project;
+mod temper;
 mod tempering;
 
 use std::borrow::Cow;

@@ -14,10 +14,6 @@ const ROWS: usize = 256;
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
-/// Share of rounding in a product in `f32`, and in one in `f64` with weights that cancel.
-const SINGLE: f64 = 1e-6;
-const DOUBLE: f64 = 1e-12;
-
 /// Coordinates of outputs in a basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection {
@@ -161,13 +157,9 @@ impl Basis {
             return Ok(norms);
         }
         self.coordinates(rows, yy, out)?;
-        let mut wide = vec![0.0; rank];
-        for (out, norm) in out.chunks_exact_mut(rank).zip(&mut norms) {
-            wide.iter_mut().zip(out.iter()).for_each(|(wide, &value)| *wide = value.into());
-            if let Some(tempered) = &self.tempered {
-                *norm = tempered.finish(&mut wide, SINGLE);
-            }
-            out.iter_mut().zip(&wide).for_each(|(out, &value)| *out = value as f32);
+        if let Some(tempered) = &self.tempered {
+            let rows = out.chunks_exact_mut(rank).zip(&mut norms);
+            rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
         }
         Ok(norms)
     }
@@ -200,7 +192,7 @@ impl Basis {
         }
         for (out, norm) in out.chunks_exact_mut(rank).zip(norms) {
             *norm = match &self.tempered {
-                Some(tempered) => tempered.finish(out, DOUBLE),
+                Some(tempered) => tempered.finish(out),
                 None => out.iter().map(|value| value * value).sum(),
             };
         }

@@ -12,4 +12,5 @@ mod real_data;
 mod sketches;
 mod store;
 mod support;
+mod tempered_files;
 mod tempering;

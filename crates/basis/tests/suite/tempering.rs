@@ -1,13 +1,11 @@
 //! Tempered bases against the exact Gram matrix, against principal axes of the rows themselves, and
 //! as kernels.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use dsokr_basis::features::{BitRows, DenseRows};
+use dsokr_basis::features::DenseRows;
 use dsokr_basis::kernel::contract;
 use dsokr_basis::random::generator;
-use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{
     Basis, BasisKernel, Block, Error, Features, Kernel, OutputKernel, Projection, RowKind,
     RowSource, SketchKind, Tempering,
@@ -16,10 +14,10 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-const TOLERANCE: f64 = 1e-10;
+pub const TOLERANCE: f64 = 1e-10;
 const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 
-fn temperings() -> Vec<Tempering> {
+pub fn temperings() -> Vec<Tempering> {
     let mut all = Vec::new();
     for power in [0.0, 0.25, 0.5, 1.0] {
         for (centred, normalised) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -30,7 +28,7 @@ fn temperings() -> Vec<Tempering> {
 }
 
 /// A basis of the whole span of the training rows.
-fn whole(kernel: &Kernel, rows: &Features) -> Basis {
+pub fn whole(kernel: &Kernel, rows: &Features) -> Basis {
     Basis::fit(kernel.clone(), rows, &EVERY, rows.len(), 0, TOLERANCE).unwrap()
 }
 
@@ -337,6 +335,28 @@ fn a_tempered_kernel_can_be_fitted() {
     assert_close(&products(&again.project(&rows).unwrap()), &expected, 1e-5, "fitted again");
 }
 
+/// Rows in another unit are the same to a normalised linear kernel, however large or small, and a row
+/// that is far shorter than the others has a direction as they have.
+#[test]
+fn the_unit_of_rows_does_not_matter() {
+    let rows = dense(40, 6, &mut generator(4, "tempering", 0));
+    let values = expand(&rows.all()).concat();
+    let tempering = Tempering { power: 0.5, centred: false, normalised: true };
+    let of = |factor: f64, tiny: f64| {
+        let mut scaled: Vec<f32> = values.iter().map(|v| (v * factor) as f32).collect();
+        let rows = Features::Dense(DenseRows::new(6, scaled.clone()).unwrap());
+        let basis = whole(&Kernel::Linear, &rows).tempered(&tempering, &rows).unwrap();
+        scaled[..6].iter_mut().for_each(|v| *v = (f64::from(*v) * tiny) as f32);
+        let rows = Features::Dense(DenseRows::new(6, scaled).unwrap());
+        products(&basis.project(&rows).unwrap())
+    };
+    let expected = of(1.0, 1.0);
+    for (factor, tiny) in [(1e15, 1.0), (1e-18, 1.0), (1.0, 1e-37), (1e-15, 1e-15)] {
+        let found = of(factor, tiny);
+        assert_close(&found, &expected, 1e-5, &format!("times {factor}, the first times {tiny}"));
+    }
+}
+
 /// Where the kernel is nearly constant (a Gaussian much wider than the rows are apart), what tells them
 /// apart is a hundred-thousandth of it, below what `f32` coordinates hold, and all that is left after centring.
 #[test]
@@ -373,135 +393,6 @@ fn an_output_at_the_mean_is_the_origin() {
             }
         }
     }
-}
-
-#[test]
-fn a_tempering_that_changes_nothing_leaves_the_basis_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("basis.safetensors");
-    for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, 7, 0, TOLERANCE).unwrap();
-        let same = basis.clone().tempered(&Tempering::default(), &rows).unwrap();
-        assert_eq!(same.fingerprint(), basis.fingerprint());
-        assert_eq!(same.project(&rows).unwrap(), basis.project(&rows).unwrap());
-        assert_eq!(same.offset(), None);
-        same.save(&path).unwrap();
-        assert_eq!(Stored::open(&path, "basis", 1).unwrap().version(), 1);
-    }
-}
-
-#[test]
-fn a_loaded_tempered_basis_is_the_saved_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("basis.safetensors");
-    for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 7, 11, 1e-9).unwrap();
-        let mut fingerprints = vec![basis.fingerprint()];
-        for tempering in temperings().into_iter().filter(|t| !t.changes_nothing()) {
-            let what = format!("{}, {tempering:?}", describe(&kernel, &rows));
-            let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
-            tempered.save(&path).unwrap();
-            let loaded = Basis::load(&path).unwrap();
-            assert_eq!(loaded.tempering(), tempering, "{what}");
-            assert_eq!(loaded.project(&rows).unwrap(), tempered.project(&rows).unwrap(), "{what}");
-            let wide = |basis: &Basis| basis.project_wide(&rows, 0..40).unwrap();
-            assert_eq!(wide(&loaded), wide(&tempered), "{what}");
-            assert_eq!(loaded.spectrum(), tempered.spectrum(), "{what}");
-            assert_eq!(loaded.offset(), tempered.offset(), "{what}");
-            assert_eq!(loaded.fingerprint(), tempered.fingerprint(), "{what}");
-            let error = Stored::open(&path, "basis", 1).unwrap_err();
-            assert!(matches!(error, Error::WrongVersion { supported: 1, .. }), "{error}");
-            fingerprints.push(tempered.fingerprint());
-        }
-        let count = fingerprints.len();
-        fingerprints.sort();
-        fingerprints.dedup();
-        assert_eq!(fingerprints.len(), count);
-    }
-}
-
-#[test]
-fn a_tempered_file_that_contradicts_itself_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("basis.safetensors");
-    let tempering = r#"{"power":0.5,"centred":true,"normalised":true}"#;
-    let metadata: BTreeMap<String, String> = [
-        ("kernel", r#"{"name":"cosine"}"#),
-        ("sketch", r#"{"kind":"gaussian"}"#),
-        ("size", "2"),
-        ("seed", "0"),
-        ("trained_rows", "9"),
-        ("tolerance", "0.0000000001"),
-        ("row_kind", "dense"),
-        ("row_width", "3"),
-        ("tempering", tempering),
-        ("tempered_rows", "9"),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into();
-    let (spectrum, matrix, offset) = ([2.0, 1.0], [0.5f32; 6], [0.1, 0.2, 0.3]);
-    let load = |version, metadata: &BTreeMap<String, String>, offset: Option<&[f64]>| {
-        let mut tensors =
-            vec![Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];
-        tensors.extend(offset.map(|offset| Tensor::f64("offset", &[offset.len()], offset)));
-        store::write(&path, "basis", version, metadata, &tensors).unwrap();
-        Basis::load(&path)
-    };
-    assert_eq!(load(2, &metadata, Some(&offset[..2])).unwrap().tempering(), Tempering::of(0.5));
-    let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
-    assert!(matches!(error, Error::WrongVersion { supported: 2, .. }), "{error}");
-    for (key, value) in [
-        ("tempering", "{}"),
-        ("tempering", "0.5"),
-        ("tempering", r#"{"power":1.5}"#),
-        ("tempering", r#"{"power":0.5,"center":true}"#),
-        ("tempered_rows", "many"),
-    ] {
-        let mut metadata = metadata.clone();
-        metadata.insert(key.to_owned(), value.to_owned());
-        let error = load(2, &metadata, Some(&offset[..2])).unwrap_err();
-        assert!(matches!(error, Error::BadMetadata { .. }), "{key} = {value}: {error}");
-        metadata.remove(key);
-        let error = load(2, &metadata, Some(&offset[..2])).unwrap_err();
-        assert!(matches!(error, Error::MissingMetadata { .. }), "{error}");
-    }
-    assert!(matches!(load(2, &metadata, None), Err(Error::MissingTensor { .. })));
-    for offset in [&offset[..], &[0.1, f64::NAN]] {
-        let error = load(2, &metadata, Some(offset)).unwrap_err();
-        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
-    }
-}
-
-#[test]
-fn what_cannot_be_tempered_is_refused() {
-    let rows = Features::Dense(DenseRows::new(2, vec![1.0, 2.0, 3.0, 5.0, 0.5, 0.1]).unwrap());
-    let basis = whole(&Kernel::Linear, &rows);
-    let temper = |tempering: Tempering, rows: &Features| basis.clone().tempered(&tempering, rows);
-    for power in [-0.1, 1.1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
-        let error = temper(Tempering::of(power), &rows).unwrap_err();
-        assert!(matches!(error, Error::Power { .. }), "{error}");
-    }
-    let once = temper(Tempering::of(0.5), &rows).unwrap();
-    assert_eq!(once.feature_direction(&[1.0, 0.0]).unwrap(), None);
-    let error = once.tempered(&Tempering::of(0.5), &rows).unwrap_err();
-    assert!(matches!(error, Error::AlreadyTempered), "{error}");
-    let refused = |rows: &Features| temper(Tempering::of(0.5), rows).unwrap_err();
-    let dense =
-        |width, values: &[f32]| Features::Dense(DenseRows::new(width, values.to_vec()).unwrap());
-    assert!(matches!(
-        refused(&dense(3, &[1.0; 6])),
-        Error::WidthMismatch { found: 3, expected: 2 }
-    ));
-    let bits = Features::Bits(BitRows::from_indices(2, [[0], [1]]).unwrap());
-    assert!(matches!(refused(&bits), Error::KindMismatch { .. }));
-    assert!(matches!(refused(&dense(2, &[])), Error::NoRows));
-    let same: Vec<f32> = [0.1, 0.7].repeat(3000);
-    assert!(matches!(refused(&dense(2, &same)), Error::NoVariance { rows: 3000 }));
-    let zero = Tempering { power: 0.5, ..Tempering::default() };
-    let error = temper(zero, &dense(2, &[0.0; 8])).unwrap_err();
-    assert!(matches!(error, Error::NoVariance { rows: 4 }), "{error}");
-    // Not centred, rows that are all the same have a direction.
-    assert_eq!(temper(zero, &dense(2, &same)).unwrap().rank(), 1);
 }
 
 proptest! {

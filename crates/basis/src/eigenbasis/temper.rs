@@ -1,0 +1,187 @@
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use super::eigen::{Eigen, leading};
+use super::tempering::Tempered;
+use super::{Basis, Map, Tempering, fit};
+use crate::Error;
+use crate::features::RowSource;
+
+/// Outputs whose coordinates are held at once.
+const ROWS: usize = 2048;
+
+/// Columns of a sum of products that one task adds up, and anchors in one product.
+const TILE: usize = 128;
+
+/// Outputs are all the same where they vary by less than this share of their size, squared.
+const SAME: f64 = 1e-22;
+
+impl Basis {
+    /// The same span under a [`Tempering`], whose covariance is that of the training outputs.
+    ///
+    /// The result is a basis as any other: its [`rank`](Self::rank) q counts the axes of C above the
+    /// basis's relative [tolerance](Self::tolerance) (at most p), its [`spectrum`](Self::spectrum) is Λ,
+    /// and a projection costs what it did: `Λ^{−α/2} Vᵀ` is multiplied into the frozen matrix. Its
+    /// kernel is `k_α`, which lives in the span, so that [`residuals`](super::Projection::residuals)
+    /// are 0, and [`squared_norms`](super::Projection::squared_norms) are `k_α(y, y)`: 1 (or 0) where
+    /// it is normalised. What [`kernel`](Self::kernel) returns stays the kernel that was fitted;
+    /// [`BasisKernel`](super::BasisKernel) is `k_α`.
+    ///
+    /// `outputs` are usually those of the fit, but any will do that the basis can project, such as
+    /// all candidates. They are projected once, block by block; what is kept of them is p × p. The result
+    /// depends on their order up to rounding, and not on the number of threads. A tempering that changes
+    /// nothing returns the basis as it is, bit for bit, without reading them.
+    ///
+    /// # Errors
+    /// [`Error::Power`]; [`Error::AlreadyTempered`]; [`Error::NoRows`]; [`Error::NoVariance`] where
+    /// there is nothing to divide by, all outputs being the same (or zero); as
+    /// [`project`](Self::project) for rows that it cannot project.
+    ///
+    /// ```
+    /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, Tempering, features::DenseRows};
+    ///
+    /// let rows = Features::Dense(DenseRows::new(2, vec![9.0, 0.0, -9.0, 0.0, 0.0, 1.0, 0.0, -1.0])?);
+    /// let basis = Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 4, 0, 1e-10)?;
+    /// let whitened = Tempering { power: 1.0, ..Tempering::default() };
+    /// let projected = basis.tempered(&whitened, &rows)?.project(&rows)?;
+    /// // rows at 9 and at 1 from the centre are now equally far
+    /// assert!(projected.squared_norms.iter().all(|norm| (norm - 2.0).abs() < 1e-5));
+    /// # Ok::<(), dsokr_basis::Error>(())
+    /// ```
+    pub fn tempered(self, tempering: &Tempering, outputs: &dyn RowSource) -> Result<Self, Error> {
+        tempering.validate()?;
+        if self.tempered.is_some() {
+            return Err(Error::AlreadyTempered);
+        }
+        self.check_rows(outputs.kind(), outputs.width())?;
+        if outputs.is_empty() {
+            return Err(Error::NoRows);
+        }
+        if tempering.changes_nothing() {
+            return Ok(self);
+        }
+        let (mean, covariance) = self.moments(outputs, tempering.centred)?;
+        let size = mean.iter().map(|v| v * v).sum::<f64>() + diagonal(&covariance).sum::<f64>();
+        let same = || Error::NoVariance { rows: outputs.len() };
+        let Eigen { values, vectors } = match leading(covariance, self.tolerance) {
+            Err(Error::ZeroKernel { .. }) => return Err(same()),
+            found => found?,
+        };
+        if values.first().is_none_or(|&largest| largest <= SAME * size) {
+            return Err(same());
+        }
+        // G = Λ^{−α/2} Vᵀ, q × p
+        let scale = |j: usize| values[j].powf(-0.5 * tempering.power);
+        let turn = Mat::from_fn(values.len(), self.rank(), |j, i| scale(j) * vectors[(i, j)]);
+        let along = |row: faer::RowRef<f64>| row.iter().zip(&mean).map(|(g, m)| g * m).sum();
+        let offset = match tempering.centred {
+            true => turn.row_iter().map(along).collect(),
+            false => Vec::new(),
+        };
+        let tempered = Tempered::new(*tempering, outputs.len(), &values, offset);
+        Ok(self.turned(values, &turn, tempered))
+    }
+
+    /// With `G ψ̃(y) − offset` in the place of `ψ̃(y)`.
+    fn turned(mut self, spectrum: Vec<f64>, turn: &Mat<f64>, tempered: Tempered) -> Self {
+        let (rank, turned) = (self.rank(), spectrum.len());
+        self.map = match self.map {
+            Map::Linear { matrix, .. } => {
+                let wide: Vec<f64> = matrix.iter().map(|&value| value.into()).collect();
+                let wide = MatRef::from_row_major_slice(&wide, rank, self.width);
+                let mut product = vec![0.0f32; turned * self.width];
+                let rows = product.par_chunks_mut(TILE * self.width).enumerate();
+                rows.for_each(|(tile, out)| {
+                    let count = out.len() / self.width;
+                    let part = turn.subrows(tile * TILE, count);
+                    let found = fit::multiply(part, wide);
+                    for (row, out) in found.row_iter().zip(out.chunks_exact_mut(self.width)) {
+                        out.iter_mut().zip(row.iter()).for_each(|(out, &v)| *out = v as f32);
+                    }
+                });
+                Map::linear(product, self.width, self.kind)
+            }
+            Map::Anchored { weights, anchors } => {
+                let mut product = vec![0.0; weights.len() / rank * turned];
+                let parts = weights.par_chunks(TILE * rank);
+                product.par_chunks_mut(TILE * turned).zip(parts).for_each(|(out, part)| {
+                    let count = part.len() / rank;
+                    matmul(
+                        MatMut::from_column_major_slice_mut(out, turned, count),
+                        Accum::Replace,
+                        turn.as_ref(),
+                        MatRef::from_column_major_slice(part, rank, count),
+                        1.0,
+                        Par::Seq,
+                    );
+                });
+                Map::Anchored { weights: product, anchors }
+            }
+        };
+        self.spectrum = spectrum;
+        self.tempered = Some(tempered);
+        self
+    }
+
+    /// Mean and covariance of the coordinates of outputs; about 0, and then a mean of zeros, where
+    /// they are not centred.
+    ///
+    /// In one pass: sums are taken about the mean of the first block, which is near enough to that
+    /// of all for their difference to cancel no digits that count.
+    fn moments(
+        &self,
+        outputs: &dyn RowSource,
+        centred: bool,
+    ) -> Result<(Vec<f64>, Mat<f64>), Error> {
+        let (rank, count) = (self.rank(), outputs.len());
+        let mut shift = vec![0.0; rank];
+        let mut sum = vec![0.0; rank];
+        let mut products = Mat::<f64>::zeros(rank, rank);
+        for start in (0..count).step_by(ROWS) {
+            let range = start..count.min(start + ROWS);
+            let len = range.len();
+            let mut block = self.wide(outputs, range)?;
+            if centred && start == 0 {
+                add_rows(&mut shift, &block);
+                shift.iter_mut().for_each(|value| *value /= len as f64);
+            }
+            if centred {
+                for row in block.chunks_exact_mut(rank) {
+                    row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
+                }
+                add_rows(&mut sum, &block);
+            }
+            let block = MatRef::from_column_major_slice(&block, rank, len);
+            // The lower half, each column in the order of the rows whoever sums it.
+            products.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
+                let (first, width) = (tile * TILE, out.ncols());
+                matmul(
+                    out.subrows_mut(first, rank - first),
+                    Accum::Add,
+                    block.subrows(first, rank - first),
+                    block.subrows(first, width).transpose(),
+                    1.0,
+                    Par::Seq,
+                );
+            });
+        }
+        let n = count as f64;
+        let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
+        let covariance = Mat::from_fn(rank, rank, |i, j| {
+            products[(i.max(j), i.min(j))] / n - difference[i] * difference[j]
+        });
+        let mean = shift.iter().zip(&difference).map(|(shift, d)| shift + d).collect();
+        Ok((mean, covariance))
+    }
+}
+
+fn add_rows(sum: &mut [f64], rows: &[f64]) {
+    for row in rows.chunks_exact(sum.len()) {
+        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+}
+
+fn diagonal(matrix: &Mat<f64>) -> impl Iterator<Item = f64> {
+    (0..matrix.nrows()).map(|i| matrix[(i, i)])
+}
