@@ -61,29 +61,49 @@ pub(crate) fn intervals<const M: usize>(
     resamples: usize,
     seed: u64,
 ) -> Result<[[f64; 2]; M], Error> {
-    if values.is_empty() {
+    let means = resampled_means(values, resamples, seed)?;
+    Ok(std::array::from_fn(|metric| interval(means.iter().map(|means| means[metric]).collect())))
+}
+
+/// Means of several values a query over each resample.
+pub(crate) fn resampled_means<const N: usize>(
+    values: &[[f64; N]],
+    resamples: usize,
+    seed: u64,
+) -> Result<Vec<[f64; N]>, Error> {
+    resampled(values.len(), resamples, seed, |drawn| {
+        let mut sums = [0.0; N];
+        for query in drawn {
+            sums.iter_mut().zip(values[query]).for_each(|(sum, value)| *sum += value);
+        }
+        sums.map(|sum| sum / values.len() as f64)
+    })
+}
+
+/// What `of` makes of the queries that each resample draws.
+pub(crate) fn resampled<T: Send>(
+    queries: usize,
+    resamples: usize,
+    seed: u64,
+    of: impl Fn(&mut dyn Iterator<Item = usize>) -> T + Sync,
+) -> Result<Vec<T>, Error> {
+    if queries == 0 {
         return Err(Error::NoQueries);
     }
     if resamples < LEAST {
         return Err(Error::TooFewResamples { found: resamples, least: LEAST });
     }
-    let means: Vec<[f64; M]> = (0..resamples as u64)
-        .into_par_iter()
-        .map(|resample| {
-            let mut random = generator(seed, "bootstrap", resample);
-            let mut sums = [0.0; M];
-            for _ in 0..values.len() {
-                let drawn = values[below(&mut random, values.len() as u64) as usize];
-                sums.iter_mut().zip(drawn).for_each(|(sum, value)| *sum += value);
-            }
-            sums.map(|sum| sum / values.len() as f64)
-        })
-        .collect();
-    Ok(std::array::from_fn(|metric| {
-        let mut sorted: Vec<f64> = means.iter().map(|means| means[metric]).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        [quantile(&sorted, 0.025), quantile(&sorted, 0.975)]
-    }))
+    let resample = |resample| {
+        let mut random = generator(seed, "bootstrap", resample);
+        of(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize))
+    };
+    Ok((0..resamples as u64).into_par_iter().map(resample).collect())
+}
+
+/// From the 2.5th to the 97.5th percentile of at least one value.
+pub(crate) fn interval(mut values: Vec<f64>) -> [f64; 2] {
+    values.sort_unstable_by(f64::total_cmp);
+    [quantile(&values, 0.025), quantile(&values, 0.975)]
 }
 
 /// The q-quantile of sorted values, linear between them.

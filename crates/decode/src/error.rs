@@ -449,6 +449,24 @@ pub enum Error {
         /// Its value.
         found: f64,
     },
+    /// A histogram of ranks without bins.
+    #[error("{found} bins a decade of ranks, allowed: 1..={most}")]
+    Bins {
+        /// How many bins a decade were asked for.
+        found: u32,
+        /// The most that are taken.
+        most: u32,
+    },
+    /// A candidate of a report does not exist.
+    #[error("query {query:?}: candidate {candidate} of {candidates} candidates")]
+    ReportedCandidate {
+        /// The query.
+        query: String,
+        /// Index of the candidate.
+        candidate: usize,
+        /// Number of candidates.
+        candidates: usize,
+    },
     /// Metrics of no queries were asked for.
     #[error("no queries, at least 1 is needed")]
     NoQueries,

@@ -7,7 +7,7 @@
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
-//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are. [`permutations`] finds the best
+//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer. [`permutations`] finds the best
 //! of all rankings and [`best_labels`] that of all label sets, without candidates.
 //!
 //! ```
@@ -47,6 +47,7 @@ pub mod permutations;
 mod pool;
 mod queries;
 mod rank;
+pub mod report;
 mod scoring;
 mod topk;
 

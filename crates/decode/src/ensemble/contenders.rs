@@ -15,8 +15,8 @@ use crate::{Error, Pool, Rank};
 pub(super) struct Contenders {
     /// None for queries without a gold candidate.
     queries: Vec<Option<Field>>,
-    /// Whether no contender had to be left out for lack of memory.
-    pub complete: bool,
+    /// Queries of which contenders had to be left out, ascending.
+    pub incomplete: Vec<usize>,
 }
 
 /// The contenders of one query.
@@ -47,15 +47,25 @@ impl Contenders {
             contenders(&sweep, fold, task, gold, limit, scratch)
         });
         let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
-        let mut complete = true;
-        let queries = fields.map(|found| {
-            complete &= found.as_ref().is_none_or(|(_, all)| *all);
-            found.map(|(field, _)| field)
-        });
-        Ok(Self { queries: queries.collect(), complete })
+        let (mut queries, mut incomplete) = (Vec::new(), Vec::new());
+        for (query, found) in fields.enumerate() {
+            if found.as_ref().is_some_and(|(_, complete)| !complete) {
+                incomplete.push(query);
+            }
+            queries.push(found.map(|(field, _)| field));
+        }
+        Ok(Self { queries, incomplete })
     }
 
-    /// Mean reciprocal rank under each rule; too high where contenders are left out.
+    /// Ranks of the gold candidates; too low for queries that are not complete.
+    pub(super) fn ranks(&self, fold: &Fold) -> Result<Vec<Option<Rank>>, Error> {
+        let one = |combined: &mut Vec<f64>, field: &Option<Field>| {
+            field.as_ref().map(|field| field.rank(fold, combined)).transpose()
+        };
+        self.queries.par_iter().map_init(Vec::new, one).collect()
+    }
+
+    /// Mean reciprocal rank under each rule; too high if contenders are left out.
     pub(super) fn mrr(&self, folds: &[Fold]) -> Result<Vec<f64>, Error> {
         let one = |combined: &mut Vec<f64>, field: &Option<Field>| match field {
             None => Ok(vec![0.0; folds.len()]),

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::contenders::Contenders;
 use super::fold::Fold;
-use super::{Combination, Ensemble};
-use crate::{Error, Metrics, Pool};
+use super::{Combination, Ensemble, Member};
+use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 
 /// Bytes that contenders may take.
 const MEMORY: usize = 256 << 20;
@@ -14,7 +14,7 @@ const GAIN: f64 = 1e-12;
 /// The most steps.
 const STEPS: usize = 200;
 
-/// Moves that are tried exactly when the lists are not complete.
+/// Moves of a step that are evaluated on all candidates, until one gains.
 const TRIES: usize = 3;
 
 /// Weights that were fitted, and how.
@@ -48,9 +48,10 @@ pub struct WeightStep {
 ///
 /// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
 /// contenders alone, the candidates that are not below the gold one under every member, for all
-/// others are below it whatever the weights. Their values are kept, up to 256 MiB. Where that is
-/// not enough, moves are chosen on the hardest ones and the up to three most promising moves of a
-/// step are evaluated on all candidates. Missing gold candidates count with rank ∞.
+/// others are below it whatever the weights. Their values are kept, up to 256 MiB. Of queries with
+/// too many for that the hardest are kept, moves are chosen on those, and the most promising moves
+/// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
+/// Missing gold candidates count with rank ∞.
 ///
 /// The weights are those of `rule` with its standardisation or constant; see
 /// [`Combination::with_weights`]. Give it queries that were kept for this, not those to be reported.
@@ -107,15 +108,14 @@ fn fit_in(
     }
     let contenders = Contenders::of(ensemble, pool, &fold, gold, limit)?;
     let with = |weights: &[f64]| Fold::sum(fold.values, members, Some(weights));
-    let exact = |weights: &[f64], listed: f64| -> Result<f64, Error> {
-        if contenders.complete {
-            return Ok(listed);
-        }
-        let rule = rule.with_weights(Some(weights.to_vec()))?;
-        Ok(Metrics::from_ranks(&ensemble.rank(pool, &rule, gold)?, 0, 0)?.mrr)
+    let rest = Rest::of(ensemble, pool, gold, &contenders)?;
+    let exact = |weights: &[f64]| {
+        let mut ranks = contenders.ranks(&with(weights))?;
+        rest.rank(ensemble, &rule.with_weights(Some(weights.to_vec()))?, &mut ranks)?;
+        Ok::<f64, Error>(Metrics::from_ranks(&ranks, 0, 0)?.mrr)
     };
     let mut listed = contenders.mrr(&[with(&weights)])?[0];
-    let mut mrr = exact(&weights, listed)?;
+    let mut mrr = exact(&weights)?;
     let mut steps = vec![WeightStep { weights: weights.clone(), mrr }];
     while steps.len() <= STEPS {
         let moves = moves(&weights);
@@ -125,8 +125,8 @@ fn fit_in(
             (0..moves.len()).filter(|&at| found[at] > listed + GAIN).collect();
         promising.sort_by(|&a, &b| found[b].total_cmp(&found[a]));
         let mut taken = None;
-        for at in promising.into_iter().take(if contenders.complete { 1 } else { TRIES }) {
-            let reached = exact(&moves[at], found[at])?;
+        for at in promising.into_iter().take(TRIES) {
+            let reached = exact(&moves[at])?;
             if reached > mrr + GAIN {
                 taken = Some((at, reached));
                 break;
@@ -139,6 +139,66 @@ fn fit_in(
         steps.push(WeightStep { weights: weights.clone(), mrr });
     }
     Ok(FittedWeights { weights, mrr, steps })
+}
+
+/// Queries whose contenders are not all kept.
+struct Rest {
+    queries: Vec<usize>,
+    gold: Vec<Option<u32>>,
+    /// Predictions of each member for them.
+    rows: Vec<Vec<f32>>,
+    lists: Option<PerQuery>,
+}
+
+impl Rest {
+    fn of(
+        ensemble: &Ensemble,
+        pool: Pool,
+        gold: &[Option<u32>],
+        contenders: &Contenders,
+    ) -> Result<Self, Error> {
+        let queries = contenders.incomplete.clone();
+        let rows = |member: &Member| {
+            let (dim, rows) = (member.queries.dim(), member.queries.rows());
+            queries.iter().flat_map(|query| &rows[query * dim..][..dim]).copied().collect()
+        };
+        let lists = match pool {
+            Pool::Shared => None,
+            Pool::PerQuery(lists) => {
+                let lists: Vec<Vec<u32>> =
+                    queries.iter().map(|&query| lists.list(query).to_vec()).collect();
+                Some(PerQuery::new(&lists, ensemble.candidates())?)
+            }
+        };
+        Ok(Self {
+            gold: queries.iter().map(|&query| gold[query]).collect(),
+            rows: ensemble.members.iter().map(rows).collect(),
+            lists,
+            queries,
+        })
+    }
+
+    /// Puts the ranks of these queries among all their candidates in their places.
+    fn rank(
+        &self,
+        ensemble: &Ensemble,
+        rule: &Combination,
+        ranks: &mut [Option<Rank>],
+    ) -> Result<(), Error> {
+        if self.queries.is_empty() {
+            return Ok(());
+        }
+        let mut members = ensemble.members.clone();
+        for (member, rows) in members.iter_mut().zip(&self.rows) {
+            member.queries = Queries::new(member.queries.dim(), rows)?;
+        }
+        let some = Ensemble::new(members)?;
+        let pool = self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+        for (&query, rank) in self.queries.iter().zip(some.rank(pool, rule, &self.gold)?) {
+            ranks[query] = rank;
+        }
+        Ok(())
+    }
 }
 
 /// Weights that differ in one member's, the others scaled.
@@ -159,4 +219,67 @@ fn moves(weights: &[f64]) -> Vec<Vec<f64>> {
         }
     }
     if weights.len() == 1 { Vec::new() } else { moves }
+}
+
+#[cfg(test)]
+mod tests {
+    use dsokr_basis::random::{generator, unit};
+
+    use super::*;
+    use crate::Candidates;
+
+    /// Three models of 80 candidates for 40 queries, query q near candidate q, the first with the least noise.
+    fn models(seed: u64) -> Vec<(Vec<f32>, Candidates)> {
+        let model = |at| {
+            let mut random = generator(seed, "models", at);
+            let mut real = || unit(&mut random) as f32 - 0.5;
+            let coordinates: Vec<f32> = (0..80 * 6).map(|_| real()).collect();
+            let noise = 1.5 + at as f32;
+            let rows = (0..40 * 6).map(|at| coordinates[at] + noise * real());
+            let (rows, ids) = (rows.collect(), (0..80).map(|c| c.to_string()).collect::<Vec<_>>());
+            let class = (0..80).collect();
+            (rows, Candidates::new(ids.clone(), ids, class, 6, coordinates, vec![0.0; 80]).unwrap())
+        };
+        (0..3).map(model).collect()
+    }
+
+    #[test]
+    fn figures_are_exact_though_contenders_are_left_out() {
+        let models = models(1);
+        let members = models.iter().map(|(rows, candidates)| Member {
+            name: "run",
+            queries: Queries::new(6, rows).unwrap(),
+            candidates,
+            normalised: true,
+        });
+        let ensemble = Ensemble::new(members.collect()).unwrap();
+        let gold: Vec<_> = (0..40).map(Some).collect();
+        let lists: Vec<Vec<u32>> = gold
+            .iter()
+            .map(|gold| (0..80).filter(|c| Some(*c) == *gold || c % 3 > 0).collect())
+            .collect();
+        let lists = PerQuery::new(&lists, ensemble.candidates()).unwrap();
+        for pool in [Pool::Shared, Pool::PerQuery(&lists)] {
+            for rule in [
+                Combination::default(),
+                Combination::Mean { weights: None, standardise: true },
+                Combination::Rank { weights: None },
+                Combination::ReciprocalRank { weights: None, constant: 5.0 },
+            ] {
+                let mut gained = Vec::new();
+                for limit in [1, 5, 20, 80] {
+                    let fitted = fit_in(&ensemble, pool, &rule, &gold, limit).unwrap();
+                    for step in &fitted.steps {
+                        let rule = rule.with_weights(Some(step.weights.clone())).unwrap();
+                        let ranks = ensemble.rank(pool, &rule, &gold).unwrap();
+                        let exact = Metrics::from_ranks(&ranks, 80, 0).unwrap().mrr;
+                        assert_eq!(step.mrr.to_bits(), exact.to_bits(), "{rule:?}, {limit}");
+                    }
+                    assert!(fitted.steps.is_sorted_by(|a, b| a.mrr < b.mrr));
+                    gained.push(fitted.steps.len() - 1);
+                }
+                assert!(gained[1] > 0 && gained[2] > 0, "{rule:?}: {gained:?}");
+            }
+        }
+    }
 }

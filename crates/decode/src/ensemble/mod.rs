@@ -3,6 +3,7 @@ mod contenders;
 mod fit;
 mod fold;
 mod refine;
+mod sort;
 mod streamed;
 mod values;
 mod whole;

@@ -1,4 +1,5 @@
 use super::fold::Values;
+use super::sort;
 
 /// Turns the scores of one query under one member into the values that are combined.
 #[derive(Default)]
@@ -6,6 +7,7 @@ pub(super) struct Valuation {
     values: Vec<f64>,
     /// Scores and rows as integers in the order of ranks.
     keys: Vec<u64>,
+    spare: Vec<u64>,
 }
 
 impl Valuation {
@@ -44,7 +46,7 @@ impl Valuation {
         self.keys.clear();
         let key = |(row, &score): (u64, &f32)| u64::from(descending(score)) << 32 | row;
         self.keys.extend((0..).zip(scores).map(key));
-        self.keys.sort_unstable();
+        sort::by_upper_half(&mut self.keys, &mut self.spare);
         self.values.resize(scores.len(), 0.0);
         let mut above = 0;
         for tied in self.keys.chunk_by(|a, b| a >> 32 == b >> 32) {

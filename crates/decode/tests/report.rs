@@ -1,0 +1,206 @@
+//! Rows, curves, histograms and paired comparisons of ranks.
+
+use dsokr_basis::random::{below, generator};
+use dsokr_decode::report::{QueryRow, compare, hits_curve, query_rows, rank_histogram, worst};
+use dsokr_decode::{
+    Candidates, Combination, Ensemble, Error, Member, Metrics, MissingGold, Pool, Queries, Rank,
+    bootstrap,
+};
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| text.to_string()).collect()
+}
+
+/// Random ranks among 500, some tied, some missing.
+fn ranks(seed: u64, count: usize) -> Vec<Option<Rank>> {
+    let mut random = generator(seed, "ranks", 0);
+    let rank = |_| {
+        // Low ranks are as frequent as high ones.
+        let most = 1 << below(&mut random, 9);
+        let above = below(&mut random, most);
+        let tied = 1 + below(&mut random, 4) * below(&mut random, 3);
+        (below(&mut random, 20) > 0).then(|| Rank::new(above, tied, 500).unwrap())
+    };
+    (0..count).map(rank).collect()
+}
+
+#[test]
+fn rows_say_what_was_ranked_first() {
+    let candidates = Candidates::new(
+        texts(&["a", "b", "c", "d"]),
+        texts(&["A", "B", "C", "D"]),
+        vec![0, 1, 1, 2],
+        2,
+        vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.25],
+        vec![0.0, 0.125, 0.0],
+    )
+    .unwrap();
+    let rows = [2.0, 0.0, 0.0, 1.0, 0.0, 1.0];
+    let queries = Queries::new(2, &rows).unwrap();
+    let member = Member { name: "run", queries, candidates: &candidates, normalised: true };
+    let ensemble = Ensemble::new(vec![member]).unwrap();
+    let (names, ids) = (texts(&["q1", "q2", "q3"]), texts(&["d", "c", "absent"]));
+    let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity).unwrap();
+    let decoded = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 2).unwrap();
+    let found = query_rows(&names, &ids, &decoded, &candidates).unwrap();
+    let cells: Vec<String> = found.iter().map(|row| row.cells().join("|")).collect();
+    assert_eq!(
+        cells,
+        ["q1|d|2|0|0.5|a|A|2|1", "q2|c|1.5|1|0.75|b|B|1.125|1.125", "q3|absent||0|0|b|B|1.125|"]
+    );
+    assert_eq!(QueryRow::COLUMNS.len(), found[0].cells().len());
+    let back: Vec<QueryRow> =
+        serde_json::from_str(&serde_json::to_string(&found).unwrap()).unwrap();
+    assert_eq!(back, found);
+
+    let short = query_rows(&names[..2], &ids, &decoded, &candidates);
+    assert!(matches!(short, Err(Error::Length { what: "query ids", found: 2, expected: 3 })));
+    let short = query_rows(&names, &ids[..1], &decoded, &candidates);
+    assert!(matches!(short, Err(Error::Length { what: "gold ids", found: 1, expected: 3 })));
+    let none = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 0).unwrap();
+    assert!(matches!(query_rows(&names, &ids, &none, &candidates), Err(Error::TopZero)));
+    let one = texts(&["x"]);
+    let few = Candidates::new(one.clone(), one, vec![0], 1, vec![1.0], vec![0.0]).unwrap();
+    let other = query_rows(&names, &ids, &decoded, &few);
+    assert!(matches!(other, Err(Error::ReportedCandidate { candidate: 1, candidates: 1, .. })));
+}
+
+#[test]
+fn the_worst_come_first() {
+    let at = |above, tied| Rank::new(above, tied, 50).ok();
+    let ranks = [at(3, 1), None, at(1, 9), at(5, 1), at(7, 1), None];
+    // Expected ranks 4, ∞, 6, 6, 8, ∞.
+    assert_eq!(worst(&ranks, 5), [1, 5, 4, 2, 3]);
+    assert_eq!(worst(&ranks, 20).len(), 6);
+    assert!(worst(&ranks, 0).is_empty());
+}
+
+#[test]
+fn the_curve_goes_through_the_metrics_and_their_intervals() {
+    let ranks = ranks(1, 300);
+    let curve = hits_curve(&ranks, 600, 200, 7).unwrap();
+    let metrics = Metrics::from_ranks(&ranks, 500, 0).unwrap();
+    let intervals = bootstrap(&ranks, 200, 7).unwrap();
+    for (k, hits, interval) in [
+        (1, metrics.hits_1, intervals.hits_1),
+        (5, metrics.hits_5, intervals.hits_5),
+        (10, metrics.hits_10, intervals.hits_10),
+    ] {
+        let point = curve[k - 1];
+        assert_eq!(point.k, k);
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert!(close(point.hits, hits));
+        assert!(close(point.low, interval[0]) && close(point.high, interval[1]));
+    }
+    assert!(curve.is_sorted_by(|a, b| a.hits <= b.hits + 1e-12 && a.k < b.k));
+    assert!(curve.iter().all(|point| point.low <= point.hits && point.hits <= point.high));
+    // At the size of the pool, all that are not missing.
+    let found = ranks.iter().flatten().count() as f64 / 300.0;
+    assert!((curve[599].hits - found).abs() < 1e-12);
+    assert!(matches!(hits_curve(&ranks, 0, 200, 7), Err(Error::TopZero)));
+    assert!(matches!(hits_curve(&[], 5, 200, 7), Err(Error::NoQueries)));
+    let few = hits_curve(&ranks, 5, 39, 7);
+    assert!(matches!(few, Err(Error::TooFewResamples { found: 39, least: 40 })));
+}
+
+#[test]
+fn histograms_count_every_rank_of_a_tie() {
+    let ranks = ranks(2, 400);
+    for per_decade in [1, 2, 4, 7, 100] {
+        let found = rank_histogram(&ranks, per_decade).unwrap();
+        assert_eq!(found.missing, ranks.iter().filter(|rank| rank.is_none()).count());
+        assert_eq!(found.bins[0].first, 1);
+        assert!(found.bins.windows(2).all(|bins| bins[0].last + 1 == bins[1].first));
+        for bin in &found.bins {
+            // A rank r falls into a bin with probability P(r ≤ last) − P(r < first).
+            let within =
+                |rank: &Rank| rank.expected_hit(bin.last) - rank.expected_hit(bin.first - 1);
+            let expected: f64 = ranks.iter().flatten().map(within).sum();
+            assert!((bin.queries - expected).abs() < 1e-9, "{bin:?}: {expected}");
+        }
+        let total: f64 = found.bins.iter().map(|bin| bin.queries).sum();
+        assert!((total - (400 - found.missing) as f64).abs() < 1e-9);
+    }
+    let firsts = |above, per_decade| -> Vec<u64> {
+        let found = rank_histogram(&[Rank::new(above, 1, above + 1).ok()], per_decade).unwrap();
+        found.bins.iter().map(|bin| bin.first).collect()
+    };
+    assert_eq!(firsts(99, 4), [1, 2, 4, 6, 10, 18, 32, 57, 100]);
+    assert_eq!(firsts(1_000_000, 1), [1, 10, 100, 1000, 10_000, 100_000, 1_000_000]);
+    assert_eq!(rank_histogram(&[None], 4).unwrap().bins, []);
+    // The last bins reach the largest counts.
+    let huge = rank_histogram(&[Rank::new(u64::MAX - 1, 1, u64::MAX).ok()], 3).unwrap();
+    assert_eq!(huge.bins.iter().map(|bin| bin.queries).sum::<f64>(), 1.0);
+    assert!(matches!(rank_histogram(&[], 4), Err(Error::NoQueries)));
+    for found in [0, 101] {
+        let refused = rank_histogram(&ranks, found);
+        assert!(matches!(refused, Err(Error::Bins { most: 100, .. })));
+    }
+}
+
+#[test]
+fn comparisons_are_paired() {
+    let (a, b) = (ranks(3, 500), ranks(4, 500));
+    let found = compare(&a, &b, 1000, 5).unwrap();
+    let (one, two) =
+        (Metrics::from_ranks(&a, 500, 0).unwrap(), Metrics::from_ranks(&b, 500, 0).unwrap());
+    assert_eq!((found.mrr.first, found.mrr.second), (one.mrr, two.mrr));
+    assert_eq!((found.hits_1.first, found.hits_1.second), (one.hits_1, two.hits_1));
+    assert_eq!((found.hits_10.first, found.hits_10.second), (one.hits_10, two.hits_10));
+    let backwards = compare(&b, &a, 1000, 5).unwrap();
+    for (x, y) in [
+        (found.mrr, backwards.mrr),
+        (found.hits_1, backwards.hits_1),
+        (found.hits_10, backwards.hits_10),
+    ] {
+        assert_eq!(x.difference, x.first - x.second);
+        assert_eq!(x.difference, -y.difference);
+        assert!((x.ci95[0] + y.ci95[1]).abs() < 1e-12 && (x.ci95[1] + y.ci95[0]).abs() < 1e-12);
+        assert!((x.first_better + y.first_better - 1.0).abs() < 1e-12);
+        assert!(x.ci95[0] < x.difference && x.difference < x.ci95[1]);
+    }
+    // Against itself there is no difference whatever is drawn.
+    let same = compare(&a, &a, 100, 5).unwrap().mrr;
+    assert_eq!((same.difference, same.ci95, same.first_better), (0.0, [0.0; 2], 0.5));
+
+    assert!(matches!(compare(&a, &b[1..], 100, 5), Err(Error::Length { found: 499, .. })));
+    assert!(matches!(compare(&[], &[], 100, 5), Err(Error::NoQueries)));
+    assert!(matches!(compare(&a, &b, 39, 5), Err(Error::TooFewResamples { .. })));
+}
+
+#[test]
+fn a_small_gain_on_every_query_is_sure_where_intervals_overlap() {
+    // The second model is one rank behind everywhere: the metrics vary a lot between queries, the
+    // difference hardly does.
+    let first: Vec<_> = (0..200).map(|q| Rank::new(q % 40, 1, 500).ok()).collect();
+    let second: Vec<_> = (0..200).map(|q| Rank::new(q % 40 + 1, 1, 500).ok()).collect();
+    let found = compare(&first, &second, 1000, 0).unwrap().mrr;
+    assert!(found.ci95[0] > 0.0 && found.first_better == 1.0);
+    let (one, two) =
+        (bootstrap(&first, 1000, 0).unwrap().mrr, bootstrap(&second, 1000, 0).unwrap().mrr);
+    assert!(two[1] > one[0], "the intervals {one:?} and {two:?} overlap");
+}
+
+#[test]
+fn intervals_of_differences_have_the_width_of_the_central_limit() {
+    let (a, b) = (ranks(6, 2000), ranks(7, 2000));
+    let found = compare(&a, &b, 2000, 1).unwrap().mrr;
+    let reciprocal = |rank: &Option<Rank>| rank.map_or(0.0, |rank| rank.expected_reciprocal());
+    let differences: Vec<f64> =
+        a.iter().zip(&b).map(|(a, b)| reciprocal(a) - reciprocal(b)).collect();
+    let mean = differences.iter().sum::<f64>() / 2000.0;
+    let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / 2000.0;
+    let expected = 2.0 * 1.96 * (variance / 2000.0).sqrt();
+    let width = found.ci95[1] - found.ci95[0];
+    assert!((width / expected - 1.0).abs() < 0.1, "{width} {expected}");
+}
+
+#[test]
+fn reports_do_not_depend_on_threads() {
+    let (a, b) = (ranks(8, 300), ranks(9, 300));
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| (compare(&a, &b, 200, 2).unwrap(), hits_curve(&a, 20, 200, 2).unwrap()))
+    };
+    assert_eq!(run(1), run(2));
+}
