@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::write_atomically;
+use dsokr_decode::report::{Comparison, Difference, compare};
 use dsokr_decode::{Combination, Metrics, PerQuery, Pool, bootstrap};
 use dsokr_train::config::SplitName;
 use dsokr_train::data::{DataRoot, Split, Truth, read_queries, read_split};
@@ -9,6 +10,7 @@ use dsokr_train::run::{EnsembleRun, Run, tables};
 use dsokr_train::{Error, Scores, drawing};
 use serde::Serialize;
 
+use crate::report::{self, Evaluated};
 use crate::{print, print_json};
 
 /// Ranks queries with trained runs and prints the metrics. Several runs vote.
@@ -52,6 +54,13 @@ pub struct Arguments {
     /// 95 % confidence interval of the MRR, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
+    /// Write into this folder: the rank of each query (ranks.tsv), the worst queries (worst.tsv), the
+    /// metrics, and Hits@k and a histogram of ranks as SVG.
+    #[arg(long)]
+    report: Option<PathBuf>,
+    /// Another run or ensemble, ranked on the same queries: how sure is it that one is better?
+    #[arg(long)]
+    against: Option<PathBuf>,
     /// Where the model is computed: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -92,6 +101,9 @@ struct Found {
     /// Of several runs, each by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<Own>,
+    /// The run, first, and the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Comparison>,
 }
 
 #[derive(Serialize)]
@@ -134,23 +146,42 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let (splits, lists, name) = queries(arguments, &runs, wanted)?;
     let pool = pool(lists.as_ref());
     let answers = runs.answers(&splits)?;
-    let (found, _) = runs.evaluate(&splits[0], &answers, pool)?;
+    let (found, decoded) = runs.evaluate(&splits[0], &answers, pool)?;
     if let Some(file) = &arguments.draw {
         draw(file, arguments.examples, found.outputs.as_ref())?;
     }
     let mut metrics = found.scores;
-    if arguments.ci {
+    if arguments.ci || arguments.report.is_some() {
         let intervals = bootstrap(&found.ranks, RESAMPLES, runs.config().seed)?;
         metrics.ranks = metrics.ranks.with_intervals(&intervals);
     }
     let counts = (metrics.candidates, metrics.duplicate_candidates);
     let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
     let members = if runs.members.len() > 1 { each(&runs, &splits, pool)? } else { Vec::new() };
-    let found = Found { metrics, members };
+    let seed = runs.config().seed;
+    let against = match &arguments.against {
+        Some(other) => {
+            let other = EnsembleRun::open(std::slice::from_ref(other), &device)?;
+            let (splits, lists, _) = queries(arguments, &other, wanted)?;
+            let answers = other.answers(&splits)?;
+            let (theirs, _) = other.evaluate(&splits[0], &answers, self::pool(lists.as_ref()))?;
+            Some(compare(&found.ranks, &theirs.ranks, RESAMPLES, seed)?)
+        }
+        None => None,
+    };
+    let ranks = found.ranks;
+    let found = Found { metrics, members, against };
+    if let Some(folder) = &arguments.report {
+        let candidates = &runs.members[0].candidates;
+        let (split, resamples) = (&splits[0], RESAMPLES);
+        let (decoded, ranks) = (&decoded, &ranks);
+        let evaluated = Evaluated { split, decoded, ranks, candidates, resamples, seed };
+        report::write(folder, &evaluated, &found)?;
+    }
     if arguments.json {
         return print_json(&found);
     }
-    let Found { metrics, members } = &found;
+    let Found { metrics, members, against } = &found;
     let mut rows: Vec<(&str, &Scores)> =
         members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
     rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
@@ -164,6 +195,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     if let Some([low, high]) = metrics.mrr_ci95 {
         text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
+    }
+    if let (Some(other), Some(found)) = (&arguments.against, against) {
+        text +=
+            &format!("\nless that of {}, 95 % intervals of a paired bootstrap:\n", other.display());
+        for (name, difference) in
+            [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
+        {
+            let Difference { difference, ci95: [low, high], first_better, .. } = difference;
+            text += &format!(
+                "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {:.1} % of resamples\n",
+                100.0 * first_better
+            );
+        }
     }
     print(&text)
 }

@@ -7,6 +7,7 @@ mod export;
 mod memory;
 mod plot;
 mod progress;
+mod report;
 mod search;
 mod sketch;
 mod train;

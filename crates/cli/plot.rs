@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
+use dsokr_basis::store::write_atomically;
+use dsokr_decode::report::{HitsPoint, RankBin, RankHistogram};
 use dsokr_train::Error;
 use dsokr_train::sketch::Curve;
 use plotters::prelude::*;
@@ -22,14 +24,12 @@ const COLORS: [RGBColor; 6] = [
 pub fn sketch_sizes(path: &Path, curves: &[Curve]) -> Result<(), Error> {
     let mut svg = String::new();
     draw(&mut svg, curves).map_err(|message| Error::Io { path: path.into(), message })?;
-    dsokr_basis::store::write_atomically(path, |file| file.write_all(svg.as_bytes()))?;
-    Ok(())
+    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
 }
 
 fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
-    let fail = |error: &dyn std::fmt::Display| error.to_string();
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE).map_err(|e| fail(&e))?;
+    root.fill(&WHITE).map_err(said)?;
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let sizes = points().map(|point| point.size as f64);
     let sizes = range(sizes).unwrap_or(1.0..10.0);
@@ -42,7 +42,7 @@ fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d((sizes.start * 0.9..sizes.end * 1.1).log_scale(), figures)
-        .map_err(|e| fail(&e))?;
+        .map_err(said)?;
     let metric = curves.first().map_or("", |curve| &curve.metric);
     chart
         .configure_mesh()
@@ -51,13 +51,13 @@ fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
         .x_label_formatter(&|size| format!("{size:.0}"))
         .light_line_style(WHITE.mix(0.0))
         .draw()
-        .map_err(|e| fail(&e))?;
+        .map_err(said)?;
     for (index, curve) in curves.iter().enumerate() {
         let color = COLORS[index % COLORS.len()];
         let line = curve.points.iter().map(|point| (point.size as f64, point.mean));
         chart
             .draw_series(LineSeries::new(line, color.stroke_width(2)).point_size(3))
-            .map_err(|e| fail(&e))?
+            .map_err(said)?
             .label(&curve.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
         let bar = |point: &dsokr_train::sketch::Point| {
@@ -65,7 +65,7 @@ fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
                 (point.size as f64, point.mean - point.deviation, point.mean + point.deviation);
             PathElement::new([(size, low), (size, high)], color.stroke_width(1))
         };
-        chart.draw_series(curve.points.iter().map(bar)).map_err(|e| fail(&e))?;
+        chart.draw_series(curve.points.iter().map(bar)).map_err(said)?;
     }
     // curves that fall leave room above their end, those that rise below it
     let falls = |curve: &Curve| match curve.points.as_slice() {
@@ -83,8 +83,86 @@ fn draw(svg: &mut String, curves: &[Curve]) -> Result<(), String> {
         .background_style(WHITE.mix(0.8))
         .border_style(BLACK.mix(0.3))
         .draw()
-        .map_err(|e| fail(&e))?;
-    root.present().map_err(|e| fail(&e))
+        .map_err(said)?;
+    root.present().map_err(said)
+}
+
+/// Hits@k against k, with the band of its 95 % intervals.
+pub fn hits(path: &Path, curve: &[HitsPoint]) -> Result<(), Error> {
+    let mut svg = String::new();
+    draw_hits(&mut svg, curve).map_err(|message| Error::Io { path: path.into(), message })?;
+    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
+}
+
+fn draw_hits(svg: &mut String, curve: &[HitsPoint]) -> Result<(), String> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE).map_err(said)?;
+    let most = curve.last().map_or(1, |point| point.k) as f64;
+    let top = curve.iter().map(|point| point.high).fold(0.1, f64::max);
+    let mut chart = ChartBuilder::on(&root)
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(60)
+        .build_cartesian_2d(0.0..most + 1.0, 0.0..top * 1.05)
+        .map_err(said)?;
+    chart
+        .configure_mesh()
+        .x_desc("k")
+        .y_desc("Hits@k")
+        .x_label_formatter(&|k| format!("{k:.0}"))
+        .light_line_style(WHITE.mix(0.0))
+        .draw()
+        .map_err(said)?;
+    let low = curve.iter().map(|point| (point.k as f64, point.low));
+    let high = curve.iter().rev().map(|point| (point.k as f64, point.high));
+    let band = Polygon::new(low.chain(high).collect::<Vec<_>>(), COLORS[0].mix(0.2));
+    chart.draw_series([band]).map_err(said)?;
+    let line = curve.iter().map(|point| (point.k as f64, point.hits));
+    chart.draw_series(LineSeries::new(line, COLORS[0].stroke_width(2))).map_err(said)?;
+    root.present().map_err(said)
+}
+
+/// How many queries have their gold candidate at which ranks.
+pub fn ranks(path: &Path, histogram: &RankHistogram) -> Result<(), Error> {
+    let mut svg = String::new();
+    draw_ranks(&mut svg, histogram).map_err(|message| Error::Io { path: path.into(), message })?;
+    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
+}
+
+fn draw_ranks(svg: &mut String, histogram: &RankHistogram) -> Result<(), String> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE).map_err(said)?;
+    let bins = &histogram.bins;
+    let last = bins.last().map_or(1, |bin| bin.last) as f64 + 1.0;
+    let top = bins.iter().map(|bin| bin.queries).fold(1.0, f64::max);
+    let mut chart = ChartBuilder::on(&root)
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(60)
+        .build_cartesian_2d((1.0..last.max(2.0)).log_scale(), 0.0..top * 1.05)
+        .map_err(said)?;
+    let missing = match histogram.missing {
+        0 => String::new(),
+        missing => format!(" ({missing} without)"),
+    };
+    chart
+        .configure_mesh()
+        .x_desc(format!("rank of the gold candidate{missing}"))
+        .y_desc("queries")
+        .x_label_formatter(&|rank| format!("{rank:.0}"))
+        .light_line_style(WHITE.mix(0.0))
+        .draw()
+        .map_err(said)?;
+    let bar = |bin: &RankBin| {
+        let corners = [(bin.first as f64, 0.0), (bin.last as f64 + 1.0, bin.queries)];
+        Rectangle::new(corners, COLORS[0].mix(0.7).filled())
+    };
+    chart.draw_series(bins.iter().map(bar)).map_err(said)?;
+    root.present().map_err(said)
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }
 
 /// From the smallest to the largest; none where there is nothing.

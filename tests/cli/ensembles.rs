@@ -182,3 +182,37 @@ fn kernels_are_tempered_and_hubs_corrected() {
         sandbox.fail(&["train", config, "--set", sets], 2, says);
     }
 }
+
+#[test]
+fn reports_say_what_happened_to_each_query() {
+    let sandbox = sandbox();
+    let few = "sketch.size=4";
+    sandbox.succeed(&["train", "ridge.toml", "--out", "a"]);
+    sandbox.succeed(&["train", "ridge.toml", "--out", "b", "--set", few]);
+    let report = ["evaluate", "b", "--report", "report", "--against", "a", "--json"];
+    let found = json(&sandbox.succeed(&report));
+    let against = &found["against"]["mrr"];
+    assert_eq!(against["first"], found["mrr"]);
+    assert!(
+        number(against, "difference") < 0.0 && number(against, "first_better") < 0.5,
+        "{found}"
+    );
+    let ranks = sandbox.read("report/ranks.tsv");
+    let rows: Vec<Vec<&str>> = ranks.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!((rows.len(), rows[0][..3].join(" ").as_str()), (11, "query gold rank"));
+    let place = rows[0].iter().position(|name| *name == "reciprocal").unwrap();
+    let sum: f64 = rows[1..].iter().map(|row| row[place].parse::<f64>().unwrap()).sum();
+    assert!((sum / 10.0 - number(&found, "mrr")).abs() < 1e-12, "{ranks}");
+    let worst = sandbox.read("report/worst.tsv");
+    assert_eq!(worst.lines().count(), 11);
+    assert!(worst.lines().nth(1).unwrap().contains("of kind"), "{worst}");
+    for name in ["hits.svg", "ranks.svg"] {
+        assert!(sandbox.read(&format!("report/{name}")).starts_with("<svg"), "{name}");
+    }
+    let kept = json(&sandbox.read("report/metrics.json").replace('\n', " "));
+    assert!(kept["mrr_ci95"].is_array() && kept["mrr"] == found["mrr"], "{kept}");
+    let text = sandbox.succeed(&["evaluate", "a", "--against", "b"]);
+    assert!(text.contains("paired bootstrap") && text.contains("better in"), "{text}");
+    sandbox.write("file", "");
+    sandbox.fail(&["evaluate", "a", "--report", "file"], 1, &["file"]);
+}
