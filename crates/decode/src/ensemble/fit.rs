@@ -8,6 +8,9 @@ use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 /// Bytes that contenders may take.
 const MEMORY: usize = 256 << 20;
 
+/// Contenders of a query that are kept however many queries there are.
+const FEWEST: usize = 16;
+
 /// A step must gain more than this.
 const GAIN: f64 = 1e-12;
 
@@ -48,7 +51,7 @@ pub struct WeightStep {
 ///
 /// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
 /// contenders alone, the candidates that are not below the gold one under every member, for all
-/// others are below it whatever the weights. Their values are kept, up to 256 MiB. Of queries with
+/// others are below it whatever the weights. Their values are kept, up to 256 MiB (or 16 a query). Of queries with
 /// too many for that the hardest are kept, moves are chosen on those, and the most promising moves
 /// of a step, at most three, are evaluated on all candidates of these queries before one is taken.
 /// Missing gold candidates count with rank ∞.
@@ -88,7 +91,7 @@ pub fn fit_weights(
 ) -> Result<FittedWeights, Error> {
     let per_contender = 8 * ensemble.members.len() + 4;
     let limit = MEMORY / (per_contender * gold.len().max(1));
-    fit_in(ensemble, pool, rule, gold, limit.max(64))
+    fit_in(ensemble, pool, rule, gold, limit.max(FEWEST))
 }
 
 fn fit_in(

@@ -163,7 +163,8 @@ impl<'a> Ensemble<'a> {
     /// matrix ever exists. Where all scores of a query are needed at once (rules of ranks,
     /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
     /// with all candidates for one member at a time, and their combined scores: 384 bytes a
-    /// candidate. The result does not depend on the number of threads. Sums of ranks and of
+    /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
+    /// The result does not depend on the number of threads. Sums of ranks and of
     /// reciprocal ranks do not depend on the order of the members either; those of scores do to
     /// rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
     /// share beyond rank 10⁷.)

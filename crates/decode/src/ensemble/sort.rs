@@ -1,13 +1,13 @@
 /// Bits that a pass looks at.
 const DIGIT: u32 = 11;
 
-/// Below this many keys, comparing them is faster.
+/// Fewer keys are compared, for counting would look at more counters than keys.
 const FEW: usize = 2048;
 
 /// Sorts keys by their upper 32 bits, where equal ones are in ascending order of the lower 32.
 ///
-/// Three passes of a radix sort from the lowest digit on: linear, and four times faster than
-/// comparing for tens of thousands of keys. `spare` is memory that is kept from call to call.
+/// Three passes of a radix sort from the lowest digit on, linear in the number of keys. `spare` is
+/// memory that is kept from call to call.
 pub(super) fn by_upper_half(keys: &mut Vec<u64>, spare: &mut Vec<u64>) {
     if keys.len() < FEW {
         return keys.sort_unstable();
