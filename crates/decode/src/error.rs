@@ -314,7 +314,7 @@ pub enum Error {
         /// Number of items.
         items: usize,
     },
-    /// A basis that holds anchors has no direction in feature space.
+    /// A basis that holds anchors or is tempered has no direction in feature space.
     #[error(
         "the basis of the kernel {kernel:?} holds anchors or is tempered; without candidates only \
          kernels that are linear in features are decoded"

@@ -24,9 +24,9 @@ pub struct LabelSet {
 /// weights the first label is taken, of equal scores the smaller set.
 ///
 /// # Errors
-/// [`Error::NotLinear`] for a basis that holds anchors, [`Error::SetSizes`] for sizes that are none or
-/// more than there are labels, [`Error::Store`] for a z of another length,
-/// [`Error::WeightNotFinite`] for one that is not finite.
+/// [`Error::NotLinear`] for a basis that holds anchors or is tempered,
+/// [`Error::SetSizes`] for sizes that are none or more than there are labels, [`Error::Store`] for a z
+/// of another length, [`Error::WeightNotFinite`] for one that is not finite.
 ///
 /// ```
 /// use dsokr_basis::features::LabelVocabulary;

@@ -75,7 +75,9 @@ impl<'a> Queries<'a> {
     /// zero.
     ///
     /// The order of the candidates of a query changes only where there are constants, and then because
-    /// long and short predictions now weigh the same against them (see [`Hubs`](crate::Hubs)).
+    /// long and short predictions now weigh the same against them (see [`Hubs`](crate::Hubs)). Not for
+    /// candidates of a kernel that is not normalised: their `−½k(c, c)` belongs to predictions of the
+    /// length that the regression gave them.
     ///
     /// ```
     /// use dsokr_decode::Queries;

@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, Tempering};
 use dsokr_decode::{Error, best_labels};
 
 const LABELS: u32 = 7;
@@ -75,6 +75,11 @@ fn what_has_no_best_set_is_refused() {
     assert!(matches!(best_labels(&basis, &z[1..], 0..=7), Err(Error::Store(_))));
     let infinite = vec![f32::INFINITY; basis.rank()];
     assert!(matches!(best_labels(&basis, &infinite, 0..=7), Err(Error::WeightNotFinite { .. })));
+    // Tempered scores are no sums over labels.
+    let tempered =
+        basis.tempered(&Tempering { power: 0.5, ..Tempering::default() }, &rows).unwrap();
+    let z = vec![1.0; tempered.rank()];
+    assert!(matches!(best_labels(&tempered, &z, 0..=7), Err(Error::NotLinear { .. })));
     let basis = fit(Kernel::Tanimoto);
     let z = vec![1.0; basis.rank()];
     assert!(matches!(best_labels(&basis, &z, 0..=7), Err(Error::NotLinear { .. })));

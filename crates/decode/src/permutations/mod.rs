@@ -83,8 +83,9 @@ impl PairWeights {
     /// prediction z of as many numbers as the basis has coordinates.
     ///
     /// # Errors
-    /// [`Error::NotLinear`] for a basis that holds anchors, [`Error::NotRankings`] for rows that are
-    /// not K(K−1)/2 wide, [`Error::Store`] for a z of another length, and as [`PairWeights::new`].
+    /// [`Error::NotLinear`] for a basis that holds anchors or is tempered,
+    /// [`Error::NotRankings`] for rows that are not K(K−1)/2 wide, [`Error::Store`] for a z of another
+    /// length, and as [`PairWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         let width = basis.row_width();
         let items = (1 + 8 * width).isqrt().div_ceil(2);
@@ -100,8 +101,9 @@ impl PositionWeights {
     /// a prediction z of as many numbers as the basis has coordinates.
     ///
     /// # Errors
-    /// [`Error::NotLinear`] for a basis that holds anchors, [`Error::NotRankings`] for rows that are
-    /// not K² wide, [`Error::Store`] for a z of another length, and as [`PositionWeights::new`].
+    /// [`Error::NotLinear`] for a basis that holds anchors or is tempered,
+    /// [`Error::NotRankings`] for rows that are not K² wide, [`Error::Store`] for a z of another
+    /// length, and as [`PositionWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         let width = basis.row_width();
         let items = width.isqrt();
