@@ -157,10 +157,10 @@ impl OutputSpace {
             let (columns, diagonal) = match &self.map {
                 Map::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
                     let columns = basis.project_wide(candidates, range)?;
-                    let norms = columns.col_iter().map(|column| column.squared_norm_l2());
-                    // Of unit length to rounding, or zero: then 1 or 0, so that equal ones tie.
-                    let exact = |norm: f64| if normalised { norm.round() } else { norm };
-                    let diagonal = norms.map(exact).collect();
+                    let diagonal = match normalised {
+                        true => vec![1.0; columns.ncols()],
+                        false => columns.col_iter().map(|c| c.squared_norm_l2()).collect(),
+                    };
                     (columns, diagonal)
                 }
                 _ => {

@@ -13,8 +13,8 @@ const TILE: usize = 128;
 
 /// The kernel of a basis's coordinates, `k(y, y') = ⟨ψ̃(y), ψ̃(y')⟩`, on any rows that it projects.
 ///
-/// For a tempered basis it is the tempered kernel `k_α` (see [`Tempering`](crate::Tempering)); for
-/// others the sketched approximation of the kernel that was fitted. Coordinates are computed in `f64`.
+/// For a tempered basis it is the tempered kernel `k_α` (see [`Tempering`](crate::Tempering), also for
+/// outputs without a direction); for others the sketched approximation of the kernel that was fitted. Coordinates are computed in `f64`.
 /// A kernel as any other, it can be sketched again.
 ///
 /// ```
@@ -95,6 +95,17 @@ impl OutputKernel for BasisKernel {
             let y = y.subcols(tile * TILE, out.ncols());
             matmul(out, Accum::Replace, x.transpose(), y, 1.0, Par::Seq);
         });
+        if self.is_normalised() {
+            // Those without a direction share one that is outside of the span.
+            let none = |rows: MatRef<f64>| -> Vec<usize> {
+                let zero = |&i: &usize| rows.col(i).iter().all(|&value| value == 0.0);
+                (0..rows.ncols()).filter(zero).collect()
+            };
+            let rows = none(x);
+            for j in none(y) {
+                rows.iter().for_each(|&i| gram[(i, j)] = 1.0);
+            }
+        }
         Ok(gram)
     }
 
@@ -103,7 +114,7 @@ impl OutputKernel for BasisKernel {
         self.coordinates(rows).map_or_else(|_| vec![f64::NAN; rows.len()], |(_, norms)| norms)
     }
 
-    /// Where the tempering is: all outputs but those at the mean then have `k(y, y) = 1`.
+    /// Where the tempering is: then `k(y, y) = 1` for every output.
     fn is_normalised(&self) -> bool {
         self.basis.tempering().normalised
     }

@@ -126,9 +126,8 @@ impl Basis {
         tempered.map(|tempered| &tempered.offset[..])
     }
 
-    /// Whether `k(y, y) = 1` for every output that is not at the origin: of the tempered kernel for a
-    /// basis that was [tempered](Self::tempered), else of the [`kernel`](Self::kernel). The origin is
-    /// a zero row, or after centring a row at the mean.
+    /// Whether `k(y, y) = 1`: of the tempered kernel, for every output, for a basis that was
+    /// [tempered](Self::tempered); else of the [`kernel`](Self::kernel), for rows that are not zero.
     ///
     /// It is the k(y, y) that [`squared_norms`](Projection::squared_norms) hold. Decoding needs no
     /// constants then.

@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Map, scaled};
 use crate::Error;
 use crate::features::{self, Block, Features, RowSource, product};
@@ -24,8 +25,9 @@ pub struct Projection {
     /// `k(y, y)` of each output, of the tempered kernel where the basis is tempered.
     pub squared_norms: Vec<f64>,
     /// `r(y) = max(0, k(y,y) − ‖ψ̃(y)‖²)`, the squared distance of ψ(y) from the span of the basis.
-    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding. All 0 where the basis
-    /// is tempered, whose kernel lives in the span.
+    /// Coordinates are `f32`, so values below about 1e-6 · k(y,y) are rounding. 0 where the basis is
+    /// tempered, whose kernel lives in the span, but 1 for an output that has no direction in it
+    /// ([`Tempering`](super::Tempering)).
     pub residuals: Vec<f64>,
 }
 
@@ -131,7 +133,8 @@ impl Basis {
                         return Err(Error::Overflow { row: Some(start + at), value });
                     }
                     squared_norms[at] = squared_norm;
-                    if self.tempered.is_none() {
+                    // Of a tempered kernel all is in the span, to rounding, or nothing.
+                    if self.tempered.is_none() || projected == 0.0 {
                         residuals[at] = (squared_norm - projected).max(0.0);
                     }
                 }
@@ -164,8 +167,8 @@ impl Basis {
         Ok(norms)
     }
 
-    /// Coordinates of one block in `f64`, on one thread, p numbers a row, and k(y, y) of each: that of
-    /// the coordinates, `‖ψ̃(y)‖²`.
+    /// Coordinates of one block in `f64`, on one thread, p numbers a row, and k(y, y) of each: the
+    /// tempered one, else that of the coordinates, `‖ψ̃(y)‖²`.
     pub(super) fn wide_block(
         &self,
         rows: &Block,
@@ -190,9 +193,13 @@ impl Basis {
                 self.anchored(weights, anchors, rows, out)?;
             }
         }
+        let noise = match &self.map {
+            Map::Linear { .. } => SINGLE,
+            Map::Anchored { .. } => DOUBLE,
+        };
         for (out, norm) in out.chunks_exact_mut(rank).zip(norms) {
             *norm = match &self.tempered {
-                Some(tempered) => tempered.finish(out),
+                Some(tempered) => tempered.finish(out, noise),
                 None => out.iter().map(|value| value * value).sum(),
             };
         }

@@ -3,9 +3,9 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::features::product;
 
-/// Share of rounding in a product in `f32`, and in one in `f64` with weights that cancel.
-const SINGLE: f64 = 1e-6;
-const DOUBLE: f64 = 1e-12;
+/// Share of rounding in a product with a matrix in `f32`, and in one in `f64` with weights that cancel.
+pub(super) const SINGLE: f64 = 1e-6;
+pub(super) const DOUBLE: f64 = 1e-12;
 
 /// How the spectrum of a basis is changed: a power on it, a centre, and unit length.
 ///
@@ -19,11 +19,16 @@ const DOUBLE: f64 = 1e-12;
 ///
 /// α the `power`, the inverse taken where C is not zero; and where `normalised` of the kernel
 /// `k_α(y, y') / √(k_α(y, y) k_α(y', y'))`. In coordinates, with `C = V Λ Vᵀ`,
-/// `t(y) = Λ^{−α/2} Vᵀ (ψ̃(y) − μ)` and `u(y) = t(y) / ‖t(y)‖`, 0 where `t(y)` is 0 to rounding: an
-/// output at the mean has no direction. Each principal axis is divided by its standard deviation to
-/// the power α: 0 keeps kernel principal components, 1 whitens them. It is a kernel whatever the
-/// outputs, since it is an inner product of their images; nothing in it is an approximation beyond
-/// the span of the basis.
+/// `t(y) = Λ^{−α/2} Vᵀ (ψ̃(y) − μ)` and `u(y) = t(y) / ‖t(y)‖`. Each principal axis is divided by its
+/// standard deviation to the power α: 0 keeps kernel principal components, 1 whitens them. It is a
+/// kernel whatever the outputs, since it is an inner product of their images; nothing in it is an
+/// approximation beyond the span of the basis.
+///
+/// An output without a direction, whose `t(y)` is 0 to rounding (one at the mean, or one that has
+/// nothing in common with any training output), is normalised to a unit vector outside of the span,
+/// the same for all such outputs: its coordinates are 0, `k(y, y)` is 1 and its residual 1. So a
+/// normalised tempered kernel has `k(y, y) = 1` without exception, and no candidate is ever at a
+/// distance from predictions that makes it win by itself.
 ///
 /// Few directions hold nearly all of an output kernel's variance, and a squared loss spends itself on
 /// them, while candidates are told apart by the others. On ChEBI-20 with Mol2vec a power of 0.5, centred
@@ -104,20 +109,17 @@ impl Tempered {
     }
 
     /// From `Λ^{−α/2} Vᵀ ψ̃(y)` to the coordinates of one output, in place; returns `k(y, y)`.
-    pub(super) fn finish(&self, coordinates: &mut [f64]) -> f64 {
+    ///
+    /// `noise` is the share of rounding in the product: [`SINGLE`] or [`DOUBLE`].
+    pub(super) fn finish(&self, coordinates: &mut [f64], noise: f64) -> f64 {
         coordinates.iter_mut().zip(&self.offset).for_each(|(t, mean)| *t -= mean);
         let squared = squared_length(coordinates);
-        match self.length(squared, DOUBLE) {
-            None => squared,
-            Some(0.0) => {
-                coordinates.fill(0.0);
-                0.0
-            }
-            Some(length) => {
-                coordinates.iter_mut().for_each(|t| *t /= length);
-                1.0
-            }
+        match self.length(squared, noise) {
+            None => return squared,
+            Some(0.0) => coordinates.fill(0.0),
+            Some(length) => coordinates.iter_mut().for_each(|t| *t /= length),
         }
+        1.0
     }
 
     /// As [`finish`](Self::finish), of a product in `f32`.
@@ -125,11 +127,8 @@ impl Tempered {
         coordinates.iter_mut().zip(&self.single).for_each(|(t, mean)| *t -= mean);
         let squared = product::squared_norm(coordinates);
         match self.length(squared, SINGLE) {
-            None => squared,
-            Some(0.0) => {
-                coordinates.fill(0.0);
-                0.0
-            }
+            None => return squared,
+            Some(0.0) => coordinates.fill(0.0),
             Some(length) => {
                 let scale = length.recip() as f32;
                 if scale.is_normal() {
@@ -138,9 +137,9 @@ impl Tempered {
                     let unit = |t: f32| (f64::from(t) / length) as f32;
                     coordinates.iter_mut().for_each(|t| *t = unit(*t));
                 }
-                1.0
             }
         }
+        1.0
     }
 
     /// What coordinates are to be divided by: none where they are not normalised, 0 where nothing

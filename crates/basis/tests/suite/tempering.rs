@@ -133,9 +133,12 @@ fn a_tempered_basis_is_that_of_the_exact_kernel() {
             }
             assert_eq!(basis.is_normalised(), tempering.normalised, "{what}");
             for (i, norm) in found.squared_norms.iter().enumerate() {
-                let own = expected[i][i];
+                // A unit vector outside of the span where nothing is in it.
+                let residual =
+                    if tempering.normalised { 1.0 - expected[i][i].round() } else { 0.0 };
+                assert_eq!(found.residuals[i], residual, "{what}: row {i}");
+                let own = expected[i][i] + residual;
                 assert!((norm - own).abs() < 3e-5 * scale, "{what}: row {i}: {norm}, {own}");
-                assert_eq!(found.residuals[i], 0.0, "{what}: row {i}");
             }
         }
     }
@@ -374,9 +377,9 @@ fn a_nearly_constant_kernel_keeps_its_digits() {
     assert_close(&found, &expected, 2e-6, "a flat kernel");
 }
 
-/// Outputs at the mean have no direction: their coordinates are 0.
+/// Outputs at the mean have no direction in the span: all they have is outside of it.
 #[test]
-fn an_output_at_the_mean_is_the_origin() {
+fn an_output_at_the_mean_is_outside_of_the_span() {
     let values = vec![3.0, 1.0, -3.0, -1.0, 1.0, -2.0, -1.0, 2.0, 0.0, 0.0];
     let shifted = values.iter().map(|v| v + 70.0).collect();
     for values in [values, shifted] {
@@ -386,11 +389,15 @@ fn an_output_at_the_mean_is_the_origin() {
             let basis = whole(&kernel, &train).tempered(&Tempering::of(0.5), &train).unwrap();
             let found = basis.project(&rows).unwrap();
             assert!(found.coordinates.iter().all(|value| value.is_finite()));
-            assert_eq!(found.squared_norms[..4], [1.0; 4]);
+            assert_eq!(found.squared_norms, [1.0; 5]);
+            assert_eq!(found.residuals[..4], [0.0; 4]);
             if kernel == Kernel::Linear {
-                assert_eq!(found.squared_norms[4], 0.0);
+                assert_eq!(found.residuals[4], 1.0);
+                let wide = basis.project_wide(&rows, 4..5).unwrap();
+                assert!(wide.col(0).iter().all(|&value| value == 0.0), "{wide:?}");
                 assert!(found.row(4).iter().all(|&value| value == 0.0), "{:?}", found.row(4));
             }
+            contract::check(&BasisKernel::new(basis), &rows).unwrap();
         }
     }
 }
