@@ -32,7 +32,9 @@ pub(super) const DOUBLE: f64 = 1e-12;
 ///
 /// Few directions hold nearly all of an output kernel's variance, and a squared loss spends itself on
 /// them, while candidates are told apart by the others. On ChEBI-20 with Mol2vec a power of 0.5, centred
-/// and normalised, raises the validation MRR of a ridge regression from .25 to .38.
+/// and normalised, raises the validation MRR of a ridge regression from .25 to .38. Where a sketch
+/// holds half of the kernel (Tanimoto on fingerprints, m = 1,000), unit length alone raises it from .14
+/// to .33: what is left of a candidate in the span no longer counts by its length.
 ///
 /// In a configuration file a table; the default changes nothing:
 ///
