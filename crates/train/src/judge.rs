@@ -1,12 +1,10 @@
-use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Projection};
-use dsokr_decode::{Candidates, Metrics, PerQuery, Pool};
-use rand::RngExt;
+use dsokr_decode::{Candidates, PerQuery, Pool};
 
 use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected, Split, Truth};
 use crate::run::Report;
-use crate::scores::{Evaluation, OutputScores, Scores, drawing, evaluate};
+use crate::scores::{Evaluation, Scores, chance, drawing, evaluate};
 use crate::{Error, Recipe};
 
 /// Molecules that are drawn.
@@ -83,19 +81,6 @@ impl<'a, R: Recipe> Judge<'a, R> {
         evaluate(ids, truth.clone(), z, candidates, self.pool(name), self.config)
     }
 
-    /// A random order of the candidates; of outputs that are compared, one candidate drawn for each
-    /// query.
-    fn chance(&self, name: SplitName, found: &Evaluation) -> Result<Scores, Error> {
-        let Metrics { candidates, duplicate_candidates, .. } = found.scores.ranks;
-        let ranks = Metrics::chance(&found.ranks, candidates, duplicate_candidates)?;
-        let Some(truth) = &self.split(name).truth else { return Ok(ranks.into()) };
-        let mut random = generator(self.config.seed, "chance", 0);
-        let drawn = (0..truth.len()).map(|_| random.random_range(0..self.candidates.len()));
-        let drawn = Truth::of_candidates(drawn, self.candidates, &self.config.output)?;
-        let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
-        Ok(Scores { ranks, outputs })
-    }
-
     /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞. None
     /// where outputs are not sketched.
     pub(crate) fn perfect(&self, name: SplitName) -> Result<Option<Scores>, Error> {
@@ -120,7 +105,7 @@ impl<'a, R: Recipe> Judge<'a, R> {
     pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
         let found = self.evaluate(name, z)?;
-        let chance = self.chance(name, &found)?;
+        let chance = chance(&found, self.candidates, self.config)?;
         let drawn = match &found.outputs {
             Some((Truth::Molecules(truth), Truth::Molecules(predicted))) => {
                 let n = truth.len().min(EXAMPLES);

@@ -1,10 +1,12 @@
 use std::ops::Deref;
 
 use dsokr_basis::features::LabelVocabulary;
+use dsokr_basis::random::generator;
 use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::{svg_column, svg_pair};
+use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +193,23 @@ pub(crate) fn judged<R>(
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
     let scores = Scores { ranks: metrics, outputs: compared.transpose()? };
     Ok(Evaluation { scores, ranks, outputs })
+}
+
+/// What a random order of the candidates is worth; of outputs that are compared, one candidate drawn for
+/// each query.
+pub(crate) fn chance<R>(
+    found: &Evaluation,
+    candidates: &Candidates,
+    config: &Checked<R>,
+) -> Result<Scores, Error> {
+    let Metrics { candidates: count, duplicate_candidates, .. } = found.scores.ranks;
+    let ranks = Metrics::chance(&found.ranks, count, duplicate_candidates)?;
+    let Some((truth, _)) = &found.outputs else { return Ok(ranks.into()) };
+    let mut random = generator(config.seed, "chance", 0);
+    let drawn = (0..truth.len()).map(|_| random.random_range(0..candidates.len()));
+    let drawn = Truth::of_candidates(drawn, candidates, &config.output)?;
+    let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
+    Ok(Scores { ranks, outputs })
 }
 
 /// Drawings of true molecules, each with the predicted one beside it, as one SVG document; captions

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dsokr_decode::{Metrics, PerQuery, Pool};
+use dsokr_decode::{PerQuery, Pool};
 use tracing::info;
 
 use super::{Request, Trained};
 use crate::config::{Checked, EnsembleConfig, SplitName};
 use crate::data::{Split, read_split};
 use crate::run::{EnsembleRun, Folder, MEMBERS, Report, Run};
+use crate::scores::chance;
 use crate::trainer::{Event, Observer};
 use crate::{Error, Recipe};
 
@@ -122,9 +123,8 @@ fn judge<R: Recipe>(
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
     let answers = run.answers(&splits)?;
     let (found, _) = run.evaluate(&splits[0], &answers, pool)?;
-    let Metrics { candidates, duplicate_candidates, .. } = found.scores.ranks;
-    let chance = Metrics::chance(&found.ranks, candidates, duplicate_candidates)?;
-    Ok(Report { split: name, metrics: found.scores, chance: chance.into(), perfect_h: None })
+    let chance = chance(&found, &run.members[0].candidates, run.config())?;
+    Ok(Report { split: name, metrics: found.scores, chance, perfect_h: None })
 }
 
 /// A split as each member reads it, and the candidates of each query where they are listed.
