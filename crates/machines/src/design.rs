@@ -1,12 +1,12 @@
 //! The training inputs as features in which their covariance is diagonal.
 
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
 use dsokr_basis::{Basis, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::linear::{multiply, symmetric_eigen};
 
 /// Least number of rows of a part.
 const ROWS: usize = 512;
@@ -56,7 +56,7 @@ impl Design {
             sums.into_iter().for_each(|sum| covariance += sum);
         }
         covariance *= faer::Scale(1.0 / n as f64);
-        let (values, vectors) = symmetric_eigen(covariance)?;
+        let Eigen { values, vectors } = symmetric_eigen(covariance.as_ref())?;
         let rotation = vectors.transpose().to_owned();
         rows.as_mut().par_col_chunks_mut(part).for_each(|mut block| {
             let turned = multiply(rotation.as_ref(), block.as_ref());

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
 use dsokr_basis::store::{self, Stored, Tensor};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::Error;
-use crate::linear::{multiply, symmetric_eigen};
 
 /// What the file says it is.
 const KIND: &str = "output-embedding";
@@ -102,7 +102,7 @@ impl OutputEmbedding {
             let n = rows.len() / width;
             total += faer::Scale(share / n as f64) * second_moment(width, rows);
         }
-        let (spectrum, vectors) = symmetric_eigen(total)?;
+        let Eigen { values: spectrum, vectors } = symmetric_eigen(total.as_ref())?;
         let (largest, smallest) = (spectrum[0], spectrum[width - 1]);
         if largest.is_nan() || largest <= 0.0 {
             let what = "the covariance of the coordinates";

@@ -106,12 +106,6 @@ pub enum Error {
         /// The largest eigenvalue.
         largest: f64,
     },
-    /// The eigendecomposition did not converge.
-    #[error("the eigendecomposition of a {size} x {size} matrix did not converge")]
-    Eigen {
-        /// The size of the matrix.
-        size: usize,
-    },
     /// The objective stopped being a finite number.
     #[error("the objective is {value} after {steps} steps: values overflow; rescale the targets")]
     Overflow {

@@ -46,7 +46,6 @@ mod design;
 mod dual;
 mod embedding;
 mod error;
-mod linear;
 mod loss;
 mod machine;
 mod output;

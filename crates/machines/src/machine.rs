@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, RowSource};
 use faer::linalg::matmul::matmul;
@@ -10,7 +11,6 @@ use faer::{Accum, MatMut, MatRef, Par};
 use serde::{Deserialize, Serialize};
 
 use crate::design::Design;
-use crate::linear::multiply;
 use crate::solver::solve;
 use crate::{Error, Loss, Offset, OutputMatrix, Stop, Targets};
 

@@ -1,9 +1,9 @@
 //! Output matrices: how the outputs of a machine share what they learn.
 
+use dsokr_basis::eigenbasis::{Eigen, symmetric_eigen};
 use faer::{Mat, MatRef};
 
 use crate::Error;
-use crate::linear::symmetric_eigen;
 use crate::loss::check_levels;
 
 /// Asymmetry and negative eigenvalues up to this share of the largest value are rounding.
@@ -87,7 +87,7 @@ impl OutputMatrix {
             mu * edge + if i == j { 1.0 - mu } else { 0.0 }
         });
         // The eigenvectors of the inverse are those of the matrix.
-        let (values, vectors) = symmetric_eigen(laplacian)?;
+        let Eigen { values, vectors } = symmetric_eigen(laplacian.as_ref())?;
         let inverse: Vec<f64> = values.iter().rev().map(|value| 1.0 / value).collect();
         Ok(Self::of(inverse, vectors.reverse_cols()))
     }
@@ -101,7 +101,7 @@ impl OutputMatrix {
     pub fn new(matrix: MatRef<f64>) -> Result<Self, Error> {
         let what = "the output matrix";
         check_symmetric(what, matrix)?;
-        let (values, vectors) = symmetric_eigen(matrix.to_owned())?;
+        let Eigen { values, vectors } = symmetric_eigen(matrix)?;
         let largest = values.first().copied().unwrap_or(0.0);
         let smallest = values.last().copied().unwrap_or(0.0);
         if largest <= 0.0 || smallest < -TOLERANCE * largest {

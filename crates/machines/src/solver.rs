@@ -17,11 +17,11 @@
 //! problem is solved well enough, α⁰ moves to the slopes found: the method of multipliers, whose fixed
 //! point is the solution of the problem itself, whatever μ is.
 
+use dsokr_basis::eigenbasis::multiply;
 use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::design::Design;
-use crate::linear::{multiply, squared_norm};
 use crate::{Error, Loss, OutputMatrix, Targets};
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
@@ -215,4 +215,9 @@ impl Smoothing {
         }
         self.gap = gap;
     }
+}
+
+/// `Σ a_ij²`.
+fn squared_norm(a: &Mat<f64>) -> f64 {
+    a.col_iter().map(|column| column.iter().map(|value| value * value).sum::<f64>()).sum()
 }

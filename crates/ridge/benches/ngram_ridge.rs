@@ -11,6 +11,8 @@
 //! the Gram matrix, the solving, the basis with all candidates, and the hub means;
 //! `predict_s` the queries' rows, their predictions and the exact ranks.
 
+mod process;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -154,7 +156,7 @@ fn main() -> Result<(), Failure> {
             "kernel": basis.kernel().name(), "rank": rank, "fit_s": fit_s, "tf_idf_s": tf_idf_s,
             "basis_s": basis_s, "hubs_s": hubs_s, "predict_s": predict_s, "mrr": metrics.mrr,
             "hits@1": metrics.hits_1, "hits@10": metrics.hits_10, "mean_rank": metrics.mean_rank,
-            "condition": fitted.model.summary().condition, "memory_mib": memory(),
+            "condition": fitted.model.summary().condition, "memory_mib": process::peak_mib(),
         })
     );
     Ok(())
@@ -167,15 +169,4 @@ fn table(path: &std::path::Path) -> Result<Vec<Vec<String>>, Failure> {
         Ok(record?.iter().map(String::from).collect())
     };
     reader.records().map(row).collect()
-}
-
-/// The most memory that the process has held, in MiB.
-fn memory() -> i64 {
-    // SAFETY: getrusage fills the struct it is given, which is plain numbers.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    usage.ru_maxrss / 1024
 }

@@ -1,13 +1,14 @@
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{Mat, Par};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
 
 use crate::Error;
 
-/// The leading eigenpairs of a symmetric matrix.
+/// Eigenpairs of a symmetric matrix.
 pub struct Eigen {
-    /// Eigenvalues, descending, those above the cut-off.
+    /// Eigenvalues, descending; of [`leading`] those above the cut-off.
     pub values: Vec<f64>,
     /// One eigenvector a column, in the same order.
     pub vectors: Mat<f64>,
@@ -32,31 +33,42 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     if let Some(&value) = elements.into_iter().find(|value| !value.is_finite()) {
         return Err(Error::Overflow { row: None, value });
     }
-    let mut values = Diag::zeros(size);
-    let mut vectors = Mat::zeros(size, size);
-    let scratch = self_adjoint_evd_scratch::<f64>(
-        size,
-        ComputeEigenvectors::Yes,
-        Par::Seq,
-        Default::default(),
-    );
-    self_adjoint_evd(
-        matrix.as_ref(),
-        values.as_mut(),
-        Some(vectors.as_mut()),
-        Par::Seq,
-        MemStack::new(&mut MemBuffer::new(scratch)),
-        Default::default(),
-    )
-    .map_err(|_| Error::Eigen { size })?;
-    let ascending: Vec<f64> = values.column_vector().iter().copied().collect();
-    let largest = ascending.last().copied().unwrap_or(0.0);
+    let Eigen { mut values, vectors } = symmetric_eigen(matrix.as_ref())?;
+    let largest = values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
         return Err(Error::ZeroKernel { largest });
     }
-    let kept = ascending.iter().rev().take_while(|&&value| value > largest * tolerance).count();
+    let kept = values.iter().take_while(|&&value| value > largest * tolerance).count();
+    values.truncate(kept);
+    Ok(Eigen { values, vectors: vectors.as_ref().subcols(0, kept).to_owned() })
+}
+
+/// All eigenvalues, descending, and eigenvectors of a symmetric matrix of finite numbers; its lower half
+/// is read.
+///
+/// On one thread, so that the result does not depend on their number.
+///
+/// # Errors
+/// [`Error::Eigen`].
+pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
+    let size = matrix.nrows();
+    let (mut values, mut vectors) = (Diag::zeros(size), Mat::zeros(size, size));
+    let yes = ComputeEigenvectors::Yes;
+    let scratch = self_adjoint_evd_scratch::<f64>(size, yes, Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut memory);
+    let (value, vector) = (values.as_mut(), Some(vectors.as_mut()));
+    self_adjoint_evd(matrix, value, vector, Par::Seq, stack, Default::default())
+        .map_err(|_| Error::Eigen { size })?;
     Ok(Eigen {
-        values: ascending.into_iter().rev().take(kept).collect(),
-        vectors: vectors.subcols(size - kept, kept).reverse_cols().to_owned(),
+        values: values.column_vector().iter().rev().copied().collect(),
+        vectors: vectors.as_ref().reverse_cols().to_owned(),
     })
+}
+
+/// `a b`, on one thread: sums must not depend on the number of threads.
+pub fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
+    out
 }

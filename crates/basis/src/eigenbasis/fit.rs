@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use super::eigen::{Eigen, leading};
+use super::eigen::{Eigen, leading, multiply};
 use super::{Basis, Map, scaled};
 use crate::features::{self, Block, Features, RowKind, RowSource, product};
 use crate::sketch::{COLUMNS, Columns};
@@ -265,11 +265,4 @@ fn fit_anchored(
         }
     }
     Ok((values, Map::Anchored { weights, anchors }))
-}
-
-/// `a b`, on one thread: sums must not depend on the number of threads.
-pub(super) fn multiply(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
-    let mut out = Mat::zeros(a.nrows(), b.ncols());
-    matmul(out.as_mut(), Accum::Replace, a, b, 1.0, Par::Seq);
-    out
 }

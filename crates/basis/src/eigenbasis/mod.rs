@@ -22,7 +22,7 @@ use crate::features::{Features, RowKind};
 use crate::{Error, OutputKernel, SketchKind};
 
 pub use as_kernel::BasisKernel;
-pub use eigen::{Eigen, leading};
+pub use eigen::{Eigen, leading, multiply, symmetric_eigen};
 pub use project::Projection;
 pub use tempering::Tempering;
 

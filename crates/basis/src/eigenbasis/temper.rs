@@ -2,9 +2,9 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::eigen::{Eigen, leading};
+use super::eigen::{Eigen, leading, multiply};
 use super::tempering::Tempered;
-use super::{Basis, Map, Tempering, fit};
+use super::{Basis, Map, Tempering};
 use crate::Error;
 use crate::features::RowSource;
 
@@ -95,7 +95,7 @@ impl Basis {
                 rows.for_each(|(tile, out)| {
                     let count = out.len() / self.width;
                     let part = turn.subrows(tile * TILE, count);
-                    let found = fit::multiply(part, wide);
+                    let found = multiply(part, wide);
                     for (row, out) in found.row_iter().zip(out.chunks_exact_mut(self.width)) {
                         out.iter_mut().zip(row.iter()).for_each(|(out, &v)| *out = v as f32);
                     }

@@ -3,6 +3,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::SparseBlock;
+use super::by_column::ByColumn;
 use crate::Error;
 
 /// Rows of queries in one task.
@@ -38,10 +39,8 @@ pub struct ColumnIndex {
     /// The frequent columns, one row after another.
     dense: Vec<f32>,
     frequent: usize,
-    /// The entries of rare column c: `offsets[c]..offsets[c + 1]`, rows increasing.
-    offsets: Vec<usize>,
-    at: Vec<u32>,
-    values: Vec<f32>,
+    /// The entries of the other columns.
+    rare: ByColumn,
 }
 
 const RARE: u32 = u32::MAX;
@@ -55,35 +54,24 @@ impl ColumnIndex {
             rows.row(row).0.iter().for_each(|&column| count[column as usize] += 1);
         }
         let (mut place, mut frequent) = (vec![RARE; width], 0);
-        let mut offsets = Vec::with_capacity(width + 1);
-        offsets.push(0);
         for (place, &count) in place.iter_mut().zip(&count) {
-            let is_frequent = count > len / FREQUENT;
-            if is_frequent {
+            if count > len / FREQUENT {
                 *place = frequent as u32;
                 frequent += 1;
             }
-            let last = offsets.last().copied().unwrap_or(0);
-            offsets.push(last + if is_frequent { 0 } else { count });
         }
-        let entries = offsets.last().copied().unwrap_or(0);
-        let mut next = offsets.clone();
-        let (mut at, mut values) = (vec![0; entries], vec![0.0; entries]);
+        let rare = ByColumn::new(rows, |column| place[column as usize] == RARE);
         let mut dense = vec![0.0; len * frequent];
         for row in 0..len {
             let (columns, own) = rows.row(row);
             for (&column, &value) in columns.iter().zip(own) {
-                let column = column as usize;
-                match place[column] {
-                    RARE => {
-                        (at[next[column]], values[next[column]]) = (row as u32, value);
-                        next[column] += 1;
-                    }
+                match place[column as usize] {
+                    RARE => {}
                     place => dense[row * frequent + place as usize] = value,
                 }
             }
         }
-        Self { width, rows: len, place, dense, frequent, offsets, at, values }
+        Self { width, rows: len, place, dense, frequent, rare }
     }
 
     /// Number of rows.
@@ -142,16 +130,7 @@ impl ColumnIndex {
         let mut sum = vec![0.0f32; limit];
         for j in 0..count {
             sum.fill(0.0);
-            let (columns, values) = queries.row(start + j);
-            for (&column, &value) in columns.iter().zip(values) {
-                let range = self.offsets[column as usize]..self.offsets[column as usize + 1];
-                let (at, own) = (&self.at[range.clone()], &self.values[range]);
-                for (&at, &own) in at.iter().zip(own) {
-                    // rows increase: what comes behind the limit does not count
-                    let Some(sum) = sum.get_mut(at as usize) else { break };
-                    *sum += value * own;
-                }
-            }
+            self.rare.add_products(queries.row(start + j), &mut sum);
             out.as_mut().col_mut(j).iter_mut().zip(&sum).for_each(|(out, sum)| *out += sum);
         }
     }
@@ -181,7 +160,7 @@ mod tests {
             panic!("sparse rows")
         };
         let index = ColumnIndex::new(own);
-        assert!(index.frequent > 2 && index.values.len() > 100);
+        assert!(index.frequent > 2 && index.rare.entries.len() > 100);
         let exact = inner(&all, &queries).unwrap();
         for limit in [0, 1, 93, 150] {
             let found = index.products(other, limit).unwrap();

@@ -14,6 +14,8 @@ mod distinct;
 mod labels;
 mod mapped;
 mod ngram;
+mod ngram_block;
+mod ngram_config;
 pub(crate) mod product;
 mod ranking;
 mod rows;
@@ -29,11 +31,12 @@ pub use distinct::{Distinct, distinct};
 pub use labels::LabelVocabulary;
 pub use mapped::MappedRows;
 pub use ngram::{NgramOptions, NgramVocabulary, bucket, hashed_ngrams};
+pub use ngram_config::{NgramConfig, NgramKind};
 pub use product::inner;
 pub use ranking::{hamming_one_hot, kemeny_signs};
 pub use rows::Features;
 pub use sparse::{SparseBlock, SparseRows};
-pub use tf_idf::{NgramConfig, NgramKind, SparseRow, TfIdf};
+pub use tf_idf::{SparseRow, TfIdf};
 
 use crate::Error;
 

@@ -81,7 +81,7 @@ pub(crate) fn inner_columns(
             finish(start, out);
         }),
         (Block::Sparse(a), Block::Sparse(b)) => {
-            let index = (b.len() >= FEW).then(|| ByColumn::new(a));
+            let index = (b.len() >= FEW).then(|| ByColumn::new(a, |_| true));
             tiles.for_each(|(tile, mut out)| {
                 let start = tile * TILE;
                 sparse_tile(a, index.as_ref(), b, start, out.as_mut());

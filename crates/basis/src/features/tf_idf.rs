@@ -1,144 +1,12 @@
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::path::Path;
 
 use rayon::prelude::*;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SparseRows, bucket};
+use super::ngram_block::NgramBlock;
+use super::ngram_config::CasedText;
+use super::{NgramConfig, SparseRows};
 use crate::Error;
-use crate::random::{Fnv, finalise};
-
-/// Texts of which one task counts the n-grams.
-const TEXTS: usize = 256;
-
-/// A hasher that is the same in every process, and faster on short words than the standard one.
-#[derive(Default)]
-struct Words(Fnv);
-
-impl Hasher for Words {
-    fn finish(&self) -> u64 {
-        finalise(self.0.0)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-}
-
-type Map<V> = HashMap<String, V, BuildHasherDefault<Words>>;
-
-/// What an n-gram is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NgramKind {
-    /// Runs of words; a word is two or more letters, digits or underscores.
-    Words,
-    /// Runs of characters inside one word, which is padded with a space on both sides
-    /// (scikit-learn's `char_wb`).
-    Characters,
-}
-
-/// One block of n-gram features. Each block is weighted and normalised by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NgramConfig {
-    /// What the n-grams are made of.
-    pub kind: NgramKind,
-    /// Length of the shortest n-grams.
-    pub min: usize,
-    /// Length of the longest n-grams.
-    pub max: usize,
-    /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
-    #[serde(default = "yes")]
-    pub lowercase: bool,
-    /// An n-gram that occurs in fewer training texts than this is left out; 1 with `buckets`.
-    #[serde(default = "one")]
-    pub min_texts: usize,
-    /// 0 keeps a vocabulary of all n-grams; a positive number hashes them into that many buckets,
-    /// which bounds the memory whatever the texts are.
-    #[serde(default)]
-    pub buckets: usize,
-}
-
-fn one() -> usize {
-    1
-}
-
-fn yes() -> bool {
-    true
-}
-
-impl NgramConfig {
-    /// Checks lengths.
-    ///
-    /// # Errors
-    /// [`Error::NgramSetting`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
-    pub fn validate(&self) -> Result<(), Error> {
-        if self.min == 0 || self.min > self.max || self.max > 64 {
-            let found = format!("min {}, max {}", self.min, self.max);
-            let allowed = "1 ≤ min ≤ max ≤ 64".into();
-            return Err(Error::NgramSetting { key: "ngrams", found, allowed });
-        }
-        if self.buckets > 0 && self.min_texts > 1 {
-            let found = self.min_texts.to_string();
-            let allowed = "1 with buckets, which keep every n-gram".into();
-            return Err(Error::NgramSetting { key: "ngrams.min_texts", found, allowed });
-        }
-        if self.buckets > 1 << 28 {
-            let found = self.buckets.to_string();
-            return Err(Error::NgramSetting {
-                key: "ngrams.buckets",
-                found,
-                allowed: "at most 2^28".into(),
-            });
-        }
-        Ok(())
-    }
-
-    /// Calls `visit` with every n-gram of `text`.
-    fn each(&self, text: &str, visit: &mut dyn FnMut(&str)) {
-        let text = if self.lowercase { Cow::Owned(text.to_lowercase()) } else { text.into() };
-        match self.kind {
-            NgramKind::Words => {
-                let word = |c: char| c.is_alphanumeric() || c == '_';
-                let words: Vec<&str> =
-                    text.split(|c| !word(c)).filter(|w| w.chars().nth(1).is_some()).collect();
-                for n in self.min..=self.max {
-                    for run in words.windows(n) {
-                        if n == 1 { visit(run[0]) } else { visit(&run.join(" ")) }
-                    }
-                }
-            }
-            NgramKind::Characters => {
-                let mut padded = String::new();
-                let mut starts = Vec::new();
-                for word in text.split_whitespace() {
-                    padded.clear();
-                    padded.push(' ');
-                    padded.push_str(word);
-                    padded.push(' ');
-                    starts.clear();
-                    starts.extend(padded.char_indices().map(|(i, _)| i));
-                    starts.push(padded.len());
-                    let characters = starts.len() - 1;
-                    for n in self.min..=self.max {
-                        if n >= characters {
-                            // a word shorter than n counts once, and not again for longer n
-                            visit(&padded);
-                            break;
-                        }
-                        for i in 0..=characters - n {
-                            visit(&padded[starts[i]..starts[i + n]]);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
 
 /// A sparse row: distinct ascending indices and their values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -154,18 +22,7 @@ pub struct SparseRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TfIdf {
-    blocks: Vec<Block>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Block {
-    ngrams: NgramConfig,
-    /// Terms in the order of their indices; empty when hashed.
-    terms: Vec<String>,
-    idf: Vec<f32>,
-    #[serde(skip)]
-    index: Map<u32>,
+    blocks: Vec<NgramBlock>,
 }
 
 impl TfIdf {
@@ -177,8 +34,8 @@ impl TfIdf {
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
     ) -> Result<Self, Error> {
-        let texts: Vec<&str> = texts.collect();
-        let block = |ngrams| Block::fit(ngrams, &texts);
+        let texts: Vec<CasedText> = texts.map(CasedText::new).collect();
+        let block = |ngrams| NgramBlock::fit(ngrams, &texts);
         let blocks = configs.iter().map(block).collect::<Result<Vec<_>, _>>()?;
         let fitted = Self { blocks };
         if fitted.width() == 0 {
@@ -197,8 +54,9 @@ impl TfIdf {
     pub fn transform(&self, text: &str) -> SparseRow {
         let mut row = SparseRow::default();
         let mut first = 0;
+        let text = CasedText::new(text);
         for block in &self.blocks {
-            let counts = block.counts(text);
+            let counts = block.counts(&text);
             let start = row.values.len();
             for (index, count) in counts {
                 row.indices.push(first + index);
@@ -258,121 +116,19 @@ impl TfIdf {
         let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
         let mut read: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
         for block in &mut read.blocks {
-            block.ngrams.validate().map_err(|e| fail(e.to_string()))?;
-            let (terms, weights) = (block.terms.len(), block.idf.len());
-            let whole = match block.ngrams.buckets {
-                0 => terms == weights,
-                buckets => terms == 0 && weights == buckets,
-            };
-            if !whole || block.idf.iter().any(|v| !v.is_finite()) {
-                return Err(fail("terms and weights do not belong together".into()));
-            }
-            block.fill_index();
+            block.complete().map_err(&fail)?;
         }
         Ok(read)
     }
 }
 
-impl Block {
-    fn fit(ngrams: &NgramConfig, texts: &[&str]) -> Result<Self, Error> {
-        ngrams.validate()?;
-        let count = texts.len();
-        let idf = |df: u32| ((1.0 + count as f64) / (1.0 + f64::from(df))).ln() as f32 + 1.0;
-        let mut block = Self {
-            ngrams: ngrams.clone(),
-            terms: Vec::new(),
-            idf: Vec::new(),
-            index: Map::default(),
-        };
-        if ngrams.buckets > 0 {
-            let mut frequency = vec![0u32; ngrams.buckets];
-            for text in texts {
-                let mut seen = Vec::new();
-                ngrams.each(text, &mut |term| seen.push(bucket(term, ngrams.buckets as u32)));
-                seen.sort_unstable();
-                seen.dedup();
-                seen.iter().for_each(|&i| frequency[i as usize] += 1);
-            }
-            block.idf = frequency.into_iter().map(idf).collect();
-            return Ok(block);
-        }
-        // Counts add up to the same whatever the chunks, and terms are sorted in the end.
-        let counted: Vec<Map<(u32, usize)>> =
-            texts.par_chunks(TEXTS).map(|texts| frequencies(ngrams, texts)).collect();
-        let mut frequency: Map<u32> = Map::default();
-        for (term, (df, _)) in counted.into_iter().flatten() {
-            *frequency.entry(term).or_default() += df;
-        }
-        let mut kept: Vec<(String, u32)> =
-            frequency.into_iter().filter(|(_, df)| *df as usize >= ngrams.min_texts).collect();
-        kept.par_sort_unstable();
-        block.idf = kept.iter().map(|(_, df)| idf(*df)).collect();
-        block.terms = kept.into_iter().map(|(term, _)| term).collect();
-        block.fill_index();
-        Ok(block)
-    }
-
-    fn fill_index(&mut self) {
-        self.index = self.terms.iter().cloned().zip(0..).collect();
-    }
-
-    /// (index, count) of the block's n-grams in a text, ascending.
-    fn counts(&self, text: &str) -> Vec<(u32, u32)> {
-        let mut found: Vec<u32> = Vec::new();
-        let buckets = self.ngrams.buckets;
-        self.ngrams.each(text, &mut |term| {
-            if buckets > 0 {
-                found.push(bucket(term, buckets as u32));
-            } else if let Some(&index) = self.index.get(term) {
-                found.push(index);
-            }
-        });
-        found.sort_unstable();
-        let runs = found.chunk_by(|a, b| a == b);
-        runs.map(|run| (run[0], run.len() as u32)).collect()
-    }
-}
-
-/// For each n-gram of some texts, in how many it occurs, and the last of them.
-fn frequencies(ngrams: &NgramConfig, texts: &[&str]) -> Map<(u32, usize)> {
-    let mut frequency: Map<(u32, usize)> = Map::default();
-    for (i, text) in texts.iter().enumerate() {
-        ngrams.each(text, &mut |term| match frequency.get_mut(term) {
-            Some((_, last)) if *last == i => {}
-            Some((df, last)) => (*df, *last) = (*df + 1, i),
-            None => {
-                frequency.insert(term.to_string(), (1, i));
-            }
-        });
-    }
-    frequency
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::NgramKind;
 
     fn block(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
         NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
-    }
-
-    fn ngrams(config: &NgramConfig, text: &str) -> Vec<String> {
-        let mut all = Vec::new();
-        config.each(text, &mut |term| all.push(term.to_string()));
-        all
-    }
-
-    #[test]
-    fn words_have_two_characters_and_join_with_a_space() {
-        let found = ngrams(&block(NgramKind::Words, 1, 2), "a methyl-ester of 5 acids");
-        let expected = ["methyl", "ester", "of", "acids", "methyl ester", "ester of", "of acids"];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn characters_stay_inside_padded_words_and_short_words_count_once() {
-        let found = ngrams(&block(NgramKind::Characters, 3, 5), "an é");
-        assert_eq!(found, [" an", "an ", " an ", " é "]);
     }
 
     #[test]
@@ -404,7 +160,7 @@ mod tests {
 
     #[test]
     fn nothing_to_learn_from_is_an_error() {
-        let config = NgramConfig { min_texts: 3, lowercase: true, ..block(NgramKind::Words, 1, 1) };
+        let config = NgramConfig { min_texts: 3, ..block(NgramKind::Words, 1, 1) };
         let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
         assert!(matches!(fitted, Err(Error::EmptyVocabulary { texts: 2 })));
     }
@@ -425,7 +181,7 @@ mod tests {
         let characters = block(NgramKind::Characters, 3, 5);
         for (key, config) in [
             ("word_1_2", block(NgramKind::Words, 1, 2)),
-            ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, lowercase: true, ..characters }),
+            ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, ..characters }),
         ] {
             let train = texts("texts");
             let fitted = TfIdf::fit(&[config], train.iter().map(String::as_str)).unwrap();

@@ -1,0 +1,179 @@
+use std::sync::OnceLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// What an n-gram is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NgramKind {
+    /// Runs of words; a word is two or more letters, digits or underscores.
+    Words,
+    /// Runs of characters inside one word, which is padded with a space on both sides
+    /// (scikit-learn's `char_wb`).
+    Characters,
+}
+
+/// One block of n-gram features. Each block is weighted and normalised by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NgramConfig {
+    /// What the n-grams are made of.
+    pub kind: NgramKind,
+    /// Length of the shortest n-grams.
+    pub min: usize,
+    /// Length of the longest n-grams.
+    pub max: usize,
+    /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
+    #[serde(default = "yes")]
+    pub lowercase: bool,
+    /// An n-gram that occurs in fewer training texts than this is left out; 1 with `buckets`.
+    #[serde(default = "one")]
+    pub min_texts: usize,
+    /// 0 keeps a vocabulary of all n-grams; a positive number hashes them into that many buckets,
+    /// which bounds the memory whatever the texts are.
+    #[serde(default)]
+    pub buckets: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl NgramConfig {
+    /// Checks lengths.
+    ///
+    /// # Errors
+    /// [`Error::NgramSetting`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
+    pub fn validate(&self) -> Result<(), Error> {
+        if self.min == 0 || self.min > self.max || self.max > 64 {
+            let found = format!("min {}, max {}", self.min, self.max);
+            let allowed = "1 ≤ min ≤ max ≤ 64".into();
+            return Err(Error::NgramSetting { key: "ngrams", found, allowed });
+        }
+        if self.buckets > 0 && self.min_texts > 1 {
+            let found = self.min_texts.to_string();
+            let allowed = "1 with buckets, which keep every n-gram".into();
+            return Err(Error::NgramSetting { key: "ngrams.min_texts", found, allowed });
+        }
+        if self.buckets > 1 << 28 {
+            let found = self.buckets.to_string();
+            return Err(Error::NgramSetting {
+                key: "ngrams.buckets",
+                found,
+                allowed: "at most 2^28".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with every n-gram of a text.
+    pub(super) fn each(&self, text: &CasedText, visit: &mut dyn FnMut(&str)) {
+        let text = text.in_case(self.lowercase);
+        match self.kind {
+            NgramKind::Words => {
+                let word = |c: char| c.is_alphanumeric() || c == '_';
+                let words: Vec<&str> =
+                    text.split(|c| !word(c)).filter(|w| w.chars().nth(1).is_some()).collect();
+                for n in self.min..=self.max {
+                    for run in words.windows(n) {
+                        if n == 1 { visit(run[0]) } else { visit(&run.join(" ")) }
+                    }
+                }
+            }
+            NgramKind::Characters => {
+                let mut padded = String::new();
+                let mut starts = Vec::new();
+                for word in text.split_whitespace() {
+                    padded.clear();
+                    padded.push(' ');
+                    padded.push_str(word);
+                    padded.push(' ');
+                    starts.clear();
+                    starts.extend(padded.char_indices().map(|(i, _)| i));
+                    starts.push(padded.len());
+                    let characters = starts.len() - 1;
+                    for n in self.min..=self.max {
+                        if n >= characters {
+                            // a word shorter than n counts once, and not again for longer n
+                            visit(&padded);
+                            break;
+                        }
+                        for i in 0..=characters - n {
+                            visit(&padded[starts[i]..starts[i + n]]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A text as it is and in lower case, which is made when it is first asked for: several blocks of
+/// n-grams share it.
+pub(super) struct CasedText<'t> {
+    text: &'t str,
+    lower: OnceLock<String>,
+}
+
+impl<'t> CasedText<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, lower: OnceLock::new() }
+    }
+
+    fn in_case(&self, lowercase: bool) -> &str {
+        match lowercase {
+            true => self.lower.get_or_init(|| self.text.to_lowercase()),
+            false => self.text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
+        NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
+    }
+
+    fn ngrams(config: &NgramConfig, text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        config.each(&CasedText::new(text), &mut |term| all.push(term.to_string()));
+        all
+    }
+
+    #[test]
+    fn words_have_two_characters_and_join_with_a_space() {
+        let found = ngrams(&block(NgramKind::Words, 1, 2), "a methyl-ester of 5 acids");
+        let expected = ["methyl", "ester", "of", "acids", "methyl ester", "ester of", "of acids"];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn characters_stay_inside_padded_words_and_short_words_count_once() {
+        let found = ngrams(&block(NgramKind::Characters, 3, 5), "an é");
+        assert_eq!(found, [" an", "an ", " an ", " é "]);
+    }
+
+    #[test]
+    fn blocks_in_both_cases_share_a_text() {
+        let lower = block(NgramKind::Words, 1, 1);
+        let cased = NgramConfig { lowercase: false, ..lower.clone() };
+        let text = CasedText::new("Methyl ESTER");
+        let collect = |config: &NgramConfig| {
+            let mut all = Vec::new();
+            config.each(&text, &mut |term| all.push(term.to_string()));
+            all
+        };
+        assert_eq!(collect(&lower), ["methyl", "ester"]);
+        assert_eq!(collect(&cased), ["Methyl", "ESTER"]);
+        assert_eq!(collect(&lower), ["methyl", "ester"]);
+    }
+}
