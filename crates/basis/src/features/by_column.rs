@@ -59,14 +59,29 @@ impl ByColumn {
     where
         T: Copy + From<f32> + Mul<Output = T> + AddAssign,
     {
+        // Most columns hold few entries: what is asked for each of them is asked outside of the loop.
+        match &self.occurring {
+            Some(columns) => self.add_at(y, products, |column| columns.binary_search(&column).ok()),
+            None => self.add_at(y, products, |column| Some(column as usize)),
+        }
+    }
+
+    #[inline]
+    fn add_at<T>(
+        &self,
+        y: (&[u32], &[f32]),
+        products: &mut [T],
+        place: impl Fn(u32) -> Option<usize>,
+    ) where
+        T: Copy + From<f32> + Mul<Output = T> + AddAssign,
+    {
         for (&column, &value) in y.0.iter().zip(y.1) {
-            if let Some(place) = place(&self.occurring, column) {
-                let entries = &self.entries[self.offsets[place]..self.offsets[place + 1]];
-                for &(row, own) in entries {
-                    // rows increase
-                    let Some(sum) = products.get_mut(row as usize) else { break };
-                    *sum += T::from(own) * T::from(value);
-                }
+            let Some(place) = place(column) else { continue };
+            let value = T::from(value);
+            for &(row, own) in &self.entries[self.offsets[place]..self.offsets[place + 1]] {
+                // rows increase
+                let Some(sum) = products.get_mut(row as usize) else { break };
+                *sum += T::from(own) * value;
             }
         }
     }
