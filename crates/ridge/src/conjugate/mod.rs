@@ -1,5 +1,7 @@
 //! The sketched system by preconditioned conjugate gradients: SIOKR and SISOKR with many anchors.
 
+mod settings;
+
 use dsokr_basis::features::read;
 use dsokr_basis::random::generator;
 use dsokr_basis::{OutputKernel, RowSource, Sketch, SketchKind};
@@ -7,7 +9,6 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, Mat, MatRef, Par};
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::fit::{Inputs, Precision, Summary, check, row_major};
 use crate::linear::{Factor, PANEL, Panels};
@@ -15,65 +16,13 @@ use crate::model::{Map, Model, Weights};
 use crate::sketched::{SketchedInputs, add_sides, blocks, factored};
 use crate::{Error, TargetSource};
 
+pub use settings::{ConjugateGradients, Convergence};
+
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
 
 /// Rows of the sample for each unknown, where none is asked for.
 const SAMPLE: usize = 8;
-
-/// How [`fit_conjugate_gradients`] solves its system, and when it stops.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ConjugateGradients {
-    /// The residual of every coordinate as a share of its right-hand side at which it is solved, in
-    /// the norm of the preconditioned system; between 0 and 1 (default: 1e-8).
-    pub tolerance: f64,
-    /// The most iterations, at least 1 (default: 100). A fit that needs more says so in
-    /// [`Summary::convergence`].
-    pub iterations: usize,
-    /// s, the rows that the preconditioner is made of, 1 to n (default: eight for each unknown, or all
-    /// rows where there are fewer). More make it better, at s m²/2 multiplications.
-    pub sample: Option<usize>,
-    /// Bytes of sketched kernel values, 8 n m in all, that are kept between iterations; what is above is
-    /// computed again in each (default: 2³⁰).
-    pub memory: usize,
-}
-
-impl Default for ConjugateGradients {
-    fn default() -> Self {
-        Self { tolerance: 1e-8, iterations: 100, sample: None, memory: 1 << 30 }
-    }
-}
-
-/// How far conjugate gradients came.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Convergence {
-    /// Iterations taken, each one pass over the rows.
-    pub iterations: usize,
-    /// The largest relative residual of a coordinate, as the recurrence has it.
-    pub residual: f64,
-    /// What was asked for.
-    pub tolerance: f64,
-}
-
-impl Convergence {
-    /// Whether every coordinate reached the tolerance.
-    pub fn converged(&self) -> bool {
-        self.residual <= self.tolerance
-    }
-}
-
-impl std::fmt::Display for Convergence {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        let not = if self.converged() { "" } else { "not " };
-        let Self { iterations, residual, tolerance } = self;
-        write!(
-            out,
-            "{not}converged in {iterations} iterations to a residual of {residual:.1e} \
-             (asked for: {tolerance:.1e})"
-        )
-    }
-}
 
 /// Fits the model of [`fit_sketched`](crate::fit_sketched()) without forming its system: conjugate
 /// gradients for all coordinates at once, preconditioned as in Falkon (Rudi, Carratino and Rosasco
@@ -146,22 +95,6 @@ pub fn fit_conjugate_gradients(
     let (kernel, anchors) = system.inputs.into_parts();
     let weights = Weights::Double(row_major(weights.as_ref())?);
     Ok(Model::new(Map::Kernel { kernel, anchors }, weights, rank, summary))
-}
-
-impl ConjugateGradients {
-    fn check(&self, n: usize) -> Result<(), Error> {
-        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            return Err(Error::Tolerance { value: self.tolerance });
-        }
-        let range = |what, found, high| Err(Error::Range { what, found, low: 1, high });
-        match (self.iterations, self.sample) {
-            (0, _) => range("number of iterations", 0, usize::MAX),
-            (_, Some(sample)) if sample == 0 || sample > n => {
-                range("rows of the sample", sample, n)
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.
