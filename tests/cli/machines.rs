@@ -230,3 +230,44 @@ fn settings_that_do_not_go_together_are_refused() {
     sandbox.write("none.toml", &none);
     sandbox.fail(&["train", "none.toml"], 2, &["encoder.lambda", "absent"]);
 }
+
+#[test]
+fn parts_of_molecules_are_features() {
+    let sandbox = Sandbox::new();
+    let (mut outputs, mut rows) = ("id\tsmiles\n".to_string(), Vec::new());
+    for i in 0..60 {
+        let (head, tail) = (["C", "N", "O", "C=C", "C#C"][i % 5], ["C", "N", "O", "F"][i / 5 % 4]);
+        let length = 1 + i / 20;
+        outputs += &format!("m{i}\t{head}{}{tail}\n", "C".repeat(length));
+        rows.push(format!("m{i}\thead{} tail{} length{length}", i % 5, i / 5 % 4));
+    }
+    sandbox.write("data/small/outputs.tsv", &outputs);
+    let table = |rows: &[String]| format!("id\tdescription\n{}\n", rows.join("\n"));
+    sandbox.write("data/small/train.tsv", &table(&rows[..40]));
+    sandbox.write("data/small/validation.tsv", &table(&rows[40..50]));
+    sandbox.write("data/small/test.tsv", &table(&rows[50..]));
+    let ngrams = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
+    for of in [
+        r#"{ name = "morgan", radius = 1, width = 512 }"#,
+        r#"{ name = "composition" }"#,
+        r#"{ name = "graph", kernel = { name = "weisfeiler-lehman", iterations = 2 } }"#,
+    ] {
+        let features = format!(
+            "{{ kind = \"substructures\", column = \"smiles\", of = {of}, log = true, min_outputs = 2 }}"
+        );
+        let config = CONFIG.replacen(BAG, RIDGE, 1).replacen(ngrams, &features, 1);
+        let config =
+            config.replacen("\"name\"", "\"smiles\"", 1).replacen("ngram\" }", "cosine\" }", 1);
+        sandbox.write("parts.toml", &config);
+        let report = json(&sandbox.succeed(&["train", "parts.toml", "--json"]));
+        assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{of}: {report}");
+        fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    }
+    for (set, says) in [
+        ("output.features.column=id", &["outputs.tsv, line 2", "SMILES"][..]),
+        ("output.features.min_outputs=61", &["column"]),
+        ("output.features.of={name=\"morgan\", width=0}", &["output.features.of.width"]),
+    ] {
+        sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);
+    }
+}

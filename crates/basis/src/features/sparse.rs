@@ -71,6 +71,41 @@ impl SparseRows {
         entries(&self.offsets, &self.columns, &self.values, row)
     }
 
+    /// The rows with `ln(1 + v)` in the place of each value v: the second occurrence of a thing then says
+    /// less than its first.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] where a value is not above −1.
+    pub fn log_counts(self) -> Result<Self, Error> {
+        let values = self.values.iter().map(|value| value.ln_1p()).collect();
+        Self::new(self.width, self.offsets, self.columns, values)
+    }
+
+    /// The rows without the columns that have entries in fewer than `rows` of them, the others
+    /// numbered anew in their order; 0 and 1 leave all that have any.
+    ///
+    /// # Errors
+    /// [`Error::ZeroWidth`] where no column is left.
+    pub fn common(self, rows: usize) -> Result<Self, Error> {
+        let mut found = vec![0usize; self.width];
+        self.columns.iter().for_each(|&column| found[column as usize] += 1);
+        let mut width = 0;
+        let place: Vec<Option<u32>> = found
+            .into_iter()
+            .map(|count| {
+                let kept = count >= rows.max(1);
+                width += u32::from(kept);
+                kept.then(|| width - 1)
+            })
+            .collect();
+        let row = |row: usize| {
+            let (columns, values) = self.row(row);
+            let entries = columns.iter().zip(values);
+            entries.filter_map(|(&at, &value)| Some((place[at as usize]?, value)))
+        };
+        Self::from_rows(width as usize, (0..self.len()).map(row))
+    }
+
     /// Number of stored entries.
     pub fn entries(&self) -> usize {
         self.values.len()

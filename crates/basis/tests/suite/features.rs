@@ -330,3 +330,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn counts_become_logarithms_and_rare_columns_leave() {
+    let rows = [vec![(0, 1.0), (2, 3.0)], vec![(2, 1.0), (3, 2.0)], vec![(3, 5.0)], vec![]];
+    let rows = SparseRows::from_rows(5, rows).unwrap();
+    let logs = rows.clone().log_counts().unwrap();
+    assert_eq!(logs.row(0), (&[0, 2][..], &[2.0f32.ln(), 4.0f32.ln()][..]));
+    // column 0 is in one row, 2 and 3 in two, 1 and 4 in none
+    let common = rows.clone().common(2).unwrap();
+    let expected = [vec![(0, 3.0)], vec![(0, 1.0), (1, 2.0)], vec![(1, 5.0)], vec![]];
+    assert_eq!(common, SparseRows::from_rows(2, expected).unwrap());
+    assert_eq!(rows.clone().common(0).unwrap().width(), 3);
+    assert!(matches!(rows.clone().common(3), Err(Error::ZeroWidth)));
+    let below = SparseRows::from_rows(1, [vec![(0, -1.0)]]).unwrap();
+    assert!(below.log_counts().is_err());
+}

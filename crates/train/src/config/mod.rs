@@ -18,7 +18,9 @@ pub use decoding::{DecodingConfig, HubConfig};
 pub use encoder::EncoderConfig;
 pub use ensemble::EnsembleConfig;
 pub use load::{Override, load};
-pub use output::{CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig};
+pub use output::{
+    CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig, Substructures,
+};
 pub use reference::reference;
 pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
 pub use training::{

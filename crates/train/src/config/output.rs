@@ -79,6 +79,40 @@ fn separator() -> char {
     ' '
 }
 
+/// Parts of molecules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Substructures {
+    /// Surroundings of atoms, as Morgan fingerprints count them, folded into columns.
+    Morgan {
+        /// Bonds from an atom to the rim of its surroundings.
+        #[serde(default = "two")]
+        radius: usize,
+        /// Number of columns.
+        #[serde(default = "columns")]
+        width: usize,
+    },
+    /// Elements, hydrogens among them, bonds by their order, and functional groups.
+    Composition {},
+    /// What a graph kernel compares.
+    Graph {
+        /// The kernel.
+        kernel: GraphKernel,
+    },
+}
+
+fn one() -> usize {
+    1
+}
+
+fn two() -> usize {
+    2
+}
+
+fn columns() -> usize {
+    2048
+}
+
 /// Where the outputs' features come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -93,6 +127,25 @@ pub enum OutputFeatures {
         min: usize,
         /// Length of the longest n-grams.
         max: usize,
+        /// Whether `ln(1 + count)` takes the place of a count.
+        #[serde(default)]
+        log: bool,
+        /// N-grams of fewer outputs are left out.
+        #[serde(default = "one")]
+        min_outputs: usize,
+    },
+    /// Counts of what the molecules whose SMILES a column holds are made of.
+    Substructures {
+        /// The column, e.g. `smiles`.
+        column: String,
+        /// What is counted.
+        of: Substructures,
+        /// Whether `ln(1 + count)` takes the place of a count.
+        #[serde(default)]
+        log: bool,
+        /// Parts that are in fewer outputs are left out.
+        #[serde(default = "one")]
+        min_outputs: usize,
     },
     /// Sets of labels: one bit for each label that occurs. A column holds the labels of each output with
     /// a separator between; an empty cell is the empty set.
@@ -169,6 +222,7 @@ impl OutputConfig {
             OutputFeatures::Ngrams { column, .. }
             | OutputFeatures::Labels { column, .. }
             | OutputFeatures::Rankings { column, .. }
+            | OutputFeatures::Substructures { column, .. }
             | OutputFeatures::Molecules { column, .. } => Some(column),
             OutputFeatures::File(_) | OutputFeatures::Official {} => None,
         };
@@ -193,6 +247,16 @@ impl OutputConfig {
                     "1 ≤ min ≤ max ≤ 64",
                 )?;
             }
+            OutputFeatures::Substructures { of, .. } => match of {
+                Substructures::Graph { kernel } => {
+                    let key = "output.features.of.kernel";
+                    kernel.validate().map_err(|e| value(key, e, "see there"))?;
+                }
+                Substructures::Morgan { width, .. } => {
+                    check(*width > 0, "output.features.of.width", 0, "at least 1")?;
+                }
+                Substructures::Composition {} => {}
+            },
             OutputFeatures::Molecules { graph, .. } => {
                 graph.validate().map_err(|e| value("output.features.graph", e, "see there"))?;
             }

@@ -1,18 +1,23 @@
 use std::path::Path;
 
 use dsokr_basis::features::{
-    LabelVocabulary, NgramOptions, NgramVocabulary, hamming_one_hot, kemeny_signs,
+    LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows, hamming_one_hot, kemeny_signs,
 };
 use dsokr_basis::{Features, RowSource};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphVocabulary;
+use dsokr_molecule::{Morgan, count_rows};
+use rayon::prelude::*;
 
 use super::feature_file::{read_features, read_packed};
+use super::structure::molecules;
 use super::table::{Table, unique_ids};
 use super::truth::labels;
 use super::{DataRoot, Truth};
 use crate::Error;
-use crate::config::{FeatureFileConfig, OutputConfig, OutputFeatures, RankingEmbedding};
+use crate::config::{
+    FeatureFileConfig, OutputConfig, OutputFeatures, RankingEmbedding, Substructures,
+};
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
 pub struct Outputs {
@@ -43,6 +48,13 @@ pub(super) fn feature_rows(
         return Err(Error::RowCount { features: path, found, table, expected });
     }
     Ok(Box::new(rows))
+}
+
+/// Counts without rare columns, as they are or their logarithms.
+fn counts(rows: SparseRows, log: bool, min_outputs: usize) -> Result<Box<dyn RowSource>, Error> {
+    let rows = if min_outputs > 1 { rows.common(min_outputs)? } else { rows };
+    let rows = if log { rows.log_counts()? } else { rows };
+    Ok(Box::new(Features::Sparse(rows)))
 }
 
 /// Rows of rankings, whose ranks are counted from 1 in the table.
@@ -114,11 +126,11 @@ impl Outputs {
         let truth = Truth::column(table, config)?;
         let rows: Box<dyn RowSource> = match &config.features {
             OutputFeatures::File(file) => feature_rows(file, root, table)?,
-            OutputFeatures::Ngrams { column, min, max } => {
+            OutputFeatures::Ngrams { column, min, max, log, min_outputs } => {
                 let texts = table.column(column)?;
                 let options = NgramOptions { min: *min, max: *max, boundaries: false };
                 let vocabulary = NgramVocabulary::fit(options, texts)?;
-                Box::new(Features::Sparse(vocabulary.rows(texts)?))
+                counts(vocabulary.rows(texts)?, *log, *min_outputs)?
             }
             OutputFeatures::Labels { column, separator } => {
                 let cells = table.column(column)?.iter();
@@ -136,6 +148,20 @@ impl Outputs {
                 let graphs: Vec<&Graph> = molecules.iter().map(|read| &read.graph).collect();
                 let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
                 Box::new(Features::Sparse(rows))
+            }
+            OutputFeatures::Substructures { column, of, log, min_outputs } => {
+                let molecules = molecules(table, column)?;
+                let rows = match of {
+                    Substructures::Morgan { radius, width } => {
+                        Morgan { radius: *radius, width: *width }.counts(&molecules)?
+                    }
+                    Substructures::Composition {} => count_rows(&molecules)?,
+                    Substructures::Graph { kernel } => {
+                        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
+                        GraphVocabulary::fit_rows(kernel.clone(), &graphs)?.1
+                    }
+                };
+                counts(rows, *log, *min_outputs)?
             }
             OutputFeatures::Official {} => {
                 return Err(Error::Value {

@@ -46,6 +46,18 @@ fn written(text: &str, more: usize, seed: u64) -> Result<String, dsokr_molecule:
     Ok(further.fold(text.to_owned(), |all, one| all + " " + &one))
 }
 
+/// The molecules of a column of SMILES.
+///
+/// # Errors
+/// [`Error::Smiles`] with the line of one that is none.
+pub(super) fn molecules(table: &Table, column: &str) -> Result<Vec<Molecule>, Error> {
+    let smiles = table.column(column)?.par_iter().enumerate();
+    let read = |(row, smiles): (usize, &String)| {
+        Molecule::parse(smiles).map_err(|reason| bad_smiles(table, row, smiles, reason))
+    };
+    smiles.map(read).collect()
+}
+
 fn bad_smiles(table: &Table, row: usize, smiles: &str, reason: dsokr_molecule::Error) -> Error {
     let (path, line) = (table.path().into(), table.line(row));
     Error::Smiles { path, line, smiles: smiles.to_owned(), reason }
