@@ -157,7 +157,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let counts = (metrics.candidates, metrics.duplicate_candidates);
     let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
-    let members = if runs.members.len() > 1 { each(&runs, &splits, pool)? } else { Vec::new() };
+    let members = if runs.members().len() > 1 { each(&runs, &splits, pool)? } else { Vec::new() };
     let seed = runs.config().seed;
     let against = match &arguments.against {
         Some(other) => {
@@ -172,7 +172,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let ranks = found.ranks;
     let found = Found { metrics, members, against };
     if let Some(folder) = &arguments.report {
-        let candidates = &runs.members[0].candidates;
+        let candidates = &runs.members()[0].candidates;
         let (split, resamples) = (&splits[0], RESAMPLES);
         let (decoded, ranks) = (&decoded, &ranks);
         let evaluated = Evaluated { split, decoded, ranks, candidates, resamples, seed };
@@ -233,12 +233,12 @@ fn queries(
         }
         Wanted::Split(name) => read_split(&run.config, name, &root(run)?),
     };
-    let splits = runs.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-    let (ids, candidates) = (&splits[0].ids, &runs.members[0].candidates);
+    let splits = runs.members().iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+    let (ids, candidates) = (&splits[0].ids, &runs.members()[0].candidates);
     let lists = match (&arguments.candidates, &runs.config().evaluation.candidates, wanted) {
         (Some(file), _, _) => Some(PerQuery::read(file, ids, candidates)?),
         (None, Some(file), Wanted::Split(_)) => {
-            Some(PerQuery::read(&root(&runs.members[0])?.file(file), ids, candidates)?)
+            Some(PerQuery::read(&root(&runs.members()[0])?.file(file), ids, candidates)?)
         }
         _ => None,
     };
@@ -256,22 +256,22 @@ fn pool(lists: Option<&PerQuery>) -> Pool<'_> {
 /// What each run is worth by itself.
 fn each(runs: &EnsembleRun, splits: &[Split], pool: Pool) -> Result<Vec<Own>, Error> {
     let own = |(at, (run, split)): (usize, (&Run, &Split))| {
-        let same = run.candidates.ids() == runs.members[0].candidates.ids();
+        let same = run.candidates.ids() == runs.members()[0].candidates.ids();
         if let (Pool::PerQuery(_), false) = (pool, same) {
             return Err(Error::Value {
                 key: "--candidates".into(),
                 found: format!(
                     "a run, {}, that has its candidates in another order",
-                    runs.names[at]
+                    runs.names()[at]
                 ),
                 allowed: "runs with the candidates in one order".into(),
             });
         }
         let weight = runs.rule.weights().map(|weights| weights[at]);
         let metrics = run.evaluate(split, pool)?.scores;
-        Ok(Own { run: runs.names[at].clone(), weight, metrics })
+        Ok(Own { run: runs.names()[at].clone(), weight, metrics })
     };
-    runs.members.iter().zip(splits).enumerate().map(own).collect()
+    runs.members().iter().zip(splits).enumerate().map(own).collect()
 }
 
 /// Draws the first `count` true molecules beside the predicted ones.

@@ -74,6 +74,8 @@ impl Observer for Progress {
                     if let Ok(style) = ProgressStyle::with_template(style) {
                         bar.set_style(style);
                     }
+                    // of the training before this one, in an ensemble
+                    bar.set_length(*total);
                     bar.set_position(*step);
                     bar.reset_eta();
                 }

@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let run: EnsembleRun = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
     let hits = run.search(&arguments.text, arguments.top)?;
-    let known = &run.members[0].candidates;
+    let known = &run.members()[0].candidates;
     let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
         rank: i + 1,
         id: known.id(hit.candidate),

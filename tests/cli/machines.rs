@@ -205,8 +205,9 @@ fn label_sets_are_predicted_from_multi_label_files() {
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
         ("encoder.scaling=other", &["`other`", "`deviation`"]),
         ("training.metric=ged", &["training.metric", "edit distances"]),
+        ("ensemble.fit_weights=true", &["ensemble.fit_weights", "no gold"]),
     ] {
-        sandbox.fail(&["train", "sets.toml", "--set", set], 2, says);
+        sandbox.fail(&["train", "sets.toml", "--out", "refused", "--set", set], 2, says);
     }
     sandbox.fail(&["search", "runs/sets", "words"], 2, &["vectors, not texts"]);
 }
@@ -268,6 +269,7 @@ fn parts_of_molecules_are_features() {
         ("output.features.column=id", &["outputs.tsv, line 2", "SMILES"][..]),
         ("output.features.min_outputs=61", &["column"]),
         ("output.features.of={name=\"morgan\", width=0}", &["output.features.of.width"]),
+        ("output.features.exact=true", &["output.features.log", "exact"]),
     ] {
         sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);
     }

@@ -81,6 +81,34 @@ impl SparseRows {
         Self::new(self.width, self.offsets, self.columns, values)
     }
 
+    /// A column for every value that a column has, with a 1 in the rows that have it: rows then agree
+    /// where their counts are the same, and nearly the same does not count.
+    ///
+    /// Columns are in the order of the old ones and, within one, of the values. Zeros that are not stored
+    /// are no values.
+    ///
+    /// # Errors
+    /// [`Error::ZeroWidth`] where nothing is stored; [`Error::TooWide`].
+    pub fn levels(&self) -> Result<Self, Error> {
+        // the bits of finite floats, so turned that they are ordered as the numbers are
+        let order = |value: f32| {
+            let bits = value.to_bits();
+            if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+        };
+        let key = |(&column, &value): (&u32, &f32)| (column, order(value));
+        let mut known: Vec<(u32, u32)> = self.columns.iter().zip(&self.values).map(key).collect();
+        known.sort_unstable();
+        known.dedup();
+        let row = |row: usize| {
+            let (columns, values) = self.row(row);
+            let places = columns.iter().zip(values).map(key).map(|key| known.binary_search(&key));
+            // every key is known
+            places.flatten().map(|place| (place as u32, 1.0))
+        };
+        check_width(known.len())?;
+        Self::from_rows(known.len(), (0..self.len()).map(row))
+    }
+
     /// The rows without the columns that have entries in fewer than `rows` of them, the others
     /// numbered anew in their order; 0 and 1 leave all that have any.
     ///

@@ -343,6 +343,14 @@ fn counts_become_logarithms_and_rare_columns_leave() {
     assert_eq!(common, SparseRows::from_rows(2, expected).unwrap());
     assert_eq!(rows.clone().common(0).unwrap().width(), 3);
     assert!(matches!(rows.clone().common(3), Err(Error::ZeroWidth)));
+    // column 0 has the value 1, column 2 has 1 and 3, column 3 has 2 and 5
+    let levels = rows.levels().unwrap();
+    let expected = [vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (3, 1.0)], vec![(4, 1.0)], vec![]];
+    assert_eq!(levels, SparseRows::from_rows(5, expected).unwrap());
+    let signed =
+        SparseRows::from_rows(1, [vec![(0, 2.0)], vec![(0, -1.0)], vec![(0, -3.0)]]).unwrap();
+    let places: Vec<u32> = (0..3).map(|row| signed.levels().unwrap().row(row).0[0]).collect();
+    assert_eq!(places, [2, 1, 0]);
     let below = SparseRows::from_rows(1, [vec![(0, -1.0)]]).unwrap();
     assert!(below.log_counts().is_err());
 }

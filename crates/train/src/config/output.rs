@@ -143,6 +143,10 @@ pub enum OutputFeatures {
         /// Whether `ln(1 + count)` takes the place of a count.
         #[serde(default)]
         log: bool,
+        /// Whether every value of a count is a feature of its own, which molecules share that have
+        /// exactly as many.
+        #[serde(default)]
+        exact: bool,
         /// Parts that are in fewer outputs are left out.
         #[serde(default = "one")]
         min_outputs: usize,
@@ -211,6 +215,12 @@ impl OutputConfig {
         matches!(self.features, OutputFeatures::Molecules { .. })
     }
 
+    /// The error for a multi-label file beside other features.
+    pub(crate) fn not_labels(&self) -> Error {
+        let allowed = "\"labels\", which the rows of a multi-label file are";
+        value("output.features.kind", "another", allowed)
+    }
+
     /// Whether outputs are sets of labels.
     pub fn are_labels(&self) -> bool {
         matches!(self.features, OutputFeatures::Labels { .. })
@@ -247,6 +257,10 @@ impl OutputConfig {
                     "1 ≤ min ≤ max ≤ 64",
                 )?;
             }
+            OutputFeatures::Substructures { log: true, exact: true, .. } => {
+                let allowed = "false beside exact: logarithms tell counts apart as they do";
+                return Err(value("output.features.log", true, allowed));
+            }
             OutputFeatures::Substructures { of, .. } => match of {
                 Substructures::Graph { kernel } => {
                     let key = "output.features.of.kernel";
@@ -276,9 +290,9 @@ impl OutputConfig {
             return Err(value(key, "given", allowed));
         }
         if let Some(pool) = &data.pool {
-            let sets = !pool.is_multi_label() || self.are_labels();
-            let allowed = "\"labels\", which the rows of a multi-label file are";
-            check(sets, "output.features.kind", "another", allowed)?;
+            if pool.is_multi_label() && !self.are_labels() {
+                return Err(self.not_labels());
+            }
             check(
                 !official,
                 "output.features.kind",

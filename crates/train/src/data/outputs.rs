@@ -142,14 +142,14 @@ impl Outputs {
                 Box::new(rankings(table, column, *embedding)?)
             }
             OutputFeatures::Molecules { graph, .. } => {
-                let Some(Truth::Molecules(molecules)) = &truth else {
-                    return Err(Error::NotOfficial { path: path.into() });
+                let graphs: Vec<&Graph> = match &truth {
+                    Some(Truth::Molecules(read)) => read.iter().map(|read| &read.graph).collect(),
+                    _ => Vec::new(),
                 };
-                let graphs: Vec<&Graph> = molecules.iter().map(|read| &read.graph).collect();
                 let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
                 Box::new(Features::Sparse(rows))
             }
-            OutputFeatures::Substructures { column, of, log, min_outputs } => {
+            OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
                 let molecules = molecules(table, column)?;
                 let rows = match of {
                     Substructures::Morgan { radius, width } => {
@@ -161,6 +161,7 @@ impl Outputs {
                         GraphVocabulary::fit_rows(kernel.clone(), &graphs)?.1
                     }
                 };
+                let rows = if *exact { rows.levels()? } else { rows };
                 counts(rows, *log, *min_outputs)?
             }
             OutputFeatures::Official {} => {

@@ -134,7 +134,7 @@ fn multi_label(
         _ => read_libsvm(path, LibsvmOptions::default())?,
     };
     let OutputFeatures::Labels { column, separator } = &output.features else {
-        return Err(Error::NotOfficial { path: path.into() });
+        return Err(output.not_labels());
     };
     if let Some(name) = read.names.iter().find(|name| name.contains(*separator)) {
         return Err(Error::Value {

@@ -28,6 +28,9 @@ pub(super) fn run<R: Recipe>(
         Folder::create_ensemble(&path, request.config)?;
     }
     let train = |member: &Checked<R>, observer: &mut dyn Observer| {
+        if observer.stop() {
+            return Err(Error::Interrupted { step: 0 });
+        }
         info!("member {}", member.name);
         let out = path.join(MEMBERS).join(&member.name);
         let request = Request {
@@ -113,7 +116,7 @@ fn judge<R: Recipe>(
         let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
         let answers = run.answers(&splits)?;
         let fitted = run.fit_weights(&splits[0], &answers, pool)?;
-        for (name, weight) in run.names.iter().zip(&fitted.weights) {
+        for (name, weight) in run.names().iter().zip(&fitted.weights) {
             info!("weight {weight:.3} of {name}");
         }
     }
@@ -123,7 +126,7 @@ fn judge<R: Recipe>(
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
     let answers = run.answers(&splits)?;
     let (found, _) = run.evaluate(&splits[0], &answers, pool)?;
-    let chance = chance(&found, &run.members[0].candidates, run.config())?;
+    let chance = chance(&found, &run.members()[0].candidates, run.config())?;
     Ok(Report { split: name, metrics: found.scores, chance, perfect_h: None })
 }
 
@@ -134,9 +137,9 @@ fn read<R: Recipe>(
     name: SplitName,
 ) -> Result<(Vec<Split>, Option<PerQuery>), Error> {
     let split = |member: &Run<R>| read_split(&member.config, name, request.root);
-    let splits = run.members.iter().map(split).collect::<Result<Vec<_>, Error>>()?;
+    let splits = run.members().iter().map(split).collect::<Result<Vec<_>, Error>>()?;
     let list = |file: &String| {
-        let candidates = &run.members[0].candidates;
+        let candidates = &run.members()[0].candidates;
         PerQuery::read(&request.root.file(file), &splits[0].ids, candidates)
     };
     let lists = request.config.evaluation.candidates.as_ref().map(list).transpose()?;

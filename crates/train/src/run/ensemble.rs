@@ -21,10 +21,9 @@ pub(crate) const MEMBERS: &str = "members";
 
 /// Trained runs whose candidates are the same, and the rule by which they vote.
 pub struct EnsembleRun<R: Recipe = EncoderConfig> {
-    /// What the members are called.
-    pub names: Vec<String>,
-    /// The members.
-    pub members: Vec<Run<R>>,
+    names: Vec<String>,
+    /// At least one.
+    members: Vec<Run<R>>,
     /// How their scores are combined.
     pub rule: Combination,
 }
@@ -75,6 +74,16 @@ impl<R: Recipe> EnsembleRun<R> {
         let (names, members): (Vec<String>, Vec<Run<R>>) = opened.into_iter().unzip();
         let rule = if members.len() == 1 { Combination::default() } else { rule };
         Ok(Self { names, members, rule })
+    }
+
+    /// What the members are called.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The members; at least one.
+    pub fn members(&self) -> &[Run<R>] {
+        &self.members
     }
 
     /// The configuration of the first member, by which what all members share is judged.
@@ -158,6 +167,13 @@ impl<R: Recipe> EnsembleRun<R> {
             let ensemble = self.ensemble(&split.ids, answers)?;
             let missing = self.config().evaluation.missing_gold;
             let gold = ensemble.gold(pool, &split.ids, missing)?;
+            if gold.iter().all(Option::is_none) {
+                return Err(Error::Value {
+                    key: "ensemble.fit_weights".into(),
+                    found: "true".into(),
+                    allowed: "false: weights are fitted by MRR, and no gold is a candidate".into(),
+                });
+            }
             fit_weights(&ensemble, pool, &self.rule, &gold)?
         };
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
