@@ -1,9 +1,10 @@
 //! The edit distance against NetworkX, against all mappings of small graphs, and against what makes
 //! a distance.
 
+mod data;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dsokr_basis::random::{below, generator};
@@ -14,19 +15,7 @@ use dsokr_molecule::graph::{Graph, label};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// A file under the data root, or `None` with a line that says which test is skipped.
-fn data(test: &str, file: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("DSOKR_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {test} needs {}, which is not there", path.display());
-    None
-}
+use data::data;
 
 #[test]
 fn golden_pairs_have_networkx_s_distances() {

@@ -1,5 +1,7 @@
 //! Atoms and bonds against 3,000 graphs as RDKit reads them, and every row of ChEBI-20 and QM9.
 
+mod data;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -8,19 +10,7 @@ use std::path::PathBuf;
 use dsokr_molecule::Molecule;
 use serde_json::Value;
 
-/// A file under the data root, or `None` with a line that says which test is skipped.
-fn data(test: &str, file: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("DSOKR_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {test} needs {}, which is not there", path.display());
-    None
-}
+use data::data;
 
 fn lines(path: PathBuf) -> impl Iterator<Item = String> {
     BufReader::new(File::open(path).unwrap()).lines().map(Result::unwrap)

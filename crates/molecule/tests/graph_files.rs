@@ -1,12 +1,16 @@
 //! Files of graphs: what is read, and what is refused with which words.
 
-use std::path::{Path, PathBuf};
+mod data;
+
+use std::path::Path;
 
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::{
     Graph, GraphError, MAX_EDGES, MAX_LINE, MAX_NODES, ReadError, TuDataset, TuFiles, label,
     parse_json_lines, read_json_lines,
 };
+
+use data::data;
 
 fn json(text: &str) -> Result<Vec<Graph>, ReadError> {
     let lines = parse_json_lines(text.as_bytes(), Path::new("g.jsonl"))?;
@@ -38,15 +42,7 @@ fn json_lines_of_both_kinds_of_keys_and_labels_are_read() {
 /// where the Kekulé structures agree.
 #[test]
 fn golden_graphs_are_read() {
-    let root = std::env::var_os("DSOKR_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join("golden/rdkit_graphs.jsonl");
-    if !path.exists() {
-        eprintln!("skipped golden_graphs_are_read: {} is not there", path.display());
-        return;
-    }
+    let Some(path) = data("golden_graphs_are_read", "golden/rdkit_graphs.jsonl") else { return };
     let lines = read_json_lines(&path).unwrap();
     assert_eq!(lines.len(), 3000);
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,5 +1,7 @@
 //! The committed quickstart set is what the generator makes, and is what it should be.
 
+mod data;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
@@ -8,6 +10,8 @@ use dsokr_molecule::quickstart::{
     MOLECULES, QuickstartError, SEED, TEST, VALIDATION, select, sources, tables,
 };
 use dsokr_molecule::{Molecule, describe};
+
+use data::data;
 
 fn committed(name: &str) -> String {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/quickstart"));
@@ -32,19 +36,9 @@ fn the_generator_reproduces_the_committed_files() {
 
 #[test]
 fn the_committed_molecules_are_those_that_the_selection_takes() {
-    let root = std::env::var_os("DSOKR_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join("chebi20/molecules.tsv");
-    let Ok(source) = fs::read_to_string(&path) else {
-        eprintln!(
-            "skipped: the_committed_molecules_are_those_that_the_selection_takes needs {}, which is \
-             not there",
-            path.display()
-        );
-        return;
-    };
+    let test = "the_committed_molecules_are_those_that_the_selection_takes";
+    let Some(path) = data(test, "chebi20/molecules.tsv") else { return };
+    let source = fs::read_to_string(path).unwrap();
     assert!(select(&sources(&source), SEED).unwrap() == committed("molecules.tsv"));
 }
 

@@ -1,7 +1,6 @@
 //! Gram matrices of GraKeL, raw and normalised.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::{Features, Kernel};
@@ -9,21 +8,8 @@ use dsokr_molecule::graph::{Graph, label};
 use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
 use serde_json::Value;
 
+use crate::data::data;
 use crate::support::kernel;
-
-/// The golden folder, or `None` with a line that says which test is skipped.
-fn golden(test: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("DSOKR_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let folder = root.join("golden");
-    if folder.exists() {
-        return Some(folder);
-    }
-    eprintln!("skipped {test}: {} is not there", folder.display());
-    None
-}
 
 /// The first graphs of the golden file, read without the library's own loader.
 fn graphs(folder: &std::path::Path, count: usize) -> Vec<Graph> {
@@ -44,7 +30,7 @@ fn graphs(folder: &std::path::Path, count: usize) -> Vec<Graph> {
 }
 
 fn compare(test: &str, graph_kernel: GraphKernel, key: &str) {
-    let Some(folder) = golden(test) else {
+    let Some(folder) = data(test, "golden") else {
         return;
     };
     let bytes = std::fs::read(folder.join("graph_kernels_first60.safetensors")).unwrap();

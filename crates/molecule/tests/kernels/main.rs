@@ -3,6 +3,8 @@
 
 mod brute_force;
 mod configuration;
+#[path = "../data/mod.rs"]
+mod data;
 mod golden;
 mod properties;
 mod stability;

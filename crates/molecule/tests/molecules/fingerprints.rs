@@ -6,7 +6,8 @@ use dsokr_basis::random::{below, generator};
 use dsokr_molecule::{Molecule, Morgan};
 use safetensors::SafeTensors;
 
-use crate::support::{chebi, data, parse, quickstart};
+use crate::data::data;
+use crate::support::{chebi, parse, quickstart};
 
 fn tanimoto(a: &[u64], b: &[u64]) -> f64 {
     let count = |words: Vec<u64>| words.iter().map(|word| word.count_ones()).sum::<u32>();

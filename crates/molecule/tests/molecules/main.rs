@@ -2,6 +2,8 @@
 
 mod canonical;
 mod counts;
+#[path = "../data/mod.rs"]
+mod data;
 mod drawings;
 mod fingerprints;
 mod support;

@@ -1,22 +1,8 @@
 //! Real molecules, from the data root.
 
-use std::path::PathBuf;
-
 use dsokr_molecule::Molecule;
 
-/// A file under the data root, or `None` with a line that says which test is skipped.
-pub fn data(test: &str, file: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("DSOKR_DATA").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
-    let path = root.join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped {test}: {} is not there", path.display());
-    None
-}
+use crate::data::data;
 
 /// The SMILES of all rows of ChEBI.
 pub fn chebi(test: &str) -> Option<Vec<String>> {
