@@ -2,11 +2,11 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::write_atomically;
 use dsokr_decode::report::{Comparison, Difference, compare};
-use dsokr_decode::{Combination, Metrics, PerQuery, Pool, bootstrap};
+use dsokr_decode::{Combination, Metrics, Pool, bootstrap};
 use dsokr_train::config::SplitName;
 use dsokr_train::data::{DataRoot, Split, Truth, read_queries, read_split};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{EnsembleRun, Run, tables};
+use dsokr_train::run::{Asked, EnsembleRun, Run, tables};
 use dsokr_train::{Error, Scores, drawing};
 use serde::Serialize;
 
@@ -135,18 +135,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         runs.rule = runs.rule.with_weights(Some(weights.clone()))?;
     }
     if arguments.fit_weights {
-        let (splits, lists, _) = queries(arguments, &runs, Wanted::Split(SplitName::Validation))?;
-        let answers = runs.answers(&splits)?;
-        runs.fit_weights(&splits[0], &answers, pool(lists.as_ref()))?;
+        let validation = ask(arguments, &runs, Wanted::Split(SplitName::Validation))?;
+        runs.fit_weights(&validation)?;
     }
     let wanted = match &arguments.queries {
         Some(file) => Wanted::File(file),
         None => Wanted::Split(arguments.split.unwrap_or(runs.config().evaluation.split)),
     };
-    let (splits, lists, name) = queries(arguments, &runs, wanted)?;
-    let pool = pool(lists.as_ref());
-    let answers = runs.answers(&splits)?;
-    let (found, decoded) = runs.evaluate(&splits[0], &answers, pool)?;
+    let asked = ask(arguments, &runs, wanted)?;
+    let (found, decoded) = runs.evaluate(&asked)?;
     if let Some(file) = &arguments.draw {
         draw(file, arguments.examples, found.outputs.as_ref())?;
     }
@@ -157,14 +154,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let counts = (metrics.candidates, metrics.duplicate_candidates);
     let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
-    let members = if runs.members().len() > 1 { each(&runs, &splits, pool)? } else { Vec::new() };
+    let members = if runs.members().len() > 1 { each(&runs, &asked)? } else { Vec::new() };
     let seed = runs.config().seed;
     let against = match &arguments.against {
         Some(other) => {
             let other = EnsembleRun::open(std::slice::from_ref(other), &device)?;
-            let (splits, lists, _) = queries(arguments, &other, wanted)?;
-            let answers = other.answers(&splits)?;
-            let (theirs, _) = other.evaluate(&splits[0], &answers, self::pool(lists.as_ref()))?;
+            let (theirs, _) = other.evaluate(&ask(arguments, &other, wanted)?)?;
             Some(compare(&found.ranks, &theirs.ranks, RESAMPLES, seed)?)
         }
         None => None,
@@ -173,7 +168,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = Found { metrics, members, against };
     if let Some(folder) = &arguments.report {
         let candidates = &runs.members()[0].candidates;
-        let (split, resamples) = (&splits[0], RESAMPLES);
+        let (split, resamples) = (asked.split(), RESAMPLES);
         let (decoded, ranks) = (&decoded, &ranks);
         let evaluated = Evaluated { split, decoded, ranks, candidates, resamples, seed };
         report::write(folder, &evaluated, &found)?;
@@ -186,7 +181,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
     rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
     rows.push(("chance", &chance));
-    let mut text = tables::counts(&name, metrics);
+    let mut text = tables::counts(&wanted.to_string(), metrics);
     text += "\n";
     text += &tables::metrics(&rows);
     if let Some(weights) = runs.rule.weights() {
@@ -219,12 +214,17 @@ enum Wanted<'a> {
     Split(SplitName),
 }
 
-/// Queries as each run reads them, their candidate lists, and what they are called.
-fn queries(
-    arguments: &Arguments,
-    runs: &EnsembleRun,
-    wanted: Wanted,
-) -> Result<(Vec<Split>, Option<PerQuery>, String), Error> {
+impl std::fmt::Display for Wanted<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Self::File(file) => file.display().fmt(out),
+            Self::Split(name) => name.fmt(out),
+        }
+    }
+}
+
+/// Asks every run the queries.
+fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<Asked, Error> {
     let root = |run: &Run| DataRoot::find(&run.config.data.folder, None, arguments.data.as_deref());
     let read = |run: &Run| match wanted {
         Wanted::File(file) => {
@@ -233,28 +233,17 @@ fn queries(
         }
         Wanted::Split(name) => read_split(&run.config, name, &root(run)?),
     };
-    let splits = runs.members().iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-    let (ids, candidates) = (&splits[0].ids, &runs.members()[0].candidates);
     let lists = match (&arguments.candidates, &runs.config().evaluation.candidates, wanted) {
-        (Some(file), _, _) => Some(PerQuery::read(file, ids, candidates)?),
-        (None, Some(file), Wanted::Split(_)) => {
-            Some(PerQuery::read(&root(&runs.members()[0])?.file(file), ids, candidates)?)
-        }
+        (Some(file), _, _) => Some(file.clone()),
+        (None, Some(file), Wanted::Split(_)) => Some(root(&runs.members()[0])?.file(file)),
         _ => None,
     };
-    let name = match wanted {
-        Wanted::File(file) => file.display().to_string(),
-        Wanted::Split(name) => name.to_string(),
-    };
-    Ok((splits, lists, name))
-}
-
-fn pool(lists: Option<&PerQuery>) -> Pool<'_> {
-    lists.map_or(Pool::Shared, Pool::PerQuery)
+    runs.ask(read, lists.as_deref())
 }
 
 /// What each run is worth by itself.
-fn each(runs: &EnsembleRun, splits: &[Split], pool: Pool) -> Result<Vec<Own>, Error> {
+fn each(runs: &EnsembleRun, asked: &Asked) -> Result<Vec<Own>, Error> {
+    let pool = asked.pool();
     let own = |(at, (run, split)): (usize, (&Run, &Split))| {
         let same = run.candidates.ids() == runs.members()[0].candidates.ids();
         if let (Pool::PerQuery(_), false) = (pool, same) {
@@ -271,7 +260,7 @@ fn each(runs: &EnsembleRun, splits: &[Split], pool: Pool) -> Result<Vec<Own>, Er
         let metrics = run.evaluate(split, pool)?.scores;
         Ok(Own { run: runs.names()[at].clone(), weight, metrics })
     };
-    runs.members().iter().zip(splits).enumerate().map(own).collect()
+    runs.members().iter().zip(asked.splits()).enumerate().map(own).collect()
 }
 
 /// Draws the first `count` true molecules beside the predicted ones.

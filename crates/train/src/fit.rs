@@ -16,7 +16,7 @@ use tracing::info;
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{DataRoot, Dataset, Outputs, Selected};
 use crate::device::Processor;
-use crate::run::{Folder, Report};
+use crate::run::{Folder, Prepared, Report};
 use crate::trainer::Observer;
 use crate::{Error, Recipe};
 
@@ -108,6 +108,32 @@ impl<R: Recipe> Job<'_, R> {
             return Ok(Basis::load(&self.path.join("basis.safetensors"))?);
         }
         basis(self.config, outputs, self.config.sketch.size, self.config.seed)
+    }
+
+    /// The run directory: that of the resumed run, whose data must be the same, or a new one.
+    fn folder(
+        &self,
+        candidates: &Candidates,
+        prepared: &Prepared,
+        space: String,
+        data: &str,
+        save: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<Folder, Error> {
+        if !self.resumed {
+            return Folder::create(
+                &self.path,
+                self.config,
+                candidates,
+                prepared,
+                space,
+                data,
+                save,
+            );
+        }
+        let folder = Folder::open(&self.path, space, prepared);
+        folder.check_data(data)?;
+        folder.tidy();
+        Ok(folder)
     }
 }
 

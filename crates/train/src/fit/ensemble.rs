@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dsokr_decode::{PerQuery, Pool};
 use tracing::info;
 
 use super::{Request, Trained};
 use crate::config::{Checked, EnsembleConfig, SplitName};
-use crate::data::{Split, read_split};
-use crate::run::{EnsembleRun, Folder, MEMBERS, Report, Run};
+use crate::data::read_split;
+use crate::run::{EnsembleRun, Folder, MEMBERS, Report};
 use crate::scores::chance;
 use crate::trainer::{Event, Observer};
 use crate::{Error, Recipe};
@@ -111,37 +110,27 @@ fn judge<R: Recipe>(
     let device = request.processor.open()?;
     let mut run = EnsembleRun::<R>::open_members(path, request.config, &device)?;
     run.rule = settings.combination.clone();
+    let ask = |run: &EnsembleRun<R>, name| {
+        let lists = &request.config.evaluation.candidates;
+        let lists = lists.as_ref().map(|file| request.root.file(file));
+        run.ask(|member| read_split(&member.config, name, request.root), lists.as_deref())
+    };
+    let name = request.config.evaluation.split;
+    let asked = ask(&run, name)?;
     if settings.fit_weights {
-        let (splits, lists) = read(request, &run, SplitName::Validation)?;
-        let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-        let answers = run.answers(&splits)?;
-        let fitted = run.fit_weights(&splits[0], &answers, pool)?;
+        let fitted = match name {
+            SplitName::Validation => run.fit_weights(&asked)?,
+            SplitName::Test => {
+                let validation = ask(&run, SplitName::Validation)?;
+                run.fit_weights(&validation)?
+            }
+        };
         for (name, weight) in run.names().iter().zip(&fitted.weights) {
             info!("weight {weight:.3} of {name}");
         }
     }
     run.save_rule(path)?;
-    let name = request.config.evaluation.split;
-    let (splits, lists) = read(request, &run, name)?;
-    let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
-    let answers = run.answers(&splits)?;
-    let (found, _) = run.evaluate(&splits[0], &answers, pool)?;
+    let (found, _) = run.evaluate(&asked)?;
     let chance = chance(&found, &run.members()[0].candidates, run.config())?;
     Ok(Report { split: name, metrics: found.scores, chance, perfect_h: None })
-}
-
-/// A split as each member reads it, and the candidates of each query where they are listed.
-fn read<R: Recipe>(
-    request: &Request<R>,
-    run: &EnsembleRun<R>,
-    name: SplitName,
-) -> Result<(Vec<Split>, Option<PerQuery>), Error> {
-    let split = |member: &Run<R>| read_split(&member.config, name, request.root);
-    let splits = run.members().iter().map(split).collect::<Result<Vec<_>, Error>>()?;
-    let list = |file: &String| {
-        let candidates = &run.members()[0].candidates;
-        PerQuery::read(&request.root.file(file), &splits[0].ids, candidates)
-    };
-    let lists = request.config.evaluation.candidates.as_ref().map(list).transpose()?;
-    Ok((splits, lists))
 }

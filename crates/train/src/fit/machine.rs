@@ -13,7 +13,7 @@ use super::{Job, Trained, candidates_at, fingerprint};
 use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
-use crate::run::{Folder, Prepared, machine};
+use crate::run::{Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
 
@@ -54,20 +54,13 @@ pub(super) fn run<R: Recipe>(
     let data = fingerprint(dataset, &[], &candidates);
     let prepared = Prepared::of(&preparation)?;
     let name = space.fingerprint();
-    let folder = if *resumed {
-        let folder = Folder::open(path, name.clone(), &prepared);
-        folder.check_data(&data)?;
-        folder.tidy();
-        folder
-    } else {
-        Folder::create(path, config, &candidates, &prepared, name.clone(), &data, |here| {
-            space.save(&here.join("outputs.safetensors"))?;
-            match space.as_basis() {
-                Some(basis) => Ok(basis.save(&here.join("basis.safetensors"))?),
-                None => Ok(()),
-            }
-        })?
-    };
+    let folder = job.folder(&candidates, &prepared, name.clone(), &data, |here| {
+        space.save(&here.join("outputs.safetensors"))?;
+        match space.as_basis() {
+            Some(basis) => Ok(basis.save(&here.join("basis.safetensors"))?),
+            None => Ok(()),
+        }
+    })?;
     if let Some(report) = folder.report()? {
         info!(path = %path.display(), "the run is complete");
         return Ok(Trained { path: path.clone(), report });
@@ -116,24 +109,24 @@ fn correct<R: Recipe>(
     let metric = judge.config().training.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
-    let mut best: Option<(f64, Candidates)> = None;
+    let mut best: Option<(f64, Hubs, f32)> = None;
+    let mut corrected = candidates.clone();
     for &neighbours in &hubs.neighbours {
         let found = Hubs::of(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
-            let corrected = candidates.clone().with_hubs(found.clone(), weight)?;
+            corrected = corrected.with_hubs(found.clone(), weight)?;
             let scores = judge.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
             let score = metric.score(&scores);
             info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
-            if best.as_ref().is_none_or(|(least, _)| score > *least) {
-                best = Some((score, corrected));
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, found.clone(), weight));
             }
         }
     }
-    best.map(|(_, corrected)| corrected).ok_or_else(|| Error::Value {
-        key: "decoding.hubs".into(),
-        found: "no weight".into(),
-        allowed: "at least one".into(),
-    })
+    match best {
+        Some((_, hubs, weight)) => Ok(corrected.with_hubs(hubs, weight)?),
+        None => Ok(corrected),
+    }
 }
 
 /// The model on the training rows, with λ chosen if there is a choice; and if asked for, its answers to

@@ -58,16 +58,9 @@ pub(super) fn run<R: Recipe>(
     let data = fingerprint(dataset, &targets.coordinates, &candidates);
     let prepared = Prepared::of(&preparation)?;
     let space = basis.fingerprint();
-    let mut folder = if *resumed {
-        let folder = Folder::open(path, space, &prepared);
-        folder.check_data(&data)?;
-        folder.tidy();
-        folder
-    } else {
-        Folder::create(path, config, &candidates, &prepared, space, &data, |here| {
-            Ok(basis.save(&here.join("basis.safetensors"))?)
-        })?
-    };
+    let mut folder = job.folder(&candidates, &prepared, space, &data, |here| {
+        Ok(basis.save(&here.join("basis.safetensors"))?)
+    })?;
     if let Some(report) = folder.report()? {
         info!(path = %path.display(), "the run is complete");
         return Ok(Trained { path: path.clone(), report });

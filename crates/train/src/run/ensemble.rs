@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_basis::store::write_atomically;
-use dsokr_decode::{CandidateBlocks, Combination, Decoded, Ensemble, Hit, Member, Pool, Queries};
-use dsokr_decode::{FittedWeights, fit_weights};
+use dsokr_decode::{
+    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Hit, Member, PerQuery, Pool,
+    Queries, fit_weights,
+};
 
 use super::{Folder, Run};
 use crate::config::{Checked, EncoderConfig};
@@ -26,6 +28,32 @@ pub struct EnsembleRun<R: Recipe = EncoderConfig> {
     members: Vec<Run<R>>,
     /// How their scores are combined.
     pub rule: Combination,
+}
+
+/// Queries as each member reads them, with the members' answers.
+pub struct Asked {
+    /// At least one.
+    splits: Vec<Split>,
+    lists: Option<PerQuery>,
+    /// As they are scored.
+    answers: Vec<Vec<f32>>,
+}
+
+impl Asked {
+    /// The queries as the first member reads them.
+    pub fn split(&self) -> &Split {
+        &self.splits[0]
+    }
+
+    /// The queries as each member reads them.
+    pub fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// What they are ranked against.
+    pub fn pool(&self) -> Pool<'_> {
+        self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
+    }
 }
 
 impl<R: Recipe> EnsembleRun<R> {
@@ -91,34 +119,35 @@ impl<R: Recipe> EnsembleRun<R> {
         &self.members[0].config
     }
 
-    /// Each member's answers to its own reading of the same queries, as they are scored.
+    /// Asks every member the queries that `read` reads for it, each against all candidates or against
+    /// its list in the file `lists`.
     ///
     /// # Errors
-    /// As [`Run::coordinates`]; [`Error::Value`] unless there is one split for each member.
-    pub fn answers(&self, splits: &[Split]) -> Result<Vec<Vec<f32>>, Error> {
-        if splits.len() != self.members.len() {
-            return Err(Error::Value {
-                key: "splits".into(),
-                found: splits.len().to_string(),
-                allowed: format!("{}, one for each member", self.members.len()),
-            });
-        }
+    /// As [`Run::coordinates`]; of `read`, and of a file of lists that is none.
+    pub fn ask(
+        &self,
+        read: impl Fn(&Run<R>) -> Result<Split, Error>,
+        lists: Option<&Path>,
+    ) -> Result<Asked, Error> {
+        let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let candidates = &self.members[0].candidates;
+        let list = |file| PerQuery::read(file, &splits[0].ids, candidates);
+        let lists = lists.map(list).transpose()?;
         let answer = |(run, split): (&Run<R>, &Split)| {
             let z = run.coordinates(split)?;
             Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
         };
-        self.members.iter().zip(splits).map(answer).collect()
+        let answers = self.members.iter().zip(&splits).map(answer);
+        let answers = answers.collect::<Result<Vec<_>, Error>>()?;
+        Ok(Asked { splits, lists, answers })
     }
 
-    /// The ensemble of the members on some queries, with their answers.
+    /// The members on queries that they have been asked.
     ///
     /// # Errors
     /// Members with other candidates or other queries than the first.
-    pub fn ensemble<'a>(
-        &'a self,
-        ids: &'a [String],
-        answers: &'a [Vec<f32>],
-    ) -> Result<Ensemble<'a>, Error> {
+    fn ensemble<'a>(&'a self, asked: &'a Asked) -> Result<Ensemble<'a>, Error> {
+        let ids = &asked.split().ids;
         let member = |((run, name), z): ((&'a Run<R>, &'a String), &'a Vec<f32>)| {
             Ok::<_, Error>(Member {
                 name,
@@ -127,21 +156,17 @@ impl<R: Recipe> EnsembleRun<R> {
                 normalised: run.config.output.is_normalised(),
             })
         };
-        let members = self.members.iter().zip(&self.names).zip(answers).map(member);
+        let members = self.members.iter().zip(&self.names).zip(&asked.answers).map(member);
         Ok(Ensemble::new(members.collect::<Result<_, _>>()?)?)
     }
 
     /// What the ensemble is worth on queries, under its rule.
     ///
     /// # Errors
-    /// As [`ensemble`](Self::ensemble), and of the rule.
-    pub fn evaluate(
-        &self,
-        split: &Split,
-        answers: &[Vec<f32>],
-        pool: Pool,
-    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let ensemble = self.ensemble(&split.ids, answers)?;
+    /// Members with other candidates or other queries than the first; a rule that is none for them.
+    pub fn evaluate(&self, asked: &Asked) -> Result<(Evaluation, Vec<Decoded>), Error> {
+        let (split, pool) = (asked.split(), asked.pool());
+        let ensemble = self.ensemble(asked)?;
         let config = self.config();
         let gold = ensemble.gold(pool, &split.ids, config.evaluation.missing_gold)?;
         let decoded = ensemble.decode(pool, &self.rule, &gold, 1)?;
@@ -157,16 +182,12 @@ impl<R: Recipe> EnsembleRun<R> {
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    pub fn fit_weights(
-        &mut self,
-        split: &Split,
-        answers: &[Vec<f32>],
-        pool: Pool,
-    ) -> Result<FittedWeights, Error> {
+    pub fn fit_weights(&mut self, asked: &Asked) -> Result<FittedWeights, Error> {
+        let pool = asked.pool();
         let fitted = {
-            let ensemble = self.ensemble(&split.ids, answers)?;
+            let ensemble = self.ensemble(asked)?;
             let missing = self.config().evaluation.missing_gold;
-            let gold = ensemble.gold(pool, &split.ids, missing)?;
+            let gold = ensemble.gold(pool, &asked.split().ids, missing)?;
             if gold.iter().all(Option::is_none) {
                 return Err(Error::Value {
                     key: "ensemble.fit_weights".into(),
@@ -185,11 +206,8 @@ impl<R: Recipe> EnsembleRun<R> {
     /// # Errors
     /// `top` above the number of candidates, or a member that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let read = |run: &Run<R>| Ok(Split::query(&query(text, &run.config)?));
-        let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        let answers = self.answers(&splits)?;
-        let ensemble = self.ensemble(&splits[0].ids, &answers)?;
-        let hits = ensemble.top_k(Pool::Shared, &self.rule, top)?;
+        let asked = self.ask(|run| Ok(Split::query(&query(text, &run.config)?)), None)?;
+        let hits = self.ensemble(&asked)?.top_k(asked.pool(), &self.rule, top)?;
         Ok(hits.into_iter().next().unwrap_or_default())
     }
 

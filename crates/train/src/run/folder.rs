@@ -7,6 +7,7 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
+use super::prepared::check_preparation;
 use super::{MEMBERS, Prepared, Report};
 use crate::config::{self, Checked, FORMAT};
 use crate::judge::Judge;
@@ -22,7 +23,8 @@ pub(crate) struct Folder {
     path: PathBuf,
     /// Fingerprint of the coordinates that the model belongs to, of the basis where there is one.
     basis: String,
-    prepared: Prepared,
+    /// Fingerprint of the preparation of its inputs.
+    preparation: String,
 }
 
 impl Folder {
@@ -77,7 +79,7 @@ impl Folder {
 
     /// A run directory that exists, with the fingerprint of its coordinates.
     pub(crate) fn open(path: &Path, space: String, prepared: &Prepared) -> Self {
-        Self { path: path.into(), basis: space, prepared: prepared.clone() }
+        Self { path: path.into(), basis: space, preparation: prepared.fingerprint() }
     }
 
     /// Reads the configuration of a run.
@@ -173,7 +175,7 @@ impl Folder {
         }
         let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
         check_basis(&stored, &self.basis)?;
-        self.prepared.check(&stored)?;
+        check_preparation(&stored, &self.preparation)?;
         read_parameters(&stored, "")
     }
 
@@ -247,7 +249,7 @@ impl Keeper for Folder {
     fn best(&mut self, parameters: &Parameters) -> Result<(), Error> {
         let metadata = BTreeMap::from([
             ("basis".to_string(), self.basis.clone()),
-            ("preparation".to_string(), self.prepared.fingerprint()),
+            ("preparation".to_string(), self.preparation.clone()),
         ]);
         let tensors: Vec<Tensor> = parameters
             .iter()

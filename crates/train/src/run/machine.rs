@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::store::Stored;
 
+use super::prepared::check_preparation;
 use super::{Machine, Prepared};
 use crate::config::RidgeConfig;
 use crate::trainer::check_basis;
@@ -27,7 +28,7 @@ pub(crate) fn open(
     let preparation = Preparation::load_of_ridge(settings, path)?;
     let stored = dsokr_ridge::Model::open(&file)?;
     check_basis(&stored, candidates.metadata("basis")?)?;
-    Prepared::of(&preparation)?.check(&stored)?;
+    check_preparation(&stored, &Prepared::of(&preparation)?.fingerprint())?;
     Ok(Machine { preparation, model: dsokr_ridge::Model::from_stored(&stored)? })
 }
 

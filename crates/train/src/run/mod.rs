@@ -30,8 +30,8 @@ mod report;
 pub mod tables;
 mod trained;
 
-pub use ensemble::EnsembleRun;
 pub(crate) use ensemble::MEMBERS;
+pub use ensemble::{Asked, EnsembleRun};
 pub(crate) use folder::Folder;
 pub(crate) use prepared::Prepared;
 pub use report::Report;

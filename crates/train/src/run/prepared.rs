@@ -20,7 +20,6 @@ const OWN: [&str; 10] = [
 ];
 
 /// The files of a preparation: name and text of each.
-#[derive(Clone, Debug)]
 pub(crate) struct Prepared(Vec<(&'static str, String)>);
 
 impl Prepared {
@@ -46,17 +45,6 @@ impl Prepared {
         })
     }
 
-    /// Refuses a model of inputs that were prepared otherwise.
-    pub(crate) fn check(&self, model: &Stored) -> Result<(), Error> {
-        let (found, own) = (model.metadata("preparation")?, self.fingerprint());
-        if found == own {
-            return Ok(());
-        }
-        let message =
-            format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
-        Err(Error::Run { path: model.path().into(), message })
-    }
-
     /// What tells this preparation from any other: an encoder is trained on one.
     pub(crate) fn fingerprint(&self) -> String {
         let files = self.0.iter();
@@ -64,4 +52,15 @@ impl Prepared {
             files.map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes())).collect();
         store::checksum("preparation", 1, &BTreeMap::new(), &tensors)
     }
+}
+
+/// Refuses a model of inputs that were prepared otherwise; `own` is the fingerprint of the run's.
+pub(super) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> {
+    let found = model.metadata("preparation")?;
+    if found == own {
+        return Ok(());
+    }
+    let message =
+        format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
+    Err(Error::Run { path: model.path().into(), message })
 }
