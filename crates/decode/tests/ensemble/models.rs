@@ -77,24 +77,28 @@ impl Models {
         pool.iter().map(|&candidate| set.score(query, candidate)).collect()
     }
 
+    /// What a rule makes of the scores of each member, `[member][candidate of pool]`.
+    fn values(&self, rule: &Combination, query: usize, pool: &[usize]) -> Vec<Vec<f64>> {
+        let values = |member| {
+            let scores = self.scores(member, query, pool);
+            match *rule {
+                Combination::Mean { standardise: true, .. }
+                | Combination::Max { standardise: true } => standardised(&scores),
+                Combination::Mean { .. } | Combination::Max { .. } => scores,
+                Combination::Rank { .. } => ranks(&scores).iter().map(|rank| -rank).collect(),
+                Combination::ReciprocalRank { constant, .. } => {
+                    ranks(&scores).iter().map(|rank| 1.0 / (constant + rank)).collect()
+                }
+            }
+        };
+        (0..self.models.len()).map(values).collect()
+    }
+
     /// Combined scores of a query, one a candidate of `pool`, straight from the definitions.
     pub fn combined(&self, rule: &Combination, query: usize, pool: &[usize]) -> Vec<f64> {
         let members = self.models.len();
         let weights = rule.weights().map_or(vec![1.0 / members as f64; members], <[f64]>::to_vec);
-        let matrix: Vec<Vec<f64>> = (0..members)
-            .map(|member| {
-                let scores = self.scores(member, query, pool);
-                match *rule {
-                    Combination::Mean { standardise: true, .. }
-                    | Combination::Max { standardise: true } => standardised(&scores),
-                    Combination::Mean { .. } | Combination::Max { .. } => scores,
-                    Combination::Rank { .. } => ranks(&scores).iter().map(|rank| -rank).collect(),
-                    Combination::ReciprocalRank { constant, .. } => {
-                        ranks(&scores).iter().map(|rank| 1.0 / (constant + rank)).collect()
-                    }
-                }
-            })
-            .collect();
+        let matrix = self.values(rule, query, pool);
         let column = |c: usize| matrix.iter().map(move |scores| scores[c]);
         let max = |c| column(c).fold(f64::NEG_INFINITY, f64::max);
         let sum = |c| column(c).zip(&weights).map(|(score, weight)| score * weight).sum();
@@ -102,24 +106,38 @@ impl Models {
         (0..pool.len()).map(one).collect()
     }
 
-    /// Whether two candidates that some member tells apart have combined scores that are equal but
-    /// for rounding. Standardised scores of few candidates can have that (±1 for two of them), and
-    /// nothing says whether such candidates tie.
+    /// Whether two candidates have combined scores that are equal but for rounding, and not because
+    /// they are sums of the same numbers. Standardised scores of few candidates can have that (±1
+    /// for two of them) and so can reciprocal ranks (1/3 + 1/6 is 1/4 + 1/4), and nothing says
+    /// whether such candidates tie. Sums of integers and of ranks are exact.
     pub fn ambiguous(&self, rule: &Combination, query: usize, pool: &[usize]) -> bool {
-        let members = 0..self.models.len();
-        let matrix: Vec<_> = members.map(|member| self.scores(member, query, pool)).collect();
-        let scores = self.combined(rule, query, pool);
+        let values = self.values(rule, query, pool);
+        let combined = self.combined(rule, query, pool);
+        let members: Vec<_> = (0..values.len()).map(|m| self.scores(m, query, pool)).collect();
+        let column = |c: usize| values.iter().map(move |of_member| of_member[c]);
+        // A maximum is decided by the members that reach it, or nearly.
+        let deciding = |c: usize| {
+            let bar = combined[c] - CLOSE;
+            let raw = members.iter().map(move |scores| scores[c]);
+            column(c).zip(raw).map(move |(value, raw)| (value >= bar).then_some(raw))
+        };
+        let sorted = |c: usize| {
+            let mut values: Vec<f64> = column(c).collect();
+            values.sort_by(f64::total_cmp);
+            values
+        };
+        let same = |[a, b]: [usize; 2]| match *rule {
+            Combination::Mean { weights: None, standardise: false }
+            | Combination::Max { standardise: false }
+            | Combination::Rank { weights: None } => true,
+            Combination::Max { standardise: true } => deciding(a).eq(deciding(b)),
+            Combination::ReciprocalRank { weights: None, .. } => sorted(a) == sorted(b),
+            _ => members.iter().all(|scores| scores[a] == scores[b]),
+        };
         let mut order: Vec<usize> = (0..pool.len()).collect();
-        order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
-        let close = |&[a, b]: &[usize; 2]| (scores[a] - scores[b]).abs() <= CLOSE;
-        let same = |[a, b]: [usize; 2]| matrix.iter().all(|row| row[a] == row[b]);
-        let mut pairs = order.array_windows().filter(|pair| close(pair));
-        match *rule {
-            Combination::Mean { standardise: true, .. } => pairs.any(|&pair| !same(pair)),
-            // The largest of the same numbers is the same whatever the others are.
-            Combination::Max { standardise: true } => pairs.any(|&[a, b]| scores[a] != scores[b]),
-            _ => false,
-        }
+        order.sort_by(|&a, &b| combined[a].total_cmp(&combined[b]));
+        let close = |&[a, b]: &[usize; 2]| (combined[a] - combined[b]).abs() <= CLOSE;
+        order.array_windows().filter(|pair| close(pair)).any(|&pair| !same(pair))
     }
 
     /// The rank of candidate `gold` among `pool`; scores closer than rounding tie.
