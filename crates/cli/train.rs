@@ -5,8 +5,9 @@ use dsokr_train::config::{self, Checked, Override};
 use dsokr_train::data::DataRoot;
 use dsokr_train::device::Processor;
 use dsokr_train::fit::{self, Request};
+use dsokr_train::run::EmbeddingCurve;
 
-use crate::{print, print_json, progress};
+use crate::{plot, print, print_json, progress};
 
 /// Fits the basis, trains the encoder, writes a run directory, and evaluates the best checkpoint.
 #[derive(clap::Args)]
@@ -46,6 +47,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     };
     let trained = fit::run(&request, &mut progress::Progress::new(quiet))?;
     progress::clear();
+    if let Some(curve) = EmbeddingCurve::read(&trained.path)? {
+        plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
+    }
     let report = &trained.report;
     if arguments.json {
         return print_json(report);

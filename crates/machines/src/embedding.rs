@@ -162,6 +162,12 @@ impl OutputEmbedding {
         Ok(map(self.directions.as_ref(), embedded))
     }
 
+    /// GᵀG, the q × q projection that [`project`](Self::project) and [`restore`](Self::restore) make
+    /// together.
+    pub fn projector(&self) -> Mat<f64> {
+        multiply(self.directions.as_ref(), self.directions.transpose())
+    }
+
     /// Writes the embedding to a file, atomically: kind `output-embedding`, version 1. Tensors:
     /// `directions` F64 `[p, q]`, `spectrum` F64 `[q]`.
     ///

@@ -105,6 +105,32 @@ impl Model {
         Ok(self)
     }
 
+    /// The model `x ↦ B z(x)` with a matrix B of p columns: in other coordinates, or projected.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a matrix without rows or of another number of columns.
+    pub fn mapped(self, matrix: MatRef<f64>) -> Result<Self, Error> {
+        let (rank, anchors) = (self.rank, self.anchors());
+        if matrix.ncols() != rank || matrix.nrows() == 0 {
+            let (found, expected) = (matrix.ncols(), rank);
+            return Err(Error::Length { what: "columns of the matrix", found, expected });
+        }
+        let wide = match &self.weights {
+            Weights::Single(weights) => weights.iter().map(|&weight| weight.into()).collect(),
+            Weights::Double(weights) => weights.clone(),
+        };
+        let product = dsokr_basis::eigenbasis::multiply(
+            matrix,
+            MatRef::from_column_major_slice(&wide, rank, anchors),
+        );
+        let values = product.col_iter().flat_map(|column| column.iter().copied());
+        let weights = match &self.weights {
+            Weights::Single(_) => Weights::Single(values.map(|value| value as f32).collect()),
+            Weights::Double(_) => Weights::Double(values.collect()),
+        };
+        Ok(Self { weights, rank: matrix.nrows(), ..self })
+    }
+
     /// `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
     ///
     /// The numbers of a row do not depend on the number of threads.

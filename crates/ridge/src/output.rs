@@ -134,6 +134,11 @@ impl OutputSpace {
         }
     }
 
+    /// μ, from where points count: the mean over the training outputs.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
     /// Candidates as points with constants, to be handed to `dsokr_decode::Candidates`.
     ///
     /// Points are centred at the mean of the training outputs, in `f64` and before they are rounded:

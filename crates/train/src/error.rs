@@ -203,6 +203,9 @@ pub enum Error {
     /// The kernel machine.
     #[error(transparent)]
     Ridge(#[from] dsokr_ridge::Error),
+    /// A learned output embedding.
+    #[error(transparent)]
+    Embedding(#[from] dsokr_machines::Error),
     /// Only a pretrained encoder can be written back.
     #[error(
         "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"

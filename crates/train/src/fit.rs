@@ -1,5 +1,6 @@
 //! From a configuration to a trained run.
 
+mod embedding;
 mod ensemble;
 mod machine;
 mod network;
@@ -7,9 +8,9 @@ mod network;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::features::distinct;
+use dsokr_basis::features::{DenseRows, distinct};
 use dsokr_basis::store::{self, Tensor};
-use dsokr_basis::{Basis, RowSource};
+use dsokr_basis::{Basis, Features, RowKind, RowSource, SketchKind};
 use dsokr_decode::Candidates;
 use tracing::info;
 
@@ -102,6 +103,19 @@ impl<R: Recipe> Job<'_, R> {
         self.dataset.train.outputs.iter().flatten().copied().collect()
     }
 
+    /// The outputs that embeddings are learned from beside predictions, as indices.
+    fn unlabelled(&self) -> Result<Vec<usize>, Error> {
+        let found = self.dataset.unlabelled();
+        if found.is_empty() {
+            return Err(Error::Value {
+                key: "encoder.embedding.supervised".into(),
+                found: "a number below 1".into(),
+                allowed: "[1]: every output belongs to a pair, none is left over".into(),
+            });
+        }
+        Ok(found)
+    }
+
     /// The basis of a resumed run, or one fitted on the training outputs.
     fn basis(&self, outputs: &Selected) -> Result<Basis, Error> {
         if self.resumed {
@@ -137,7 +151,8 @@ impl<R: Recipe> Job<'_, R> {
     }
 }
 
-/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed.
+/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed; without a
+/// sketch the unit vectors of the feature space, in which targets are the feature rows.
 pub(crate) fn basis<R>(
     config: &Checked<R>,
     outputs: &Selected,
@@ -145,6 +160,21 @@ pub(crate) fn basis<R>(
     seed: u64,
 ) -> Result<Basis, Error> {
     let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
+    if sketch.full {
+        let width = outputs.width();
+        if outputs.kind() != RowKind::Dense {
+            return Err(Error::Value {
+                key: "sketch.full".into(),
+                found: format!("true, with {} rows", outputs.kind()),
+                allowed: "false, or dense rows: an encoder learns them as they are".into(),
+            });
+        }
+        let mut units = vec![0.0; width * width];
+        (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
+        let units = Features::Dense(DenseRows::new(width, units)?);
+        let all = SketchKind::Subsampling { replacement: false };
+        return Ok(Basis::fit(kernel, &units, &all, width, seed, sketch.tolerance)?);
+    }
     let basis = Basis::fit(kernel, outputs, &sketch.method, size, seed, sketch.tolerance)?;
     Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }

@@ -4,7 +4,7 @@ use dsokr_decode::{Candidates, PerQuery, Pool};
 use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected, Split, Truth};
 use crate::run::Report;
-use crate::scores::{Evaluation, Scores, chance, drawing, evaluate};
+use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
 use crate::{Error, Recipe};
 
 /// Molecules that are drawn.
@@ -17,6 +17,7 @@ pub(crate) struct Judge<'a, R> {
     /// None where outputs are not sketched.
     basis: Option<&'a Basis>,
     candidates: &'a Candidates,
+    origin: &'a Origin,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
 }
@@ -27,7 +28,7 @@ impl<'a, R: Recipe> Judge<'a, R> {
         root: &DataRoot,
         dataset: &'a Dataset,
         basis: Option<&'a Basis>,
-        candidates: &'a Candidates,
+        (candidates, origin): (&'a Candidates, &'a Origin),
     ) -> Result<Self, Error> {
         let mut lists = Vec::new();
         let mut splits = vec![SplitName::Validation];
@@ -50,7 +51,7 @@ impl<'a, R: Recipe> Judge<'a, R> {
                 });
             }
         }
-        Ok(Self { config, dataset, basis, candidates, lists })
+        Ok(Self { config, dataset, basis, candidates, origin, lists })
     }
 
     pub(crate) fn config(&self) -> &'a Checked<R> {
@@ -78,6 +79,7 @@ impl<'a, R: Recipe> Judge<'a, R> {
         candidates: &Candidates,
     ) -> Result<Evaluation, Error> {
         let Split { ids, truth, .. } = self.split(name);
+        let candidates = (candidates, self.origin);
         evaluate(ids, truth.clone(), z, candidates, self.pool(name), self.config)
     }
 

@@ -31,6 +31,12 @@ pub struct Scores {
     /// Of the ranks.
     #[serde(flatten)]
     pub ranks: Metrics,
+    /// Mean of `‖h(x) − ψ(y)‖²` in the kernel's feature space, of answers h(x) as they are scored; what
+    /// of ψ(y) lies outside of the basis counts. For vectors under the linear kernel it is the squared
+    /// error summed over their coordinates. None where it is not known: of several runs together, of
+    /// kernel machines without a sketch of the outputs, and where some output is no candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squared_error: Option<f64>,
     /// Of the predicted outputs, where they are molecules or sets of labels.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
@@ -75,7 +81,7 @@ impl OutputScores {
 
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
-        Self { ranks, outputs: None }
+        Self { ranks, squared_error: None, outputs: None }
     }
 }
 
@@ -153,13 +159,59 @@ pub struct Evaluation {
     pub outputs: Option<(Truth, Truth)>,
 }
 
+/// From where the coordinates of candidates count.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Origin {
+    /// From zero, as answers do.
+    Zero,
+    /// From a point of the basis, p numbers.
+    At(Vec<f64>),
+    /// Candidates are no points of a basis.
+    Unknown,
+}
+
+/// Mean of `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²`, y in the rows `gold` of the candidates.
+///
+/// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
+/// these were corrected for hubs.
+pub(crate) fn squared_error<R>(
+    z: &[f32],
+    gold: &[Option<u32>],
+    candidates: &Candidates,
+    config: &Checked<R>,
+    origin: &Origin,
+) -> Option<f64> {
+    let normalised = config.output.is_normalised();
+    let dim = candidates.dim();
+    let from = match origin {
+        Origin::Unknown => return None,
+        _ if !normalised && config.decoding.hubs.is_some() => return None,
+        Origin::Zero => vec![0.0; dim],
+        Origin::At(point) => point.clone(),
+    };
+    let one = |(z, gold): (&[f32], &Option<u32>)| {
+        let row = (*gold)? as usize;
+        let target = &candidates.coordinates()[row * dim..][..dim];
+        let (mut apart, mut length) = (0.0, 0.0);
+        for ((&z, &target), from) in z.iter().zip(target).zip(&from) {
+            let target = f64::from(target) + from;
+            apart += (f64::from(z) - target).powi(2);
+            length += target * target;
+        }
+        let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
+        Some(apart + (norm - length).max(0.0))
+    };
+    let sum: Option<f64> = z.chunks_exact(dim).zip(gold).map(one).sum();
+    sum.map(|sum| sum / gold.len() as f64)
+}
+
 /// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares what is predicted,
 /// the first candidate of each query, with the truth where that is known.
 pub(crate) fn evaluate<R>(
     ids: &[String],
     truth: Option<Truth>,
     z: &[f32],
-    candidates: &Candidates,
+    (candidates, origin): (&Candidates, &Origin),
     pool: Pool,
     config: &Checked<R>,
 ) -> Result<Evaluation, Error> {
@@ -173,7 +225,9 @@ pub(crate) fn evaluate<R>(
         None => Vec::new(),
     };
     let first = first.iter().flatten().map(|hit| hit.candidate);
-    judged(ranks, metrics, first, truth, candidates, config)
+    let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
+    found.scores.squared_error = squared_error(&z, &gold, candidates, config, origin);
+    Ok(found)
 }
 
 /// The evaluation with these ranks and the `first` candidate of each query.
@@ -191,7 +245,7 @@ pub(crate) fn judged<R>(
     let outputs =
         Truth::of_candidates(first, candidates, &config.output)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
-    let scores = Scores { ranks: metrics, outputs: compared.transpose()? };
+    let scores = Scores { outputs: compared.transpose()?, ..metrics.into() };
     Ok(Evaluation { scores, ranks, outputs })
 }
 
@@ -209,7 +263,7 @@ pub(crate) fn chance<R>(
     let drawn = (0..truth.len()).map(|_| random.random_range(0..candidates.len()));
     let drawn = Truth::of_candidates(drawn, candidates, &config.output)?;
     let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
-    Ok(Scores { ranks, outputs })
+    Ok(Scores { outputs, ..ranks.into() })
 }
 
 /// Drawings of true molecules, each with the predicted one beside it, as one SVG document; captions

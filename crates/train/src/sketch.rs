@@ -8,6 +8,7 @@ use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected};
 use crate::fit::{basis, candidates};
 use crate::judge::Judge;
+use crate::scores::Origin;
 use crate::{Error, Recipe, Scores};
 
 /// A curve stops being worth its cost where a further step gains less than this share of the best
@@ -93,7 +94,8 @@ pub fn curve<R: Recipe>(
             let basis = basis(config, &outputs, size, seed)?;
             let targets = basis.project(&outputs)?;
             let candidates = candidates(&basis, &dataset.outputs)?;
-            let judge = Judge::new(config, root, &dataset, Some(&basis), &candidates)?;
+            let judge =
+                Judge::new(config, root, &dataset, Some(&basis), (&candidates, &Origin::Zero))?;
             scores.extend(judge.perfect(SplitName::Validation)?);
             rank += basis.rank() as f64 / draws as f64;
             let n = (targets.residuals.len() * draws) as f64;

@@ -359,3 +359,32 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
         assert_close(&found, &expected, 1e-3, "left out");
     }
 }
+
+#[test]
+fn a_mapped_model_answers_with_the_mapped_coordinates() {
+    let (problem, queries) = (Problem::new(50, 8), Problem::new(7, 9));
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, 20, 0, TOLERANCE).unwrap();
+    let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
+    let p = space.rank();
+    let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);
+    for precision in [Precision::Double, Precision::Single] {
+        let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-2, precision).unwrap();
+        let z = fitted.model.predict(&queries.inputs()).unwrap();
+        let expected: Vec<f64> = z
+            .chunks_exact(p)
+            .flat_map(|z| {
+                let row =
+                    |i| z.iter().enumerate().map(|(j, &z)| matrix[(i, j)] * f64::from(z)).sum();
+                [row(0), row(1), row(2)]
+            })
+            .collect();
+        let wrong = faer::Mat::<f64>::zeros(3, p + 1);
+        assert!(fitted.model.clone().mapped(wrong.as_ref()).is_err());
+        let mapped = fitted.model.mapped(matrix.as_ref()).unwrap();
+        assert_eq!(mapped.rank(), 3);
+        let found = mapped.predict(&queries.inputs()).unwrap();
+        let found: Vec<f64> = found.into_iter().map(f64::from).collect();
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4 * (1.0 + b.abs());
+        assert!(found.len() == 21 && found.iter().zip(&expected).all(close));
+    }
+}

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{check, value};
+use super::{SyntheticConfig, check, value};
 use crate::Error;
 use crate::data::error::extension_of;
 
@@ -11,6 +11,8 @@ use crate::data::error::extension_of;
 pub struct DataConfig {
     /// Folder under the data root (`--data`, else the variable `DSOKR_DATA`, else `data`); one that
     /// starts with `datasets/` is the project's own and lies beside the folder of the config file.
+    /// Left out beside `synthetic`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     /// Table of training pairs (.csv, .tsv, .jsonl), or a file of the official ChEBI-20 layout (.txt).
     #[serde(default = "train")]
@@ -38,6 +40,9 @@ pub struct DataConfig {
     /// Feature vectors as inputs, for encoders that read no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsConfig>,
+    /// Vectors that are drawn, in place of all files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synthetic: Option<SyntheticConfig>,
 }
 
 /// Which rows of a pool belong to which split.
@@ -122,15 +127,34 @@ fn text() -> String {
 impl DataConfig {
     /// Whether inputs are vectors, not texts.
     pub fn has_vectors(&self) -> bool {
-        self.inputs.is_some() || self.pool.as_ref().is_some_and(PoolConfig::is_multi_label)
+        self.inputs.is_some()
+            || self.synthetic.is_some()
+            || self.pool.as_ref().is_some_and(PoolConfig::is_multi_label)
     }
 
     /// Whether there is a test split.
     pub fn has_test(&self) -> bool {
-        self.test.is_some() || self.pool.as_ref().is_some_and(|pool| pool.test > 0)
+        self.test.is_some()
+            || self.pool.as_ref().is_some_and(|pool| pool.test > 0)
+            || self.synthetic.as_ref().is_some_and(|drawn| drawn.test > 0)
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
+        if let Some(drawn) = &self.synthetic {
+            let files = [&self.train, &self.validation] != [&train(), &validation()];
+            for (key, given) in [
+                ("data.folder", !self.folder.is_empty()),
+                ("data.train, data.validation", files),
+                ("data.test", self.test.is_some()),
+                ("data.pool", self.pool.is_some()),
+                ("data.inputs", self.inputs.is_some()),
+            ] {
+                check(!given, key, "given", "absent beside data.synthetic")?;
+            }
+            return drawn.validate();
+        }
+        let folder = format!("{:?}", self.folder);
+        check(!self.folder.is_empty(), "data.folder", folder, "a folder, or data.synthetic")?;
         inside("data.folder", &self.folder)?;
         inside("data.train", &self.train)?;
         inside("data.validation", &self.validation)?;

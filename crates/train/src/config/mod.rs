@@ -5,16 +5,19 @@
 
 mod data;
 mod decoding;
+mod embedding;
 mod encoder;
 mod ensemble;
 mod load;
 mod output;
 mod reference;
 mod ridge;
+mod synthetic;
 mod training;
 
 pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig, PoolOrder};
 pub use decoding::{DecodingConfig, HubConfig};
+pub use embedding::EmbeddingConfig;
 pub use encoder::EncoderConfig;
 pub use ensemble::EnsembleConfig;
 pub use load::{Override, load};
@@ -23,10 +26,12 @@ pub use output::{
 };
 pub use reference::reference;
 pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
+pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use training::{
     Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig,
 };
 
+use dsokr_basis::Kernel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +116,12 @@ impl<R: Recipe> Config<R> {
             ));
         }
         if !self.encoder.reads_vectors() && self.data.has_vectors() {
-            let key = if self.data.pool.is_some() { "data.pool" } else { "data.inputs" };
+            let data = &self.data;
+            let key = match (&data.pool, &data.synthetic) {
+                (Some(_), _) => "data.pool",
+                (_, Some(_)) => "data.synthetic",
+                _ => "data.inputs",
+            };
             return Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"));
         }
         self.training.validate()?;
@@ -122,16 +132,38 @@ impl<R: Recipe> Config<R> {
             let allowed = "absent: only encoder.kind = \"ridge\" has leave-one-out answers";
             return Err(value("decoding.hubs", "given", allowed));
         }
+        if self.encoder.ridge().is_some_and(|ridge| ridge.embedding.is_some()) {
+            for (key, given, allowed) in [
+                ("sketch.full", self.sketch.full, "false: embeddings are learned in a basis"),
+                (
+                    "decoding.hubs",
+                    self.decoding.hubs.is_some(),
+                    "absent: an embedding has seen the outputs that hub constants must not see",
+                ),
+            ] {
+                check(!given, key, "given", &format!("{allowed}, with encoder.embedding"))?;
+            }
+        }
         let tempering = self.output.tempering();
         if self.sketch.full && !tempering.changes_nothing() {
             let allowed = "0, as it is without a sketch: there is no basis to temper";
             return Err(value("output.power", tempering.power, allowed));
         }
-        if self.sketch.full && self.encoder.ridge().is_none() {
-            let allowed = "false: only encoder.kind = \"ridge\" answers without a basis";
+        let ridge = self.encoder.ridge().is_some();
+        if self.sketch.full
+            && !ridge
+            && !matches!(self.output.kernel, Kernel::Linear | Kernel::Cosine)
+        {
+            let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
+                           kernels linear and cosine";
             return Err(value("sketch.full", true, allowed));
         }
         let metric = self.training.metric;
+        let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
+        if metric == Metric::SquaredError && (corrected || self.sketch.full && ridge) {
+            let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
+            return Err(value("training.metric", metric, allowed));
+        }
         if metric == Metric::F1 && !self.output.are_labels() {
             let allowed = "another figure: F1 needs features of kind \"labels\"";
             return Err(value("training.metric", metric, allowed));

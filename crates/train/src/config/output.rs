@@ -178,6 +178,8 @@ pub enum OutputFeatures {
     },
     /// The vectors inside the official ChEBI-20 files.
     Official {},
+    /// The vectors that `data.synthetic` draws.
+    Synthetic {},
 }
 
 impl OutputConfig {
@@ -234,7 +236,9 @@ impl OutputConfig {
             | OutputFeatures::Rankings { column, .. }
             | OutputFeatures::Substructures { column, .. }
             | OutputFeatures::Molecules { column, .. } => Some(column),
-            OutputFeatures::File(_) | OutputFeatures::Official {} => None,
+            OutputFeatures::File(_)
+            | OutputFeatures::Official {}
+            | OutputFeatures::Synthetic {} => None,
         };
         let candidate = self.candidate.as_ref().map(|candidate| &candidate.column);
         [self.label.as_ref(), candidate, features].into_iter().flatten().map(String::as_str)
@@ -276,12 +280,33 @@ impl OutputConfig {
             }
             OutputFeatures::Labels { .. }
             | OutputFeatures::Rankings { .. }
-            | OutputFeatures::Official {} => {}
+            | OutputFeatures::Official {}
+            | OutputFeatures::Synthetic {} => {}
         }
         if let Some(column) = self.truth() {
             let label = self.label.as_deref().unwrap_or("absent");
             let allowed = format!("{column:?}: predictions are told by it");
             check(label == column, "output.label", label, &allowed)?;
+        }
+        let drawn = self.features == OutputFeatures::Synthetic {};
+        if drawn != data.synthetic.is_some() {
+            let (found, allowed) = match drawn {
+                true => ("\"synthetic\"", "another kind, without data.synthetic"),
+                false => ("another", "\"synthetic\", beside data.synthetic"),
+            };
+            return Err(value("output.features.kind", found, allowed));
+        }
+        if drawn {
+            for (key, given) in [
+                ("output.table", self.table.is_some()),
+                ("output.label", self.label.is_some()),
+                ("output.candidate", self.candidate.is_some()),
+                ("output.only_training", self.only_training),
+            ] {
+                let allowed = "absent: candidates are the outputs of validation and test pairs";
+                check(!given, key, "given", allowed)?;
+            }
+            return Ok(());
         }
         let official = self.features == OutputFeatures::Official {};
         if official && (self.label.is_some() || self.candidate.is_some()) {
@@ -318,8 +343,9 @@ impl OutputConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
-    /// No sketch: every training output carries the answers, as in IOKR and SIOKR, and the other keys
-    /// are not used. For encoders of kind `ridge`.
+    /// No sketch, and the other keys are not used. A model of kind `ridge` then answers with weights of
+    /// all training outputs, as IOKR and SIOKR do. Another encoder learns the feature rows themselves,
+    /// which is plain regression: for dense rows under the kernels `linear` and `cosine`.
     pub full: bool,
     /// Sketch size m, at most the number of training outputs.
     pub size: usize,

@@ -4,7 +4,7 @@ use dsokr_ridge::Precision;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{check, value};
+use super::{EmbeddingConfig, check, value};
 use crate::Error;
 
 /// How columns of input vectors are standardised, by the training rows' figures.
@@ -60,9 +60,13 @@ pub struct RidgeConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
     /// Values of λ to choose from, in the place of `lambda`: the one with the least leave-one-out
-    /// error on the training pairs, from one eigendecomposition.
+    /// error on the training pairs, from one eigendecomposition; with an `embedding` the best on the
+    /// validation split, one fit for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lambdas: Vec<f64>,
+    /// A learned embedding of the outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<EmbeddingConfig>,
     /// What the system is solved in. `single` is for λ that is not small, as for the linear kernel on
     /// n-grams.
     #[serde(default)]
@@ -87,6 +91,7 @@ impl RidgeConfig {
             let allowed = "\"double\": sketched inputs are solved in it";
             check(!single, "encoder.precision", "\"single\"", allowed)?;
         }
+        self.embedding.as_ref().map_or(Ok(()), EmbeddingConfig::validate)?;
         match (self.lambda, self.lambdas.is_empty()) {
             (None, true) => {
                 return Err(value(

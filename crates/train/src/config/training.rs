@@ -60,6 +60,10 @@ pub enum Metric {
     /// Mean F1 of predicted label sets, larger is better.
     #[serde(rename = "f1")]
     F1,
+    /// Mean squared distance of answers from the outputs in the kernel's feature space, smaller is
+    /// better.
+    #[serde(rename = "squared_error")]
+    SquaredError,
 }
 
 impl Metric {
@@ -103,6 +107,7 @@ impl Metric {
                 Some(OutputScores::Labels(found)) => found.f1,
                 _ => f64::NEG_INFINITY,
             },
+            Self::SquaredError => -metrics.squared_error.unwrap_or(f64::INFINITY),
         }
     }
 }
@@ -119,6 +124,7 @@ impl std::fmt::Display for Metric {
             Self::Ged => "ged",
             Self::GedBonds => "ged_bonds",
             Self::F1 => "f1",
+            Self::SquaredError => "squared_error",
         })
     }
 }

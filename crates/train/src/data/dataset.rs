@@ -7,7 +7,7 @@ use super::outputs::feature_rows;
 use super::pool::PoolFile;
 use super::structure::inputs;
 use super::table::{Table, read_official, unique_ids};
-use super::{DataRoot, Outputs, Truth, pool};
+use super::{DataRoot, Outputs, Truth, pool, synthetic};
 use crate::Error;
 use crate::config::{Checked, DataConfig, SplitName};
 
@@ -55,9 +55,10 @@ impl Dataset {
     /// # Errors
     /// Whatever is wrong with a file, with its name and place.
     pub fn load<R>(config: &Checked<R>, root: &DataRoot) -> Result<Self, Error> {
-        let mut dataset = match &config.data.pool {
-            Some(pool) => pool::load(pool, config, root)?,
-            None => Self::from_files(config, root)?,
+        let mut dataset = match (&config.data.pool, &config.data.synthetic) {
+            (_, Some(drawn)) => synthetic::load(drawn, config.seed)?,
+            (Some(pool), None) => pool::load(pool, config, root)?,
+            (None, None) => Self::from_files(config, root)?,
         };
         if config.output.only_training {
             dataset.only_training()?;
@@ -106,6 +107,15 @@ impl Dataset {
         Ok(())
     }
 
+    /// Outputs that belong to no pair of any split, as indices.
+    pub fn unlabelled(&self) -> Vec<usize> {
+        let mut paired = vec![false; self.outputs.ids.len()];
+        let splits = [Some(&self.train), Some(&self.validation), self.test.as_ref()];
+        let outputs = splits.into_iter().flatten().flat_map(|split| &split.outputs);
+        outputs.flatten().for_each(|&output| paired[output] = true);
+        (0..paired.len()).filter(|&output| !paired[output]).collect()
+    }
+
     /// A split by its name; `None` for a test split that the configuration does not name.
     pub fn split(&self, name: SplitName) -> Option<&Split> {
         match name {
@@ -130,6 +140,9 @@ pub fn read_split<R>(
         allowed: "a file, or --split validation, or --queries".into(),
     };
     let data = &config.data;
+    if let Some(drawn) = &data.synthetic {
+        return synthetic::read_split(drawn, config.seed, name)?.ok_or_else(absent);
+    }
     if let Some(pool) = &data.pool {
         return pool::read_split(pool, config, name, root)?.ok_or_else(absent);
     }

@@ -7,6 +7,7 @@ mod outputs;
 mod pool;
 mod selected;
 mod structure;
+mod synthetic;
 pub mod table;
 mod truth;
 
@@ -28,11 +29,14 @@ pub struct DataRoot(PathBuf);
 impl DataRoot {
     /// The folder that `data.folder` names: under `data` if that is given; else, for `datasets/…`,
     /// beside the folder of the configuration file or in the current one; else under `DSOKR_DATA`;
-    /// else under `data/`.
+    /// else under `data/`. An empty name is that of data that are drawn, which have no folder.
     ///
     /// # Errors
     /// [`Error::NotFound`] with the ways to say where the data are.
     pub fn find(folder: &str, config: Option<&Path>, data: Option<&Path>) -> Result<Self, Error> {
+        if folder.is_empty() {
+            return Ok(Self(PathBuf::new()));
+        }
         if data.is_none() && folder.starts_with("datasets/") {
             let beside = config.and_then(Path::parent).map(|here| here.join("..").join(folder));
             let mut places = beside.into_iter().chain([PathBuf::from(folder)]);

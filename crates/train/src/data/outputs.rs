@@ -164,11 +164,11 @@ impl Outputs {
                 let rows = if *exact { rows.levels()? } else { rows };
                 counts(rows, *log, *min_outputs)?
             }
-            OutputFeatures::Official {} => {
+            OutputFeatures::Official {} | OutputFeatures::Synthetic {} => {
                 return Err(Error::Value {
                     key: "output.table".into(),
                     found: format!("{:?}", path.display()),
-                    allowed: "no table beside official features".into(),
+                    allowed: "no table beside such features".into(),
                 });
             }
         };

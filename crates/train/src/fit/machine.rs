@@ -1,5 +1,6 @@
 //! Fitting a kernel machine in closed form.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use dsokr_basis::{Features, OutputKernel, RowSource};
@@ -9,8 +10,9 @@ use dsokr_ridge::{
 };
 use tracing::info;
 
+use super::embedding::Choice;
 use super::{Job, Trained, candidates_at, fingerprint};
-use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
+use crate::config::{EmbeddingConfig, HubConfig, InputScaling, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
 use crate::run::{Prepared, machine};
@@ -28,7 +30,14 @@ pub(super) fn run<R: Recipe>(
     let started = Instant::now();
     let (space, targets) = match config.sketch.full {
         true => OutputSpace::training(config.output.kernel.clone(), &training_outputs)?,
-        false => OutputSpace::basis(job.basis(&training_outputs)?, None, &training_outputs)?,
+        false => {
+            let mut sketched = outputs.clone();
+            if settings.embedding.as_ref().is_some_and(EmbeddingConfig::is_mixed) {
+                sketched.extend(job.unlabelled()?);
+            }
+            let basis = job.basis(&Selected::new(dataset.outputs.rows.as_ref(), &sketched))?;
+            OutputSpace::basis(basis, None, &training_outputs)?
+        }
     };
     let candidates = candidates_at(&dataset.outputs, |rows| {
         let Points { rank, coordinates, constants } = space.points(rows)?;
@@ -43,7 +52,9 @@ pub(super) fn run<R: Recipe>(
         seconds = started.elapsed().as_secs_f64(),
         "outputs placed"
     );
-    let judge = Judge::new(config, request.root, dataset, space.as_basis(), &candidates)?;
+    let origin = machine::origin(&space);
+    let judge =
+        Judge::new(config, request.root, dataset, space.as_basis(), (&candidates, &origin))?;
     let preparation = match resumed {
         true => Preparation::load_of_ridge(settings, path)?,
         false => Preparation::of_ridge(settings, &dataset.train)?,
@@ -55,9 +66,9 @@ pub(super) fn run<R: Recipe>(
     let prepared = Prepared::of(&preparation)?;
     let name = space.fingerprint();
     let folder = job.folder(&candidates, &prepared, name.clone(), &data, |here| {
-        space.save(&here.join("outputs.safetensors"))?;
+        space.save(&here.join(machine::OUTPUTS))?;
         match space.as_basis() {
-            Some(basis) => Ok(basis.save(&here.join("basis.safetensors"))?),
+            Some(basis) => Ok(basis.save(&here.join(machine::BASIS))?),
             None => Ok(()),
         }
     })?;
@@ -68,10 +79,31 @@ pub(super) fn run<R: Recipe>(
     let started = Instant::now();
     let (pairs, unknowns) = (rows.len(), settings.sketch.as_ref().map_or(rows.len(), |s| s.size));
     observer.event(&Event::Solving { pairs, unknowns, coordinates: space.rank() });
-    let held_out = config.decoding.hubs.is_some();
-    let (model, held_out) = solve(settings, &rows, &space, &targets, config.seed, held_out)?;
+    let solver = Solver::new(settings, &rows, &targets, config.seed)?;
+    let validation = preparation.rows(&dataset.validation)?;
+    let (model, held_out) = match (&settings.embedding, space.as_basis()) {
+        (Some(embedding), Some(basis)) => {
+            let unlabelled = match embedding.is_mixed() {
+                true => {
+                    let outputs = job.unlabelled()?;
+                    let rows = dataset.outputs.rows.as_ref();
+                    basis.project(&Selected::new(rows, &outputs))?.coordinates
+                }
+                false => Vec::new(),
+            };
+            let choice = Choice { settings: embedding, judge: &judge, unlabelled: &unlabelled };
+            let lambdas = settings.lambda.as_slice().iter().chain(&settings.lambdas).copied();
+            let answers = |model: &Model| Ok([model.predict(&rows)?, model.predict(&validation)?]);
+            let solve = |lambda| Ok(solver.solve(lambda, false)?.0);
+            let lambdas: Vec<f64> = lambdas.collect();
+            let (model, curve) = choice.best(&lambdas, solve, answers)?;
+            curve.save(path)?;
+            (model, None)
+        }
+        _ => solver.solve(solver.lambda(&space)?, config.decoding.hubs.is_some())?,
+    };
     machine::save(path, &name, &prepared, &model)?;
-    let z = model.predict(&preparation.rows(&dataset.validation)?)?;
+    let z = model.predict(&validation)?;
     let corrected = match (&config.decoding.hubs, held_out) {
         (Some(hubs), Some(held_out)) => Some(correct(hubs, &judge, &candidates, &held_out, &z)?),
         _ => None,
@@ -79,7 +111,7 @@ pub(super) fn run<R: Recipe>(
     let judge = match &corrected {
         Some(corrected) => {
             folder.replace_candidates(corrected, &data)?;
-            Judge::new(config, request.root, dataset, space.as_basis(), corrected)?
+            Judge::new(config, request.root, dataset, space.as_basis(), (corrected, &origin))?
         }
         None => judge,
     };
@@ -129,62 +161,83 @@ fn correct<R: Recipe>(
     }
 }
 
-/// The model on the training rows, with λ chosen if there is a choice; and if asked for, its answers to
-/// each of them had it been fitted on the others.
-fn solve(
-    settings: &RidgeConfig,
-    rows: &Features,
-    space: &OutputSpace,
-    targets: &Targets,
+/// The training rows and targets of a kernel machine.
+struct Solver<'a> {
+    settings: &'a RidgeConfig,
+    scaling: Option<Scaling>,
+    /// Scaled.
+    rows: Cow<'a, Features>,
+    targets: &'a Targets,
     seed: u64,
-    held_out: bool,
-) -> Result<(Model, Option<Vec<f32>>), Error> {
-    let scaling = match settings.scaling {
-        InputScaling::None => None,
-        InputScaling::Deviation => Some(Scaling::fit(rows, false)?),
-        InputScaling::Standard => Some(Scaling::fit(rows, true)?),
-    };
-    let scaled = scaling.as_ref().map(|scaling| scaling.rows(rows)).transpose()?;
-    let rows = scaled.as_ref().unwrap_or(rows);
-    let kernel = &settings.kernel;
-    let lambda = match settings.lambda {
-        Some(lambda) => lambda,
-        None => {
-            let spectrum = match &settings.sketch {
-                None => Spectrum::full(kernel, rows, targets)?,
-                Some(sketch) => {
-                    let kernel = kernel.clone();
-                    Spectrum::sketched(kernel, rows, targets, &sketch.method, sketch.size, seed)?
-                }
-            };
-            let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
-            let mut best = (f64::INFINITY, f64::NAN);
-            for (&lambda, error) in settings.lambdas.iter().zip(errors) {
-                info!(lambda, error, "leave-one-out");
-                if error < best.0 {
-                    best = (error, lambda);
-                }
+}
+
+impl<'a> Solver<'a> {
+    fn new(
+        settings: &'a RidgeConfig,
+        rows: &'a Features,
+        targets: &'a Targets,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let scaling = match settings.scaling {
+            InputScaling::None => None,
+            InputScaling::Deviation => Some(Scaling::fit(rows, false)?),
+            InputScaling::Standard => Some(Scaling::fit(rows, true)?),
+        };
+        let rows = match &scaling {
+            Some(scaling) => Cow::Owned(scaling.rows(rows)?),
+            None => Cow::Borrowed(rows),
+        };
+        Ok(Self { settings, scaling, rows, targets, seed })
+    }
+
+    /// λ as it is given, or the one with the least leave-one-out error.
+    fn lambda(&self, space: &OutputSpace) -> Result<f64, Error> {
+        let Self { settings, rows, targets, seed, .. } = self;
+        let targets: &Targets = targets;
+        if let Some(lambda) = settings.lambda {
+            return Ok(lambda);
+        }
+        let (kernel, rows) = (&settings.kernel, rows.as_ref());
+        let spectrum = match &settings.sketch {
+            None => Spectrum::full(kernel, rows, targets)?,
+            Some(sketch) => {
+                let (kernel, method) = (kernel.clone(), &sketch.method);
+                Spectrum::sketched(kernel, rows, targets, method, sketch.size, *seed)?
             }
-            best.1
+        };
+        let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
+        let mut best = (f64::INFINITY, f64::NAN);
+        for (&lambda, error) in settings.lambdas.iter().zip(errors) {
+            info!(lambda, error, "leave-one-out");
+            if error < best.0 {
+                best = (error, lambda);
+            }
         }
-    };
-    let kernel = kernel.clone();
-    let (model, held_out) = match &settings.sketch {
-        None => {
-            let fitted = fit(kernel, rows, targets, lambda, settings.precision)?;
-            let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
-            (fitted.model, left_out)
-        }
-        Some(sketch) => {
-            let (method, size) = (&sketch.method, sketch.size);
-            let fitted = fit_sketched(kernel, rows, targets, method, size, seed, lambda)?;
-            let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;
-            (fitted.model, left_out)
-        }
-    };
-    let model = match scaling {
-        Some(scaling) => model.with_scaling(scaling)?,
-        None => model,
-    };
-    Ok((model, held_out))
+        Ok(best.1)
+    }
+
+    /// The model; and if asked for, its answers to each training row had it been fitted on the others.
+    fn solve(&self, lambda: f64, held_out: bool) -> Result<(Model, Option<Vec<f32>>), Error> {
+        let Self { settings, rows, targets, seed, .. } = self;
+        let targets: &Targets = targets;
+        let (kernel, rows) = (settings.kernel.clone(), rows.as_ref());
+        let (model, held_out) = match &settings.sketch {
+            None => {
+                let fitted = fit(kernel, rows, targets, lambda, settings.precision)?;
+                let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+                (fitted.model, left_out)
+            }
+            Some(sketch) => {
+                let (method, size) = (&sketch.method, sketch.size);
+                let fitted = fit_sketched(kernel, rows, targets, method, size, *seed, lambda)?;
+                let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;
+                (fitted.model, left_out)
+            }
+        };
+        let model = match &self.scaling {
+            Some(scaling) => model.with_scaling(scaling.clone())?,
+            None => model,
+        };
+        Ok((model, held_out))
+    }
 }

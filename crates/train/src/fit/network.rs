@@ -12,6 +12,7 @@ use crate::data::Selected;
 use crate::device::Processor;
 use crate::judge::Judge;
 use crate::run::{Folder, Prepared, new_model};
+use crate::scores::Origin;
 use crate::trainer::{Observer, Task, embed, train};
 use crate::{Error, Prepare, Recipe};
 
@@ -33,7 +34,7 @@ pub(super) fn run<R: Recipe>(
     let candidates = candidates(&basis, &dataset.outputs)?;
     info!(
         kernel = basis.kernel().name(),
-        m = config.sketch.size,
+        m = basis.sketch_size(),
         rank = basis.rank(),
         residual = mean(&targets.residuals),
         candidates = candidates.len(),
@@ -41,7 +42,8 @@ pub(super) fn run<R: Recipe>(
         seconds = started.elapsed().as_secs_f64(),
         "basis fitted"
     );
-    let judge = Judge::new(config, request.root, dataset, Some(&basis), &candidates)?;
+    let judge =
+        Judge::new(config, request.root, dataset, Some(&basis), (&candidates, &Origin::Zero))?;
     let settings = config.encoder.preparation();
     let preparation = if *resumed {
         R::Preparation::load(settings, path)?
@@ -53,7 +55,7 @@ pub(super) fn run<R: Recipe>(
     let offset = targets.mean();
     let model = new_model(config, &basis, &preparation, &offset, &device, restored)?;
     check_groups(config, &model)?;
-    info!(parameters = burn::module::Module::num_params(&model), "model made");
+    info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
 
     let data = fingerprint(dataset, &targets.coordinates, &candidates);
     let prepared = Prepared::of(&preparation)?;

@@ -12,7 +12,7 @@ use dsokr_decode::{
 use super::{Folder, Run};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{Split, query};
-use crate::scores::{Evaluation, judged};
+use crate::scores::{Evaluation, judged, squared_error};
 use crate::{Error, Recipe};
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
@@ -175,7 +175,11 @@ impl<R: Recipe> EnsembleRun<R> {
         let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
         let candidates = ensemble.candidates();
         let truth = self.members[0].known_truth(split)?;
-        Ok((judged(ranks, metrics, first, truth, candidates, config)?, decoded))
+        let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
+        if let ([run], [z]) = (self.members.as_slice(), asked.answers.as_slice()) {
+            found.scores.squared_error = squared_error(z, &gold, candidates, config, run.origin());
+        }
+        Ok((found, decoded))
     }
 
     /// Gives the rule the weights that are best on queries whose gold is known.

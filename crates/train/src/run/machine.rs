@@ -3,16 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
+use dsokr_ridge::OutputSpace;
 
 use super::prepared::check_preparation;
 use super::{Machine, Prepared};
 use crate::config::RidgeConfig;
+use crate::scores::Origin;
 use crate::trainer::check_basis;
 use crate::{Error, Preparation};
 
 /// The fitted model.
 const MODEL: &str = "ridge.safetensors";
+
+/// The coordinates that it answers in.
+pub(crate) const OUTPUTS: &str = "outputs.safetensors";
+
+/// The basis, where outputs are sketched.
+pub(crate) const BASIS: &str = "basis.safetensors";
 
 /// Reads the machine of the run whose candidates are given.
 pub(crate) fn open(
@@ -29,7 +38,21 @@ pub(crate) fn open(
     let stored = dsokr_ridge::Model::open(&file)?;
     check_basis(&stored, candidates.metadata("basis")?)?;
     check_preparation(&stored, &Prepared::of(&preparation)?.fingerprint())?;
-    Ok(Machine { preparation, model: dsokr_ridge::Model::from_stored(&stored)? })
+    let model = dsokr_ridge::Model::from_stored(&stored)?;
+    let file = path.join(OUTPUTS);
+    let origin = match path.join(BASIS).exists() {
+        true => origin(&OutputSpace::load(&file, Some(Basis::load(&path.join(BASIS))?))?),
+        false => Origin::Unknown,
+    };
+    Ok(Machine { preparation, model, origin })
+}
+
+/// From where the candidates of a space count.
+pub(crate) fn origin(space: &OutputSpace) -> Origin {
+    match space.as_basis() {
+        Some(_) => Origin::At(space.centre().to_vec()),
+        None => Origin::Unknown,
+    }
 }
 
 /// Writes a fitted model into the run at `path`, whose coordinates have the fingerprint `space`.

@@ -21,6 +21,7 @@
 //! belong to, and the encoder also what prepares its inputs. A run directory can be moved
 //! or copied to another machine as it is.
 
+mod embedding;
 mod ensemble;
 mod export;
 mod folder;
@@ -30,6 +31,7 @@ mod report;
 pub mod tables;
 mod trained;
 
+pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub(crate) use ensemble::MEMBERS;
 pub use ensemble::{Asked, EnsembleRun};
 pub(crate) use folder::Folder;

@@ -11,6 +11,9 @@ pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     if rows.iter().any(|(_, m)| m.missing_gold < m.queries) {
         text += &ranks(rows);
     }
+    if rows.iter().any(|(_, m)| m.squared_error.is_some()) {
+        text += &errors(rows);
+    }
     let molecules = |m: &Scores| matches!(m.outputs, Some(OutputScores::Molecules(_)));
     if rows.iter().any(|(_, m)| molecules(m)) {
         text += &distances(rows);
@@ -57,6 +60,16 @@ fn ranks(rows: &[(&str, &Scores)]) -> String {
             rank(m.mean_rank),
             rank(m.median_rank)
         );
+    }
+    text
+}
+
+fn errors(rows: &[(&str, &Scores)]) -> String {
+    let width = width(rows);
+    let mut text = format!("{:<width$} {:>15}\n", "", "squared error");
+    for (name, m) in rows {
+        let Some(error) = m.squared_error else { continue };
+        let _ = writeln!(text, "{name:<width$} {error:>15.6}");
     }
     text
 }

@@ -9,7 +9,7 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use super::{Folder, Prepared, machine};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{Split, Truth, query};
-use crate::scores::{Evaluation, evaluate};
+use crate::scores::{Evaluation, Origin, evaluate};
 use crate::trainer::{Keeper, check_basis, embed};
 use crate::{Error, Preparation, Prepare, Recipe, Start};
 
@@ -58,6 +58,8 @@ pub struct Machine {
     pub preparation: Preparation,
     /// The fitted model.
     pub model: dsokr_ridge::Model,
+    /// From where its candidates' coordinates count.
+    pub(crate) origin: Origin,
 }
 
 impl<R: Recipe> Run<R> {
@@ -143,7 +145,7 @@ impl<R: Recipe> Run<R> {
                 let inputs = network.preparation.inputs(split)?;
                 Ok(embed(&network.model, &inputs, self.config.evaluation.batch))
             }
-            Predictor::Machine(Machine { preparation, model }) => {
+            Predictor::Machine(Machine { preparation, model, .. }) => {
                 Ok(model.predict(&preparation.rows(split)?)?)
             }
         }
@@ -158,7 +160,16 @@ impl<R: Recipe> Run<R> {
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let z = self.coordinates(split)?;
         let truth = self.known_truth(split)?;
-        evaluate(&split.ids, truth, &z, &self.candidates, pool, &self.config)
+        let candidates = (&self.candidates, self.origin());
+        evaluate(&split.ids, truth, &z, candidates, pool, &self.config)
+    }
+
+    /// From where the candidates' coordinates count.
+    pub(crate) fn origin(&self) -> &Origin {
+        match &self.predictor {
+            Predictor::Network(_) => &Origin::Zero,
+            Predictor::Machine(machine) => &machine.origin,
+        }
     }
 
     /// What a split's outputs are, where that is known and predictions are judged by it.

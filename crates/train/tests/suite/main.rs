@@ -6,6 +6,7 @@ mod features;
 mod official;
 mod pages;
 mod recipe;
+mod synthetic;
 mod tables;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,171 @@
+//! Vectors that are drawn: the papers' synthetic least squares.
+
+use dsokr_basis::Features;
+use dsokr_basis::features::DenseRows;
+use dsokr_basis::random::{Generator, generator};
+use faer::linalg::matmul::matmul;
+use faer::reborrow::{IntoConst, ReborrowMut};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+
+use super::{Dataset, Outputs, Split};
+use crate::Error;
+use crate::config::{SplitName, SyntheticConfig, SyntheticMap};
+
+/// Rows that are drawn from one generator.
+const ROWS: usize = 512;
+
+/// `C^{1/2}`, H and `E^{1/2}`, all in single precision: they are what the data are drawn from.
+struct World<'a> {
+    config: &'a SyntheticConfig,
+    seed: u64,
+    inputs: Mat<f32>,
+    map: Mat<f32>,
+    /// None where noise is the same in all directions.
+    noise: Option<Mat<f32>>,
+}
+
+/// Draws all pairs and outputs of a configuration.
+pub(super) fn load(config: &SyntheticConfig, seed: u64) -> Result<Dataset, Error> {
+    let world = World::new(config, seed);
+    let counts = [config.train, config.validation, config.test, config.unlabelled];
+    let mut outputs = Vec::with_capacity(counts.iter().sum::<usize>() * config.outputs);
+    let mut start = 0;
+    let mut split = |part: usize| {
+        let (split, rows) = world.split(part, start, counts[part])?;
+        outputs.extend(rows);
+        start += counts[part];
+        Ok::<_, Error>(split)
+    };
+    let (train, validation, test) = (split(0)?, split(1)?, split(2)?);
+    let unlabelled = split(3)?;
+    let ids: Vec<String> = [&train, &validation, &test, &unlabelled]
+        .iter()
+        .flat_map(|split| split.ids.iter().cloned())
+        .collect();
+    let held = config.train..config.train + config.validation + config.test;
+    let outputs = Outputs {
+        labels: vec![String::new(); ids.len()],
+        ids,
+        rows: Box::new(Features::Dense(DenseRows::new(config.outputs, outputs)?)),
+        candidates: held.collect(),
+        truth: None,
+    };
+    Ok(Dataset { outputs, train, validation, test: (config.test > 0).then_some(test) })
+}
+
+/// The pairs of one split alone; none if there is no such split.
+pub(super) fn read_split(
+    config: &SyntheticConfig,
+    seed: u64,
+    name: SplitName,
+) -> Result<Option<Split>, Error> {
+    let (part, start, count) = match name {
+        SplitName::Validation => (1, config.train, config.validation),
+        SplitName::Test if config.test > 0 => (2, config.train + config.validation, config.test),
+        SplitName::Test => return Ok(None),
+    };
+    let (split, _) = World::new(config, seed).split(part, start, count)?;
+    Ok(Some(Split { outputs: vec![None; count], ..split }))
+}
+
+impl<'a> World<'a> {
+    fn new(config: &'a SyntheticConfig, seed: u64) -> Self {
+        let (from, to) = (config.inputs, config.outputs);
+        let mut random = generator(seed, "synthetic model", 0);
+        let power = |decay: f64| move |j: usize| ((j + 1) as f64).powf(-0.5 * decay);
+        let inputs = root(from, power(config.input_decay), &mut random);
+        let map = match config.map {
+            SyntheticMap::LowRank { rank } => {
+                let directions = normal(to, rank, &mut random).qr().compute_thin_Q();
+                product(&directions, &normal(rank, from, &mut random))
+            }
+            SyntheticMap::Dense {} => normal(to, from, &mut random),
+            SyntheticMap::Covariance {} => {
+                let plain = normal(to, from, &mut random);
+                product(&inputs, &product(&inputs.transpose().to_owned(), &plain))
+            }
+            SyntheticMap::Aligned {} => {
+                let plain = normal(to, from, &mut random);
+                let spread = product(&plain, &inputs);
+                let covariance = product(&spread, &spread.transpose().to_owned());
+                let aligned = product(&covariance, &plain);
+                let signal = |map: &Mat<f32>| product(map, &inputs).squared_norm_l2();
+                let scale = (signal(&plain) / signal(&aligned).max(f32::MIN_POSITIVE)).sqrt();
+                aligned * faer::Scale(scale)
+            }
+        };
+        let deviation = config.noise.variance.sqrt();
+        let noise = (config.noise.decay > 0.0).then(|| {
+            let power = power(config.noise.decay);
+            root(to, |j| deviation * power(j), &mut random)
+        });
+        Self { config, seed, inputs, map, noise }
+    }
+
+    /// Inputs of `count` pairs with ids from `start + 1`, and their outputs, row-major. What is drawn
+    /// depends on the part alone, so that a split can be drawn without the others.
+    fn split(&self, part: usize, start: usize, count: usize) -> Result<(Split, Vec<f32>), Error> {
+        let purpose = ["train", "validation", "test", "unlabelled"][part];
+        let (from, to) = (self.config.inputs, self.config.outputs);
+        let (mut x, mut y) = (vec![0.0f32; count * from], vec![0.0f32; count * to]);
+        let blocks = x.par_chunks_mut(ROWS * from).zip(y.par_chunks_mut(ROWS * to)).enumerate();
+        blocks.for_each(|(block, (x, y))| {
+            let rows = x.len() / from;
+            let mut random = generator(self.seed, &format!("synthetic {purpose}"), block as u64);
+            // columns are rows of the data
+            let x = MatMut::from_column_major_slice_mut(x, from, rows);
+            let mut y = MatMut::from_column_major_slice_mut(y, to, rows);
+            let drawn = normal(from, rows, &mut random);
+            let x = into(x, &self.inputs, &drawn);
+            let noise = normal(to, rows, &mut random);
+            match &self.noise {
+                Some(root) => {
+                    into(y.rb_mut(), root, &noise);
+                }
+                None => {
+                    let deviation = self.config.noise.variance.sqrt() as f32;
+                    faer::zip!(y.rb_mut(), noise.as_ref())
+                        .for_each(|faer::unzip!(y, noise)| *y = deviation * noise);
+                }
+            }
+            matmul(y, Accum::Add, self.map.as_ref(), x, 1.0, Par::Seq);
+        });
+        let ids = (start + 1..=start + count).map(|id| id.to_string()).collect();
+        let split = Split {
+            ids,
+            texts: vec![String::new(); count],
+            vectors: Some(Features::Dense(DenseRows::new(from, x)?)),
+            outputs: (start..start + count).map(Some).collect(),
+            truth: None,
+        };
+        Ok((split, y))
+    }
+}
+
+fn into<'a>(mut out: MatMut<'a, f32>, a: &Mat<f32>, b: &Mat<f32>) -> MatRef<'a, f32> {
+    matmul(out.rb_mut(), Accum::Replace, a.as_ref(), b.as_ref(), 1.0, Par::Seq);
+    out.into_const()
+}
+
+/// Independent standard normal entries.
+fn normal(rows: usize, columns: usize, random: &mut Generator) -> Mat<f32> {
+    Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(random))
+}
+
+/// `V diag(s)` with random orthonormal V: a root of the covariance `V diag(s²) Vᵀ`.
+fn root(size: usize, deviation: impl Fn(usize) -> f64, random: &mut Generator) -> Mat<f32> {
+    let mut root = normal(size, size, random).qr().compute_Q();
+    for (j, column) in root.col_iter_mut().enumerate() {
+        let deviation = deviation(j) as f32;
+        column.iter_mut().for_each(|value| *value *= deviation);
+    }
+    root
+}
+
+fn product(a: &Mat<f32>, b: &Mat<f32>) -> Mat<f32> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    matmul(out.as_mut(), Accum::Replace, a.as_ref(), b.as_ref(), 1.0, Par::Seq);
+    out
+}

@@ -1,0 +1,83 @@
+//! Reduced rank regression and output embedding learning on top of a kernel machine.
+
+use dsokr_machines::OutputEmbedding;
+use dsokr_ridge::Model;
+use tracing::info;
+
+use crate::config::{EmbeddingConfig, SplitName};
+use crate::judge::Judge;
+use crate::run::{EmbeddingCurve, EmbeddingPoint};
+use crate::{Error, Recipe};
+
+/// What embeddings are learned from and judged by.
+pub(super) struct Choice<'a, R> {
+    pub settings: &'a EmbeddingConfig,
+    pub judge: &'a Judge<'a, R>,
+    /// Coordinates of outputs without pairs.
+    pub unlabelled: &'a [f32],
+}
+
+impl<R: Recipe> Choice<'_, R> {
+    /// The best model of those of several λ, each embedded in every way, and the curve. `answers` are a
+    /// model's to the training and the validation inputs.
+    pub(super) fn best(
+        &self,
+        lambdas: &[f64],
+        solve: impl Fn(f64) -> Result<Model, Error>,
+        answers: impl Fn(&Model) -> Result<[Vec<f32>; 2], Error>,
+    ) -> Result<(Model, EmbeddingCurve), Error> {
+        let metric = self.judge.config().training.metric;
+        let mut points = Vec::new();
+        let mut best: Option<(f64, EmbeddingPoint, Model, OutputEmbedding)> = None;
+        for &lambda in lambdas {
+            let model = solve(lambda)?;
+            let width = model.rank();
+            let [train, validation] = answers(&model)?;
+            for &supervised in &self.settings.supervised {
+                let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
+                let whole = OutputEmbedding::learn(width, &train, unlabelled, supervised, width)?;
+                for rank in self.ranks(width)? {
+                    let embedding = whole.truncate(rank)?;
+                    let z = embedding.restore(&embedding.project(&validation)?)?;
+                    let scores = self.judge.evaluate(SplitName::Validation, &z)?.scores;
+                    let value = metric.value(&scores);
+                    info!(lambda, supervised, rank, metric = %metric, value, "embedding");
+                    let point = EmbeddingPoint { lambda, supervised, rank, value };
+                    points.push(point);
+                    let score = metric.score(&scores);
+                    if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                        best = Some((score, point, model.clone(), embedding));
+                    }
+                }
+            }
+        }
+        let (metric, larger_is_better) = (metric.to_string(), metric.larger_is_better());
+        match best {
+            Some((_, chosen, model, embedding)) => {
+                let model = model.mapped(embedding.projector().as_ref())?;
+                Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
+            }
+            None => Err(Error::Value {
+                key: "encoder.lambdas".into(),
+                found: "[]".into(),
+                allowed: "at least one number".into(),
+            }),
+        }
+    }
+
+    /// The ranks to try in a space of `width` coordinates.
+    fn ranks(&self, width: usize) -> Result<Vec<usize>, Error> {
+        let mut ranks = self.settings.ranks.clone();
+        match ranks.iter().find(|&&rank| rank > width) {
+            Some(rank) => Err(Error::Value {
+                key: "encoder.embedding.ranks".into(),
+                found: rank.to_string(),
+                allowed: format!("at most {width}, the rank of the basis"),
+            }),
+            None => {
+                ranks.extend((ranks.last() != Some(&width)).then_some(width));
+                Ok(ranks)
+            }
+        }
+    }
+}
