@@ -12,3 +12,4 @@ mod pipeline;
 mod pretrained;
 mod resume;
 mod sandbox;
+mod synthetic;

@@ -1,5 +1,5 @@
-use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor};
 
 use crate::{Encoder, FrozenBasis, Pass};
 
@@ -10,6 +10,8 @@ pub struct Model<E: Module> {
     pub encoder: E,
     /// The last layer, frozen.
     pub basis: FrozenBasis,
+    /// ln 1/τ of a contrastive loss, one number; none for others. Answers do not depend on it.
+    pub scale: Option<Param<Tensor<1>>>,
 }
 
 impl<E: Encoder> Model<E> {
@@ -19,7 +21,13 @@ impl<E: Encoder> Model<E> {
     /// If the two differ: the caller sizes the encoder by the basis.
     pub fn new(encoder: E, basis: FrozenBasis) -> Self {
         assert_eq!(encoder.dimension(), basis.rank(), "encoder and basis differ in dimension");
-        Self { encoder, basis }
+        Self { encoder, basis, scale: None }
+    }
+
+    /// The model with a temperature τ that learns beside the encoder.
+    pub fn with_temperature(self, temperature: f64, device: &Device) -> Self {
+        let scale = Tensor::from_floats([-temperature.ln() as f32], device);
+        Self { scale: Some(Param::from_tensor(scale)), ..self }
     }
 
     /// Coordinates `z` `[batch, p]` in the eigenbasis: what training and decoding use.

@@ -4,6 +4,7 @@ mod embedding;
 mod ensemble;
 mod machine;
 mod network;
+pub(crate) mod solver;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

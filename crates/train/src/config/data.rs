@@ -40,6 +40,10 @@ pub struct DataConfig {
     /// Feature vectors as inputs, for encoders that read no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsConfig>,
+    /// Share of the training pairs, 0 to 1, whose outputs are exchanged among themselves, drawn by the
+    /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
+    #[serde(default)]
+    pub corrupted: f64,
     /// Vectors that are drawn, in place of all files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<SyntheticConfig>,
@@ -140,6 +144,8 @@ impl DataConfig {
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
+        let holds = (0.0..=1.0).contains(&self.corrupted);
+        check(holds, "data.corrupted", self.corrupted, "a number in [0, 1]")?;
         if let Some(drawn) = &self.synthetic {
             let files = [&self.train, &self.validation] != [&train(), &validation()];
             for (key, given) in [

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check;
+use super::{check, value};
 use crate::Error;
 
 /// A learned output embedding: answers are projected on few directions of the output space, those that
@@ -32,6 +32,20 @@ impl EmbeddingConfig {
     /// Whether outputs without pairs are used.
     pub fn is_mixed(&self) -> bool {
         self.supervised.iter().any(|&c| c < 1.0)
+    }
+
+    /// The ranks to try in a basis of rank `rank`, its own the last.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for one above it.
+    pub(crate) fn ranks_in(&self, rank: usize) -> Result<Vec<usize>, Error> {
+        let mut ranks = self.ranks.clone();
+        if let Some(found) = ranks.iter().find(|&&found| found > rank) {
+            let allowed = format!("at most {rank}, the rank of the basis");
+            return Err(value("encoder.embedding.ranks", found, allowed));
+        }
+        ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
+        Ok(ranks)
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {

@@ -9,6 +9,7 @@ mod embedding;
 mod encoder;
 mod ensemble;
 mod load;
+mod loss;
 mod output;
 mod reference;
 mod ridge;
@@ -21,6 +22,7 @@ pub use embedding::EmbeddingConfig;
 pub use encoder::EncoderConfig;
 pub use ensemble::EnsembleConfig;
 pub use load::{Override, load};
+pub use loss::LossConfig;
 pub use output::{
     CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig, Substructures,
 };

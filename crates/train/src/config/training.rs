@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::inside;
-use super::{check, value};
+use super::{LossConfig, check, value};
 use crate::{Error, MoleculeScores, OutputScores, Scores};
 
 /// The optimiser.
@@ -129,10 +129,12 @@ impl std::fmt::Display for Metric {
     }
 }
 
-/// Optimisation of the square loss `mean ‖z − ψ̃(y)‖²`.
+/// Optimisation of the mean loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainingConfig {
+    /// The loss of a pair; the square loss, if left out.
+    pub loss: LossConfig,
     /// Passes over the training pairs.
     pub epochs: usize,
     /// Pairs a step.
@@ -186,6 +188,7 @@ pub struct GroupConfig {
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
+            loss: LossConfig::Square,
             epochs: 20,
             batch: 32,
             micro_batch: 0,
@@ -209,6 +212,12 @@ impl Default for TrainingConfig {
 
 impl TrainingConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
+        self.loss.validate()?;
+        if self.loss.temperature().is_some() {
+            let allowed = "0: the contrastive loss compares the pairs of a whole batch";
+            check(self.micro_batch == 0, "training.micro_batch", self.micro_batch, allowed)?;
+            check(self.batch > 1, "training.batch", self.batch, "at least 2, for this loss")?;
+        }
         check(self.epochs > 0, "training.epochs", self.epochs, "at least 1")?;
         check(self.batch > 0, "training.batch", self.batch, "at least 1")?;
         let positive = |v: f64| v.is_finite() && v > 0.0;

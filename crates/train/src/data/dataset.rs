@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::random::generator;
 use dsokr_basis::{Features, RowSource};
 
 use super::outputs::feature_rows;
@@ -29,6 +30,20 @@ pub struct Split {
 }
 
 impl Split {
+    /// Gives a drawn share of the pairs, at least two, each the output of the next one.
+    fn corrupt(&mut self, share: f64, seed: u64) {
+        let count = ((share * self.ids.len() as f64).round() as usize).max(2);
+        let mut random = generator(seed, "corrupted", 0);
+        let chosen =
+            rand::seq::index::sample(&mut random, self.ids.len(), count.min(self.ids.len()));
+        let chosen = chosen.into_vec();
+        for pair in chosen.windows(2) {
+            self.ids.swap(pair[0], pair[1]);
+            self.outputs.swap(pair[0], pair[1]);
+        }
+        tracing::info!(pairs = chosen.len(), "outputs of training pairs were exchanged");
+    }
+
     /// One text, without an output.
     pub fn query(text: &str) -> Self {
         let texts = vec![text.to_string()];
@@ -62,6 +77,9 @@ impl Dataset {
         };
         if config.output.only_training {
             dataset.only_training()?;
+        }
+        if config.data.corrupted > 0.0 {
+            dataset.train.corrupt(config.data.corrupted, config.seed);
         }
         Ok(dataset)
     }

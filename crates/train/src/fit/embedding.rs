@@ -36,7 +36,7 @@ impl<R: Recipe> Choice<'_, R> {
             for &supervised in &self.settings.supervised {
                 let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
                 let whole = OutputEmbedding::learn(width, &train, unlabelled, supervised, width)?;
-                for rank in self.ranks(width)? {
+                for rank in self.settings.ranks_in(width)? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
                     let scores = self.judge.evaluate(SplitName::Validation, &z)?.scores;
@@ -62,22 +62,6 @@ impl<R: Recipe> Choice<'_, R> {
                 found: "[]".into(),
                 allowed: "at least one number".into(),
             }),
-        }
-    }
-
-    /// The ranks to try in a space of `width` coordinates.
-    fn ranks(&self, width: usize) -> Result<Vec<usize>, Error> {
-        let mut ranks = self.settings.ranks.clone();
-        match ranks.iter().find(|&&rank| rank > width) {
-            Some(rank) => Err(Error::Value {
-                key: "encoder.embedding.ranks".into(),
-                found: rank.to_string(),
-                allowed: format!("at most {width}, the rank of the basis"),
-            }),
-            None => {
-                ranks.extend((ranks.last() != Some(&width)).then_some(width));
-                Ok(ranks)
-            }
         }
     }
 }

@@ -223,5 +223,9 @@ pub(crate) fn new_model<R: Recipe>(
         return Err(Error::Dimension { found, expected });
     }
     let matrix = basis.matrix().values.into_owned();
-    Ok(Model::new(encoder, FrozenBasis::new(matrix, expected, device)))
+    let model = Model::new(encoder, FrozenBasis::new(matrix, expected, device));
+    Ok(match config.training.loss.temperature() {
+        Some(temperature) => model.with_temperature(temperature, device),
+        None => model,
+    })
 }

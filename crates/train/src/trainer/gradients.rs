@@ -5,9 +5,9 @@ use rand::Rng;
 
 use super::Task;
 use super::clip::clip;
+use super::loss::loss as sum_of_losses;
 
-/// The batch's loss `mean ‖z − ψ̃(y)‖² + r(y)` and its gradients, clipped; none if they are not
-/// finite.
+/// The batch's mean loss and its gradients, clipped; none if they are not finite.
 ///
 /// The batch is encoded `micro_batch` pairs at a time, each under its own key, and the gradients of
 /// the parts are added up: but for rounding and for which units are dropped, the size changes memory
@@ -21,7 +21,7 @@ pub(super) fn gradients<E: Encoder>(
     let config = task.config;
     let micro = if config.micro_batch == 0 { batch.len() } else { config.micro_batch };
     let mut sum = GradientsAccumulator::new();
-    let mut loss = batch.iter().map(|&i| task.residuals[i]).sum::<f64>() / batch.len() as f64;
+    let mut loss = 0.0;
     for part in batch.chunks(micro) {
         let pass = Pass::Train { key: keys.next_u64() };
         let (value, gradients) = part_gradients(task, model, part, batch.len(), pass);
@@ -50,7 +50,7 @@ fn clipped<E: Encoder>(
     (loss, Some(gradients))
 }
 
-/// `Σ ‖z − ψ̃(y)‖² / count` over some pairs, and its gradients.
+/// The sum of losses of some pairs over `count`, and its gradients.
 fn part_gradients<E: Encoder>(
     task: &Task<E>,
     model: &Model<E>,
@@ -63,8 +63,10 @@ fn part_gradients<E: Encoder>(
     let rows: Vec<f32> =
         pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied()).collect();
     let targets = Tensor::<2>::from_data(TensorData::new(rows, [pairs.len(), p]), task.device);
+    let residuals: Vec<f32> = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
     let z = model.coordinates(&inputs, pass);
-    let loss = (z - targets).square().sum() / count as f32;
+    let scale = model.scale.as_ref().map(|scale| scale.val());
+    let loss = sum_of_losses(&task.config.loss, z, targets, &residuals, scale) / count as f32;
     let value = f64::from(loss.clone().into_scalar::<f32>());
     (value, GradientsParams::from_grads(loss.backward(), model))
 }

@@ -28,7 +28,7 @@ pub struct Task<'a, E: Encoder> {
     pub inputs: &'a [E::Input],
     /// Their targets ψ̃(y), `[n × p]` row-major.
     pub targets: &'a [f32],
-    /// Their residuals r(y), the part of ψ(y) outside the basis: constant in the square loss.
+    /// Their residuals r(y), the part of ψ(y) outside the basis.
     pub residuals: &'a [f64],
     /// Ranks the validation split.
     #[allow(clippy::type_complexity)]
@@ -42,9 +42,9 @@ pub struct LogLine {
     pub step: u64,
     /// Epochs done.
     pub epoch: u64,
-    /// Mean of `‖z − ψ̃(y)‖² + r(y)` over the steps since the last evaluation.
+    /// Mean of the loss over the steps since the last evaluation.
     pub loss: f64,
-    /// Mean of r(y) over the training outputs: the loss that no model can go below.
+    /// Mean of r(y) over the training outputs: what no model can go below in the square loss.
     pub residual: f64,
     /// Learning rate of the last step.
     pub learning_rate: f64,
@@ -105,7 +105,7 @@ pub struct Outcome<E: Encoder> {
     pub steps: u64,
 }
 
-/// Minimises the square loss `mean ‖z − ψ̃(y)‖²`, from `start` if it is a resumed training.
+/// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
 ///
 /// Whatever is random in step s is derived from (seed, s): a training that is resumed from any of
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.

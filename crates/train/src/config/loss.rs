@@ -1,0 +1,85 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check;
+use crate::Error;
+
+/// The loss of an answer z to a pair with target ψ̃(y), mean over the batch.
+///
+/// All but the last see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's feature space: r is
+/// the part of ψ(y) outside of the basis, which no answer reaches but which counts where losses are
+/// cut off (thesis, section 5.2 and appendix C.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LossConfig {
+    /// `u`.
+    #[default]
+    Square,
+    /// `u/2` where `√u ≤ κ`, else `κ (√u − κ/2)`: outputs that are far off, wrong ones perhaps, pull no
+    /// harder than others.
+    Huber {
+        /// κ, above 0.
+        kappa: f64,
+    },
+    /// ε-insensitive ℓ1, `max(√u − ε, 0)`.
+    EpsilonInsensitive {
+        /// ε, 0 and above.
+        epsilon: f64,
+    },
+    /// ε-insensitive ℓ2, `max(√u − ε, 0)²`.
+    EpsilonInsensitiveSquare {
+        /// ε, 0 and above.
+        epsilon: f64,
+    },
+    /// The contrastive objective of CMAM (Edwards et al. 2021): with `s_ij = cos(z_i, ψ̃(y_j)) / τ` over a
+    /// batch, the mean of the two cross-entropies of finding y_i by z_i and z_i by y_i. τ is learned
+    /// too, and stays above 0.01.
+    Contrastive {
+        /// τ at the start, 0.01 to 100.
+        #[serde(default = "temperature")]
+        temperature: f64,
+    },
+}
+
+fn temperature() -> f64 {
+    0.07
+}
+
+impl LossConfig {
+    /// The name in configuration files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Square => "square",
+            Self::Huber { .. } => "huber",
+            Self::EpsilonInsensitive { .. } => "epsilon-insensitive",
+            Self::EpsilonInsensitiveSquare { .. } => "epsilon-insensitive-square",
+            Self::Contrastive { .. } => "contrastive",
+        }
+    }
+
+    /// τ at the start, where it is learned.
+    pub fn temperature(&self) -> Option<f64> {
+        match self {
+            Self::Contrastive { temperature } => Some(*temperature),
+            _ => None,
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        match *self {
+            Self::Square => Ok(()),
+            Self::Huber { kappa } => {
+                let holds = kappa.is_finite() && kappa > 0.0;
+                check(holds, "training.loss.kappa", kappa, "a positive number")
+            }
+            Self::EpsilonInsensitive { epsilon } | Self::EpsilonInsensitiveSquare { epsilon } => {
+                let holds = epsilon.is_finite() && epsilon >= 0.0;
+                check(holds, "training.loss.epsilon", epsilon, "zero or a positive number")
+            }
+            Self::Contrastive { temperature } => {
+                let holds = (0.01..=100.0).contains(&temperature);
+                check(holds, "training.loss.temperature", temperature, "0.01 to 100")
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Closed forms on the rows of a training split.
+
+use std::borrow::Cow;
+
+use dsokr_basis::Features;
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use dsokr_ridge::{
+    LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_sketched,
+};
+use tracing::info;
+
+use super::candidates_at;
+use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
+use crate::data::Outputs;
+use crate::judge::Judge;
+use crate::{Error, Recipe};
+
+/// Candidates as points of a space.
+pub(crate) fn candidates(space: &OutputSpace, outputs: &Outputs) -> Result<Candidates, Error> {
+    candidates_at(outputs, |rows| {
+        let Points { rank, coordinates, constants } = space.points(rows)?;
+        Ok((rank, coordinates, constants))
+    })
+}
+
+/// The training rows and targets of a kernel machine.
+pub(crate) struct Solver<'a> {
+    settings: &'a RidgeConfig,
+    scaling: Option<Scaling>,
+    /// Scaled.
+    rows: Cow<'a, Features>,
+    targets: &'a Targets,
+    seed: u64,
+}
+
+/// A model's answers to the validation split.
+pub(crate) struct Answered {
+    pub model: Model,
+    /// Their coordinates.
+    pub z: Vec<f32>,
+    /// The candidates corrected for hubs, where the configuration asks for that.
+    pub corrected: Option<Candidates>,
+}
+
+impl<'a> Solver<'a> {
+    pub(crate) fn new(
+        settings: &'a RidgeConfig,
+        rows: &'a Features,
+        targets: &'a Targets,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let scaling = match settings.scaling {
+            InputScaling::None => None,
+            InputScaling::Deviation => Some(Scaling::fit(rows, false)?),
+            InputScaling::Standard => Some(Scaling::fit(rows, true)?),
+        };
+        let rows = match &scaling {
+            Some(scaling) => Cow::Owned(scaling.rows(rows)?),
+            None => Cow::Borrowed(rows),
+        };
+        Ok(Self { settings, scaling, rows, targets, seed })
+    }
+
+    /// The model of the configuration, and what it answers to the validation inputs.
+    pub(crate) fn answer<R: Recipe>(
+        &self,
+        space: &OutputSpace,
+        judge: &Judge<R>,
+        candidates: &Candidates,
+        validation: &Features,
+    ) -> Result<Answered, Error> {
+        let hubs = &judge.config().decoding.hubs;
+        let (model, held_out) = self.solve(self.lambda(space)?, hubs.is_some())?;
+        let z = model.predict(validation)?;
+        let corrected = match (hubs, held_out) {
+            (Some(hubs), Some(held_out)) => Some(correct(hubs, judge, candidates, &held_out, &z)?),
+            _ => None,
+        };
+        Ok(Answered { model, z, corrected })
+    }
+
+    /// λ as it is given, or the one with the least leave-one-out error.
+    fn lambda(&self, space: &OutputSpace) -> Result<f64, Error> {
+        let Self { settings, rows, targets, seed, .. } = self;
+        let targets: &Targets = targets;
+        if let Some(lambda) = settings.lambda {
+            return Ok(lambda);
+        }
+        let (kernel, rows) = (&settings.kernel, rows.as_ref());
+        let spectrum = match &settings.sketch {
+            None => Spectrum::full(kernel, rows, targets)?,
+            Some(sketch) => {
+                let (kernel, method) = (kernel.clone(), &sketch.method);
+                Spectrum::sketched(kernel, rows, targets, method, sketch.size, *seed)?
+            }
+        };
+        let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
+        let mut best = (f64::INFINITY, f64::NAN);
+        for (&lambda, error) in settings.lambdas.iter().zip(errors) {
+            info!(lambda, error, "leave-one-out");
+            if error < best.0 {
+                best = (error, lambda);
+            }
+        }
+        Ok(best.1)
+    }
+
+    /// The model; and if asked for, its answers to each training row had it been fitted on the others.
+    pub(super) fn solve(
+        &self,
+        lambda: f64,
+        held_out: bool,
+    ) -> Result<(Model, Option<Vec<f32>>), Error> {
+        let Self { settings, rows, targets, seed, .. } = self;
+        let targets: &Targets = targets;
+        let (kernel, rows) = (settings.kernel.clone(), rows.as_ref());
+        let (model, held_out) = match &settings.sketch {
+            None => {
+                let fitted = fit(kernel, rows, targets, lambda, settings.precision)?;
+                let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+                (fitted.model, left_out)
+            }
+            Some(sketch) => {
+                let (method, size) = (&sketch.method, sketch.size);
+                let fitted = fit_sketched(kernel, rows, targets, method, size, *seed, lambda)?;
+                let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;
+                (fitted.model, left_out)
+            }
+        };
+        let model = match &self.scaling {
+            Some(scaling) => model.with_scaling(scaling.clone())?,
+            None => model,
+        };
+        Ok((model, held_out))
+    }
+}
+
+/// Candidates corrected for hubs, by the weight and the number of neighbours that are best on the
+/// validation split; `held_out` are leave-one-out answers to the training inputs.
+fn correct<R: Recipe>(
+    hubs: &HubConfig,
+    judge: &Judge<R>,
+    candidates: &Candidates,
+    held_out: &[f32],
+    z: &[f32],
+) -> Result<Candidates, Error> {
+    let metric = judge.config().training.metric;
+    let unit = Queries::new(candidates.dim(), held_out)?.normalised();
+    let unit = Queries::new(candidates.dim(), &unit)?;
+    let mut best: Option<(f64, Hubs, f32)> = None;
+    let mut corrected = candidates.clone();
+    for &neighbours in &hubs.neighbours {
+        let found = Hubs::of(&unit, candidates, neighbours)?;
+        for &weight in &hubs.weights {
+            corrected = corrected.with_hubs(found.clone(), weight)?;
+            let scores = judge.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
+            let score = metric.score(&scores);
+            info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, found.clone(), weight));
+            }
+        }
+    }
+    match best {
+        Some((_, hubs, weight)) => Ok(corrected.with_hubs(hubs, weight)?),
+        None => Ok(corrected),
+    }
+}

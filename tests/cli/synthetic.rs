@@ -1,0 +1,203 @@
+//! Data that are drawn: losses, plain regression, learned embeddings, and the study of sketches.
+
+use crate::sandbox::{CONFIG, Sandbox, json, number};
+
+const DRAWN: &str = r#"
+[data.synthetic]
+train = 1000
+validation = 100
+test = 100
+unlabelled = 400
+inputs = 20
+outputs = 30
+input_decay = 0.5
+map = { kind = "low-rank", rank = 5 }
+noise = { variance = 0.01 }
+
+[output]
+features = { kind = "synthetic" }
+kernel = { name = "linear" }
+
+[sketch]
+size = 10
+
+[training]
+epochs = 8
+learning_rate = 0.03
+optimizer = "adam"
+weight_decay = 0.0
+warmup = 0
+metric = "squared_error"
+checkpoint_seconds = 0
+
+[evaluation]
+split = "test"
+"#;
+
+const MLP: &str = "\n[encoder]\nkind = \"mlp\"\nhidden = []\ndropout = 0.0\n";
+
+const RIDGE: &str = "\n[encoder]\nkind = \"ridge\"\nlambda = 1e-4\n";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("drawn.toml", &format!("{DRAWN}{MLP}"));
+    sandbox.write("ridge.toml", &format!("{DRAWN}{RIDGE}"));
+    sandbox
+}
+
+fn train(sandbox: &Sandbox, config: &str, changes: &[&str]) -> serde_json::Value {
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let arguments: Vec<&str> = ["train", config, "--json"].into_iter().chain(sets).collect();
+    json(&sandbox.succeed(&arguments))
+}
+
+#[test]
+fn the_squared_error_is_trained_for_evaluated_and_printed() {
+    let sandbox = sandbox();
+    let report = train(&sandbox, "drawn.toml", &[]);
+    let again = json(&sandbox.succeed(&["evaluate", "runs/drawn", "--split", "test", "--json"]));
+    assert_eq!(again["squared_error"], report["squared_error"]);
+    let text = sandbox.succeed(&["evaluate", "runs/drawn"]);
+    assert!(text.contains("squared error"), "{text}");
+
+    // Plain regression has no part of the outputs outside of its basis; a sketch that leaves little
+    // out is nearly as good, with a third of the coordinates.
+    let plain = train(&sandbox, "drawn.toml", &["sketch.full=true"]);
+    let (error, perfect) = (number(&report, "squared_error"), number(&plain, "squared_error"));
+    assert!(number(&plain["perfect_h"], "squared_error") < 1e-4, "{plain}");
+    assert!(error < 2.0 * perfect && perfect < 0.6, "{error} against {perfect}");
+    let ridge = train(&sandbox, "ridge.toml", &[]);
+    assert!(number(&ridge, "squared_error") < 1.0, "{ridge}");
+}
+
+#[test]
+fn robust_losses_bear_wrong_outputs() {
+    let sandbox = sandbox();
+    let with = |loss: &str| {
+        let loss = format!("training.loss={loss}");
+        let report = train(&sandbox, "drawn.toml", &["data.corrupted=0.3", &loss]);
+        number(&report, "squared_error")
+    };
+    let square = with(r#"{name="square"}"#);
+    let huber = with(r#"{name="huber", kappa=1.0}"#);
+    let insensitive = with(r#"{name="epsilon-insensitive", epsilon=0.5}"#);
+    assert!(huber < 0.5 * square && insensitive < 0.5 * square, "{square} {huber} {insensitive}");
+}
+
+#[test]
+fn the_contrastive_loss_finds_outputs_and_its_run_goes_on() {
+    let sandbox = sandbox();
+    let loss = "training.loss={name=\"contrastive\", temperature=0.2}";
+    let changes = [loss, "training.metric=mrr", "output.kernel.name=cosine"];
+    let report = train(&sandbox, "drawn.toml", &changes);
+    assert!(number(&report, "mrr") > 20.0 * number(&report["chance"], "mrr"), "{report}");
+    let again = json(&sandbox.succeed(&["evaluate", "runs/drawn", "--split", "test", "--json"]));
+    assert_eq!(again["mrr"], report["mrr"]);
+    // the temperature is a part of the state that a run goes on with
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let resume = ["train", "drawn.toml", "--out", "runs/drawn", "--resume", "--json"];
+    let arguments: Vec<&str> = resume.into_iter().chain(sets).collect();
+    std::fs::remove_file(sandbox.path("runs/drawn/metrics.json")).unwrap();
+    assert_eq!(json(&sandbox.succeed(&arguments)), report);
+}
+
+#[test]
+fn an_embedding_is_drawn_beside_its_curve() {
+    let sandbox = sandbox();
+    let embedding = "encoder.embedding={ranks=[1, 5], supervised=[1.0, 0.5]}";
+    train(&sandbox, "ridge.toml", &[embedding, "data.synthetic.train=40"]);
+    let curve: serde_json::Value =
+        json(&sandbox.read("runs/ridge/embedding.json").replace('\n', ""));
+    assert_eq!(curve["points"].as_array().unwrap().len(), 2 * 3);
+    let svg = sandbox.read("runs/ridge/embedding.svg");
+    assert!(svg.contains("c = 0.5") && svg.contains("validation squared_error"));
+}
+
+#[test]
+fn a_study_compares_kinds_of_sketches_and_powers() {
+    let sandbox = sandbox();
+    let study = ["sketch", "drawn.toml", "--sizes", "2,5,10", "--draws", "2", "--json"];
+    let found = json(&sandbox.succeed(&[&study[..], &["--methods", "all"]].concat()));
+    let curves = found["curves"].as_array().unwrap();
+    assert_eq!(curves.len(), 7);
+    for curve in curves {
+        // Outputs have five directions, and noise.
+        let recommended = number(curve, "recommended");
+        assert!((5.0..=10.0).contains(&recommended), "{curve}");
+        let spectrum = curve["spectrum"].as_array().unwrap();
+        assert!(spectrum[4].as_f64() > spectrum[5].as_f64().map(|value| 10.0 * value), "{curve}");
+        assert!(curve["points"][0].get("fitted").is_none());
+    }
+    let scores = found["leverage"][0]["scores"].as_array().unwrap();
+    assert_eq!(scores.len(), 400);
+    assert!(scores.is_sorted_by(|a, b| a.as_f64() >= b.as_f64()));
+    assert!(number(&found["leverage"][0], "dimension") > 5.0);
+
+    // A kernel machine is fitted for every size and power.
+    let study = ["sketch", "ridge.toml", "--sizes", "5,10", "--draws", "1", "--powers", "0,0.5"];
+    let set = ["--set", "training.metric=mrr", "--json"];
+    let found = json(&sandbox.succeed(&[&study[..], &set].concat()));
+    let curves = found["curves"].as_array().unwrap();
+    assert_eq!(curves.iter().map(|c| number(c, "power")).collect::<Vec<_>>(), [0.0, 0.5]);
+    for curve in curves {
+        let point = &curve["points"].as_array().unwrap()[1];
+        assert!(number(&point["fitted"], "mean") <= number(point, "mean"));
+    }
+    // It is what a run of these settings reaches.
+    let size = ["sketch.size=10", "output.power=0.5", "training.metric=mrr"];
+    let run =
+        train(&sandbox, "ridge.toml", &[&size[..], &["evaluation.split=validation"]].concat());
+    assert_eq!(run["mrr"], curves[1]["points"][1]["fitted"]["mean"]);
+    let text = sandbox.succeed(&[&study[..], &["--set", "training.metric=mrr"]].concat());
+    for part in ["fitted", "best: ridge, power", "effective dimension", "output.power"] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let wrong = |arguments: &[&str], says: &[&str]| {
+        sandbox.fail(&[&["sketch", "drawn.toml"], arguments].concat(), 2, says);
+    };
+    wrong(&["--methods", "gausian"], &["--methods", "gausian", "gaussian"]);
+    wrong(&["--powers", "1.5"], &["output.power", "1.5", "[0, 1]"]);
+    wrong(&["--powers", "0,0.5"], &["--powers", "ridge"]);
+    wrong(&["--lambda", "0"], &["leverage", "lambda", "0"]);
+    wrong(&["--set", "sketch.full=true"], &["sketch.full"]);
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused() {
+    let sandbox = sandbox();
+    let set = |config: &str, change: &str, says: &[&str]| {
+        sandbox.fail(&["train", config, "--set", change], 2, says);
+    };
+    set("drawn.toml", "data.folder=small", &["data.folder", "absent beside data.synthetic"]);
+    set("drawn.toml", "data.synthetic.train=0", &["data.synthetic.train", "at least 1"]);
+    set("drawn.toml", "data.synthetic.map.rank=31", &["data.synthetic.map.rank", "31", "1 to 30"]);
+    set(
+        "drawn.toml",
+        "data.synthetic.map={kind=\"covariance\"}",
+        &["data.synthetic.outputs", "20"],
+    );
+    set("drawn.toml", "data.synthetic.noise.variance=-1", &["noise.variance", "-1"]);
+    set("drawn.toml", "data.corrupted=1.5", &["data.corrupted", "1.5"]);
+    set("drawn.toml", "output.table=x.tsv", &["output.table", "absent"]);
+    set("drawn.toml", "training.loss={name=\"huber\", kappa=0.0}", &["training.loss.kappa", "0"]);
+    set("drawn.toml", "training.loss={name=\"hubre\"}", &["hubre", "huber"]);
+    let contrastive = "training.loss={name=\"contrastive\", temperature=0.0}";
+    set("drawn.toml", contrastive, &["training.loss.temperature", "0.01 to 100"]);
+    let embedding = |text: &str| format!("encoder.embedding={text}");
+    set("ridge.toml", &embedding("{ranks=[5, 2]}"), &["encoder.embedding.ranks", "increasing"]);
+    set("ridge.toml", &embedding("{ranks=[11]}"), &["encoder.embedding.ranks", "11", "at most 10"]);
+    let mixed = embedding("{ranks=[2], supervised=[1.2]}");
+    set("ridge.toml", &mixed, &["encoder.embedding.supervised", "1.2"]);
+    let mixed = embedding("{ranks=[2], supervised=[0.5]}");
+    sandbox.fail(
+        &["train", "ridge.toml", "--set", &mixed, "--set", "data.synthetic.unlabelled=0"],
+        2,
+        &["encoder.embedding.supervised", "none is left over"],
+    );
+    // Hubs and a missing sketch leave the squared error unknown.
+    set("ridge.toml", "sketch.full=true", &["training.metric", "squared_error"]);
+    let ngram = CONFIG.replacen("size = 20", "size = 20\nfull = true", 1);
+    sandbox.write("small.toml", &ngram);
+    sandbox.fail(&["train", "small.toml"], 2, &["sketch.full", "linear and cosine"]);
+    assert!(!sandbox.path("runs").exists());
+}
