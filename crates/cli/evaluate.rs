@@ -228,7 +228,7 @@ fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<Aske
     let root = |run: &Run| DataRoot::find(&run.config.data.folder, None, arguments.data.as_deref());
     let read = |run: &Run| match wanted {
         Wanted::File(file) => {
-            let vectors = if run.config.data.inputs.is_some() { Some(root(run)?) } else { None };
+            let vectors = if run.config.data.has_input_files() { Some(root(run)?) } else { None };
             read_queries(file, &run.config, vectors.as_ref())
         }
         Wanted::Split(name) => read_split(&run.config, name, &root(run)?),

@@ -203,6 +203,14 @@ pub enum Error {
     /// The kernel machine.
     #[error(transparent)]
     Ridge(#[from] dsokr_ridge::Error),
+    /// A kernel matrix of `data.kernels`, by places among the training pairs.
+    #[error("{file}, of the training pairs: {source}")]
+    Kernel {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        source: dsokr_ridge::Error,
+    },
     /// A learned output embedding.
     #[error(transparent)]
     Embedding(#[from] dsokr_machines::Error),

@@ -1,12 +1,14 @@
 use std::path::Path;
 
-use dsokr_basis::features::NgramConfig;
-use dsokr_basis::{Features, RowSource};
+use dsokr_basis::features::{DenseRows, NgramConfig};
+use dsokr_basis::{Features, Kernel, RowSource};
 use dsokr_nn::bag::TfIdf;
 use dsokr_nn::{BuiltIn, BuiltInInput, TransformerConfig};
+use dsokr_ridge::Ideal;
+use faer::Mat;
 use rayon::prelude::*;
 
-use crate::config::{EncoderConfig, RidgeConfig};
+use crate::config::{Checked, EncoderConfig, RidgeConfig};
 use crate::data::Split;
 use crate::pretrained_inputs::PretrainedInputs;
 use crate::token_inputs::{TokenInputs, TokenInputsConfig};
@@ -21,10 +23,33 @@ pub enum Preparation {
         /// Their width.
         width: usize,
     },
+    /// Values of several kernels with the training inputs, as one kernel.
+    Kernels {
+        /// The weight of each.
+        weights: Vec<f64>,
+        /// Number of training inputs.
+        anchors: usize,
+    },
     /// Tokens.
     Tokens(Box<TokenInputs>),
     /// The tokens of a pretrained encoder.
     Pretrained(Box<PretrainedInputs>),
+}
+
+/// What the weights of kernels are learned with.
+pub(crate) struct Outputs<'a> {
+    pub kernel: &'a Kernel,
+    /// The training outputs.
+    pub rows: &'a dyn RowSource,
+    /// The files of the kernels.
+    pub files: &'a [String],
+}
+
+impl<'a> Outputs<'a> {
+    pub(crate) fn of<R>(config: &'a Checked<R>, rows: &'a dyn RowSource) -> Self {
+        let files = config.data.kernels.as_ref().map_or(&[][..], |kernels| &kernels.files);
+        Self { kernel: &config.output.kernel, rows, files }
+    }
 }
 
 impl Recipe for EncoderConfig {
@@ -111,6 +136,7 @@ fn make(
 
 const NGRAMS: &str = "ngrams.json";
 const VECTORS: &str = "vectors.json";
+const KERNELS: &str = "kernels.json";
 
 impl Prepare for Preparation {
     type Settings = EncoderConfig;
@@ -119,7 +145,7 @@ impl Prepare for Preparation {
     fn fit(config: &EncoderConfig, train: &Split) -> Result<Self, Error> {
         Ok(match config {
             EncoderConfig::NgramBag(config) => Self::ngrams(&config.ngrams, train)?,
-            EncoderConfig::Ridge(config) => Self::of_ridge(config, train)?,
+            EncoderConfig::Ridge(config) => Self::of_ridge(config, train, None)?,
             EncoderConfig::Mlp(_) => Self::vectors(train)?,
             EncoderConfig::Transformer(config) => {
                 Self::Tokens(Box::new(TokenInputs::fit(&tokens(config), train)?))
@@ -142,8 +168,8 @@ impl Prepare for Preparation {
             Self::Pretrained(tokens) => {
                 tokens.inputs(split)?.into_iter().map(BuiltInInput::Tokens).collect()
             }
-            Self::Vectors { width } => {
-                let rows = vectors(split, *width)?;
+            Self::Vectors { .. } | Self::Kernels { .. } => {
+                let rows = self.rows(split)?;
                 (0..rows.len()).map(|row| BuiltInInput::Dense(rows.dense_row(row))).collect()
             }
         };
@@ -164,6 +190,10 @@ impl Prepare for Preparation {
         match self {
             Self::Ngrams(tf_idf) => Ok(vec![(NGRAMS, tf_idf.to_json())]),
             Self::Vectors { width } => Ok(vec![(VECTORS, width.to_string())]),
+            Self::Kernels { weights, anchors } => {
+                let json = serde_json::json!({"weights": weights, "training": anchors});
+                Ok(vec![(KERNELS, json.to_string())])
+            }
             Self::Tokens(tokens) => tokens.files(),
             Self::Pretrained(tokens) => tokens.files(),
         }
@@ -186,18 +216,47 @@ impl Prepare for Preparation {
 
 impl Preparation {
     /// For the inputs of a kernel machine.
-    pub(crate) fn of_ridge(config: &RidgeConfig, train: &Split) -> Result<Self, Error> {
-        match &config.ngrams {
-            Some(blocks) => Self::ngrams(blocks, train),
-            None => Self::vectors(train),
+    /// Weights of kernels are learned with the training `outputs`.
+    pub(crate) fn of_ridge(
+        config: &RidgeConfig,
+        train: &Split,
+        outputs: Option<Outputs>,
+    ) -> Result<Self, Error> {
+        match (&config.ngrams, config.kernels, outputs) {
+            (Some(blocks), ..) => Self::ngrams(blocks, train),
+            (None, Some(rule), Some(Outputs { kernel, rows, files })) => {
+                let (values, n) =
+                    (train.vectors.as_ref().ok_or(Error::ReadsVectors)?, train.ids.len());
+                let grams: Vec<Mat<f64>> =
+                    (0..values.width() / n.max(1)).map(|at| square(values, at, n)).collect();
+                let grams: Vec<_> = grams.iter().map(Mat::as_ref).collect();
+                let weights = rule.weights(&grams, &Ideal::Outputs { kernel, rows });
+                let weights = weights.map_err(|error| match error {
+                    dsokr_ridge::Error::Kernel { kernel, source } => Error::Kernel {
+                        file: files.get(kernel).cloned().unwrap_or_default(),
+                        source: *source,
+                    },
+                    other => other.into(),
+                })?;
+                tracing::info!(weights = ?weights, "kernels combined");
+                Ok(Self::Kernels { weights, anchors: n })
+            }
+            (None, ..) => Self::vectors(train),
         }
     }
 
     /// Reads that of a kernel machine.
     pub(crate) fn load_of_ridge(config: &RidgeConfig, folder: &Path) -> Result<Self, Error> {
-        match config.ngrams {
-            Some(_) => Self::read_ngrams(folder),
-            None => Ok(Self::Vectors { width: read_width(&folder.join(VECTORS))? }),
+        match (&config.ngrams, config.kernels) {
+            (Some(_), _) => Self::read_ngrams(folder),
+            (None, Some(_)) => {
+                let path = folder.join(KERNELS);
+                let text = std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
+                let StoredKernels { weights, training } = serde_json::from_str(&text)
+                    .map_err(|e| Error::Run { path, message: e.to_string() })?;
+                Ok(Self::Kernels { weights, anchors: training })
+            }
+            (None, None) => Ok(Self::Vectors { width: read_width(&folder.join(VECTORS))? }),
         }
     }
 
@@ -209,6 +268,19 @@ impl Preparation {
         match self {
             Self::Ngrams(tf_idf) => Ok(Features::Sparse(tf_idf.rows(&split.texts)?)),
             Self::Vectors { width } => Ok(vectors(split, *width)?.clone()),
+            Self::Kernels { weights, anchors } => {
+                let values = vectors(split, weights.len() * anchors)?;
+                let row = |row: usize| {
+                    let all = values.dense_row(row);
+                    let value = |at: usize| -> f64 {
+                        let own = all[at..].iter().step_by(*anchors).zip(weights);
+                        own.map(|(&value, weight)| weight * f64::from(value)).sum()
+                    };
+                    (0..*anchors).map(|at| value(at) as f32).collect::<Vec<f32>>()
+                };
+                let rows: Vec<Vec<f32>> = (0..values.len()).into_par_iter().map(row).collect();
+                Ok(Features::Dense(DenseRows::new(*anchors, rows.concat())?))
+            }
             Self::Tokens(_) | Self::Pretrained(_) => Err(Error::Value {
                 key: "encoder.kind".into(),
                 found: "one of tokens".into(),
@@ -231,6 +303,19 @@ impl Preparation {
         let rows = train.vectors.as_ref().ok_or(Error::ReadsVectors)?;
         Ok(Self::Vectors { width: rows.width() })
     }
+}
+
+/// What a run keeps of combined kernels.
+#[derive(serde::Deserialize)]
+struct StoredKernels {
+    weights: Vec<f64>,
+    training: usize,
+}
+
+/// The Gram matrix of a kernel of the n training inputs, of several whose values stand side by side.
+pub(crate) fn square(values: &Features, kernel: usize, n: usize) -> Mat<f64> {
+    let rows: Vec<Vec<f32>> = (0..n).map(|row| values.dense_row(row)).collect();
+    Mat::from_fn(n, n, |i, j| f64::from(rows[i][kernel * n + j]))
 }
 
 /// The vectors of a split, a row for each pair.

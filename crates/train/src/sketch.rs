@@ -12,6 +12,7 @@ use crate::data::{DataRoot, Dataset, Selected};
 use crate::fit::solver::{self, Answered, Solver};
 use crate::fit::{basis, candidates};
 use crate::judge::Judge;
+use crate::prepare::Outputs;
 use crate::run::machine::origin;
 use crate::scores::Origin;
 use crate::{Error, Preparation, Recipe, Scores};
@@ -147,12 +148,16 @@ impl<'a, R: Recipe> Study<'a, R> {
             return Err(wrong("sketch.full", "true".into(), "false: there is no sketch to study"));
         }
         let dataset = Dataset::load(config, root)?;
-        let outputs = dataset.train.outputs.iter().flatten().copied().collect();
+        let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
         let inputs = match config.encoder.ridge() {
             Some(settings) => {
-                let preparation = Preparation::of_ridge(settings, &dataset.train)?;
+                let trained = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
+                let trained = Some(Outputs::of(config, &trained));
+                let preparation = Preparation::of_ridge(settings, &dataset.train, trained)?;
                 let rows = preparation.rows(&dataset.train)?;
-                settings.kernel.validate(rows.kind())?;
+                if settings.kernels.is_none() {
+                    settings.kernel.validate(rows.kind())?;
+                }
                 Some((rows, preparation.rows(&dataset.validation)?))
             }
             None => None,

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SyntheticConfig, check, value};
+use super::{KernelsConfig, SyntheticConfig, check, value};
 use crate::Error;
 use crate::data::error::extension_of;
 
@@ -40,6 +40,9 @@ pub struct DataConfig {
     /// Feature vectors as inputs, for encoders that read no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsConfig>,
+    /// Kernels as inputs, for kernel machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<KernelsConfig>,
     /// Share of the training pairs, 0 to 1, whose outputs are exchanged among themselves, drawn by the
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
     #[serde(default)]
@@ -132,8 +135,14 @@ impl DataConfig {
     /// Whether inputs are vectors, not texts.
     pub fn has_vectors(&self) -> bool {
         self.inputs.is_some()
+            || self.kernels.is_some()
             || self.synthetic.is_some()
             || self.pool.as_ref().is_some_and(PoolConfig::is_multi_label)
+    }
+
+    /// Whether inputs are looked up in files of their own, beside those of pairs.
+    pub fn has_input_files(&self) -> bool {
+        self.inputs.is_some() || self.kernels.is_some()
     }
 
     /// Whether there is a test split.
@@ -154,6 +163,7 @@ impl DataConfig {
                 ("data.test", self.test.is_some()),
                 ("data.pool", self.pool.is_some()),
                 ("data.inputs", self.inputs.is_some()),
+                ("data.kernels", self.kernels.is_some()),
             ] {
                 check(!given, key, "given", "absent beside data.synthetic")?;
             }
@@ -194,6 +204,12 @@ impl DataConfig {
                 _ => {}
             }
             let allowed = "absent: inputs are those of data.pool";
+            check(self.inputs.is_none(), "data.inputs", "given", allowed)?;
+            check(self.kernels.is_none(), "data.kernels", "given", allowed)?;
+        }
+        if let Some(kernels) = &self.kernels {
+            kernels.validate()?;
+            let allowed = "absent beside data.kernels";
             check(self.inputs.is_none(), "data.inputs", "given", allowed)?;
         }
         if let Some(inputs) = &self.inputs {

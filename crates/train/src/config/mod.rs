@@ -8,6 +8,7 @@ mod decoding;
 mod embedding;
 mod encoder;
 mod ensemble;
+mod kernels;
 mod load;
 mod loss;
 mod output;
@@ -21,6 +22,7 @@ pub use decoding::{DecodingConfig, HubConfig};
 pub use embedding::EmbeddingConfig;
 pub use encoder::EncoderConfig;
 pub use ensemble::EnsembleConfig;
+pub use kernels::KernelsConfig;
 pub use load::{Override, load};
 pub use loss::LossConfig;
 pub use output::{
@@ -117,11 +119,20 @@ impl<R: Recipe> Config<R> {
                 "the feature vectors that this encoder reads",
             ));
         }
+        let combined = self.encoder.ridge().is_some_and(|ridge| ridge.kernels.is_some());
+        if combined != self.data.kernels.is_some() {
+            let (key, allowed) = match combined {
+                true => ("data.kernels", "the kernels that encoder.kernels combines"),
+                false => ("encoder.kernels", "\"uniform\" or \"alignf\", of kind \"ridge\""),
+            };
+            return Err(value(key, "absent", allowed));
+        }
         if !self.encoder.reads_vectors() && self.data.has_vectors() {
             let data = &self.data;
-            let key = match (&data.pool, &data.synthetic) {
-                (Some(_), _) => "data.pool",
-                (_, Some(_)) => "data.synthetic",
+            let key = match (&data.pool, &data.synthetic, &data.kernels) {
+                (Some(_), ..) => "data.pool",
+                (_, Some(_), _) => "data.synthetic",
+                (.., Some(_)) => "data.kernels",
                 _ => "data.inputs",
             };
             return Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"));

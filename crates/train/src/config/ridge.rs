@@ -1,6 +1,6 @@
 use dsokr_basis::features::NgramConfig;
 use dsokr_basis::{Kernel, SketchKind};
-use dsokr_ridge::Precision;
+use dsokr_ridge::{Combination, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,11 @@ pub struct RidgeConfig {
     /// Blocks of n-grams that texts become, by TF-IDF; without them inputs are vectors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ngrams: Option<Vec<NgramConfig>>,
+    /// How the kernels of `data.kernels` become one: `uniform`, their mean, or `alignf`, the weights best
+    /// aligned with the output kernel on the training pairs (Cortes, Mohri and Rostamizadeh 2012). In
+    /// the place of `kernel`, and not with a sketch of the inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<Combination>,
     /// How columns of vectors are standardised.
     #[serde(default)]
     pub scaling: InputScaling,
@@ -84,6 +89,16 @@ impl RidgeConfig {
             blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
             let none = self.scaling == InputScaling::None;
             check(none, "encoder.scaling", "given", "\"none\": texts become unit vectors")?;
+        }
+        if self.kernels.is_some() {
+            for (key, given) in [
+                ("encoder.ngrams", self.ngrams.is_some()),
+                ("encoder.scaling", self.scaling != InputScaling::None),
+                ("encoder.kernel", self.kernel != linear()),
+                ("encoder.sketch", self.sketch.is_some()),
+            ] {
+                check(!given, key, "given", "absent beside encoder.kernels")?;
+            }
         }
         if let Some(sketch) = &self.sketch {
             check(sketch.size > 0, "encoder.sketch.size", sketch.size, "at least 1")?;

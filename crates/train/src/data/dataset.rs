@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::random::generator;
 use dsokr_basis::{Features, RowSource};
 
+use super::kernels::Kernels;
 use super::outputs::feature_rows;
 use super::pool::PoolFile;
 use super::structure::inputs;
@@ -93,7 +94,7 @@ impl Dataset {
             Some(table) => Outputs::read(&root.file(table), &config.output, root)?,
             None => official(&train, &validation, test.as_ref())?,
         };
-        let vectors = Vectors::load(data, root)?;
+        let vectors = Inputs::load(data, root, || Ok(&train))?;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
         let held = |pairs: Pairs| {
@@ -181,8 +182,12 @@ pub fn read_queries<R>(
     root: Option<&DataRoot>,
 ) -> Result<Split, Error> {
     let pairs = read_pairs(path, config)?;
+    let mut train = None;
     let vectors = match root {
-        Some(root) => Vectors::load(&config.data, root)?,
+        Some(root) => Inputs::load(&config.data, root, || {
+            let read = read_pairs(&root.file(&config.data.train), config)?;
+            Ok(train.insert(read))
+        })?,
         None => None,
     };
     pairs.join(&HashMap::new(), vectors.as_ref(), false)
@@ -193,6 +198,8 @@ struct Pairs {
     path: PathBuf,
     ids: Vec<String>,
     texts: Vec<String>,
+    /// Ids of the inputs, where they are looked up in files of their own.
+    inputs: Vec<String>,
     lines: Vec<usize>,
     /// Output features that an official file carries.
     features: Option<Features>,
@@ -211,6 +218,7 @@ fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
             lines: (1..=official.ids.len()).collect(),
             ids: official.ids,
             texts: official.descriptions,
+            inputs: Vec::new(),
             features: Some(Features::Dense(official.features)),
             vectors: None,
             truth: None,
@@ -224,7 +232,11 @@ fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
             let truth = Truth::column(&table, &config.output)?;
             (table, vectors, truth)
         }
-        None if data.inputs.is_some() => (Table::read(path, &[&data.id])?, None, None),
+        None if data.has_input_files() => {
+            let mut columns = vec![data.id.as_str()];
+            columns.extend(data.kernels.iter().map(|kernels| kernels.column.as_str()));
+            (Table::read(path, &columns)?, None, None)
+        }
         None => (Table::read(path, &[&data.id, &data.text])?, None, None),
     };
     let ids = table.column(&data.id)?.to_vec();
@@ -232,15 +244,20 @@ fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
         true => vec![String::new(); ids.len()],
         false => inputs(&table, config)?,
     };
+    let inputs = match &data.kernels {
+        Some(kernels) => table.column(&kernels.column)?.to_vec(),
+        None if data.inputs.is_some() => ids.clone(),
+        None => Vec::new(),
+    };
     let lines = (0..ids.len()).map(|row| table.line(row)).collect();
-    Ok(Pairs { path: path.into(), ids, texts, lines, features: None, vectors, truth })
+    Ok(Pairs { path: path.into(), ids, texts, inputs, lines, features: None, vectors, truth })
 }
 
 impl Pairs {
     fn join(
         self,
         outputs: &HashMap<&str, usize>,
-        vectors: Option<&Vectors>,
+        vectors: Option<&Inputs>,
         required: bool,
     ) -> Result<Split, Error> {
         let found: Vec<Option<usize>> =
@@ -255,7 +272,7 @@ impl Pairs {
             });
         }
         let vectors = match vectors {
-            Some(vectors) => Some(vectors.of(&self.ids, &self.path, &self.lines)?),
+            Some(vectors) => Some(vectors.of(&self.inputs, &self.path, &self.lines)?),
             None => self.vectors,
         };
         let (ids, texts, truth) = (self.ids, self.texts, self.truth);
@@ -297,6 +314,34 @@ fn official(train: &Pairs, validation: &Pairs, test: Option<&Pairs>) -> Result<O
     let candidates = (0..ids.len()).collect();
     let labels = vec![String::new(); ids.len()];
     Ok(Outputs { labels, ids, rows, candidates, truth: None })
+}
+
+/// Inputs that are looked up by id.
+enum Inputs {
+    Vectors(Vectors),
+    Kernels(Kernels),
+}
+
+impl Inputs {
+    fn load<'a>(
+        data: &DataConfig,
+        root: &DataRoot,
+        train: impl FnOnce() -> Result<&'a Pairs, Error>,
+    ) -> Result<Option<Self>, Error> {
+        if let Some(config) = &data.kernels {
+            let Pairs { inputs, path, lines, .. } = train()?;
+            return Ok(Some(Self::Kernels(Kernels::load(config, root, inputs, path, lines)?)));
+        }
+        Ok(Vectors::load(data, root)?.map(Self::Vectors))
+    }
+
+    /// The rows of some ids.
+    fn of(&self, ids: &[String], path: &Path, lines: &[usize]) -> Result<Features, Error> {
+        match self {
+            Self::Vectors(vectors) => vectors.of(ids, path, lines),
+            Self::Kernels(kernels) => kernels.of(ids, path, lines),
+        }
+    }
 }
 
 /// The inputs' vectors by id.

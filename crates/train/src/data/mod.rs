@@ -3,6 +3,7 @@
 mod dataset;
 pub mod error;
 pub mod feature_file;
+mod kernels;
 mod outputs;
 mod pool;
 mod selected;

@@ -12,6 +12,7 @@ use super::{Job, Trained, fingerprint};
 use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
+use crate::prepare::Outputs;
 use crate::run::{Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
@@ -54,10 +55,15 @@ pub(super) fn run<R: Recipe>(
         Judge::new(config, request.root, dataset, space.as_basis(), (&candidates, &origin))?;
     let preparation = match resumed {
         true => Preparation::load_of_ridge(settings, path)?,
-        false => Preparation::of_ridge(settings, &dataset.train)?,
+        false => {
+            let outputs = Outputs::of(config, &training_outputs);
+            Preparation::of_ridge(settings, &dataset.train, Some(outputs))?
+        }
     };
     let rows = preparation.rows(&dataset.train)?;
-    settings.kernel.validate(rows.kind())?;
+    if settings.kernels.is_none() {
+        settings.kernel.validate(rows.kind())?;
+    }
 
     let data = fingerprint(dataset, &[], &candidates);
     let prepared = Prepared::of(&preparation)?;

@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::Features;
+use dsokr_basis::{Features, RowSource};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use dsokr_ridge::{
-    LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_sketched,
+    LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
 };
+use faer::Mat;
 use tracing::info;
 
 use super::candidates_at;
 use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
 use crate::data::Outputs;
 use crate::judge::Judge;
+use crate::prepare::square;
 use crate::{Error, Recipe};
 
 /// Candidates as points of a space.
@@ -79,6 +81,11 @@ impl<'a> Solver<'a> {
         Ok(Answered { model, z, corrected })
     }
 
+    /// The rows as a Gram matrix, where that is what they are.
+    fn gram(&self) -> Option<Mat<f64>> {
+        self.settings.kernels.map(|_| square(&self.rows, 0, self.rows.len()))
+    }
+
     /// λ as it is given, or the one with the least leave-one-out error.
     fn lambda(&self, space: &OutputSpace) -> Result<f64, Error> {
         let Self { settings, rows, targets, seed, .. } = self;
@@ -87,9 +94,10 @@ impl<'a> Solver<'a> {
             return Ok(lambda);
         }
         let (kernel, rows) = (&settings.kernel, rows.as_ref());
-        let spectrum = match &settings.sketch {
-            None => Spectrum::full(kernel, rows, targets)?,
-            Some(sketch) => {
+        let spectrum = match (&settings.sketch, self.gram()) {
+            (_, Some(gram)) => Spectrum::of_gram(gram.as_ref(), targets)?,
+            (None, None) => Spectrum::full(kernel, rows, targets)?,
+            (Some(sketch), None) => {
                 let (kernel, method) = (kernel.clone(), &sketch.method);
                 Spectrum::sketched(kernel, rows, targets, method, sketch.size, *seed)?
             }
@@ -116,7 +124,11 @@ impl<'a> Solver<'a> {
         let (kernel, rows) = (settings.kernel.clone(), rows.as_ref());
         let (model, held_out) = match &settings.sketch {
             None => {
-                let fitted = fit(kernel, rows, targets, lambda, settings.precision)?;
+                let precision = settings.precision;
+                let fitted = match self.gram() {
+                    Some(gram) => fit_gram(gram.as_ref(), targets, lambda, precision)?,
+                    None => fit(kernel, rows, targets, lambda, precision)?,
+                };
                 let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
                 (fitted.model, left_out)
             }

@@ -1,0 +1,233 @@
+//! Kernels of the inputs that were computed elsewhere: the protocol of metabolite identification.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::sandbox::{Sandbox, json, number};
+
+const N: usize = 60;
+const TRAIN: usize = 40;
+const WIDTH: usize = 6;
+
+const CONFIG: &str = r#"
+[data]
+folder = "spectra"
+id = "molecule"
+test = "test.tsv"
+
+[output]
+table = "molecules.tsv"
+features = { kind = "labels", column = "fingerprint", separator = "," }
+label = "fingerprint"
+kernel = { name = "gaussian-tanimoto", gamma = 1.0 }
+
+[sketch]
+full = true
+
+[encoder]
+kind = "ridge"
+lambda = 1e-3
+
+[evaluation]
+split = "test"
+"#;
+
+const KERNELS: &str = r#"
+[data.kernels]
+table = "spectra.tsv"
+column = "spectrum"
+files = ["peaks.npy", "noise.npy"]
+"#;
+
+/// A number in [0, 1) that depends on two others.
+fn drawn(row: usize, column: usize) -> f64 {
+    let hash = ((row * 7919 + column * 104_729 + 13) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (hash >> 40) as f64 / (1u64 << 24) as f64
+}
+
+/// The spectrum of a molecule: which of its parts are there, and some noise.
+fn spectrum(row: usize) -> Vec<f64> {
+    let has = |column| if drawn(row, column) > 0.5 { 1.0 } else { 0.0 };
+    (0..WIDTH).map(|column| has(column) + 0.05 * drawn(row, column + 100)).collect()
+}
+
+fn npy(columns: usize, values: &[f64]) -> Vec<u8> {
+    let rows = values.len() / columns;
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+fn gram(value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    (0..N * N).map(|at| value(at / N, at % N)).collect()
+}
+
+/// The values of a kernel, with a unit diagonal.
+fn normalised(values: Vec<f64>) -> Vec<f64> {
+    let root = |i: usize| values[i * (N + 1)].sqrt();
+    gram(|i, j| values[i * N + j] / (root(i) * root(j)))
+}
+
+fn peaks() -> Vec<f64> {
+    let rows: Vec<Vec<f64>> = (0..N).map(spectrum).collect();
+    let inner = |i: usize, j: usize| rows[i].iter().zip(&rows[j]).map(|(a, b)| a * b).sum();
+    gram(inner)
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("data/spectra")).unwrap();
+    let put = |name: &str, bytes: &[u8]| {
+        fs::write(sandbox.path(&format!("data/spectra/{name}")), bytes).unwrap();
+    };
+    let (mut spectra, mut molecules) = ("id\n".to_owned(), "id\tfingerprint\n".to_owned());
+    let mut splits = ["train", "validation", "test"].map(|_| "molecule\tspectrum\n".to_owned());
+    let mut lists = String::new();
+    // the spectra stand in another order than the pairs
+    for row in (0..N).rev() {
+        writeln!(spectra, "s{row}").unwrap();
+    }
+    for row in 0..N {
+        let parts: Vec<String> =
+            (0..WIDTH).filter(|&c| drawn(row, c) > 0.5).map(|c| format!("f{c}")).collect();
+        writeln!(molecules, "m{row}\tf{WIDTH},{}", parts.join(",")).unwrap();
+        let split = if row < TRAIN { 0 } else { 1 + row % 2 };
+        writeln!(splits[split], "m{row}\ts{row}").unwrap();
+        if split > 0 {
+            let others: Vec<String> =
+                (0..8).map(|k| format!("\"m{}\"", (row + 7 * k) % N)).collect();
+            let candidates = others.join(", ");
+            writeln!(lists, "{{\"query\": \"m{row}\", \"candidates\": [{candidates}]}}").unwrap();
+        }
+    }
+    put("spectra.tsv", spectra.as_bytes());
+    put("molecules.tsv", molecules.as_bytes());
+    put("candidates.jsonl", lists.as_bytes());
+    for (name, text) in ["train", "validation", "test"].iter().zip(&splits) {
+        put(&format!("{name}.tsv"), text.as_bytes());
+    }
+    let reversed = |values: Vec<f64>| -> Vec<f64> { values.into_iter().rev().collect() };
+    put("peaks.npy", &npy(N, &reversed(peaks())));
+    let noise = |i: usize, j: usize| {
+        let term = |c: usize| (drawn(i, c + 200) - 0.5) * (drawn(j, c + 200) - 0.5);
+        (0..2).map(term).sum()
+    };
+    put("noise.npy", &npy(N, &normalised(gram(noise))));
+    put("normalised.npy", &npy(N, &reversed(normalised(peaks()))));
+    let vectors: Vec<f64> = (0..N).flat_map(spectrum).collect();
+    put("vectors.npy", &npy(WIDTH, &vectors));
+    sandbox.write("kernels.toml", &format!("{CONFIG}{KERNELS}"));
+    sandbox.write(
+        "vectors.toml",
+        &format!(
+            "{CONFIG}\n[data.inputs]\ntable = \"molecules.tsv\"\nfeatures = {{ file = \"vectors.npy\" }}\n"
+        ),
+    );
+    sandbox
+}
+
+fn train(sandbox: &Sandbox, config: &str, changes: &[&str]) -> serde_json::Value {
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let arguments: Vec<&str> = ["train", config, "--json"].into_iter().chain(sets).collect();
+    json(&sandbox.succeed(&arguments))
+}
+
+#[test]
+fn a_kernel_from_a_file_is_that_kernel() {
+    let sandbox = sandbox();
+    let expected = train(&sandbox, "vectors.toml", &[]);
+    let one = ["encoder.kernels=uniform", "data.kernels.files=[\"peaks.npy\"]"];
+    let found = train(&sandbox, "kernels.toml", &one);
+    assert!(number(&found, "mrr") > 3.0 * number(&found["chance"], "mrr"), "{found}");
+    for figure in ["mrr", "hits@1", "mean_rank"] {
+        assert_eq!(found[figure], expected[figure], "{figure}");
+    }
+    // with each query's own candidates, from the run directory and the data alone
+    let lists = "data/spectra/candidates.jsonl";
+    let evaluate = |run: &str| {
+        json(&sandbox.succeed(&[
+            "evaluate",
+            run,
+            "--split",
+            "test",
+            "--candidates",
+            lists,
+            "--json",
+        ]))
+    };
+    let (a, b) = (evaluate("runs/kernels"), evaluate("runs/vectors"));
+    assert_eq!(a["mrr"], b["mrr"]);
+    assert!(number(&a, "mrr") > number(&found, "mrr"), "shorter lists are easier: {a}");
+    let table = ["evaluate", "runs/kernels", "--queries", "data/spectra/test.tsv", "--json"];
+    assert_eq!(json(&sandbox.succeed(&table))["mrr"], found["mrr"]);
+}
+
+#[test]
+fn aligned_weights_prefer_the_kernel_that_knows() {
+    let sandbox = sandbox();
+    let lambdas = ["encoder.kernels=alignf", "encoder.lambdas=[1e-4, 1e-2]"];
+    let config = sandbox.read("kernels.toml").replace("lambda = 1e-3\n", "");
+    let config = config.replace("peaks.npy", "normalised.npy");
+    sandbox.write("kernels.toml", &config);
+    let aligned = train(&sandbox, "kernels.toml", &lambdas);
+    let stored: serde_json::Value =
+        serde_json::from_str(&sandbox.read("runs/kernels/kernels.json")).unwrap();
+    let weights: Vec<f64> =
+        stored["weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
+    assert!(weights[0] > 0.0 && weights[0] > weights[1], "{weights:?}");
+    assert!(number(&aligned, "mrr") > 3.0 * number(&aligned["chance"], "mrr"), "{aligned}");
+    let text = sandbox.succeed(&[
+        "sketch",
+        "kernels.toml",
+        "--sizes",
+        "5,20",
+        "--draws",
+        "1",
+        "--set",
+        "sketch.full=false",
+        "--set",
+        "encoder.kernels=uniform",
+        "--set",
+        "encoder.lambdas=[1e-3]",
+    ]);
+    assert!(text.contains("fitted"), "{text}");
+}
+
+#[test]
+fn kernels_that_are_none_are_refused() {
+    let sandbox = sandbox();
+    let uniform = ["--set", "encoder.kernels=uniform"];
+    let fail = |code, more: &[&str], says: &[&str]| {
+        let arguments = [&["train", "kernels.toml"], &uniform[..], more].concat();
+        sandbox.fail(&arguments, code, says);
+    };
+    let put = |name: &str, values: &[f64]| {
+        fs::write(sandbox.path(&format!("data/spectra/{name}")), npy(N, values)).unwrap();
+    };
+    let mut values = peaks();
+    values[N * N - 2] += 1.0;
+    put("bad.npy", &values);
+    let bad = ["--set", "data.kernels.files=[\"bad.npy\"]"];
+    fail(2, &bad, &["bad.npy", "not symmetric"]);
+    let negative = gram(|i, j| if i == j { -0.5 } else { 1.0 });
+    put("bad.npy", &negative);
+    fail(2, &bad, &["bad.npy", "eigenvalue", "-1.5"]);
+    put("bad.npy", &peaks()[..N * 10]);
+    fail(2, &bad, &["bad.npy", "10 rows", "60"]);
+    let train = sandbox.read("data/spectra/train.tsv");
+    sandbox.write("data/spectra/train.tsv", &train.replacen("s3\n", "s99\n", 1));
+    fail(2, &[], &["train.tsv", "line 5", "s99", "spectra.tsv"]);
+    fail(
+        2,
+        &["--set", "encoder.kernel.name=gaussian", "--set", "encoder.kernel.gamma=1.0"],
+        &["encoder.kernel"],
+    );
+    fail(2, &["--set", "encoder.sketch.size=5"], &["encoder.sketch"]);
+    fail(2, &["--set", "data.kernels.files=[]"], &["data.kernels.files"]);
+    sandbox.fail(&["train", "kernels.toml"], 2, &["encoder.kernels", "uniform", "alignf"]);
+    sandbox.fail(&["train", "vectors.toml", uniform[0], uniform[1]], 2, &["data.kernels"]);
+    assert!(!sandbox.path("runs").exists());
+}
