@@ -51,7 +51,10 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     let positive = |values: &[f64]| -> Vec<f64> {
         values.iter().copied().take_while(|&value| value > 0.0).collect()
     };
-    let spectra = curves.iter().map(|c| Line::of(&c.name, &positive(&c.spectrum)));
+    // those of several powers are one
+    let first = |at: usize| curves[..at].iter().all(|c| c.spectrum != curves[at].spectrum);
+    let distinct = (0..curves.len()).filter(|&at| first(at)).map(|at| &curves[at]);
+    let spectra = distinct.map(|c| Line::of(&c.name, &positive(&c.spectrum)));
     let spectra = Chart {
         x: "coordinate",
         y: "eigenvalue / n".into(),
@@ -72,28 +75,21 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
         logarithmic: false,
     };
     let metric = curves.first().map_or("", |curve| &curve.metric);
-    let line = |name: String, curve: &Curve, figure: fn(&Point) -> Option<Spread>| {
+    let line = |curve: &Curve| {
         let mark = |point: &Point| {
-            let Spread { mean, deviation } = figure(point)?;
-            Some(Mark { x: point.size as f64, y: mean, deviation })
+            let Spread { mean, deviation } = point.deciding();
+            Mark { x: point.size as f64, y: mean, deviation }
         };
-        Line { name, marks: curve.points.iter().filter_map(mark).collect(), marked: true }
+        let marks = curve.points.iter().map(mark).collect();
+        Line { name: curve.name.clone(), marks, marked: true }
     };
-    let mut lines = Vec::new();
-    for curve in curves {
-        let fitted = line(format!("{}, fitted", curve.name), curve, |point| point.fitted);
-        let name = match fitted.marks.is_empty() {
-            true => curve.name.clone(),
-            false => format!("{}, perfect h", curve.name),
-        };
-        lines.push(line(name, curve, |point| Some(point.perfect)));
-        lines.extend((!fitted.marks.is_empty()).then_some(fitted));
-    }
+    let fitted = curves.iter().flat_map(|curve| &curve.points).any(|point| point.fitted.is_some());
+    let lines = curves.iter().map(line).collect();
     // errors fall by orders of magnitude until the outputs' directions are found
     let logarithmic = metric == "squared_error";
-    let y = match lines.len() == curves.len() {
-        true => format!("{metric} of perfect h"),
-        false => metric.to_owned(),
+    let y = match fitted {
+        true => format!("{metric} of the fitted model"),
+        false => format!("{metric} of perfect h"),
     };
     let sizes = Chart { x: "sketch size m", y, lines, from_zero: !logarithmic, logarithmic };
     write(path, &[spectra, scores, sizes])

@@ -3,7 +3,7 @@
 //!
 //! Data flows one way. A [`config`] is read and checked; a [`data::Dataset`] is loaded;
 //! [`fit`] fits the basis on the training outputs, projects targets and candidates, and prepares
-//! inputs; the [`trainer`] minimises `mean ‖z − ψ̃(y)‖²` for any
+//! inputs; the [`trainer`] minimises `mean ‖z − ψ̃(y)‖²`, or another loss, for any
 //! [`Encoder`](dsokr_nn::Encoder); a [`run::Run`] is what is left on disk, and all that evaluation
 //! and search read. What makes inputs and encoder is a [`Recipe`]: that of the built-in ones, or
 //! one's own.

@@ -246,7 +246,9 @@ impl<'a, R: Recipe> Study<'a, R> {
                 draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms.iter().sum::<f64>() / n;
                 if at == 0 {
-                    spectrum = basis.spectrum().iter().map(|value| value / n).collect();
+                    // a tempered basis has that of the covariance already
+                    let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
+                    spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
                 let points = candidates(&basis, &self.dataset.outputs)?;
                 let judge = self.judge(&config, &basis, (&points, &Origin::Zero))?;
