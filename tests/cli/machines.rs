@@ -216,7 +216,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
 fn settings_that_do_not_go_together_are_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
-        ("small.toml", "sketch.full=true", &["sketch.full", "ridge"][..]),
+        ("small.toml", "sketch.full=true", &["sketch.full", "cosine"][..]),
         ("siokr.toml", "encoder.precision=single", &["encoder.precision", "double"]),
         ("iokr.toml", "encoder.scaling=standard", &["encoder.scaling"]),
         ("iokr.toml", "encoder.lambdas=[1.0]", &["encoder.lambdas", "absent"]),

@@ -1,6 +1,6 @@
 //! Data that are drawn: losses, plain regression, learned embeddings, and the study of sketches.
 
-use crate::sandbox::{CONFIG, Sandbox, json, number};
+use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
 
 const DRAWN: &str = r#"
 [data.synthetic]
@@ -82,6 +82,52 @@ fn robust_losses_bear_wrong_outputs() {
     let huber = with(r#"{name="huber", kappa=1.0}"#);
     let insensitive = with(r#"{name="epsilon-insensitive", epsilon=0.5}"#);
     assert!(huber < 0.5 * square && insensitive < 0.5 * square, "{square} {huber} {insensitive}");
+}
+
+#[test]
+fn a_kernel_machine_bears_wrong_outputs() {
+    let sandbox = sandbox();
+    let sketched = ["data.corrupted=0.3", "encoder.sketch={size=100}"];
+    let square = train(&sandbox, "ridge.toml", &sketched);
+    let loss = "encoder.loss={name=\"huber\", kappa=0.5}";
+    let changes = [&sketched[..], &[loss]].concat();
+    let huber = train(&sandbox, "ridge.toml", &changes);
+    let (square, error) = (number(&square, "squared_error"), number(&huber, "squared_error"));
+    assert!(error < 0.5 * square, "{error} against {square}");
+    // it is a run like any other
+    copy(&sandbox.path("runs/ridge-2"), &sandbox.path("moved"));
+    let evaluate = ["evaluate", "moved", "--split", "test", "--json"];
+    assert_eq!(json(&sandbox.succeed(&evaluate))["squared_error"], huber["squared_error"]);
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let resume = ["train", "ridge.toml", "--out", "moved", "--resume", "--json"];
+    let arguments: Vec<&str> = resume.into_iter().chain(sets).collect();
+    std::fs::remove_file(sandbox.path("moved/metrics.json")).unwrap();
+    std::fs::remove_file(sandbox.path("moved/machine.safetensors")).unwrap();
+    sandbox.fail(&["evaluate", "moved"], 2, &["machine.safetensors", "--resume"]);
+    assert_eq!(json(&sandbox.succeed(&arguments)), huber);
+    // of several λ the best on the validation split, which the square loss has too
+    let config = sandbox.read("ridge.toml").replace("lambda = 1e-4", "lambdas = [1e-4, 1e3]");
+    sandbox.write("several.toml", &config);
+    let same = train(&sandbox, "several.toml", &changes);
+    assert_eq!(same["squared_error"], huber["squared_error"]);
+    // vote with another run
+    let vote = ["evaluate", "moved", "runs/ridge", "--split", "test", "--json"];
+    assert!(number(&json(&sandbox.succeed(&vote)), "mrr") > 0.5);
+}
+
+#[test]
+fn leading_coordinates_are_kernel_dependency_estimation() {
+    let sandbox = sandbox();
+    let every = ["sketch.size=1000", "sketch.method={kind=\"subsampling\"}"];
+    let with = |rank: &[&str]| train(&sandbox, "ridge.toml", &[&every[..], rank].concat());
+    let (all, five, two) = (with(&[]), with(&["encoder.rank=5"]), with(&["encoder.rank=2"]));
+    let error = |report| number(report, "squared_error");
+    // Principal components: five hold all but noise, of which a regression learns nothing.
+    assert!(error(&five) < 1.1 * error(&all) && error(&two) > 10.0 * error(&five));
+    let noise = 25.0 * 0.01;
+    assert!((number(&five["perfect_h"], "squared_error") / noise - 1.0).abs() < 0.15, "{five}");
+    let again = json(&sandbox.succeed(&["evaluate", "runs/ridge-2", "--split", "test", "--json"]));
+    assert_eq!(again["squared_error"], five["squared_error"]);
 }
 
 #[test]
@@ -194,6 +240,12 @@ fn what_cannot_be_drawn_is_refused() {
         2,
         &["encoder.embedding.supervised", "none is left over"],
     );
+    let loss = |text: &str| format!("encoder.loss={text}");
+    set("ridge.toml", &loss("{name=\"huber\", kappa=1.0}"), &["encoder.sketch", "absent"]);
+    set("ridge.toml", &loss("{name=\"pinball\", levels=[0.5]}"), &["encoder.loss.name", "pinball"]);
+    set("ridge.toml", &loss("{name=\"huber\", kappa=-1.0}"), &["encoder.loss", "kappa"]);
+    set("ridge.toml", "encoder.rank=0", &["encoder.rank", "at least 1"]);
+    set("ridge.toml", "encoder.rank=11", &["number of coordinates", "11"]);
     // Hubs and a missing sketch leave the squared error unknown.
     set("ridge.toml", "sketch.full=true", &["training.metric", "squared_error"]);
     let ngram = CONFIG.replacen("size = 20", "size = 20\nfull = true", 1);

@@ -18,7 +18,7 @@ use crate::{Error, Loss, Offset, OutputMatrix, Stop, Targets};
 const KIND: &str = "machine";
 
 /// The version of its layout.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Rows predicted at once.
 const ROWS: usize = 8192;
@@ -281,22 +281,23 @@ impl Machine {
         Ok(predicted)
     }
 
-    /// Writes the machine to a file, atomically: kind `machine`, version 1. The basis has
+    /// Writes the machine to a file, atomically: kind `machine`, version 2. The basis has
     /// [a file of its own](Basis::save).
     ///
-    /// Metadata: `summary` (JSON), `basis` (the basis's [fingerprint](Basis::fingerprint)). Tensors:
-    /// `weights` F64 `[p, d]`, `offset` F64 `[d]`.
+    /// Metadata: `summary` (JSON), `inputs` (the basis's [fingerprint](Basis::fingerprint)). Tensors:
+    /// `weights` F64 `[p, d]`, `offset` F64 `[d]`. `belongs` is further metadata, what the machine
+    /// belongs to.
     ///
     /// # Errors
     /// `Io` of the crate `dsokr-basis`.
-    pub fn save(&self, path: &Path) -> Result<(), Error> {
+    pub fn save(&self, path: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
         let entries = [
             // names and finite numbers: serialising them cannot fail
             ("summary", serde_json::to_string(&self.summary).unwrap_or_default()),
-            ("basis", self.basis.fingerprint()),
+            ("inputs", self.basis.fingerprint()),
         ];
-        let metadata: BTreeMap<String, String> =
-            entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let mut metadata = belongs.clone();
+        metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
         let (p, d) = (self.basis.rank(), self.outputs());
         let tensors = [
             Tensor::f64("weights", &[p, d], &self.weights),
@@ -311,8 +312,24 @@ impl Machine {
     /// Those of a file that is missing, damaged, or of another kind or version;
     /// [`Error::OtherBasis`]; [`Error::BadFile`] for parts that do not belong together.
     pub fn load(path: &Path, basis: Basis) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
-        let (expected, found) = (stored.metadata("basis")?.to_owned(), basis.fingerprint());
+        Self::from_stored(&Self::open(path)?, basis)
+    }
+
+    /// Opens a machine's file, whose metadata say what it belongs to.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged, or of another kind or version.
+    pub fn open(path: &Path) -> Result<Stored, Error> {
+        Ok(Stored::open(path, KIND, VERSION)?)
+    }
+
+    /// Reads a machine from its opened file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_stored(stored: &Stored, basis: Basis) -> Result<Self, Error> {
+        let path = stored.path();
+        let (expected, found) = (stored.metadata("inputs")?.to_owned(), basis.fingerprint());
         if found != expected {
             return Err(Error::OtherBasis { path: path.to_owned(), found, expected });
         }

@@ -209,7 +209,7 @@ pub enum Error {
         /// Its file.
         file: String,
         /// What is wrong with it.
-        source: dsokr_ridge::Error,
+        source: Box<dsokr_ridge::Error>,
     },
     /// A learned output embedding.
     #[error(transparent)]

@@ -1,5 +1,5 @@
 use dsokr_basis::{Basis, Projection};
-use dsokr_decode::{Candidates, PerQuery, Pool};
+use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool};
 
 use crate::config::{Checked, SplitName};
 use crate::data::{DataRoot, Dataset, Selected, Split, Truth};
@@ -91,15 +91,25 @@ impl<'a, R: Recipe> Judge<'a, R> {
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
         let Projection { coordinates, .. } = basis.project(&outputs)?;
-        let p = basis.rank();
-        let mut rows = coordinates.chunks_exact(p);
+        // the leading coordinates, where candidates have only those
+        let p = self.candidates.dim();
+        let mut rows = coordinates.chunks_exact(basis.rank());
         let mut z = vec![0.0; split.ids.len() * p];
         for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
             if let Some(row) = output.and_then(|_| rows.next()) {
-                z.copy_from_slice(row);
+                z.copy_from_slice(&row[..p]);
             }
         }
         Ok(Some(self.evaluate(name, &z)?.scores))
+    }
+
+    /// Targets of the training outputs with what of them lies outside of the basis; none where outputs
+    /// are not sketched.
+    pub(crate) fn training_targets(&self) -> Result<Option<Projection>, Error> {
+        let Some(basis) = self.basis else { return Ok(None) };
+        let rows: Vec<usize> = self.dataset.train.outputs.iter().flatten().copied().collect();
+        let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &rows);
+        Ok(Some(basis.project(&outputs)?))
     }
 
     /// The report on coordinates of the split that is evaluated, and drawings of the first queries

@@ -234,7 +234,7 @@ impl Preparation {
                 let weights = weights.map_err(|error| match error {
                     dsokr_ridge::Error::Kernel { kernel, source } => Error::Kernel {
                         file: files.get(kernel).cloned().unwrap_or_default(),
-                        source: *source,
+                        source,
                     },
                     other => other.into(),
                 })?;

@@ -300,7 +300,8 @@ impl<'a, R: Recipe> Study<'a, R> {
         (rows, validation): &(Features, Features),
         basis: dsokr_basis::Basis,
     ) -> Result<Scores, Error> {
-        let (space, targets) = OutputSpace::basis(basis.clone(), None, &self.training_outputs())?;
+        let outputs = self.training_outputs();
+        let (space, targets) = OutputSpace::basis(basis.clone(), settings.rank, &outputs)?;
         let placed = solver::candidates(&space, &self.dataset.outputs)?;
         let origin = origin(&space);
         let judge = self.judge(config, &basis, (&placed, &origin))?;

@@ -1,5 +1,7 @@
 //! The file of a machine.
 
+use std::collections::BTreeMap;
+
 use dsokr_basis::{Basis, SketchKind};
 use dsokr_machines::{Error, Loss, Machine, Offset, Problem, Stop, Targets};
 
@@ -18,7 +20,7 @@ fn a_loaded_machine_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let (basis_file, file) = (folder.path().join("basis"), folder.path().join("machine"));
     let saved = machine();
-    saved.save(&file).unwrap();
+    saved.save(&file, &BTreeMap::new()).unwrap();
     saved.basis().save(&basis_file).unwrap();
     let loaded = Machine::load(&file, Basis::load(&basis_file).unwrap()).unwrap();
     let (x, _) = regression(30, 1);
@@ -32,7 +34,7 @@ fn another_basis_and_damaged_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("machine");
     let saved = machine();
-    saved.save(&file).unwrap();
+    saved.save(&file, &BTreeMap::new()).unwrap();
     let (x, _) = regression(80, 0);
     let other = basis(&x, &SketchKind::Gaussian, 15);
     let error = Machine::load(&file, other).unwrap_err();

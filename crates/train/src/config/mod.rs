@@ -145,6 +145,14 @@ impl<R: Recipe> Config<R> {
             let allowed = "absent: only encoder.kind = \"ridge\" has leave-one-out answers";
             return Err(value("decoding.hubs", "given", allowed));
         }
+        if self.encoder.ridge().is_some_and(|ridge| ridge.rank.is_some()) {
+            check(!self.sketch.full, "sketch.full", true, "false: encoder.rank cuts a basis")?;
+        }
+        if self.encoder.ridge().is_some_and(|ridge| ridge.loss.is_some()) {
+            check(!self.sketch.full, "sketch.full", true, "false, beside encoder.loss")?;
+            let allowed = "absent: no closed form gives leave-one-out answers of encoder.loss";
+            check(self.decoding.hubs.is_none(), "decoding.hubs", "given", allowed)?;
+        }
         if self.encoder.ridge().is_some_and(|ridge| ridge.embedding.is_some()) {
             for (key, given, allowed) in [
                 ("sketch.full", self.sketch.full, "false: embeddings are learned in a basis"),

@@ -1,5 +1,6 @@
 use dsokr_basis::features::NgramConfig;
 use dsokr_basis::{Kernel, SketchKind};
+use dsokr_machines::Loss;
 use dsokr_ridge::{Combination, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,16 @@ pub struct RidgeConfig {
     /// validation split, one fit for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lambdas: Vec<f64>,
+    /// A loss in the place of the square one, for outputs some of which are wrong: κ-Huber or
+    /// ε-insensitive, of the distance in the kernel's feature space, the part of an output outside of
+    /// the basis included (thesis, section 3.2 and equation 5.16). Solved by steps to a small duality gap;
+    /// needs a sketch of inputs and of outputs. Of several λ the best on the validation split is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// Number of leading coordinates of the basis that answers have; all, if left out. With a sketch
+    /// of every output this is Kernel Dependency Estimation: a regression for each principal component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<usize>,
     /// A learned embedding of the outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<EmbeddingConfig>,
@@ -105,6 +116,27 @@ impl RidgeConfig {
             let single = self.precision == Precision::Single;
             let allowed = "\"double\": sketched inputs are solved in it";
             check(!single, "encoder.precision", "\"single\"", allowed)?;
+        }
+        if let Some(loss) = &self.loss {
+            if let Loss::Pinball { .. } = loss {
+                let allowed = "a loss of distances: quantiles are of numbers, see dsokr_machines";
+                return Err(value("encoder.loss.name", "\"pinball\"", allowed));
+            }
+            loss.validate(1).map_err(|e| value("encoder.loss", e, "see there"))?;
+            let allowed = "a sketch of the inputs, beside encoder.loss";
+            check(self.sketch.is_some(), "encoder.sketch", "absent", allowed)?;
+            for (key, given) in [
+                ("encoder.scaling", self.scaling != InputScaling::None),
+                ("encoder.embedding", self.embedding.is_some()),
+            ] {
+                check(!given, key, "given", "absent beside encoder.loss")?;
+            }
+        }
+        if let Some(rank) = self.rank {
+            check(rank > 0, "encoder.rank", rank, "at least 1")?;
+            let given = self.embedding.is_some() || self.loss.is_some();
+            let allowed = "absent beside encoder.embedding and encoder.loss";
+            check(!given, "encoder.rank", rank, allowed)?;
         }
         self.embedding.as_ref().map_or(Ok(()), EmbeddingConfig::validate)?;
         match (self.lambda, self.lambdas.is_empty()) {

@@ -13,7 +13,7 @@ use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
 use crate::prepare::Outputs;
-use crate::run::{Prepared, machine};
+use crate::run::{Answers, Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
 
@@ -34,7 +34,7 @@ pub(super) fn run<R: Recipe>(
                 sketched.extend(job.unlabelled()?);
             }
             let basis = job.basis(&Selected::new(dataset.outputs.rows.as_ref(), &sketched))?;
-            OutputSpace::basis(basis, None, &training_outputs)?
+            OutputSpace::basis(basis, settings.rank, &training_outputs)?
         }
     };
     if let Some(embedding) = &settings.embedding {
@@ -102,7 +102,7 @@ pub(super) fn run<R: Recipe>(
             let (model, curve) = choice.best(&lambdas, solve, answers)?;
             curve.save(path)?;
             let z = model.predict(&validation)?;
-            Answered { model, z, corrected: None }
+            Answered { model: Answers::Ridge(model.into()), z, corrected: None }
         }
         _ => solver.answer(&space, &judge, &candidates, &validation)?,
     };
@@ -117,7 +117,7 @@ pub(super) fn run<R: Recipe>(
     };
     let validation = judge.evaluate(SplitName::Validation, &z)?.scores;
     observer.event(&Event::Solved {
-        summary: model.summary(),
+        summary: &model.summary(),
         metrics: &validation,
         took: started.elapsed(),
     });

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::{Features, RowSource};
+use dsokr_basis::{Basis, Features, RowSource};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop};
 use dsokr_ridge::{
     LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
 };
@@ -15,6 +16,7 @@ use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
 use crate::data::Outputs;
 use crate::judge::Judge;
 use crate::prepare::square;
+use crate::run::Answers;
 use crate::{Error, Recipe};
 
 /// Candidates as points of a space.
@@ -37,7 +39,7 @@ pub(crate) struct Solver<'a> {
 
 /// A model's answers to the validation split.
 pub(crate) struct Answered {
-    pub model: Model,
+    pub model: Answers,
     /// Their coordinates.
     pub z: Vec<f32>,
     /// The candidates corrected for hubs, where the configuration asks for that.
@@ -71,6 +73,9 @@ impl<'a> Solver<'a> {
         candidates: &Candidates,
         validation: &Features,
     ) -> Result<Answered, Error> {
+        if let Some(loss) = &self.settings.loss {
+            return self.robust(loss, space, judge, candidates, validation);
+        }
         let hubs = &judge.config().decoding.hubs;
         let (model, held_out) = self.solve(self.lambda(space)?, hubs.is_some())?;
         let z = model.predict(validation)?;
@@ -78,7 +83,60 @@ impl<'a> Solver<'a> {
             (Some(hubs), Some(held_out)) => Some(correct(hubs, judge, candidates, &held_out, &z)?),
             _ => None,
         };
-        Ok(Answered { model, z, corrected })
+        Ok(Answered { model: Answers::Ridge(model.into()), z, corrected })
+    }
+
+    /// The machine under a Lipschitz loss, with the λ that is best on the validation split.
+    fn robust<R: Recipe>(
+        &self,
+        loss: &Loss,
+        space: &OutputSpace,
+        judge: &Judge<R>,
+        candidates: &Candidates,
+        validation: &Features,
+    ) -> Result<Answered, Error> {
+        let settings = self.settings;
+        let (Some(sketch), Some(projection)) = (&settings.sketch, judge.training_targets()?) else {
+            return Err(Error::Value {
+                key: "encoder.sketch".into(),
+                found: "absent".into(),
+                allowed: "a sketch of inputs and of outputs, beside encoder.loss".into(),
+            });
+        };
+        let (kernel, rows) = (settings.kernel.clone(), self.rows.as_ref());
+        let tolerance = dsokr_basis::eigenbasis::TOLERANCE;
+        let inputs = Basis::fit(kernel, rows, &sketch.method, sketch.size, self.seed, tolerance)?;
+        let prepared = Prepared::new(inputs, rows)?;
+        let targets = dsokr_machines::Targets::projected(&projection)?;
+        let metric = judge.config().training.metric;
+        let mut best: Option<(f64, Machine, Vec<f32>)> = None;
+        for &lambda in settings.lambda.as_slice().iter().chain(&settings.lambdas) {
+            let problem = Problem {
+                loss: loss.clone(),
+                output: OutputMatrix::identity(space.rank())?,
+                lambda,
+                offset: Offset::Zero,
+            };
+            let machine = prepared.fit(&targets, &problem, &Stop::default())?;
+            let z = machine.predict(validation)?;
+            let scores = judge.evaluate_among(SplitName::Validation, &z, candidates)?.scores;
+            let (score, value) = (metric.score(&scores), metric.value(&scores));
+            info!(lambda, metric = %metric, value, "{}", machine.summary());
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, machine, z));
+            }
+        }
+        match best {
+            Some((_, machine, z)) => {
+                let model = Answers::Lipschitz(machine.into());
+                Ok(Answered { model, z, corrected: None })
+            }
+            None => Err(Error::Value {
+                key: "encoder.lambdas".into(),
+                found: "[]".into(),
+                allowed: "at least one number".into(),
+            }),
+        }
     }
 
     /// The rows as a Gram matrix, where that is what they are.

@@ -8,14 +8,18 @@ use dsokr_basis::store::Stored;
 use dsokr_ridge::OutputSpace;
 
 use super::prepared::check_preparation;
-use super::{Machine, Prepared};
+use super::{Answers, Machine, Prepared};
 use crate::config::RidgeConfig;
 use crate::scores::Origin;
 use crate::trainer::check_basis;
 use crate::{Error, Preparation};
 
-/// The fitted model.
-const MODEL: &str = "ridge.safetensors";
+/// The fitted model: in closed form, or under a Lipschitz loss.
+const RIDGE: &str = "ridge.safetensors";
+const LIPSCHITZ: &str = "machine.safetensors";
+
+/// The basis of the inputs, of a machine under a Lipschitz loss.
+const INPUTS: &str = "inputs.safetensors";
 
 /// The coordinates that it answers in.
 pub(crate) const OUTPUTS: &str = "outputs.safetensors";
@@ -29,16 +33,26 @@ pub(crate) fn open(
     settings: &RidgeConfig,
     candidates: &Stored,
 ) -> Result<Machine, Error> {
-    let file = path.join(MODEL);
+    let lipschitz = settings.loss.is_some();
+    let file = path.join(if lipschitz { LIPSCHITZ } else { RIDGE });
     if !file.exists() {
         let message = "no model has been fitted yet: fit it with --resume";
         return Err(Error::Run { path: file, message: message.into() });
     }
     let preparation = Preparation::load_of_ridge(settings, path)?;
-    let stored = dsokr_ridge::Model::open(&file)?;
+    let stored = match lipschitz {
+        true => dsokr_machines::Machine::open(&file)?,
+        false => dsokr_ridge::Model::open(&file)?,
+    };
     check_basis(&stored, candidates.metadata("basis")?)?;
     check_preparation(&stored, &Prepared::of(&preparation)?.fingerprint())?;
-    let model = dsokr_ridge::Model::from_stored(&stored)?;
+    let model = match lipschitz {
+        true => {
+            let inputs = Basis::load(&path.join(INPUTS))?;
+            Answers::Lipschitz(dsokr_machines::Machine::from_stored(&stored, inputs)?.into())
+        }
+        false => Answers::Ridge(dsokr_ridge::Model::from_stored(&stored)?.into()),
+    };
     let file = path.join(OUTPUTS);
     let origin = match path.join(BASIS).exists() {
         true => origin(&OutputSpace::load(&file, Some(Basis::load(&path.join(BASIS))?))?),
@@ -60,11 +74,17 @@ pub(crate) fn save(
     path: &Path,
     space: &str,
     preparation: &Prepared,
-    model: &dsokr_ridge::Model,
+    model: &Answers,
 ) -> Result<(), Error> {
     let belongs = BTreeMap::from([
         ("basis".to_string(), space.to_string()),
         ("preparation".to_string(), preparation.fingerprint()),
     ]);
-    Ok(model.save(&path.join(MODEL), &belongs)?)
+    match model {
+        Answers::Ridge(model) => Ok(model.save(&path.join(RIDGE), &belongs)?),
+        Answers::Lipschitz(machine) => {
+            machine.basis().save(&path.join(INPUTS))?;
+            Ok(machine.save(&path.join(LIPSCHITZ), &belongs)?)
+        }
+    }
 }

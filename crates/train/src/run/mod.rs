@@ -38,4 +38,4 @@ pub(crate) use folder::Folder;
 pub(crate) use prepared::Prepared;
 pub use report::Report;
 pub(crate) use trained::new_model;
-pub use trained::{Machine, Network, Predictor, Run};
+pub use trained::{Answers, Machine, Network, Predictor, Run};

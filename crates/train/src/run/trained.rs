@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use burn::tensor::Device;
-use dsokr_basis::Basis;
 use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, RowSource};
 use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
 use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
@@ -57,9 +57,39 @@ pub struct Machine {
     /// What turns texts or vectors into rows.
     pub preparation: Preparation,
     /// The fitted model.
-    pub model: dsokr_ridge::Model,
+    pub model: Answers,
     /// From where its candidates' coordinates count.
     pub(crate) origin: Origin,
+}
+
+/// A fitted kernel machine.
+#[derive(Clone, Debug)]
+pub enum Answers {
+    /// In closed form.
+    Ridge(Box<dsokr_ridge::Model>),
+    /// Under a Lipschitz loss.
+    Lipschitz(Box<dsokr_machines::Machine>),
+}
+
+impl Answers {
+    /// Coordinates `z` of input rows, `[rows × p]` row-major.
+    ///
+    /// # Errors
+    /// Rows of another kind or width; a prediction that overflows.
+    pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+        match self {
+            Self::Ridge(model) => Ok(model.predict(rows)?),
+            Self::Lipschitz(machine) => Ok(machine.predict(rows)?),
+        }
+    }
+
+    /// What was fitted, and how well.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Ridge(model) => model.summary().to_string(),
+            Self::Lipschitz(machine) => machine.summary().to_string(),
+        }
+    }
 }
 
 impl<R: Recipe> Run<R> {
@@ -146,7 +176,7 @@ impl<R: Recipe> Run<R> {
                 Ok(embed(&network.model, &inputs, self.config.evaluation.batch))
             }
             Predictor::Machine(Machine { preparation, model, .. }) => {
-                Ok(model.predict(&preparation.rows(split)?)?)
+                model.predict(&preparation.rows(split)?)
             }
         }
     }

@@ -55,7 +55,7 @@ pub enum Event<'a> {
     /// It has been fitted, and the validation split has been ranked.
     Solved {
         /// What was solved, and how well conditioned it was.
-        summary: &'a dsokr_ridge::Summary,
+        summary: &'a str,
         /// The metrics.
         metrics: &'a Scores,
         /// How long that took.
