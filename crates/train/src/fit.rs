@@ -13,7 +13,7 @@ use dsokr_basis::features::{DenseRows, distinct};
 use dsokr_basis::store::{self, Tensor};
 use dsokr_basis::{Basis, Features, RowKind, RowSource, SketchKind};
 use dsokr_decode::Candidates;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{DataRoot, Dataset, Outputs, Selected};
@@ -122,7 +122,16 @@ impl<R: Recipe> Job<'_, R> {
         if self.resumed {
             return Ok(Basis::load(&self.path.join("basis.safetensors"))?);
         }
-        basis(self.config, outputs, self.config.sketch.size, self.config.seed)
+        let basis = basis(self.config, outputs, self.config.sketch.size, self.config.seed)?;
+        let (rank, size) = (basis.rank(), basis.sketch_size());
+        if rank < size {
+            warn!(
+                rank,
+                size,
+                "the sketch is larger than the rank of its Gram matrix: what is beyond is cut"
+            );
+        }
+        Ok(basis)
     }
 
     /// The run directory: that of the resumed run, whose data must be the same, or a new one.

@@ -102,7 +102,7 @@ pub(super) fn run<R: Recipe>(
             let (model, curve) = choice.best(&lambdas, solve, answers)?;
             curve.save(path)?;
             let z = model.predict(&validation)?;
-            Answered { model: Answers::Ridge(model.into()), z, corrected: None }
+            Answered { model: Answers::Ridge(model), z, corrected: None }
         }
         _ => solver.answer(&space, &judge, &candidates, &validation)?,
     };

@@ -83,7 +83,7 @@ impl<'a> Solver<'a> {
             (Some(hubs), Some(held_out)) => Some(correct(hubs, judge, candidates, &held_out, &z)?),
             _ => None,
         };
-        Ok(Answered { model: Answers::Ridge(model.into()), z, corrected })
+        Ok(Answered { model: Answers::Ridge(model), z, corrected })
     }
 
     /// The machine under a Lipschitz loss, with the λ that is best on the validation split.
@@ -128,7 +128,7 @@ impl<'a> Solver<'a> {
         }
         match best {
             Some((_, machine, z)) => {
-                let model = Answers::Lipschitz(machine.into());
+                let model = Answers::Lipschitz(machine);
                 Ok(Answered { model, z, corrected: None })
             }
             None => Err(Error::Value {

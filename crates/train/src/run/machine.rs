@@ -49,9 +49,9 @@ pub(crate) fn open(
     let model = match lipschitz {
         true => {
             let inputs = Basis::load(&path.join(INPUTS))?;
-            Answers::Lipschitz(dsokr_machines::Machine::from_stored(&stored, inputs)?.into())
+            Answers::Lipschitz(dsokr_machines::Machine::from_stored(&stored, inputs)?)
         }
-        false => Answers::Ridge(dsokr_ridge::Model::from_stored(&stored)?.into()),
+        false => Answers::Ridge(dsokr_ridge::Model::from_stored(&stored)?),
     };
     let file = path.join(OUTPUTS);
     let origin = match path.join(BASIS).exists() {

@@ -66,9 +66,9 @@ pub struct Machine {
 #[derive(Clone, Debug)]
 pub enum Answers {
     /// In closed form.
-    Ridge(Box<dsokr_ridge::Model>),
+    Ridge(dsokr_ridge::Model),
     /// Under a Lipschitz loss.
-    Lipschitz(Box<dsokr_machines::Machine>),
+    Lipschitz(dsokr_machines::Machine),
 }
 
 impl Answers {
