@@ -139,6 +139,31 @@ fn runs_vote_without_having_been_trained_together() {
 }
 
 #[test]
+fn an_encoder_is_corrected_for_hubs_by_encoders_that_left_pairs_out() {
+    let sandbox = sandbox();
+    let runs = std::cell::Cell::new(0);
+    let set = |change: &str| {
+        runs.set(runs.get() + 1);
+        let name = format!("run{}", runs.get());
+        let arguments = ["train", "small.toml", "--json", "--out", &name, "--set", change];
+        let few = ["--set", "sketch.size=4", "--set", "evaluation.split=validation"];
+        let report = json(&sandbox.succeed(&[&arguments[..], &few].concat()));
+        let again = ["evaluate", &name, "--split", "validation", "--json"];
+        assert_eq!(json(&sandbox.succeed(&again))["mrr"], report["mrr"], "{change}");
+        report
+    };
+    let plain = set("decoding.normalise=true");
+    let none = set("decoding.hubs={weights=[0.0], folds=2}");
+    assert_eq!(none["mean_rank"], plain["mean_rank"]);
+    let heavy = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=2}");
+    assert_ne!(heavy["mean_rank"], plain["mean_rank"]);
+    let other = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5}");
+    assert_ne!(other, heavy, "other encoders, other answers");
+    let best = set("decoding.hubs={weights=[0.0, 1.0], neighbours=[5], folds=2}");
+    assert_eq!(number(&best, "mrr"), number(&plain, "mrr").max(number(&heavy, "mrr")));
+}
+
+#[test]
 fn kernels_are_tempered_and_hubs_corrected() {
     let sandbox = sandbox();
     let runs = std::cell::Cell::new(0);
@@ -168,7 +193,10 @@ fn kernels_are_tempered_and_hubs_corrected() {
         ("ridge.toml", "output.power=1.5", &["output.power", "[0, 1]"][..]),
         ("ridge.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
         ("ridge.toml", "decoding.hubs={weights=[-1.0]}", &["decoding.hubs.weights"]),
-        ("small.toml", "decoding.hubs={}", &["decoding.hubs", "ridge"]),
+        ("ridge.toml", "decoding.hubs={folds=3}", &["decoding.hubs.folds", "absent"]),
+        ("small.toml", "decoding.hubs={folds=1}", &["decoding.hubs.folds", "at least 2"]),
+        ("small.toml", "decoding.hubs={folds=61}", &["decoding.hubs.folds", "2 to 60"]),
+        ("small.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
         ("several.toml", "ensemble.members=[{output={power=0.1}}]", &["ensemble.members[0].name"]),
         ("several.toml", "ensemble.members=[{name=\"a\"}, {name=\"a\"}]", &["members[1].name"]),
         (

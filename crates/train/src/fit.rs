@@ -2,6 +2,7 @@
 
 mod embedding;
 mod ensemble;
+mod hubs;
 mod machine;
 mod network;
 pub(crate) mod solver;

@@ -24,8 +24,10 @@ pub struct DecodingConfig {
 /// `b(c) −= weight · (mean of the largest ⟨z_i, ψ̃(c)⟩)` over answers to training inputs by models that
 /// were fitted without their pair.
 ///
-/// For encoders of kind `ridge`, whose leave-one-out answers are known in closed form. Of several weights and
-/// numbers of neighbours the best on the validation split is kept, by `training.metric`.
+/// A kernel machine's leave-one-out answers are known in closed form. For an encoder as many more are trained
+/// as there are `folds`, each without a part of the pairs, which it then answers: that many trainings
+/// more, for constants that are kept with the candidates. Of several weights and numbers of neighbours
+/// the best on the validation split is kept, by `training.metric`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HubConfig {
@@ -33,11 +35,21 @@ pub struct HubConfig {
     pub weights: Vec<f32>,
     /// How many of the largest similarities are averaged, to choose from.
     pub neighbours: Vec<usize>,
+    /// Parts of the training pairs, for encoders only; 3, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folds: Option<usize>,
+}
+
+impl HubConfig {
+    /// Parts of the training pairs.
+    pub fn folds(&self) -> usize {
+        self.folds.unwrap_or(3)
+    }
 }
 
 impl Default for HubConfig {
     fn default() -> Self {
-        Self { weights: vec![0.5], neighbours: vec![10] }
+        Self { weights: vec![0.5], neighbours: vec![10], folds: None }
     }
 }
 
@@ -47,6 +59,7 @@ impl DecodingConfig {
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
         check(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
+        check(hubs.folds() > 1, "decoding.hubs.folds", hubs.folds(), "at least 2")?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
         check(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")

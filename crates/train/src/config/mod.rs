@@ -141,9 +141,10 @@ impl<R: Recipe> Config<R> {
         self.evaluation.validate()?;
         self.decoding.validate()?;
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
-        if self.decoding.hubs.is_some() && self.encoder.ridge().is_none() {
-            let allowed = "absent: only encoder.kind = \"ridge\" has leave-one-out answers";
-            return Err(value("decoding.hubs", "given", allowed));
+        let folds = self.decoding.hubs.as_ref().and_then(|hubs| hubs.folds);
+        if let (Some(folds), Some(_)) = (folds, self.encoder.ridge()) {
+            let allowed = "absent: kernel machines know their leave-one-out answers";
+            return Err(value("decoding.hubs.folds", folds, allowed));
         }
         if self.encoder.ridge().is_some_and(|ridge| ridge.rank.is_some()) {
             check(!self.sketch.full, "sketch.full", true, "false: encoder.rank cuts a basis")?;

@@ -94,6 +94,11 @@ fn linear() -> Kernel {
 }
 
 impl RidgeConfig {
+    /// Every λ that is given, where the best is taken by the validation split.
+    pub(crate) fn every_lambda(&self) -> impl Iterator<Item = f64> {
+        self.lambda.iter().chain(&self.lambdas).copied()
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         if let Some(blocks) = &self.ngrams {
             check(!blocks.is_empty(), "encoder.ngrams", "[]", "at least one block")?;

@@ -31,6 +31,18 @@ pub struct Split {
 }
 
 impl Split {
+    /// Some of the pairs.
+    ///
+    /// # Errors
+    /// A row that there is not, where inputs are vectors.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
+        let text = |all: &[String]| rows.iter().map(|&row| all[row].clone()).collect();
+        let outputs: Vec<Option<usize>> = rows.iter().map(|&row| self.outputs[row]).collect();
+        let vectors = self.vectors.as_ref().map(|vectors| vectors.select(rows)).transpose()?;
+        let (ids, texts) = (text(&self.ids), text(&self.texts));
+        Ok(Self { ids, texts, vectors, outputs, truth: None })
+    }
+
     /// Gives a drawn share of the pairs, at least two, each the output of the next one.
     fn corrupt(&mut self, share: f64, seed: u64) {
         let count = ((share * self.ids.len() as f64).round() as usize).max(2);

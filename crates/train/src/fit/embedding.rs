@@ -22,14 +22,14 @@ impl<R: Recipe> Choice<'_, R> {
     /// model's to the training and the validation inputs.
     pub(super) fn best(
         &self,
-        lambdas: &[f64],
+        lambdas: impl Iterator<Item = f64>,
         solve: impl Fn(f64) -> Result<Model, Error>,
         answers: impl Fn(&Model) -> Result<[Vec<f32>; 2], Error>,
     ) -> Result<(Model, EmbeddingCurve), Error> {
         let metric = self.judge.config().training.metric;
         let mut points = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, Model, OutputEmbedding)> = None;
-        for &lambda in lambdas {
+        for lambda in lambdas {
             let model = solve(lambda)?;
             let width = model.rank();
             let [train, validation] = answers(&model)?;

@@ -7,6 +7,7 @@ use dsokr_ridge::{Model, OutputSpace};
 use tracing::info;
 
 use super::embedding::Choice;
+use super::hubs;
 use super::solver::{Answered, Solver, candidates};
 use super::{Job, Trained, fingerprint};
 use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
@@ -37,6 +38,9 @@ pub(super) fn run<R: Recipe>(
             OutputSpace::basis(basis, settings.rank, &training_outputs)?
         }
     };
+    if let Some(hubs) = &config.decoding.hubs {
+        hubs::check(hubs, outputs.len())?;
+    }
     if let Some(embedding) = &settings.embedding {
         embedding.ranks_in(space.rank())?;
     }
@@ -95,11 +99,9 @@ pub(super) fn run<R: Recipe>(
                 false => Vec::new(),
             };
             let choice = Choice { settings: embedding, judge: &judge, unlabelled: &unlabelled };
-            let lambdas = settings.lambda.as_slice().iter().chain(&settings.lambdas).copied();
             let answers = |model: &Model| Ok([model.predict(&rows)?, model.predict(&validation)?]);
             let solve = |lambda| Ok(solver.solve(lambda, false)?.0);
-            let lambdas: Vec<f64> = lambdas.collect();
-            let (model, curve) = choice.best(&lambdas, solve, answers)?;
+            let (model, curve) = choice.best(settings.every_lambda(), solve, answers)?;
             curve.save(path)?;
             let z = model.predict(&validation)?;
             Answered { model: Answers::Ridge(model), z, corrected: None }

@@ -6,6 +6,7 @@ use burn::tensor::Device;
 use dsokr_nn::{Model, parameters};
 use tracing::info;
 
+use super::hubs::{CrossFit, correct, folds};
 use super::{Job, Trained, candidates, fingerprint};
 use crate::config::{Checked, SplitName};
 use crate::data::Selected;
@@ -44,6 +45,10 @@ pub(super) fn run<R: Recipe>(
     );
     let judge =
         Judge::new(config, request.root, dataset, Some(&basis), (&candidates, &Origin::Zero))?;
+    let folds = match &config.decoding.hubs {
+        Some(hubs) => folds(hubs, rows.len(), config.seed)?,
+        None => Vec::new(),
+    };
     let settings = config.encoder.preparation();
     let preparation = if *resumed {
         R::Preparation::load(settings, path)?
@@ -89,6 +94,31 @@ pub(super) fn run<R: Recipe>(
         None => folder.best()?,
     };
     let model = parameters::restore(outcome.model, &best)?;
+    let corrected = match &config.decoding.hubs {
+        Some(hubs) => {
+            let cross = CrossFit {
+                judge: &judge,
+                dataset,
+                basis: &basis,
+                targets: &targets,
+                preparation: &preparation,
+                device: &device,
+                validate: &validate,
+            };
+            let held_out = cross.answers(&folds, observer)?;
+            let z = embed(&model, &validation, config.evaluation.batch);
+            let corrected = correct(hubs, &judge, &candidates, &held_out, &z)?;
+            folder.replace_candidates(&corrected, &data)?;
+            Some(corrected)
+        }
+        None => None,
+    };
+    let judge = match &corrected {
+        Some(corrected) => {
+            Judge::new(config, request.root, dataset, Some(&basis), (corrected, &Origin::Zero))?
+        }
+        None => judge,
+    };
     let inputs = preparation.inputs(judge.reported())?;
     let report = folder.report_on(&judge, &embed(&model, &inputs, config.evaluation.batch))?;
     Ok(Trained { path: path.clone(), report })

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use dsokr_basis::{Basis, Features, RowSource};
-use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use dsokr_decode::Candidates;
 use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop};
 use dsokr_ridge::{
     LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
@@ -12,7 +12,8 @@ use faer::Mat;
 use tracing::info;
 
 use super::candidates_at;
-use crate::config::{HubConfig, InputScaling, RidgeConfig, SplitName};
+use super::hubs::correct;
+use crate::config::{InputScaling, RidgeConfig, SplitName};
 use crate::data::Outputs;
 use crate::judge::Judge;
 use crate::prepare::square;
@@ -110,7 +111,7 @@ impl<'a> Solver<'a> {
         let targets = dsokr_machines::Targets::projected(&projection)?;
         let metric = judge.config().training.metric;
         let mut best: Option<(f64, Machine, Vec<f32>)> = None;
-        for &lambda in settings.lambda.as_slice().iter().chain(&settings.lambdas) {
+        for lambda in settings.every_lambda() {
             let problem = Problem {
                 loss: loss.clone(),
                 output: OutputMatrix::identity(space.rank())?,
@@ -202,37 +203,5 @@ impl<'a> Solver<'a> {
             None => model,
         };
         Ok((model, held_out))
-    }
-}
-
-/// Candidates corrected for hubs, by the weight and the number of neighbours that are best on the
-/// validation split; `held_out` are leave-one-out answers to the training inputs.
-fn correct<R: Recipe>(
-    hubs: &HubConfig,
-    judge: &Judge<R>,
-    candidates: &Candidates,
-    held_out: &[f32],
-    z: &[f32],
-) -> Result<Candidates, Error> {
-    let metric = judge.config().training.metric;
-    let unit = Queries::new(candidates.dim(), held_out)?.normalised();
-    let unit = Queries::new(candidates.dim(), &unit)?;
-    let mut best: Option<(f64, Hubs, f32)> = None;
-    let mut corrected = candidates.clone();
-    for &neighbours in &hubs.neighbours {
-        let found = Hubs::of(&unit, candidates, neighbours)?;
-        for &weight in &hubs.weights {
-            corrected = corrected.with_hubs(found.clone(), weight)?;
-            let scores = judge.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
-            let score = metric.score(&scores);
-            info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
-            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, found.clone(), weight));
-            }
-        }
-    }
-    match best {
-        Some((_, hubs, weight)) => Ok(corrected.with_hubs(hubs, weight)?),
-        None => Ok(corrected),
     }
 }
