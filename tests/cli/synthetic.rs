@@ -227,6 +227,7 @@ fn what_cannot_be_drawn_is_refused() {
     set("drawn.toml", "output.table=x.tsv", &["output.table", "absent"]);
     set("drawn.toml", "training.loss={name=\"huber\", kappa=0.0}", &["training.loss.kappa", "0"]);
     set("drawn.toml", "training.loss={name=\"hubre\"}", &["hubre", "huber"]);
+    set("drawn.toml", "training.loss={name=\"square\", kappa=1.0}", &["kappa"]);
     let contrastive = "training.loss={name=\"contrastive\", temperature=0.0}";
     set("drawn.toml", contrastive, &["training.loss.temperature", "0.01 to 100"]);
     let embedding = |text: &str| format!("encoder.embedding={text}");

@@ -9,12 +9,12 @@ use crate::Error;
 /// All but the last see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's feature space: r is
 /// the part of ψ(y) outside of the basis, which no answer reaches but which counts where losses are
 /// cut off (thesis, section 5.2 and appendix C.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossConfig {
     /// `u`.
-    #[default]
-    Square,
+    // with braces: serde ignores unknown keys beside a unit variant
+    Square {},
     /// `u/2` where `√u ≤ κ`, else `κ (√u − κ/2)`: outputs that are far off, wrong ones perhaps, pull no
     /// harder than others.
     Huber {
@@ -45,18 +45,13 @@ fn temperature() -> f64 {
     0.07
 }
 
-impl LossConfig {
-    /// The name in configuration files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Square => "square",
-            Self::Huber { .. } => "huber",
-            Self::EpsilonInsensitive { .. } => "epsilon-insensitive",
-            Self::EpsilonInsensitiveSquare { .. } => "epsilon-insensitive-square",
-            Self::Contrastive { .. } => "contrastive",
-        }
+impl Default for LossConfig {
+    fn default() -> Self {
+        Self::Square {}
     }
+}
 
+impl LossConfig {
     /// τ at the start, where it is learned.
     pub fn temperature(&self) -> Option<f64> {
         match self {
@@ -67,7 +62,7 @@ impl LossConfig {
 
     pub(super) fn validate(&self) -> Result<(), Error> {
         match *self {
-            Self::Square => Ok(()),
+            Self::Square {} => Ok(()),
             Self::Huber { kappa } => {
                 let holds = kappa.is_finite() && kappa > 0.0;
                 check(holds, "training.loss.kappa", kappa, "a positive number")

@@ -188,7 +188,7 @@ pub struct GroupConfig {
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
-            loss: LossConfig::Square,
+            loss: LossConfig::Square {},
             epochs: 20,
             batch: 32,
             micro_batch: 0,

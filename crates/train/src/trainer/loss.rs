@@ -19,7 +19,7 @@ pub(super) fn loss(
     scale: Option<Tensor<1>>,
 ) -> Tensor<1> {
     let squares = |z: Tensor<2>, targets: Tensor<2>| (z - targets).square();
-    if *config == LossConfig::Square {
+    if *config == (LossConfig::Square {}) {
         let outside: f32 = residuals.iter().sum();
         return squares(z, targets).sum() + outside;
     }
@@ -40,7 +40,7 @@ pub(super) fn loss(
         LossConfig::EpsilonInsensitiveSquare { epsilon } => {
             (root - epsilon).clamp_min(0.0).square().sum()
         }
-        LossConfig::Square | LossConfig::Contrastive { .. } => root.square().sum(),
+        LossConfig::Square {} | LossConfig::Contrastive { .. } => root.square().sum(),
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     fn losses_are_those_of_kernel_machines_and_gradients_their_differences() {
         let wide = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
         for (config, loss, factor) in [
-            (LossConfig::Square, Loss::Square, 2.0),
+            (LossConfig::Square {}, Loss::Square, 2.0),
             (LossConfig::Huber { kappa: 0.8 }, Loss::Huber { kappa: 0.8 }, 1.0),
             (LossConfig::Huber { kappa: 50.0 }, Loss::Square, 1.0),
             (
