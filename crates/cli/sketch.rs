@@ -1,9 +1,8 @@
 use std::path::PathBuf;
 
-use dsokr_basis::SketchKind;
 use dsokr_train::config::{self, Checked, Override};
 use dsokr_train::data::DataRoot;
-use dsokr_train::sketch::{Curve, Leverage, METHODS, Point, Study};
+use dsokr_train::sketch::{Curve, Leverage, Point, Study};
 use dsokr_train::{Error, Recipe};
 
 use crate::{plot, print, print_json};
@@ -88,11 +87,7 @@ fn study(
     found: &mut Found,
 ) -> Result<(), Error> {
     let study = Study::load(config, root)?;
-    let names = match arguments.methods.as_slice() {
-        [all] if all == "all" => METHODS.map(String::from).to_vec(),
-        names => names.to_vec(),
-    };
-    let methods = study.methods(&names)?;
+    let methods = study.methods(&arguments.methods)?;
     let powers = match arguments.powers.as_slice() {
         [] => vec![config.output.power],
         powers => powers.to_vec(),
@@ -181,10 +176,9 @@ fn best(curves: &[Curve]) -> String {
     };
     let mean = figure(curve).unwrap_or(f64::NAN);
     let Curve { name, metric, recommended, method, power, .. } = curve;
-    format!("best: {name}, m = {recommended}: {metric} {mean:.4}; {}\n", settings(method, *power))
-}
-
-/// How a configuration says so.
-fn settings(method: &SketchKind, power: f64) -> String {
-    format!("sketch.method.kind = \"{}\", output.power = {power}", method.name())
+    format!(
+        "best: {name}, m = {recommended}: {metric} {mean:.4}; \
+         sketch.method.kind = \"{}\", output.power = {power}\n",
+        method.name()
+    )
 }

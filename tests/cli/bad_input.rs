@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::sandbox::{CONFIG, Sandbox};
+use crate::sandbox::{CONFIG, Sandbox, npy};
 
 /// A request that is wrong: what is done to a good sandbox, the arguments, what the message says.
 struct Case {
@@ -35,15 +35,10 @@ fn data(sandbox: &Sandbox, file: &str, from: &str, to: &str) {
     sandbox.write(&path, &text.replacen(from, to, 1));
 }
 
-fn features(sandbox: &Sandbox, rows: usize, value: f32) {
-    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 2), }}");
-    npy.extend(format!("{header:<117}\n").bytes());
-    for i in 0..rows {
-        npy.extend((1.0 + i as f32).to_le_bytes());
-        npy.extend(if i == 5 { value } else { 1.0f32 }.to_le_bytes());
-    }
-    fs::write(sandbox.path("data/small/f.npy"), npy).unwrap();
+fn features(sandbox: &Sandbox, rows: usize, value: f64) {
+    let row = |i| [1.0 + i as f64, if i == 5 { value } else { 1.0 }];
+    let values: Vec<f64> = (0..rows).flat_map(row).collect();
+    fs::write(sandbox.path("data/small/f.npy"), npy(2, &values)).unwrap();
     let ngrams = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
     let file = r#"{ kind = "file", file = "f.npy" }"#;
     let text = CONFIG.replacen(ngrams, file, 1).replacen("ngram\" }", "cosine\" }", 1);
@@ -153,7 +148,7 @@ const CASES: &[Case] = &[
         &[],
         &["train.tsv", "UTF-8"],
     ),
-    case("NaN in features", |s| features(s, 80, f32::NAN), &[], &["f.npy", "NaN", "5"]),
+    case("NaN in features", |s| features(s, 80, f64::NAN), &[], &["f.npy", "NaN", "5"]),
     case("features of another length", |s| features(s, 79, 1.0), &[], &["f.npy", "79", "80"]),
     case(
         "truncated features",

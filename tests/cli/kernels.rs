@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::sandbox::{Sandbox, json, number};
+use crate::sandbox::{Sandbox, json, npy, number};
 
 const N: usize = 60;
 const TRAIN: usize = 40;
@@ -49,16 +49,6 @@ fn drawn(row: usize, column: usize) -> f64 {
 fn spectrum(row: usize) -> Vec<f64> {
     let has = |column| if drawn(row, column) > 0.5 { 1.0 } else { 0.0 };
     (0..WIDTH).map(|column| has(column) + 0.05 * drawn(row, column + 100)).collect()
-}
-
-fn npy(columns: usize, values: &[f64]) -> Vec<u8> {
-    let rows = values.len() / columns;
-    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let header =
-        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
-    bytes.extend(format!("{header:<117}\n").bytes());
-    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    bytes
 }
 
 fn gram(value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
@@ -129,18 +119,12 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-fn train(sandbox: &Sandbox, config: &str, changes: &[&str]) -> serde_json::Value {
-    let sets = changes.iter().flat_map(|change| ["--set", *change]);
-    let arguments: Vec<&str> = ["train", config, "--json"].into_iter().chain(sets).collect();
-    json(&sandbox.succeed(&arguments))
-}
-
 #[test]
 fn a_kernel_from_a_file_is_that_kernel() {
     let sandbox = sandbox();
-    let expected = train(&sandbox, "vectors.toml", &[]);
+    let expected = sandbox.train("vectors.toml", &[]);
     let one = ["encoder.kernels=uniform", "data.kernels.files=[\"peaks.npy\"]"];
-    let found = train(&sandbox, "kernels.toml", &one);
+    let found = sandbox.train("kernels.toml", &one);
     assert!(number(&found, "mrr") > 3.0 * number(&found["chance"], "mrr"), "{found}");
     for figure in ["mrr", "hits@1", "mean_rank"] {
         assert_eq!(found[figure], expected[figure], "{figure}");
@@ -172,7 +156,7 @@ fn aligned_weights_prefer_the_kernel_that_knows() {
     let config = sandbox.read("kernels.toml").replace("lambda = 1e-3\n", "");
     let config = config.replace("peaks.npy", "normalised.npy");
     sandbox.write("kernels.toml", &config);
-    let aligned = train(&sandbox, "kernels.toml", &lambdas);
+    let aligned = sandbox.train("kernels.toml", &lambdas);
     let stored: serde_json::Value =
         serde_json::from_str(&sandbox.read("runs/kernels/kernels.json")).unwrap();
     let weights: Vec<f64> =

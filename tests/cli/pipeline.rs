@@ -3,7 +3,7 @@ use std::fs;
 use dsokr_train::config::EncoderConfig;
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, copy, json, number};
+use crate::sandbox::{Sandbox, copy, json, npy, number};
 
 #[test]
 fn a_run_trains_moves_evaluates_and_searches() {
@@ -118,15 +118,9 @@ fn other_encoders_and_sketches_train_through_the_same_command() {
 fn vectors_are_inputs_too() {
     let sandbox = Sandbox::new();
     // a npy matrix, one row an output: the index in eight bits
-    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (80, 8), }";
-    npy.extend(format!("{header:<117}\n").bytes());
-    for i in 0..80u32 {
-        for bit in 0..8 {
-            npy.extend(((i >> bit & 1) as f32).to_le_bytes());
-        }
-    }
-    fs::write(sandbox.path("data/small/bits.npy"), npy).unwrap();
+    let bits = |i: u32| (0..8).map(move |bit| f64::from(i >> bit & 1));
+    let bits: Vec<f64> = (0..80).flat_map(bits).collect();
+    fs::write(sandbox.path("data/small/bits.npy"), npy(8, &bits)).unwrap();
     let config = sandbox.read("small.toml");
     let head = config.find("[encoder]").unwrap();
     let tail = config.find("[training]").unwrap();

@@ -97,6 +97,13 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// The report of a training with values of the configuration changed.
+    pub fn train(&self, config: &str, changes: &[&str]) -> Value {
+        let sets = changes.iter().flat_map(|change| ["--set", *change]);
+        let arguments: Vec<&str> = ["train", config, "--json"].into_iter().chain(sets).collect();
+        json(&self.succeed(&arguments))
+    }
+
     /// Standard error of a call that must fail with the given exit code, saying `expected` and
     /// without a panic.
     pub fn fail(&self, arguments: &[&str], code: i32, expected: &[&str]) {
@@ -109,6 +116,17 @@ impl Sandbox {
         }
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{arguments:?}");
     }
+}
+
+/// A matrix as a .npy file, row by row.
+pub fn npy(columns: usize, values: &[f64]) -> Vec<u8> {
+    let rows = values.len() / columns;
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    let header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    bytes.extend(format!("{header:<117}\n").bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
 }
 
 /// What a command printed with `--json`: one line.

@@ -45,16 +45,10 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-fn train(sandbox: &Sandbox, config: &str, changes: &[&str]) -> serde_json::Value {
-    let sets = changes.iter().flat_map(|change| ["--set", *change]);
-    let arguments: Vec<&str> = ["train", config, "--json"].into_iter().chain(sets).collect();
-    json(&sandbox.succeed(&arguments))
-}
-
 #[test]
 fn the_squared_error_is_trained_for_evaluated_and_printed() {
     let sandbox = sandbox();
-    let report = train(&sandbox, "drawn.toml", &[]);
+    let report = sandbox.train("drawn.toml", &[]);
     let again = json(&sandbox.succeed(&["evaluate", "runs/drawn", "--split", "test", "--json"]));
     assert_eq!(again["squared_error"], report["squared_error"]);
     let text = sandbox.succeed(&["evaluate", "runs/drawn"]);
@@ -62,11 +56,11 @@ fn the_squared_error_is_trained_for_evaluated_and_printed() {
 
     // Plain regression has no part of the outputs outside of its basis; a sketch that leaves little
     // out is nearly as good, with a third of the coordinates.
-    let plain = train(&sandbox, "drawn.toml", &["sketch.full=true"]);
+    let plain = sandbox.train("drawn.toml", &["sketch.full=true"]);
     let (error, perfect) = (number(&report, "squared_error"), number(&plain, "squared_error"));
     assert!(number(&plain["perfect_h"], "squared_error") < 1e-4, "{plain}");
     assert!(error < 2.0 * perfect && perfect < 0.6, "{error} against {perfect}");
-    let ridge = train(&sandbox, "ridge.toml", &[]);
+    let ridge = sandbox.train("ridge.toml", &[]);
     assert!(number(&ridge, "squared_error") < 1.0, "{ridge}");
 }
 
@@ -75,7 +69,7 @@ fn robust_losses_bear_wrong_outputs() {
     let sandbox = sandbox();
     let with = |loss: &str| {
         let loss = format!("training.loss={loss}");
-        let report = train(&sandbox, "drawn.toml", &["data.corrupted=0.3", &loss]);
+        let report = sandbox.train("drawn.toml", &["data.corrupted=0.3", &loss]);
         number(&report, "squared_error")
     };
     let square = with(r#"{name="square"}"#);
@@ -88,10 +82,10 @@ fn robust_losses_bear_wrong_outputs() {
 fn a_kernel_machine_bears_wrong_outputs() {
     let sandbox = sandbox();
     let sketched = ["data.corrupted=0.3", "encoder.sketch={size=100}"];
-    let square = train(&sandbox, "ridge.toml", &sketched);
+    let square = sandbox.train("ridge.toml", &sketched);
     let loss = "encoder.loss={name=\"huber\", kappa=0.5}";
     let changes = [&sketched[..], &[loss]].concat();
-    let huber = train(&sandbox, "ridge.toml", &changes);
+    let huber = sandbox.train("ridge.toml", &changes);
     let (square, error) = (number(&square, "squared_error"), number(&huber, "squared_error"));
     assert!(error < 0.5 * square, "{error} against {square}");
     // it is a run like any other
@@ -108,7 +102,7 @@ fn a_kernel_machine_bears_wrong_outputs() {
     // of several λ the best on the validation split, which the square loss has too
     let config = sandbox.read("ridge.toml").replace("lambda = 1e-4", "lambdas = [1e-4, 1e3]");
     sandbox.write("several.toml", &config);
-    let same = train(&sandbox, "several.toml", &changes);
+    let same = sandbox.train("several.toml", &changes);
     assert_eq!(same["squared_error"], huber["squared_error"]);
     // vote with another run
     let vote = ["evaluate", "moved", "runs/ridge", "--split", "test", "--json"];
@@ -119,7 +113,7 @@ fn a_kernel_machine_bears_wrong_outputs() {
 fn leading_coordinates_are_kernel_dependency_estimation() {
     let sandbox = sandbox();
     let every = ["sketch.size=1000", "sketch.method={kind=\"subsampling\"}"];
-    let with = |rank: &[&str]| train(&sandbox, "ridge.toml", &[&every[..], rank].concat());
+    let with = |rank: &[&str]| sandbox.train("ridge.toml", &[&every[..], rank].concat());
     let (all, five, two) = (with(&[]), with(&["encoder.rank=5"]), with(&["encoder.rank=2"]));
     let error = |report| number(report, "squared_error");
     // Principal components: five hold all but noise, of which a regression learns nothing.
@@ -135,7 +129,7 @@ fn the_contrastive_loss_finds_outputs_and_its_run_goes_on() {
     let sandbox = sandbox();
     let loss = "training.loss={name=\"contrastive\", temperature=0.2}";
     let changes = [loss, "training.metric=mrr", "output.kernel.name=cosine"];
-    let report = train(&sandbox, "drawn.toml", &changes);
+    let report = sandbox.train("drawn.toml", &changes);
     assert!(number(&report, "mrr") > 20.0 * number(&report["chance"], "mrr"), "{report}");
     let again = json(&sandbox.succeed(&["evaluate", "runs/drawn", "--split", "test", "--json"]));
     assert_eq!(again["mrr"], report["mrr"]);
@@ -151,7 +145,7 @@ fn the_contrastive_loss_finds_outputs_and_its_run_goes_on() {
 fn an_embedding_is_drawn_beside_its_curve() {
     let sandbox = sandbox();
     let embedding = "encoder.embedding={ranks=[1, 5], supervised=[1.0, 0.5]}";
-    train(&sandbox, "ridge.toml", &[embedding, "data.synthetic.train=40"]);
+    sandbox.train("ridge.toml", &[embedding, "data.synthetic.train=40"]);
     let curve: serde_json::Value =
         json(&sandbox.read("runs/ridge/embedding.json").replace('\n', ""));
     assert_eq!(curve["points"].as_array().unwrap().len(), 2 * 3);
@@ -191,8 +185,7 @@ fn a_study_compares_kinds_of_sketches_and_powers() {
     }
     // It is what a run of these settings reaches.
     let size = ["sketch.size=10", "output.power=0.5", "training.metric=mrr"];
-    let run =
-        train(&sandbox, "ridge.toml", &[&size[..], &["evaluation.split=validation"]].concat());
+    let run = sandbox.train("ridge.toml", &[&size[..], &["evaluation.split=validation"]].concat());
     assert_eq!(run["mrr"], curves[1]["points"][1]["fitted"]["mean"]);
     let text = sandbox.succeed(&[&study[..], &["--set", "training.metric=mrr"]].concat());
     for part in ["fitted", "best: ridge, power", "effective dimension", "output.power"] {

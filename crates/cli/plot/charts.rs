@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use dsokr_basis::store::write_atomically;
 use dsokr_train::Error;
 use dsokr_train::run::EmbeddingCurve;
 use dsokr_train::sketch::{Curve, Leverage, Point, Spread};
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{COLORS, SIZE, range, said};
+use super::{Area, COLORS, SIZE, range, said, save};
 
 /// Where a line passes, with the standard deviation there.
 #[derive(Clone, Copy)]
@@ -92,7 +90,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
         false => format!("{metric} of perfect h"),
     };
     let sizes = Chart { x: "sketch size m", y, lines, from_zero: !logarithmic, logarithmic };
-    write(path, &[spectra, scores, sizes])
+    side_by_side(path, &[spectra, scores, sizes])
 }
 
 /// What embeddings of each rank are worth, a line for each c, at the best λ.
@@ -113,23 +111,17 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
         }
     }
     let y = format!("validation {}", curve.metric);
-    write(path, &[Chart { x: "rank", y, lines, from_zero: false, logarithmic: false }])
+    side_by_side(path, &[Chart { x: "rank", y, lines, from_zero: false, logarithmic: false }])
 }
 
 /// Charts side by side.
-fn write(path: &Path, charts: &[Chart]) -> Result<(), Error> {
-    let mut svg = String::new();
+fn side_by_side(path: &Path, charts: &[Chart]) -> Result<(), Error> {
     let width = if charts.len() > 1 { SIZE.0 * 2 / 3 } else { SIZE.0 };
     let size = (width * charts.len() as u32, SIZE.1);
-    let mut drawn = || {
-        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        root.fill(&WHITE).map_err(said)?;
+    save(path, size, |root| {
         let areas = root.split_evenly((1, charts.len()));
-        areas.iter().zip(charts).try_for_each(|(area, chart)| chart.draw(area))?;
-        root.present().map_err(said)
-    };
-    drawn().map_err(|message| Error::Io { path: path.into(), message })?;
-    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
+        areas.iter().zip(charts).try_for_each(|(area, chart)| chart.draw(area))
+    })
 }
 
 impl Chart {
@@ -138,7 +130,7 @@ impl Chart {
         if self.logarithmic { figure.max(f64::MIN_POSITIVE).log10() } else { figure }
     }
 
-    fn draw(&self, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), String> {
+    fn draw(&self, area: &Area) -> Result<(), String> {
         let marks = || self.lines.iter().flat_map(|line| &line.marks);
         let sizes = range(marks().map(|mark| mark.x)).unwrap_or(1.0..10.0);
         let ends = marks().flat_map(|mark| match self.logarithmic {

@@ -4,7 +4,11 @@ mod charts;
 mod ranks;
 
 use std::ops::Range;
+use std::path::Path;
 
+use dsokr_basis::store::write_atomically;
+use dsokr_train::Error;
+use plotters::coord::Shift;
 use plotters::prelude::*;
 
 pub use charts::{embedding, sketch_sizes};
@@ -21,8 +25,27 @@ const COLORS: [RGBColor; 6] = [
     RGBColor(23, 190, 207),
 ];
 
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
 fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
+}
+
+/// Draws a plot of a size and writes it, whole or not at all.
+fn save(
+    path: &Path,
+    size: (u32, u32),
+    draw: impl FnOnce(&Area) -> Result<(), String>,
+) -> Result<(), Error> {
+    let mut svg = String::new();
+    let drawn = || {
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        area.fill(&WHITE).map_err(said)?;
+        draw(&area)?;
+        area.present().map_err(said)
+    };
+    drawn().map_err(|message| Error::Io { path: path.into(), message })?;
+    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
 }
 
 /// From the smallest to the largest; none where there is nothing.

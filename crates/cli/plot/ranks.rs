@@ -2,26 +2,21 @@
 
 use std::path::Path;
 
-use dsokr_basis::store::write_atomically;
 use dsokr_decode::report::{HitsPoint, RankBin, RankHistogram};
 use dsokr_train::Error;
 use plotters::prelude::*;
 
-use super::{COLORS, SIZE, said};
+use super::{Area, COLORS, SIZE, said, save};
 
 /// Hits@k against k, with the band of its 95 % intervals.
 pub fn hits(path: &Path, curve: &[HitsPoint]) -> Result<(), Error> {
-    let mut svg = String::new();
-    draw_hits(&mut svg, curve).map_err(|message| Error::Io { path: path.into(), message })?;
-    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
+    save(path, SIZE, |area| draw_hits(area, curve))
 }
 
-fn draw_hits(svg: &mut String, curve: &[HitsPoint]) -> Result<(), String> {
-    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE).map_err(said)?;
+fn draw_hits(area: &Area, curve: &[HitsPoint]) -> Result<(), String> {
     let most = curve.last().map_or(1, |point| point.k) as f64;
     let top = curve.iter().map(|point| point.high).fold(0.1, f64::max);
-    let mut chart = ChartBuilder::on(&root)
+    let mut chart = ChartBuilder::on(area)
         .margin(16)
         .x_label_area_size(40)
         .y_label_area_size(60)
@@ -41,23 +36,19 @@ fn draw_hits(svg: &mut String, curve: &[HitsPoint]) -> Result<(), String> {
     chart.draw_series([band]).map_err(said)?;
     let line = curve.iter().map(|point| (point.k as f64, point.hits));
     chart.draw_series(LineSeries::new(line, COLORS[0].stroke_width(2))).map_err(said)?;
-    root.present().map_err(said)
+    Ok(())
 }
 
 /// How many queries have their gold candidate at which ranks.
 pub fn ranks(path: &Path, histogram: &RankHistogram) -> Result<(), Error> {
-    let mut svg = String::new();
-    draw_ranks(&mut svg, histogram).map_err(|message| Error::Io { path: path.into(), message })?;
-    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
+    save(path, SIZE, |area| draw_ranks(area, histogram))
 }
 
-fn draw_ranks(svg: &mut String, histogram: &RankHistogram) -> Result<(), String> {
-    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    root.fill(&WHITE).map_err(said)?;
+fn draw_ranks(area: &Area, histogram: &RankHistogram) -> Result<(), String> {
     let bins = &histogram.bins;
     let last = bins.last().map_or(1, |bin| bin.last) as f64 + 1.0;
     let top = bins.iter().map(|bin| bin.queries).fold(1.0, f64::max);
-    let mut chart = ChartBuilder::on(&root)
+    let mut chart = ChartBuilder::on(area)
         .margin(16)
         .x_label_area_size(40)
         .y_label_area_size(60)
@@ -80,5 +71,5 @@ fn draw_ranks(svg: &mut String, histogram: &RankHistogram) -> Result<(), String>
         Rectangle::new(corners, COLORS[0].mix(0.7).filled())
     };
     chart.draw_series(bins.iter().map(bar)).map_err(said)?;
-    root.present().map_err(said)
+    Ok(())
 }

@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{DataRoot, Dataset, Outputs, Selected};
 use crate::device::Processor;
-use crate::run::{Folder, Prepared, Report};
+use crate::run::{BASIS, Folder, Prepared, Report};
 use crate::trainer::Observer;
 use crate::{Error, Recipe};
 
@@ -121,7 +121,7 @@ impl<R: Recipe> Job<'_, R> {
     /// The basis of a resumed run, or one fitted on the training outputs.
     fn basis(&self, outputs: &Selected) -> Result<Basis, Error> {
         if self.resumed {
-            return Ok(Basis::load(&self.path.join("basis.safetensors"))?);
+            return Ok(Basis::load(&self.path.join(BASIS))?);
         }
         let basis = basis(self.config, outputs, self.config.sketch.size, self.config.seed)?;
         let (rank, size) = (basis.rank(), basis.sketch_size());

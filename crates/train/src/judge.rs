@@ -58,6 +58,11 @@ impl<'a, R: Recipe> Judge<'a, R> {
         self.config
     }
 
+    /// The same judge with other constants of the candidates.
+    pub(crate) fn among(self, candidates: &'a Candidates) -> Self {
+        Self { candidates, ..self }
+    }
+
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
         pool(&self.lists, name)
     }

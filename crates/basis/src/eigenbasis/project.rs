@@ -52,6 +52,24 @@ impl Projection {
         sum.into_iter().map(|sum| (sum / count) as f32).collect()
     }
 
+    /// The given outputs, in that order.
+    ///
+    /// # Panics
+    /// With an output that there is not.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let pick = |all: &[f64]| rows.iter().map(|&row| all[row]).collect();
+        let coordinates = rows.iter().flat_map(|&row| {
+            let start = row * self.rank;
+            &self.coordinates[start..start + self.rank]
+        });
+        Self {
+            rank: self.rank,
+            coordinates: coordinates.copied().collect(),
+            squared_norms: pick(&self.squared_norms),
+            residuals: pick(&self.residuals),
+        }
+    }
+
     /// `ψ̃` of one output: p coordinates, none when there is no such output.
     pub fn row(&self, row: usize) -> &[f32] {
         let start = row.saturating_mul(self.rank);

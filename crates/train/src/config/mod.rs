@@ -141,39 +141,15 @@ impl<R: Recipe> Config<R> {
         self.evaluation.validate()?;
         self.decoding.validate()?;
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
-        let folds = self.decoding.hubs.as_ref().and_then(|hubs| hubs.folds);
-        if let (Some(folds), Some(_)) = (folds, self.encoder.ridge()) {
-            let allowed = "absent: kernel machines know their leave-one-out answers";
-            return Err(value("decoding.hubs.folds", folds, allowed));
-        }
-        if self.encoder.ridge().is_some_and(|ridge| ridge.rank.is_some()) {
-            check(!self.sketch.full, "sketch.full", true, "false: encoder.rank cuts a basis")?;
-        }
-        if self.encoder.ridge().is_some_and(|ridge| ridge.loss.is_some()) {
-            check(!self.sketch.full, "sketch.full", true, "false, beside encoder.loss")?;
-            let allowed = "absent: no closed form gives leave-one-out answers of encoder.loss";
-            check(self.decoding.hubs.is_none(), "decoding.hubs", "given", allowed)?;
-        }
-        if self.encoder.ridge().is_some_and(|ridge| ridge.embedding.is_some()) {
-            for (key, given, allowed) in [
-                ("sketch.full", self.sketch.full, "false: embeddings are learned in a basis"),
-                (
-                    "decoding.hubs",
-                    self.decoding.hubs.is_some(),
-                    "absent: an embedding has seen the outputs that hub constants must not see",
-                ),
-            ] {
-                check(!given, key, "given", &format!("{allowed}, with encoder.embedding"))?;
-            }
-        }
+        let ridge = self.encoder.ridge();
+        ridge.map_or(Ok(()), |ridge| ridge.goes_with(self.sketch.full, &self.decoding))?;
         let tempering = self.output.tempering();
         if self.sketch.full && !tempering.changes_nothing() {
             let allowed = "0, as it is without a sketch: there is no basis to temper";
             return Err(value("output.power", tempering.power, allowed));
         }
-        let ridge = self.encoder.ridge().is_some();
         if self.sketch.full
-            && !ridge
+            && ridge.is_none()
             && !matches!(self.output.kernel, Kernel::Linear | Kernel::Cosine)
         {
             let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
@@ -182,7 +158,7 @@ impl<R: Recipe> Config<R> {
         }
         let metric = self.training.metric;
         let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
-        if metric == Metric::SquaredError && (corrected || self.sketch.full && ridge) {
+        if metric == Metric::SquaredError && (corrected || self.sketch.full && ridge.is_some()) {
             let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
             return Err(value("training.metric", metric, allowed));
         }

@@ -1,11 +1,11 @@
 use dsokr_basis::features::NgramConfig;
-use dsokr_basis::{Kernel, SketchKind};
+use dsokr_basis::{Kernel, OutputKernel, RowKind, SketchKind};
 use dsokr_machines::Loss;
 use dsokr_ridge::{Combination, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{EmbeddingConfig, check, value};
+use super::{DecodingConfig, EmbeddingConfig, check, value};
 use crate::Error;
 
 /// How columns of input vectors are standardised, by the training rows' figures.
@@ -97,6 +97,44 @@ impl RidgeConfig {
     /// Every λ that is given, where the best is taken by the validation split.
     pub(crate) fn every_lambda(&self) -> impl Iterator<Item = f64> {
         self.lambda.iter().chain(&self.lambdas).copied()
+    }
+
+    /// No λ is given, which [`validate`](Self::validate) has refused before.
+    pub(crate) fn no_lambda() -> Error {
+        value("encoder.lambdas", "[]", "at least one number")
+    }
+
+    /// Whether the input kernel takes such rows.
+    pub(crate) fn accepts(&self, rows: RowKind) -> Result<(), Error> {
+        match self.kernels {
+            Some(_) => Ok(()),
+            None => Ok(self.kernel.validate(rows)?),
+        }
+    }
+
+    /// What goes together with the outputs' sketch, or none if they are `full`, and with the decoding.
+    pub(super) fn goes_with(&self, full: bool, decoding: &DecodingConfig) -> Result<(), Error> {
+        let (key, hubs) = ("decoding.hubs", decoding.hubs.as_ref());
+        if let Some(folds) = hubs.and_then(|hubs| hubs.folds) {
+            let allowed = "absent: kernel machines know their leave-one-out answers";
+            return Err(value("decoding.hubs.folds", folds, allowed));
+        }
+        if self.rank.is_some() {
+            check(!full, "sketch.full", true, "false: encoder.rank cuts a basis")?;
+        }
+        if self.loss.is_some() {
+            check(!full, "sketch.full", true, "false, beside encoder.loss")?;
+            let allowed = "absent: no closed form gives leave-one-out answers of encoder.loss";
+            check(hubs.is_none(), key, "given", allowed)?;
+        }
+        if self.embedding.is_some() {
+            let allowed = "false: embeddings are learned in a basis, with encoder.embedding";
+            check(!full, "sketch.full", true, allowed)?;
+            let allowed = "absent: an embedding has seen the outputs that hub constants must not \
+                           see, with encoder.embedding";
+            check(hubs.is_none(), key, "given", allowed)?;
+        }
+        Ok(())
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::random::generator;
 use dsokr_basis::{Features, RowSource};
 
-use super::kernels::Kernels;
-use super::outputs::feature_rows;
+use super::input_files::{Asked, InputFiles};
 use super::pool::PoolFile;
 use super::structure::inputs;
-use super::table::{Table, read_official, unique_ids};
+use super::table::{Table, read_official};
 use super::{DataRoot, Outputs, Truth, pool, synthetic};
 use crate::Error;
-use crate::config::{Checked, DataConfig, SplitName};
+use crate::config::{Checked, SplitName};
 
 /// Pairs of an input and an output.
 #[derive(Clone, Debug)]
@@ -106,7 +105,7 @@ impl Dataset {
             Some(table) => Outputs::read(&root.file(table), &config.output, root)?,
             None => official(&train, &validation, test.as_ref())?,
         };
-        let vectors = Inputs::load(data, root, || Ok(&train))?;
+        let vectors = InputFiles::load(data, root, || Ok(train.asked()))?;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
         let held = |pairs: Pairs| {
@@ -196,9 +195,9 @@ pub fn read_queries<R>(
     let pairs = read_pairs(path, config)?;
     let mut train = None;
     let vectors = match root {
-        Some(root) => Inputs::load(&config.data, root, || {
+        Some(root) => InputFiles::load(&config.data, root, || {
             let read = read_pairs(&root.file(&config.data.train), config)?;
-            Ok(train.insert(read))
+            Ok(train.insert(read).asked())
         })?,
         None => None,
     };
@@ -266,10 +265,14 @@ fn read_pairs<R>(path: &Path, config: &Checked<R>) -> Result<Pairs, Error> {
 }
 
 impl Pairs {
+    fn asked(&self) -> Asked<'_> {
+        Asked { ids: &self.inputs, path: &self.path, lines: &self.lines }
+    }
+
     fn join(
         self,
         outputs: &HashMap<&str, usize>,
-        vectors: Option<&Inputs>,
+        vectors: Option<&InputFiles>,
         required: bool,
     ) -> Result<Split, Error> {
         let found: Vec<Option<usize>> =
@@ -284,7 +287,7 @@ impl Pairs {
             });
         }
         let vectors = match vectors {
-            Some(vectors) => Some(vectors.of(&self.inputs, &self.path, &self.lines)?),
+            Some(vectors) => Some(vectors.of(self.asked())?),
             None => self.vectors,
         };
         let (ids, texts, truth) = (self.ids, self.texts, self.truth);
@@ -326,65 +329,4 @@ fn official(train: &Pairs, validation: &Pairs, test: Option<&Pairs>) -> Result<O
     let candidates = (0..ids.len()).collect();
     let labels = vec![String::new(); ids.len()];
     Ok(Outputs { labels, ids, rows, candidates, truth: None })
-}
-
-/// Inputs that are looked up by id.
-enum Inputs {
-    Vectors(Vectors),
-    Kernels(Kernels),
-}
-
-impl Inputs {
-    fn load<'a>(
-        data: &DataConfig,
-        root: &DataRoot,
-        train: impl FnOnce() -> Result<&'a Pairs, Error>,
-    ) -> Result<Option<Self>, Error> {
-        if let Some(config) = &data.kernels {
-            let Pairs { inputs, path, lines, .. } = train()?;
-            return Ok(Some(Self::Kernels(Kernels::load(config, root, inputs, path, lines)?)));
-        }
-        Ok(Vectors::load(data, root)?.map(Self::Vectors))
-    }
-
-    /// The rows of some ids.
-    fn of(&self, ids: &[String], path: &Path, lines: &[usize]) -> Result<Features, Error> {
-        match self {
-            Self::Vectors(vectors) => vectors.of(ids, path, lines),
-            Self::Kernels(kernels) => kernels.of(ids, path, lines),
-        }
-    }
-}
-
-/// The inputs' vectors by id.
-struct Vectors {
-    path: PathBuf,
-    places: HashMap<String, usize>,
-    rows: Box<dyn RowSource>,
-}
-
-impl Vectors {
-    fn load(data: &DataConfig, root: &DataRoot) -> Result<Option<Self>, Error> {
-        let Some(inputs) = &data.inputs else { return Ok(None) };
-        let path = root.file(&inputs.table);
-        let table = Table::read(&path, &[&inputs.id])?;
-        let places = unique_ids(&table, &inputs.id)?;
-        let places = places.into_iter().map(|(id, row)| (id.to_owned(), row)).collect();
-        let rows = feature_rows(&inputs.features, root, &table)?;
-        Ok(Some(Self { path, places, rows }))
-    }
-
-    /// The rows of some ids.
-    fn of(&self, ids: &[String], path: &Path, lines: &[usize]) -> Result<Features, Error> {
-        let place = |(id, &line): (&String, &usize)| {
-            self.places.get(id).copied().ok_or_else(|| Error::UnknownOutput {
-                path: path.into(),
-                line,
-                id: id.clone(),
-                outputs: self.path.display().to_string(),
-            })
-        };
-        let places: Vec<usize> = ids.iter().zip(lines).map(place).collect::<Result<_, _>>()?;
-        Ok(self.rows.select(&places)?)
-    }
 }

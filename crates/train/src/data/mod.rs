@@ -3,6 +3,7 @@
 mod dataset;
 pub mod error;
 pub mod feature_file;
+mod input_files;
 mod kernels;
 mod outputs;
 mod pool;

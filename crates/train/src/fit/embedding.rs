@@ -4,7 +4,7 @@ use dsokr_machines::OutputEmbedding;
 use dsokr_ridge::Model;
 use tracing::info;
 
-use crate::config::{EmbeddingConfig, SplitName};
+use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::judge::Judge;
 use crate::run::{EmbeddingCurve, EmbeddingPoint};
 use crate::{Error, Recipe};
@@ -57,11 +57,7 @@ impl<R: Recipe> Choice<'_, R> {
                 let model = model.mapped(embedding.projector().as_ref())?;
                 Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
             }
-            None => Err(Error::Value {
-                key: "encoder.lambdas".into(),
-                found: "[]".into(),
-                allowed: "at least one number".into(),
-            }),
+            None => Err(RidgeConfig::no_lambda()),
         }
     }
 }

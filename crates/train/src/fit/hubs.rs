@@ -68,14 +68,8 @@ impl<R: Recipe> CrossFit<'_, R> {
             held.iter().for_each(|&row| left_out[row] = true);
             let rest: Vec<usize> = (0..n).filter(|&row| !left_out[row]).collect();
             let inputs = self.preparation.inputs(&train_split.select(&rest)?)?;
-            let rows = rest.iter().flat_map(|&row| self.targets.row(row));
-            let targets: Vec<f32> = rows.copied().collect();
-            let residuals: Vec<f64> = rest.iter().map(|&row| self.targets.residuals[row]).collect();
-            let mean = |j: usize| {
-                let column = targets.iter().skip(j).step_by(p).map(|&value| f64::from(value));
-                (column.sum::<f64>() / rest.len() as f64) as f32
-            };
-            let offset: Vec<f32> = (0..p).map(mean).collect();
+            let targets = self.targets.select(&rest);
+            let offset = targets.mean();
             let model =
                 new_model(config, self.basis, self.preparation, &offset, self.device, false)?;
             let task = Task {
@@ -83,8 +77,8 @@ impl<R: Recipe> CrossFit<'_, R> {
                 seed: config.seed,
                 device: self.device,
                 inputs: &inputs,
-                targets: &targets,
-                residuals: &residuals,
+                targets: &targets.coordinates,
+                residuals: &targets.residuals,
                 validate: self.validate,
             };
             let outcome = train(&task, model, None, &mut (), observer)?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_basis::RowSource;
 use dsokr_ridge::{Model, OutputSpace};
 use tracing::info;
 
@@ -14,7 +14,7 @@ use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
 use crate::prepare::Outputs;
-use crate::run::{Answers, Prepared, machine};
+use crate::run::{Answers, BASIS, Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
 
@@ -24,16 +24,17 @@ pub(super) fn run<R: Recipe>(
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     let outputs = job.training_outputs();
+    let unlabelled = match settings.embedding.as_ref().is_some_and(EmbeddingConfig::is_mixed) {
+        true => job.unlabelled()?,
+        false => Vec::new(),
+    };
     let Job { request, config, dataset, path, resumed } = &job;
     let training_outputs = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
     let started = Instant::now();
     let (space, targets) = match config.sketch.full {
         true => OutputSpace::training(config.output.kernel.clone(), &training_outputs)?,
         false => {
-            let mut sketched = outputs.clone();
-            if settings.embedding.as_ref().is_some_and(EmbeddingConfig::is_mixed) {
-                sketched.extend(job.unlabelled()?);
-            }
+            let sketched = [&outputs[..], &unlabelled].concat();
             let basis = job.basis(&Selected::new(dataset.outputs.rows.as_ref(), &sketched))?;
             OutputSpace::basis(basis, settings.rank, &training_outputs)?
         }
@@ -65,9 +66,7 @@ pub(super) fn run<R: Recipe>(
         }
     };
     let rows = preparation.rows(&dataset.train)?;
-    if settings.kernels.is_none() {
-        settings.kernel.validate(rows.kind())?;
-    }
+    settings.accepts(rows.kind())?;
 
     let data = fingerprint(dataset, &[], &candidates);
     let prepared = Prepared::of(&preparation)?;
@@ -75,7 +74,7 @@ pub(super) fn run<R: Recipe>(
     let folder = job.folder(&candidates, &prepared, name.clone(), &data, |here| {
         space.save(&here.join(machine::OUTPUTS))?;
         match space.as_basis() {
-            Some(basis) => Ok(basis.save(&here.join(machine::BASIS))?),
+            Some(basis) => Ok(basis.save(&here.join(BASIS))?),
             None => Ok(()),
         }
     })?;
@@ -90,14 +89,8 @@ pub(super) fn run<R: Recipe>(
     let validation = preparation.rows(&dataset.validation)?;
     let answered = match (&settings.embedding, space.as_basis()) {
         (Some(embedding), Some(basis)) => {
-            let unlabelled = match embedding.is_mixed() {
-                true => {
-                    let outputs = job.unlabelled()?;
-                    let rows = dataset.outputs.rows.as_ref();
-                    basis.project(&Selected::new(rows, &outputs))?.coordinates
-                }
-                false => Vec::new(),
-            };
+            let unlabelled = Selected::new(dataset.outputs.rows.as_ref(), &unlabelled);
+            let unlabelled = basis.project(&unlabelled)?.coordinates;
             let choice = Choice { settings: embedding, judge: &judge, unlabelled: &unlabelled };
             let answers = |model: &Model| Ok([model.predict(&rows)?, model.predict(&validation)?]);
             let solve = |lambda| Ok(solver.solve(lambda, false)?.0);
@@ -113,7 +106,7 @@ pub(super) fn run<R: Recipe>(
     let judge = match &corrected {
         Some(corrected) => {
             folder.replace_candidates(corrected, &data)?;
-            Judge::new(config, request.root, dataset, space.as_basis(), (corrected, &origin))?
+            judge.among(corrected)
         }
         None => judge,
     };

@@ -12,7 +12,7 @@ use crate::config::{Checked, SplitName};
 use crate::data::Selected;
 use crate::device::Processor;
 use crate::judge::Judge;
-use crate::run::{Folder, Prepared, new_model};
+use crate::run::{BASIS, Folder, Prepared, new_model};
 use crate::scores::Origin;
 use crate::trainer::{Observer, Task, embed, train};
 use crate::{Error, Prepare, Recipe};
@@ -65,9 +65,8 @@ pub(super) fn run<R: Recipe>(
     let data = fingerprint(dataset, &targets.coordinates, &candidates);
     let prepared = Prepared::of(&preparation)?;
     let space = basis.fingerprint();
-    let mut folder = job.folder(&candidates, &prepared, space, &data, |here| {
-        Ok(basis.save(&here.join("basis.safetensors"))?)
-    })?;
+    let mut folder = job
+        .folder(&candidates, &prepared, space, &data, |here| Ok(basis.save(&here.join(BASIS))?))?;
     if let Some(report) = folder.report()? {
         info!(path = %path.display(), "the run is complete");
         return Ok(Trained { path: path.clone(), report });
@@ -114,9 +113,7 @@ pub(super) fn run<R: Recipe>(
         None => None,
     };
     let judge = match &corrected {
-        Some(corrected) => {
-            Judge::new(config, request.root, dataset, Some(&basis), (corrected, &Origin::Zero))?
-        }
+        Some(corrected) => judge.among(corrected),
         None => judge,
     };
     let inputs = preparation.inputs(judge.reported())?;

@@ -132,11 +132,7 @@ impl<'a> Solver<'a> {
                 let model = Answers::Lipschitz(machine);
                 Ok(Answered { model, z, corrected: None })
             }
-            None => Err(Error::Value {
-                key: "encoder.lambdas".into(),
-                found: "[]".into(),
-                allowed: "at least one number".into(),
-            }),
+            None => Err(RidgeConfig::no_lambda()),
         }
     }
 

@@ -8,7 +8,7 @@ use dsokr_basis::store::Stored;
 use dsokr_ridge::OutputSpace;
 
 use super::prepared::check_preparation;
-use super::{Answers, Machine, Prepared};
+use super::{Answers, BASIS, Machine, Prepared};
 use crate::config::RidgeConfig;
 use crate::scores::Origin;
 use crate::trainer::check_basis;
@@ -23,9 +23,6 @@ const INPUTS: &str = "inputs.safetensors";
 
 /// The coordinates that it answers in.
 pub(crate) const OUTPUTS: &str = "outputs.safetensors";
-
-/// The basis, where outputs are sketched.
-pub(crate) const BASIS: &str = "basis.safetensors";
 
 /// Reads the machine of the run whose candidates are given.
 pub(crate) fn open(

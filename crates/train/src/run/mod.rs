@@ -9,6 +9,8 @@
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
+//! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
+//! | `embedding.json`, `embedding.svg` | what each rank of a learned embedding is worth |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
 //! | `examples.svg` | some true molecules beside the predicted ones, where outputs are molecules |
@@ -39,3 +41,6 @@ pub(crate) use prepared::Prepared;
 pub use report::Report;
 pub(crate) use trained::new_model;
 pub use trained::{Answers, Machine, Network, Predictor, Run};
+
+/// The basis, where outputs are sketched.
+pub(crate) const BASIS: &str = "basis.safetensors";

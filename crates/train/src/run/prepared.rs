@@ -3,17 +3,22 @@ use std::path::Path;
 
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
+use super::BASIS;
 use crate::{Error, Prepare};
 
 /// The run directory's own files, which no recipe may write.
-const OWN: [&str; 10] = [
+const OWN: [&str; 14] = [
     "config.toml",
-    "basis.safetensors",
+    BASIS,
     "candidates.safetensors",
     "encoder.safetensors",
     "checkpoint",
+    "embedding.json",
+    "embedding.svg",
     "examples.svg",
+    "inputs.safetensors",
     "log.jsonl",
+    "machine.safetensors",
     "metrics.json",
     "outputs.safetensors",
     "ridge.safetensors",

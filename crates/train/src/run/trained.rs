@@ -6,7 +6,7 @@ use dsokr_basis::{Basis, RowSource};
 use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
 use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
-use super::{Folder, Prepared, machine};
+use super::{BASIS, Folder, Prepared, machine};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{Split, Truth, query};
 use crate::scores::{Evaluation, Origin, evaluate};
@@ -117,7 +117,7 @@ impl<R: Recipe> Run<R> {
         let predictor = match config.encoder.ridge() {
             Some(settings) => Predictor::Machine(machine::open(path, settings, &stored)?),
             None => {
-                let basis = Basis::load(&path.join("basis.safetensors"))?;
+                let basis = Basis::load(&path.join(BASIS))?;
                 check_basis(&stored, &basis.fingerprint())?;
                 let preparation = R::Preparation::load(config.encoder.preparation(), path)?;
                 let prepared = Prepared::of(&preparation)?;
@@ -160,7 +160,7 @@ impl<R: Recipe> Run<R> {
         let space = network.basis.fingerprint();
         let mut folder =
             Folder::create(path, &self.config, &self.candidates, &prepared, space, "", |here| {
-                Ok(network.basis.save(&here.join("basis.safetensors"))?)
+                Ok(network.basis.save(&here.join(BASIS))?)
             })?;
         Keeper::best(&mut folder, &parameters)
     }

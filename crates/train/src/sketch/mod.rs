@@ -14,17 +14,6 @@ pub use study::Study;
 /// size gains over no basis at all.
 const WITHIN: f64 = 0.01;
 
-/// Kinds of sketches, by name.
-pub const METHODS: [&str; 7] = [
-    "subsampling",
-    "leverage",
-    "gaussian",
-    "sparsified-rademacher",
-    "sparsified-gaussian",
-    "accumulation",
-    "count-sketch",
-];
-
 /// The mean of a figure over draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {

@@ -1,9 +1,9 @@
 use std::time::Instant;
 
-use dsokr_basis::{Features, OutputKernel, RowSource, SketchKind, leverage};
+use dsokr_basis::{Features, RowSource, SketchKind, leverage};
 use dsokr_ridge::OutputSpace;
 
-use super::{Curve, Leverage, METHODS, Point, Spread, recommended};
+use super::{Curve, Leverage, Point, Spread, recommended};
 use crate::config::{Checked, Metric, RidgeConfig, SplitName};
 use crate::data::{DataRoot, Dataset, Selected};
 use crate::fit::solver::{self, Answered, Solver};
@@ -49,9 +49,7 @@ impl<'a, R: Recipe> Study<'a, R> {
                 let trained = Some(Outputs::of(config, &trained));
                 let preparation = Preparation::of_ridge(settings, &dataset.train, trained)?;
                 let rows = preparation.rows(&dataset.train)?;
-                if settings.kernels.is_none() {
-                    settings.kernel.validate(rows.kind())?;
-                }
+                settings.accepts(rows.kind())?;
                 Some((rows, preparation.rows(&dataset.validation)?))
             }
             None => None,
@@ -64,32 +62,34 @@ impl<'a, R: Recipe> Study<'a, R> {
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
-    /// pilots of 200 columns, accumulations of 10 terms. No name stands for the configuration's own.
+    /// pilots of 200 columns, accumulations of 10 terms. No name stands for the configuration's own kind,
+    /// `all` for each of them.
     ///
     /// # Errors
-    /// [`Error::Value`] for a name that is not in [`METHODS`].
+    /// [`Error::Value`] for a name that is none of theirs.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
-        if names.is_empty() {
-            return Ok(vec![self.config.sketch.method.clone()]);
-        }
         let n = self.outputs.len();
         let density = (20.0 / n as f64).min(1.0);
+        let all = [
+            SketchKind::Subsampling { replacement: false },
+            SketchKind::Leverage { lambda: 1e-3, pilot: n.min(200) },
+            SketchKind::Gaussian,
+            SketchKind::SparsifiedRademacher { density },
+            SketchKind::SparsifiedGaussian { density },
+            SketchKind::Accumulation { terms: 10 },
+            SketchKind::CountSketch,
+        ];
         let kind = |name: &String| {
-            Ok(match name.as_str() {
-                "subsampling" => SketchKind::Subsampling { replacement: false },
-                "leverage" => SketchKind::Leverage { lambda: 1e-3, pilot: n.min(200) },
-                "gaussian" => SketchKind::Gaussian,
-                "sparsified-rademacher" => SketchKind::SparsifiedRademacher { density },
-                "sparsified-gaussian" => SketchKind::SparsifiedGaussian { density },
-                "accumulation" => SketchKind::Accumulation { terms: 10 },
-                "count-sketch" => SketchKind::CountSketch,
-                _ => {
-                    let allowed = format!("all, {}", METHODS.join(", "));
-                    return Err(wrong("--methods", format!("{name:?}"), &allowed));
-                }
+            all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
+                let allowed = all.each_ref().map(SketchKind::name).join(", ");
+                wrong("--methods", format!("{name:?}"), &format!("all, {allowed}"))
             })
         };
-        names.iter().map(kind).collect()
+        match names {
+            [] => Ok(vec![self.config.sketch.method.clone()]),
+            [every] if every == "all" => Ok(all.to_vec()),
+            names => names.iter().map(kind).collect(),
+        }
     }
 
     /// Leverage scores at λ, from √n columns.
