@@ -28,7 +28,16 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Found<'a> {
     query: &'a str,
+    /// Of numbers, where the model answers with quantiles.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quantiles: Vec<Quantile>,
     candidates: Vec<Candidate<'a>>,
+}
+
+#[derive(Serialize)]
+struct Quantile {
+    level: f64,
+    value: f32,
 }
 
 #[derive(Serialize)]
@@ -50,12 +59,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         label: known.label(hit.candidate),
         score: hit.score,
     });
-    let found = Found { query: &arguments.text, candidates: candidates.collect() };
+    let quantiles = run.quantiles(&arguments.text)?.unwrap_or_default();
+    let quantiles = quantiles.into_iter().map(|(level, value)| Quantile { level, value }).collect();
+    let found = Found { query: &arguments.text, quantiles, candidates: candidates.collect() };
     if arguments.json {
         return print_json(&found);
     }
     let width = found.candidates.iter().map(|c| c.id.chars().count()).max().unwrap_or(0).max(2);
-    let mut text = format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
+    let mut text = String::new();
+    for Quantile { level, value } in &found.quantiles {
+        text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
+    }
+    text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
     for c in &found.candidates {
         text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
     }

@@ -11,6 +11,7 @@ mod machines;
 mod molecules;
 mod pipeline;
 mod pretrained;
+mod quantiles;
 mod resume;
 mod sandbox;
 mod synthetic;

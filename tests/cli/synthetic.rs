@@ -236,7 +236,6 @@ fn what_cannot_be_drawn_is_refused() {
     );
     let loss = |text: &str| format!("encoder.loss={text}");
     set("ridge.toml", &loss("{name=\"huber\", kappa=1.0}"), &["encoder.sketch", "absent"]);
-    set("ridge.toml", &loss("{name=\"pinball\", levels=[0.5]}"), &["encoder.loss.name", "pinball"]);
     set("ridge.toml", &loss("{name=\"huber\", kappa=-1.0}"), &["encoder.loss", "kappa"]);
     set("ridge.toml", "encoder.rank=0", &["encoder.rank", "at least 1"]);
     set("ridge.toml", "encoder.rank=11", &["number of coordinates", "11"]);

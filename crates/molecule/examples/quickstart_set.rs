@@ -1,7 +1,7 @@
 //! Makes the quickstart set in `datasets/quickstart`.
 //!
 //! `cargo run -p dsokr-molecule --example quickstart_set` describes the committed molecules again
-//! and writes train, validation and test; `… -- select MOLECULES.tsv` first chooses the molecules
+//! and writes train, validation, test and numbers of atoms; `… -- select MOLECULES.tsv` first chooses the molecules
 //! anew from a table whose first two columns are a PubChem CID and a SMILES; rows with another kind
 //! of id are left out.
 
@@ -24,9 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: quickstart_set [select MOLECULES.tsv]".into()),
     }
     let made = tables(&fs::read_to_string(folder.join("molecules.tsv"))?, SEED)?;
-    for (name, text) in
-        [("train.tsv", made.train), ("validation.tsv", made.validation), ("test.tsv", made.test)]
-    {
+    for (name, text) in [
+        ("train.tsv", made.train),
+        ("validation.tsv", made.validation),
+        ("test.tsv", made.test),
+        ("atoms.tsv", made.atoms),
+    ] {
         fs::write(folder.join(name), text)?;
     }
     Ok(())

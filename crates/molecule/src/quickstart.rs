@@ -79,6 +79,8 @@ pub struct Tables {
     pub validation: String,
     /// The same for the test.
     pub test: String,
+    /// `id<TAB>atoms` with a header line: the number of heavy atoms of every molecule.
+    pub atoms: String,
 }
 
 const HEADER: &str = "id\tsmiles";
@@ -109,11 +111,13 @@ pub fn tables(molecules: &str, seed: u64) -> Result<Tables, QuickstartError> {
         };
     }
     let mut texts = ["id\tdescription\n"; 3].map(str::to_owned);
+    let mut atoms = "id\tatoms\n".to_owned();
     for ((id, molecule), split) in rows.iter().zip(split) {
+        atoms.push_str(&format!("{id}\t{}\n", molecule.atoms().len()));
         texts[split].push_str(&format!("{id}\t{}\n", describe(molecule, seed, id)));
     }
     let [train, validation, test] = texts;
-    Ok(Tables { train, validation, test })
+    Ok(Tables { train, validation, test, atoms })
 }
 
 fn read(molecules: &str) -> Result<Vec<(&str, Molecule)>, QuickstartError> {

@@ -82,6 +82,18 @@ pub enum Error {
         /// What could stand there.
         allowed: String,
     },
+    /// A cell that should hold a number.
+    #[error("{path}, line {line}: {found:?} in the column {column:?}: allowed is a finite number", path = path.display())]
+    Number {
+        /// The table.
+        path: PathBuf,
+        /// Its line.
+        line: usize,
+        /// Its column.
+        column: String,
+        /// What stands there.
+        found: String,
+    },
     /// Graph kernels.
     #[error(transparent)]
     GraphKernel(#[from] dsokr_molecule::kernels::KernelError),

@@ -3,8 +3,10 @@
 mod embedding;
 mod ensemble;
 mod hubs;
+mod lipschitz;
 mod machine;
 mod network;
+mod placed;
 pub(crate) mod solver;
 
 use std::collections::BTreeMap;

@@ -21,6 +21,7 @@ mod error;
 mod judge;
 mod prepare;
 mod pretrained_inputs;
+mod quantiles;
 mod recipe;
 mod scores;
 mod token_inputs;
@@ -33,6 +34,7 @@ mod pages {}
 pub use error::Error;
 pub use prepare::Preparation;
 pub use pretrained_inputs::PretrainedInputs;
+pub use quantiles::{Coverage, QuantileScores};
 pub use recipe::{Prepare, Recipe, Start};
 pub use scores::{Evaluation, MoleculeScores, OutputScores, Scores, drawing};
 pub use token_inputs::{TokenInputs, TokenInputsConfig};

@@ -10,9 +10,10 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
-use crate::config::Checked;
+use crate::config::{Checked, RidgeConfig};
 use crate::data::{Structure, Truth};
+use crate::quantiles::QuantileScores;
+use crate::{Error, Recipe};
 
 /// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
 /// is how the time for a state grows: about half a second. Molecules of QM9 need far less.
@@ -37,6 +38,10 @@ pub struct Scores {
     /// kernel machines without a sketch of the outputs, and where some output is no candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub squared_error: Option<f64>,
+    /// Of predicted quantiles, where answers are quantiles of numbers. None of several runs together, and
+    /// where some output is no candidate.
+    #[serde(flatten)]
+    pub quantiles: Option<QuantileScores>,
     /// Of the predicted outputs, where they are molecules or sets of labels.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
@@ -81,7 +86,7 @@ impl OutputScores {
 
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
-        Self { ranks, squared_error: None, outputs: None }
+        Self { ranks, squared_error: None, quantiles: None, outputs: None }
     }
 }
 
@@ -90,6 +95,23 @@ impl Deref for Scores {
 
     fn deref(&self) -> &Metrics {
         &self.ranks
+    }
+}
+
+impl Scores {
+    /// With what answers `z` say by themselves, to queries with these rows of the candidates as gold.
+    pub(crate) fn with_answers<R: Recipe>(
+        mut self,
+        z: &[f32],
+        gold: &[Option<u32>],
+        (candidates, origin): (&Candidates, &Origin),
+        config: &Checked<R>,
+    ) -> Result<Self, Error> {
+        self.squared_error = squared_error(z, gold, candidates, config, origin);
+        if let Some(levels) = config.encoder.ridge().and_then(RidgeConfig::levels) {
+            self.quantiles = QuantileScores::of(levels, z, gold, candidates)?;
+        }
+        Ok(self)
     }
 }
 
@@ -174,7 +196,7 @@ pub(crate) enum Origin {
 ///
 /// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
 /// these were corrected for hubs.
-pub(crate) fn squared_error<R>(
+fn squared_error<R>(
     z: &[f32],
     gold: &[Option<u32>],
     candidates: &Candidates,
@@ -207,7 +229,7 @@ pub(crate) fn squared_error<R>(
 
 /// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares what is predicted,
 /// the first candidate of each query, with the truth where that is known.
-pub(crate) fn evaluate<R>(
+pub(crate) fn evaluate<R: Recipe>(
     ids: &[String],
     truth: Option<Truth>,
     z: &[f32],
@@ -226,7 +248,7 @@ pub(crate) fn evaluate<R>(
     };
     let first = first.iter().flatten().map(|hit| hit.candidate);
     let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
-    found.scores.squared_error = squared_error(&z, &gold, candidates, config, origin);
+    found.scores = found.scores.with_answers(&z, &gold, (candidates, origin), config)?;
     Ok(found)
 }
 

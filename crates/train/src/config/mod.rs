@@ -157,6 +157,18 @@ impl<R: Recipe> Config<R> {
             return Err(value("sketch.full", true, allowed));
         }
         let metric = self.training.metric;
+        let quantiles = ridge.is_some_and(|ridge| ridge.levels().is_some());
+        if quantiles != (metric == Metric::Pinball) {
+            let allowed = match quantiles {
+                true => "\"pinball\", for quantiles",
+                false => "another figure: \"pinball\" needs an encoder.loss of that name",
+            };
+            return Err(value("training.metric", metric, allowed));
+        }
+        if quantiles && self.output.kernel != Kernel::Linear {
+            let allowed = "\"linear\": quantiles are of numbers";
+            return Err(value("output.kernel.name", self.output.kernel.name(), allowed));
+        }
         let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
         if metric == Metric::SquaredError && (corrected || self.sketch.full && ridge.is_some()) {
             let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";

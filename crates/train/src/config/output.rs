@@ -167,6 +167,11 @@ pub enum OutputFeatures {
         /// How they become rows.
         embedding: RankingEmbedding,
     },
+    /// Numbers of a column, one for each output: with the linear kernel, for squared errors and quantiles.
+    Numbers {
+        /// The column.
+        column: String,
+    },
     /// Counts of what a graph kernel compares, of the molecules whose SMILES a column holds. With the
     /// linear kernel on them it is that graph kernel, with the cosine kernel the normalised one.
     /// Predictions are judged by graph edit distance.
@@ -234,6 +239,7 @@ impl OutputConfig {
             OutputFeatures::Ngrams { column, .. }
             | OutputFeatures::Labels { column, .. }
             | OutputFeatures::Rankings { column, .. }
+            | OutputFeatures::Numbers { column }
             | OutputFeatures::Substructures { column, .. }
             | OutputFeatures::Molecules { column, .. } => Some(column),
             OutputFeatures::File(_)
@@ -280,6 +286,7 @@ impl OutputConfig {
             }
             OutputFeatures::Labels { .. }
             | OutputFeatures::Rankings { .. }
+            | OutputFeatures::Numbers { .. }
             | OutputFeatures::Official {}
             | OutputFeatures::Synthetic {} => {}
         }

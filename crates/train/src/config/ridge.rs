@@ -70,12 +70,21 @@ pub struct RidgeConfig {
     /// validation split, one fit for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lambdas: Vec<f64>,
-    /// A loss in the place of the square one, for outputs some of which are wrong: κ-Huber or
-    /// ε-insensitive, of the distance in the kernel's feature space, the part of an output outside of
-    /// the basis included (thesis, section 3.2 and equation 5.16). Solved by steps to a small duality gap;
-    /// needs a sketch of inputs and of outputs. Of several λ the best on the validation split is taken.
+    /// A loss in the place of the square one, solved by steps to a small duality gap; needs a sketch of
+    /// the inputs. Of several λ the best on the validation split is taken.
+    ///
+    /// For outputs some of which are wrong: κ-Huber or ε-insensitive, of the distance in the kernel's
+    /// feature space, the part of an output outside of the basis included (thesis, section 3.2 and
+    /// equation 5.16), with a sketch of the outputs. For quantiles of outputs that are one number each:
+    /// pinball, with `sketch.full` and `training.metric = "pinball"`; candidates are then ranked by their
+    /// distance from the median, or the level nearest to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
+    /// γ of `M_ij = exp(−γ (τ_i − τ_j)²)`, the output matrix of joint quantile regression (thesis,
+    /// example 2.13): with 0 quantiles differ by constants, with a large one each is fitted by itself; 1,
+    /// if left out. Beside a pinball loss only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupling: Option<f64>,
     /// Number of leading coordinates of the basis that answers have; all, if left out. With a sketch
     /// of every output this is Kernel Dependency Estimation: a regression for each principal component.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +106,19 @@ impl RidgeConfig {
     /// Every λ that is given, where the best is taken by the validation split.
     pub(crate) fn every_lambda(&self) -> impl Iterator<Item = f64> {
         self.lambda.iter().chain(&self.lambdas).copied()
+    }
+
+    /// Levels of the quantiles that answers are, if they are quantiles.
+    pub(crate) fn levels(&self) -> Option<&[f64]> {
+        match &self.loss {
+            Some(Loss::Pinball { levels }) => Some(levels),
+            _ => None,
+        }
+    }
+
+    /// γ of the output matrix.
+    pub(crate) fn coupling(&self) -> f64 {
+        self.coupling.unwrap_or(1.0)
     }
 
     /// No λ is given, which [`validate`](Self::validate) has refused before.
@@ -123,7 +145,18 @@ impl RidgeConfig {
             check(!full, "sketch.full", true, "false: encoder.rank cuts a basis")?;
         }
         if self.loss.is_some() {
-            check(!full, "sketch.full", true, "false, beside encoder.loss")?;
+            let numbers = self.levels().is_some();
+            let allowed = match numbers {
+                true => "true, beside encoder.loss: numbers are not sketched",
+                false => "false, beside encoder.loss",
+            };
+            check(full == numbers, "sketch.full", full, allowed)?;
+            check(
+                !(numbers && decoding.normalise),
+                "decoding.normalise",
+                true,
+                "false: answers are quantiles",
+            )?;
             let allowed = "absent: no closed form gives leave-one-out answers of encoder.loss";
             check(hubs.is_none(), key, "given", allowed)?;
         }
@@ -161,11 +194,9 @@ impl RidgeConfig {
             check(!single, "encoder.precision", "\"single\"", allowed)?;
         }
         if let Some(loss) = &self.loss {
-            if let Loss::Pinball { .. } = loss {
-                let allowed = "a loss of distances: quantiles are of numbers, see dsokr_machines";
-                return Err(value("encoder.loss.name", "\"pinball\"", allowed));
-            }
-            loss.validate(1).map_err(|e| value("encoder.loss", e, "see there"))?;
+            let width = self.levels().map_or(1, <[f64]>::len);
+            check(width > 0, "encoder.loss.levels", "[]", "at least one level")?;
+            loss.validate(width).map_err(|e| value("encoder.loss", e, "see there"))?;
             let allowed = "a sketch of the inputs, beside encoder.loss";
             check(self.sketch.is_some(), "encoder.sketch", "absent", allowed)?;
             for (key, given) in [
@@ -174,6 +205,12 @@ impl RidgeConfig {
             ] {
                 check(!given, key, "given", "absent beside encoder.loss")?;
             }
+        }
+        if let Some(gamma) = self.coupling {
+            let holds = gamma >= 0.0 && gamma.is_finite();
+            check(holds, "encoder.coupling", gamma, "finite numbers, 0 and above")?;
+            let allowed = "absent, or a pinball loss beside it";
+            check(self.levels().is_some(), "encoder.coupling", gamma, allowed)?;
         }
         if let Some(rank) = self.rank {
             check(rank > 0, "encoder.rank", rank, "at least 1")?;

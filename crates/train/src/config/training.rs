@@ -64,6 +64,9 @@ pub enum Metric {
     /// better.
     #[serde(rename = "squared_error")]
     SquaredError,
+    /// Mean pinball loss of predicted quantiles, smaller is better.
+    #[serde(rename = "pinball")]
+    Pinball,
 }
 
 impl Metric {
@@ -108,6 +111,7 @@ impl Metric {
                 _ => f64::NEG_INFINITY,
             },
             Self::SquaredError => -metrics.squared_error.unwrap_or(f64::INFINITY),
+            Self::Pinball => -metrics.quantiles.as_ref().map_or(f64::INFINITY, |q| q.pinball),
         }
     }
 }
@@ -125,6 +129,7 @@ impl std::fmt::Display for Metric {
             Self::GedBonds => "ged_bonds",
             Self::F1 => "f1",
             Self::SquaredError => "squared_error",
+            Self::Pinball => "pinball",
         })
     }
 }

@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use dsokr_basis::features::{
-    LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows, hamming_one_hot, kemeny_signs,
+    DenseRows, LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows, hamming_one_hot,
+    kemeny_signs,
 };
 use dsokr_basis::{Features, RowSource};
 use dsokr_molecule::graph::Graph;
@@ -89,6 +90,21 @@ fn rankings(table: &Table, column: &str, embedding: RankingEmbedding) -> Result<
     })
 }
 
+/// A column of numbers as rows of one.
+fn numbers(table: &Table, column: &str) -> Result<Features, Error> {
+    let number = |(row, cell): (usize, &String)| {
+        let number = cell.trim().parse::<f32>().ok().filter(|number| number.is_finite());
+        number.ok_or_else(|| Error::Number {
+            path: table.path().into(),
+            line: table.line(row),
+            column: column.into(),
+            found: cell.clone(),
+        })
+    };
+    let values = table.column(column)?.iter().enumerate().map(number);
+    Ok(Features::Dense(DenseRows::new(1, values.collect::<Result<_, _>>()?)?))
+}
+
 impl Outputs {
     pub(super) fn read(path: &Path, config: &OutputConfig, root: &DataRoot) -> Result<Self, Error> {
         let mut columns = vec![config.id.as_str()];
@@ -141,6 +157,7 @@ impl Outputs {
             OutputFeatures::Rankings { column, embedding } => {
                 Box::new(rankings(table, column, *embedding)?)
             }
+            OutputFeatures::Numbers { column } => Box::new(numbers(table, column)?),
             OutputFeatures::Molecules { graph, .. } => {
                 let graphs: Vec<&Graph> = match &truth {
                     Some(Truth::Molecules(read)) => read.iter().map(|read| &read.graph).collect(),

@@ -8,13 +8,15 @@ use tracing::info;
 
 use super::embedding::Choice;
 use super::hubs;
-use super::solver::{Answered, Solver, candidates};
+use super::lipschitz::Fitting;
+use super::placed::Placed;
+use super::solver::{Answered, Solver};
 use super::{Job, Trained, fingerprint};
 use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
 use crate::prepare::Outputs;
-use crate::run::{Answers, BASIS, Prepared, machine};
+use crate::run::{Answers, Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
 
@@ -31,33 +33,39 @@ pub(super) fn run<R: Recipe>(
     let Job { request, config, dataset, path, resumed } = &job;
     let training_outputs = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
     let started = Instant::now();
-    let (space, targets) = match config.sketch.full {
-        true => OutputSpace::training(config.output.kernel.clone(), &training_outputs)?,
-        false => {
-            let sketched = [&outputs[..], &unlabelled].concat();
-            let basis = job.basis(&Selected::new(dataset.outputs.rows.as_ref(), &sketched))?;
-            OutputSpace::basis(basis, settings.rank, &training_outputs)?
+    let placed = match (settings.levels(), config.sketch.full) {
+        (Some(levels), _) => Placed::numbers(levels, &training_outputs)?,
+        (None, full) => {
+            let (space, targets) = match full {
+                true => OutputSpace::training(config.output.kernel.clone(), &training_outputs)?,
+                false => {
+                    let sketched = [&outputs[..], &unlabelled].concat();
+                    let sketched = Selected::new(dataset.outputs.rows.as_ref(), &sketched);
+                    OutputSpace::basis(job.basis(&sketched)?, settings.rank, &training_outputs)?
+                }
+            };
+            Placed::Points { space, targets }
         }
     };
     if let Some(hubs) = &config.decoding.hubs {
         hubs::check(hubs, outputs.len())?;
     }
     if let Some(embedding) = &settings.embedding {
-        embedding.ranks_in(space.rank())?;
+        embedding.ranks_in(placed.width())?;
     }
-    let candidates = candidates(&space, &dataset.outputs)?;
+    let candidates = placed.candidates(&dataset.outputs)?;
     info!(
-        kernel = space.kernel().name(),
-        rank = space.rank(),
-        sketched = !config.sketch.full,
+        kernel = config.output.kernel.name(),
+        rank = placed.width(),
+        sketched = placed.as_basis().is_some(),
         candidates = candidates.len(),
         distinct = candidates.distinct(),
         seconds = started.elapsed().as_secs_f64(),
         "outputs placed"
     );
-    let origin = machine::origin(&space);
+    let origin = placed.origin();
     let judge =
-        Judge::new(config, request.root, dataset, space.as_basis(), (&candidates, &origin))?;
+        Judge::new(config, request.root, dataset, placed.as_basis(), (&candidates, &origin))?;
     let preparation = match resumed {
         true => Preparation::load_of_ridge(settings, path)?,
         false => {
@@ -70,38 +78,41 @@ pub(super) fn run<R: Recipe>(
 
     let data = fingerprint(dataset, &[], &candidates);
     let prepared = Prepared::of(&preparation)?;
-    let name = space.fingerprint();
-    let folder = job.folder(&candidates, &prepared, name.clone(), &data, |here| {
-        space.save(&here.join(machine::OUTPUTS))?;
-        match space.as_basis() {
-            Some(basis) => Ok(basis.save(&here.join(BASIS))?),
-            None => Ok(()),
-        }
-    })?;
+    let name = placed.fingerprint();
+    let folder =
+        job.folder(&candidates, &prepared, name.clone(), &data, |here| placed.save(here))?;
     if let Some(report) = folder.report()? {
         info!(path = %path.display(), "the run is complete");
         return Ok(Trained { path: path.clone(), report });
     }
     let started = Instant::now();
     let (pairs, unknowns) = (rows.len(), settings.sketch.as_ref().map_or(rows.len(), |s| s.size));
-    observer.event(&Event::Solving { pairs, unknowns, coordinates: space.rank() });
-    let solver = Solver::new(settings, &rows, &targets, config.seed)?;
+    observer.event(&Event::Solving { pairs, unknowns, coordinates: placed.width() });
     let validation = preparation.rows(&dataset.validation)?;
-    let answered = match (&settings.embedding, space.as_basis()) {
-        (Some(embedding), Some(basis)) => {
-            let unlabelled = Selected::new(dataset.outputs.rows.as_ref(), &unlabelled);
-            let unlabelled = basis.project(&unlabelled)?.coordinates;
-            let choice = Choice { settings: embedding, judge: &judge, unlabelled: &unlabelled };
-            let answers = |model: &Model| Ok([model.predict(&rows)?, model.predict(&validation)?]);
-            let solve = |lambda| Ok(solver.solve(lambda, false)?.0);
-            let (model, curve) = choice.best(settings.every_lambda(), solve, answers)?;
-            curve.save(path)?;
-            let z = model.predict(&validation)?;
-            Answered { model: Answers::Ridge(model), z, corrected: None }
+    let Answered { model, z, corrected } = match &placed {
+        Placed::Numbers { levels, observed } => {
+            Fitting::quantiles(settings, &rows, levels, observed)?.best(&judge, &validation)?
         }
-        _ => solver.answer(&space, &judge, &candidates, &validation)?,
+        Placed::Points { space, targets } => {
+            let solver = Solver::new(settings, &rows, targets, config.seed)?;
+            match (&settings.embedding, space.as_basis()) {
+                (Some(embedding), Some(basis)) => {
+                    let unlabelled = Selected::new(dataset.outputs.rows.as_ref(), &unlabelled);
+                    let unlabelled = basis.project(&unlabelled)?.coordinates;
+                    let choice =
+                        Choice { settings: embedding, judge: &judge, unlabelled: &unlabelled };
+                    let answers =
+                        |model: &Model| Ok([model.predict(&rows)?, model.predict(&validation)?]);
+                    let solve = |lambda| Ok(solver.solve(lambda, false)?.0);
+                    let (model, curve) = choice.best(settings.every_lambda(), solve, answers)?;
+                    curve.save(path)?;
+                    let z = model.predict(&validation)?;
+                    Answered { model: Answers::Ridge(model), z, corrected: None }
+                }
+                _ => solver.answer(space, &judge, &candidates, &validation)?,
+            }
+        }
     };
-    let Answered { model, z, corrected } = answered;
     machine::save(path, &name, &prepared, &model)?;
     let judge = match &corrected {
         Some(corrected) => {

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::{Basis, Features, RowSource};
+use dsokr_basis::{Features, RowSource};
 use dsokr_decode::Candidates;
-use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop};
+use dsokr_machines::{Offset, OutputMatrix};
 use dsokr_ridge::{
     LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
 };
@@ -13,7 +13,8 @@ use tracing::info;
 
 use super::candidates_at;
 use super::hubs::correct;
-use crate::config::{InputScaling, RidgeConfig, SplitName};
+use super::lipschitz::Fitting;
+use crate::config::{InputScaling, RidgeConfig};
 use crate::data::Outputs;
 use crate::judge::Judge;
 use crate::prepare::square;
@@ -74,8 +75,13 @@ impl<'a> Solver<'a> {
         candidates: &Candidates,
         validation: &Features,
     ) -> Result<Answered, Error> {
-        if let Some(loss) = &self.settings.loss {
-            return self.robust(loss, space, judge, candidates, validation);
+        let Self { settings, rows, .. } = self;
+        if let (Some(loss), Some(projection)) = (&settings.loss, judge.training_targets()?) {
+            let targets = dsokr_machines::Targets::projected(&projection)?;
+            let (output, offset) = (OutputMatrix::identity(space.rank())?, Offset::Zero);
+            let loss = loss.clone();
+            let fitting = Fitting { settings, loss, rows, targets, output, offset };
+            return fitting.best(judge, validation);
         }
         let hubs = &judge.config().decoding.hubs;
         let (model, held_out) = self.solve(self.lambda(space)?, hubs.is_some())?;
@@ -85,55 +91,6 @@ impl<'a> Solver<'a> {
             _ => None,
         };
         Ok(Answered { model: Answers::Ridge(model), z, corrected })
-    }
-
-    /// The machine under a Lipschitz loss, with the λ that is best on the validation split.
-    fn robust<R: Recipe>(
-        &self,
-        loss: &Loss,
-        space: &OutputSpace,
-        judge: &Judge<R>,
-        candidates: &Candidates,
-        validation: &Features,
-    ) -> Result<Answered, Error> {
-        let settings = self.settings;
-        let (Some(sketch), Some(projection)) = (&settings.sketch, judge.training_targets()?) else {
-            return Err(Error::Value {
-                key: "encoder.sketch".into(),
-                found: "absent".into(),
-                allowed: "a sketch of inputs and of outputs, beside encoder.loss".into(),
-            });
-        };
-        let (kernel, rows) = (settings.kernel.clone(), self.rows.as_ref());
-        let tolerance = dsokr_basis::eigenbasis::TOLERANCE;
-        let inputs = Basis::fit(kernel, rows, &sketch.method, sketch.size, self.seed, tolerance)?;
-        let prepared = Prepared::new(inputs, rows)?;
-        let targets = dsokr_machines::Targets::projected(&projection)?;
-        let metric = judge.config().training.metric;
-        let mut best: Option<(f64, Machine, Vec<f32>)> = None;
-        for lambda in settings.every_lambda() {
-            let problem = Problem {
-                loss: loss.clone(),
-                output: OutputMatrix::identity(space.rank())?,
-                lambda,
-                offset: Offset::Zero,
-            };
-            let machine = prepared.fit(&targets, &problem, &Stop::default())?;
-            let z = machine.predict(validation)?;
-            let scores = judge.evaluate_among(SplitName::Validation, &z, candidates)?.scores;
-            let (score, value) = (metric.score(&scores), metric.value(&scores));
-            info!(lambda, metric = %metric, value, "{}", machine.summary());
-            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, machine, z));
-            }
-        }
-        match best {
-            Some((_, machine, z)) => {
-                let model = Answers::Lipschitz(machine);
-                Ok(Answered { model, z, corrected: None })
-            }
-            None => Err(RidgeConfig::no_lambda()),
-        }
     }
 
     /// The rows as a Gram matrix, where that is what they are.

@@ -12,7 +12,7 @@ use dsokr_decode::{
 use super::{Folder, Run};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{Split, query};
-use crate::scores::{Evaluation, judged, squared_error};
+use crate::scores::{Evaluation, judged};
 use crate::{Error, Recipe};
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
@@ -177,7 +177,8 @@ impl<R: Recipe> EnsembleRun<R> {
         let truth = self.members[0].known_truth(split)?;
         let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
         if let ([run], [z]) = (self.members.as_slice(), asked.answers.as_slice()) {
-            found.scores.squared_error = squared_error(z, &gold, candidates, config, run.origin());
+            let points = (candidates, run.origin());
+            found.scores = found.scores.with_answers(z, &gold, points, config)?;
         }
         Ok((found, decoded))
     }
@@ -213,6 +214,20 @@ impl<R: Recipe> EnsembleRun<R> {
         let asked = self.ask(|run| Ok(Split::query(&query(text, &run.config)?)), None)?;
         let hits = self.ensemble(&asked)?.top_k(asked.pool(), &self.rule, top)?;
         Ok(hits.into_iter().next().unwrap_or_default())
+    }
+
+    /// The quantiles that a text has, each with its level; none where answers are no quantiles, and of
+    /// several members.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn quantiles(&self, text: &str) -> Result<Option<Vec<(f64, f32)>>, Error> {
+        let ([run], Some(ridge)) = (self.members.as_slice(), self.config().encoder.ridge()) else {
+            return Ok(None);
+        };
+        let Some(levels) = ridge.levels() else { return Ok(None) };
+        let z = run.coordinates(&Split::query(&query(text, &run.config)?))?;
+        Ok(Some(levels.iter().copied().zip(z).collect()))
     }
 
     /// Writes the rule into the ensemble's directory.

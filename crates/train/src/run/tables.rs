@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{OutputScores, Scores};
+use crate::{Coverage, OutputScores, Scores};
 
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
@@ -13,6 +13,9 @@ pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     }
     if rows.iter().any(|(_, m)| m.squared_error.is_some()) {
         text += &errors(rows);
+    }
+    if rows.iter().any(|(_, m)| m.quantiles.is_some()) {
+        text += &quantiles(rows);
     }
     let molecules = |m: &Scores| matches!(m.outputs, Some(OutputScores::Molecules(_)));
     if rows.iter().any(|(_, m)| molecules(m)) {
@@ -70,6 +73,21 @@ fn errors(rows: &[(&str, &Scores)]) -> String {
     for (name, m) in rows {
         let Some(error) = m.squared_error else { continue };
         let _ = writeln!(text, "{name:<width$} {error:>15.6}");
+    }
+    text
+}
+
+fn quantiles(rows: &[(&str, &Scores)]) -> String {
+    let width = width(rows);
+    let mut text =
+        format!("{:<width$} {:>12} {:>12}   at most quantile\n", "", "pinball", "crossing");
+    for (name, m) in rows {
+        let Some(m) = &m.quantiles else { continue };
+        let _ = write!(text, "{name:<width$} {:>12.6} {:>12.6}  ", m.pinball, m.crossing);
+        for Coverage { level, share } in &m.coverage {
+            let _ = write!(text, " {level}: {share:.3}");
+        }
+        text.push('\n');
     }
     text
 }

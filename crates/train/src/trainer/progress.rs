@@ -111,6 +111,9 @@ impl fmt::Display for Event<'_> {
 
 /// The figures that tell most.
 fn figures(metrics: &Scores, out: &mut fmt::Formatter) -> fmt::Result {
+    if let Some(found) = &metrics.quantiles {
+        return write!(out, "pinball {:.4}, crossing {:.4}", found.pinball, found.crossing);
+    }
     match &metrics.outputs {
         Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
         Some(OutputScores::Molecules(found)) => write!(

@@ -1,0 +1,71 @@
+//! Answers that are quantiles of numbers.
+
+use dsokr_decode::{CandidateBlocks, Candidates};
+use dsokr_machines::{coverage, crossing_loss, pinball_loss};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// What predicted quantiles of numbers are worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuantileScores {
+    /// Mean pinball loss, summed over the levels (thesis, section 2.5.3).
+    pub pinball: f64,
+    /// Mean of how far quantiles lie below those of the level before, summed; 0 where none cross
+    /// (Sangnier et al. 2016).
+    pub crossing: f64,
+    /// How many numbers are at most their quantile, for each level.
+    pub coverage: Vec<Coverage>,
+}
+
+/// How many numbers are at most their quantile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The level τ.
+    pub level: f64,
+    /// The share of the numbers, τ for calibrated quantiles.
+    pub share: f64,
+}
+
+impl QuantileScores {
+    /// Of answers z `[queries × levels]` beside the gold candidates' numbers; none where a query has no
+    /// gold.
+    pub(crate) fn of(
+        levels: &[f64],
+        z: &[f32],
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+    ) -> Result<Option<Self>, Error> {
+        let (dim, at) = (candidates.dim(), median(levels));
+        let number = |gold: &Option<u32>| {
+            gold.map(|row| f64::from(candidates.coordinates()[row as usize * dim + at]))
+        };
+        let Some(numbers) = gold.iter().map(number).collect::<Option<Vec<f64>>>() else {
+            return Ok(None);
+        };
+        let shares = coverage(levels, z, &numbers)?;
+        let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
+        Ok(Some(Self {
+            pinball: pinball_loss(levels, z, &numbers)?,
+            crossing: crossing_loss(levels.len(), z)?,
+            coverage: coverage.collect(),
+        }))
+    }
+}
+
+/// Numbers as candidates among answers that are quantiles: each at its value along the median, with the
+/// constant `−y²/2`, so that those near the median come first.
+pub(crate) fn candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>) {
+    let (width, at) = (levels.len(), median(levels));
+    let mut coordinates = vec![0.0; width * numbers.len()];
+    for (row, &number) in coordinates.chunks_exact_mut(width).zip(numbers) {
+        row[at] = number;
+    }
+    (coordinates, numbers.iter().map(|number| -0.5 * number * number).collect())
+}
+
+/// The place of the level nearest to one half.
+fn median(levels: &[f64]) -> usize {
+    let from = |at: &usize| (levels[*at] - 0.5).abs();
+    (0..levels.len()).min_by(|a, b| from(a).total_cmp(&from(b))).unwrap_or(0)
+}

@@ -1,0 +1,135 @@
+//! Quantiles of numbers as answers.
+
+use crate::sandbox::{CONFIG, Sandbox, json, number};
+
+const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
+
+/// The size of an output, not all of which its text tells: the texts are one for every class and stem.
+fn size(output: usize) -> f64 {
+    (output % 8) as f64 + 0.25 * (output / 8 % 5) as f64 + 0.5 * (output / 40) as f64
+}
+
+/// A sandbox whose outputs have a number each, and a configuration for its quantiles.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let mut lines = outputs.lines();
+    let mut table = format!("{}\tsize\n", lines.next().unwrap());
+    for (at, line) in lines.enumerate() {
+        table += &format!("{line}\t{}\n", size(at));
+    }
+    sandbox.write("data/small/outputs.tsv", &table);
+    let head = &CONFIG[..CONFIG.find("features").unwrap()];
+    sandbox.write(
+        "small.toml",
+        &format!(
+            r#"{head}features = {{ kind = "numbers", column = "size" }}
+kernel = {{ name = "linear" }}
+
+[sketch]
+full = true
+
+[encoder]
+kind = "ridge"
+ngrams = [{{ kind = "words", min = 1, max = 1 }}]
+sketch = {{ size = 40 }}
+loss = {{ name = "pinball", levels = {LEVELS:?} }}
+lambdas = [1e-4, 1e-2]
+
+[training]
+metric = "pinball"
+
+[evaluation]
+split = "test"
+"#
+        ),
+    );
+    sandbox
+}
+
+fn pinball(quantiles: &[f64], observed: f64) -> f64 {
+    let one = |(level, quantile): (&f64, &f64)| {
+        let error = observed - quantile;
+        if error > 0.0 { level * error } else { (level - 1.0) * error }
+    };
+    LEVELS.iter().zip(quantiles).map(one).sum()
+}
+
+#[test]
+fn quantiles_are_trained_evaluated_and_searched() {
+    let sandbox = sandbox();
+    let report = sandbox.train("small.toml", &[]);
+    let (mut total, mut crossing, mut below) = (0.0, 0.0, 0);
+    let tests = sandbox.read("data/small/test.tsv");
+    for line in tests.lines().skip(1) {
+        let (id, text) = line.split_once('\t').unwrap();
+        let observed = size(id[1..].parse().unwrap());
+        let found = sandbox.succeed(&["search", "runs/small", text, "--top", "1", "--json"]);
+        let found = json(&found);
+        let of = |at: usize| number(&found["quantiles"][at], "value");
+        let quantiles: Vec<f64> = (0..LEVELS.len()).map(of).collect();
+        total += pinball(&quantiles, observed) / 10.0;
+        crossing += quantiles.windows(2).map(|q| (q[0] - q[1]).max(0.0)).sum::<f64>() / 10.0;
+        below += usize::from(observed <= quantiles[1]);
+        // the candidate that comes first is the number nearest to the median
+        let first: usize = found["candidates"][0]["id"].as_str().unwrap()[1..].parse().unwrap();
+        let least = (0..80).map(|at| (size(at) - quantiles[1]).abs()).fold(f64::INFINITY, f64::min);
+        assert!((size(first) - quantiles[1]).abs() < least + 1e-3, "{found}");
+    }
+    assert!((number(&report, "pinball") - total).abs() < 1e-4, "{total}: {report}");
+    assert!((number(&report, "crossing") - crossing).abs() < 1e-4, "{crossing}: {report}");
+    assert_eq!(number(&report["coverage"][1], "share"), below as f64 / 10.0, "{report}");
+
+    // far below what the quantiles of the training numbers give every query
+    let mut sizes: Vec<f64> = (0..60).map(size).collect();
+    sizes.sort_unstable_by(f64::total_cmp);
+    let constant = LEVELS.map(|level| sizes[(level * 60.0).ceil() as usize - 1]);
+    let without = (70..80).map(|at| pinball(&constant, size(at)) / 10.0).sum::<f64>();
+    assert!(total < 0.5 * without, "{total} {without}");
+
+    let text = sandbox.succeed(&["evaluate", "runs/small"]);
+    assert!(text.contains("pinball") && text.contains("0.9: "), "{text}");
+    assert_eq!(
+        json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]))["pinball"],
+        report["pinball"]
+    );
+    let text = sandbox.succeed(&["search", "runs/small", "a ring of kind HEX", "--top", "2"]);
+    assert!(text.contains("quantile 0.5"), "{text}");
+
+    // runs vote on the candidates; what their quantiles together are is not said
+    sandbox.train("small.toml", &["name=other", "encoder.coupling=100.0"]);
+    let both = json(&sandbox.succeed(&["evaluate", "runs/small", "runs/other", "--json"]));
+    assert!(number(&both, "mrr") > 0.0 && both["pinball"].is_null(), "{both}");
+    assert!(number(&both["members"][1], "pinball") > 0.0, "{both}");
+}
+
+#[test]
+fn what_quantiles_need_is_said() {
+    let sandbox = sandbox();
+    let refused = |change: &str, expected: &[&str]| {
+        sandbox.fail(&["train", "small.toml", "--set", change], 2, expected);
+    };
+    refused("sketch.full=false", &["sketch.full", "not sketched"]);
+    refused("training.metric=mrr", &["training.metric", "mrr", "pinball"]);
+    refused("output.kernel={ name = \"cosine\" }", &["output.kernel", "cosine", "linear"]);
+    refused("encoder.coupling=-1.0", &["encoder.coupling", "-1"]);
+    refused("encoder.loss.levels=[0.5, 0.5]", &["encoder.loss", "0.5"]);
+    refused("encoder.loss.levels=[]", &["encoder.loss.levels", "[]"]);
+    refused("encoder.loss.levels=[0.5, 1.0]", &["encoder.loss", "1"]);
+    refused("decoding.normalise=true", &["decoding.normalise", "quantiles"]);
+    refused("decoding.hubs={}", &["decoding.hubs"]);
+    let huber = "encoder.loss={ name = \"huber\", kappa = 1.0 }";
+    let sets = ["--set", huber, "--set", "encoder.coupling=1.0", "--set", "sketch.full=false"];
+    sandbox.fail(&[&["train", "small.toml"][..], &sets].concat(), 2, &["encoder.coupling"]);
+    let ngrams = "output.features={ kind = \"ngrams\", column = \"name\", min = 1, max = 2 }";
+    refused(ngrams, &["pinball", "one number each"]);
+
+    let table = sandbox.read("data/small/outputs.tsv");
+    for cell in ["many", "inf", ""] {
+        let line = table.lines().nth(3).unwrap();
+        let spoilt = format!("{}\t{cell}", line.rsplit_once('\t').unwrap().0);
+        sandbox.write("data/small/outputs.tsv", &table.replacen(line, &spoilt, 1));
+        let says = ["outputs.tsv, line 4", &format!("{cell:?}"), "\"size\"", "finite number"];
+        sandbox.fail(&["train", "small.toml"], 2, &says);
+    }
+}
