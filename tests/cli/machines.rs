@@ -249,10 +249,12 @@ fn parts_of_molecules_are_features() {
     sandbox.write("data/small/validation.tsv", &table(&rows[40..50]));
     sandbox.write("data/small/test.tsv", &table(&rows[50..]));
     let ngrams = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
-    for of in [
-        r#"{ name = "morgan", radius = 1, width = 512 }"#,
-        r#"{ name = "composition" }"#,
-        r#"{ name = "graph", kernel = { name = "weisfeiler-lehman", iterations = 2 } }"#,
+    for (of, times) in [
+        (r#"{ name = "morgan", radius = 1, width = 512 }"#, 3.0),
+        (r#"{ name = "composition" }"#, 3.0),
+        (r#"{ name = "graph", kernel = { name = "weisfeiler-lehman", iterations = 2 } }"#, 3.0),
+        // a third of the molecules have the chains of another
+        (r#"{ name = "chains", width = 256 }"#, 2.0),
     ] {
         let features = format!(
             "{{ kind = \"substructures\", column = \"smiles\", of = {of}, log = true, min_outputs = 2 }}"
@@ -262,13 +264,20 @@ fn parts_of_molecules_are_features() {
             config.replacen("\"name\"", "\"smiles\"", 1).replacen("ngram\" }", "cosine\" }", 1);
         sandbox.write("parts.toml", &config);
         let report = json(&sandbox.succeed(&["train", "parts.toml", "--json"]));
-        assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{of}: {report}");
+        assert!(
+            number(&report, "mrr") > times * number(&report["chance"], "mrr"),
+            "{of}: {report}"
+        );
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
     for (set, says) in [
         ("output.features.column=id", &["outputs.tsv, line 2", "SMILES"][..]),
         ("output.features.min_outputs=61", &["column"]),
         ("output.features.of={name=\"morgan\", width=0}", &["output.features.of.width"]),
+        ("output.features.of={name=\"rings\", width=0}", &["output.features.of.width"]),
+        // none of these molecules has a ring, or a configuration
+        ("output.features.of={name=\"rings\"}", &["column"]),
+        ("output.features.of={name=\"configurations\"}", &["column"]),
         ("output.features.exact=true", &["output.features.log", "exact"]),
     ] {
         sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);

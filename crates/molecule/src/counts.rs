@@ -9,20 +9,25 @@ use crate::molecule::{BondOrder, Element, Molecule};
 /// Elements, the wildcard among them.
 const ELEMENTS: usize = 119;
 const BONDS: [&str; 6] = ["single", "double", "triple", "quadruple", "dative", "aromatic"];
+/// What is counted over the whole molecule.
+const WHOLE: [&str; 5] =
+    ["charge positive", "charge negative", "rings", "stereo centers", "stereo double bonds"];
 
 /// Names of the columns of [`count_rows`]: `atom *`, `atom H` (atoms and folded hydrogens), …,
 /// `atom Og`, the elements by atomic number; `bond single`, `double`, `triple`, `quadruple`,
-/// `dative` and `aromatic`, where an aromatic bond is nothing else; and `group …`, the
-/// functional groups in the order of [`FunctionalGroup::ALL`], counted as by [`functional_groups`].
+/// `dative` and `aromatic`, where an aromatic bond is nothing else; `group …`, the
+/// functional groups in the order of [`FunctionalGroup::ALL`], counted as by [`functional_groups`];
+/// `charge positive` and `charge negative`, the sums of formal charges of either sign; `rings`, of the
+/// smallest set; and `stereo centers` and `stereo double bonds`, those with a configuration.
 #[must_use]
 pub fn count_columns() -> Vec<String> {
     let elements = (0..ELEMENTS as u8).map(|number| format!("atom {}", Element(number).symbol()));
     let bonds = BONDS.iter().map(|bond| format!("bond {bond}"));
     let groups = FunctionalGroup::ALL.iter().map(|group| format!("group {group:?}"));
-    elements.chain(bonds).chain(groups).collect()
+    elements.chain(bonds).chain(groups).chain(WHOLE.map(str::to_owned)).collect()
 }
 
-/// Counts of atoms, bonds and functional groups, a row for each molecule; the columns are
+/// Counts of atoms, bonds, functional groups, charges, rings and configurations, a row for each molecule; the columns are
 /// [`count_columns`].
 ///
 /// ```
@@ -42,7 +47,9 @@ pub fn count_columns() -> Vec<String> {
 /// # Errors
 /// None that molecules can bring up; the rows are checked all the same.
 pub fn count_rows(molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
-    let width = ELEMENTS + BONDS.len() + FunctionalGroup::ALL.len();
+    let groups = ELEMENTS + BONDS.len();
+    let whole = groups + FunctionalGroup::ALL.len();
+    let width = whole + WHOLE.len();
     let rows = molecules.par_iter().map(|molecule| {
         let mut row = vec![0.0_f32; width];
         for atom in molecule.atoms() {
@@ -61,8 +68,14 @@ pub fn count_rows(molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Err
                 }] += 1.0;
         }
         for (group, count) in functional_groups(molecule) {
-            row[ELEMENTS + BONDS.len() + group as usize] += count as f32;
+            row[groups + group as usize] += count as f32;
         }
+        for atom in molecule.atoms() {
+            row[whole + usize::from(atom.charge < 0)] += f32::from(atom.charge.unsigned_abs());
+        }
+        row[whole + 2] = molecule.rings().len() as f32;
+        row[whole + 3] = molecule.atoms().iter().filter(|atom| atom.stereo).count() as f32;
+        row[whole + 4] = molecule.bonds().iter().filter(|bond| bond.stereo).count() as f32;
         let filled = row.into_iter().zip(0..).filter(|&(count, _)| count != 0.0);
         filled.map(|(count, column)| (column, count)).collect::<Vec<(u32, f32)>>()
     });

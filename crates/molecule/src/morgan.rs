@@ -51,50 +51,9 @@ impl Morgan {
     /// The features of a molecule before they are folded into columns, and how often it has each.
     #[must_use]
     pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
-        let mut codes = atom_codes(molecule);
-        let mut counts = BTreeMap::new();
-        codes.iter().for_each(|&code| *counts.entry(code).or_insert(0) += 1);
-        let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
-        let mut surroundings: Vec<Vec<u32>> = vec![Vec::new(); codes.len()];
-        for radius in 1..=self.radius {
-            let mut grown = false;
-            let mut next_codes = Vec::with_capacity(codes.len());
-            let mut next_surroundings = Vec::with_capacity(codes.len());
-            for atom in 0..codes.len() {
-                let neighbors = molecule.neighbors(atom);
-                let mut around: Vec<(u32, u32)> = neighbors
-                    .iter()
-                    .map(|n| (bond_code(&molecule.bonds()[n.bond]), codes[n.atom]))
-                    .collect();
-                around.sort_unstable();
-                let start = combine(radius as u32 - 1, codes[atom]);
-                let pair = |&(bond, code): &(u32, u32)| combine(combine(0, bond), code);
-                next_codes.push(around.iter().map(pair).fold(start, combine));
-
-                let own = neighbors.iter().map(|n| n.bond as u32);
-                let theirs = neighbors.iter().flat_map(|n| surroundings[n.atom].iter().copied());
-                let mut bonds: Vec<u32> = own.chain(theirs).collect();
-                bonds.sort_unstable();
-                bonds.dedup();
-                grown |= bonds.len() > surroundings[atom].len();
-                next_surroundings.push(bonds);
-            }
-            (codes, surroundings) = (next_codes, next_surroundings);
-            if !grown {
-                // All further surroundings have been seen.
-                break;
-            }
-            let mut order: Vec<usize> =
-                (0..codes.len()).filter(|&atom| !surroundings[atom].is_empty()).collect();
-            order.sort_unstable_by_key(|&atom| (&surroundings[atom], codes[atom]));
-            order.dedup_by_key(|atom| &surroundings[*atom]);
-            for atom in order {
-                if seen.insert(surroundings[atom].clone()) {
-                    *counts.entry(codes[atom]).or_insert(0) += 1;
-                }
-            }
-        }
-        counts
+        let bonds = molecule.bonds().iter().map(bond_code).collect::<Vec<_>>();
+        let all = vec![true; molecule.atoms().len()];
+        surroundings(molecule, self.radius, (atom_codes(molecule), &bonds), all)
     }
 
     /// A row of bits for each molecule: which columns its features fall into.
@@ -115,15 +74,7 @@ impl Morgan {
     /// # Errors
     /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
     pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
-        BitRows::from_indices(self.width, [[0; 0]; 0])?;
-        let rows = molecules.par_iter().map(|molecule| {
-            let mut row = BTreeMap::new();
-            for (code, count) in self.codes(molecule) {
-                *row.entry(self.column(code)).or_insert(0.0) += count as f32;
-            }
-            row
-        });
-        SparseRows::from_rows(self.width, rows.collect::<Vec<_>>())
+        folded(molecules, self.width, |molecule| self.codes(molecule))
     }
 
     fn column(&self, code: u32) -> u32 {
@@ -131,12 +82,85 @@ impl Morgan {
     }
 }
 
+/// The features of the surroundings of atoms up to a radius, given the codes of atoms and bonds at radius
+/// 0, and how often each is there; only of surroundings that hold a marked atom.
+pub(crate) fn surroundings(
+    molecule: &Molecule,
+    radius: usize,
+    (mut codes, bonds): (Vec<u32>, &[u32]),
+    mut marked: Vec<bool>,
+) -> BTreeMap<u32, u32> {
+    let mut counts = BTreeMap::new();
+    let mut count = |code: u32| *counts.entry(code).or_insert(0) += 1;
+    codes.iter().zip(&marked).filter(|(_, marked)| **marked).for_each(|(&code, _)| count(code));
+    let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
+    let mut surroundings: Vec<Vec<u32>> = vec![Vec::new(); codes.len()];
+    for radius in 1..=radius {
+        let mut grown = false;
+        let mut next_codes = Vec::with_capacity(codes.len());
+        let mut next_surroundings = Vec::with_capacity(codes.len());
+        for atom in 0..codes.len() {
+            let neighbors = molecule.neighbors(atom);
+            let mut around: Vec<(u32, u32)> =
+                neighbors.iter().map(|n| (bonds[n.bond], codes[n.atom])).collect();
+            around.sort_unstable();
+            let start = combine(radius as u32 - 1, codes[atom]);
+            let pair = |&(bond, code): &(u32, u32)| combine(combine(0, bond), code);
+            next_codes.push(around.iter().map(pair).fold(start, combine));
+
+            let own = neighbors.iter().map(|n| n.bond as u32);
+            let theirs = neighbors.iter().flat_map(|n| surroundings[n.atom].iter().copied());
+            let mut bonds: Vec<u32> = own.chain(theirs).collect();
+            bonds.sort_unstable();
+            bonds.dedup();
+            grown |= bonds.len() > surroundings[atom].len();
+            next_surroundings.push(bonds);
+        }
+        let reach = |atom: usize| molecule.neighbors(atom).iter().any(|n| marked[n.atom]);
+        marked = (0..codes.len()).map(|atom| marked[atom] || reach(atom)).collect();
+        (codes, surroundings) = (next_codes, next_surroundings);
+        if !grown {
+            // All further surroundings have been seen.
+            break;
+        }
+        let mut order: Vec<usize> =
+            (0..codes.len()).filter(|&atom| !surroundings[atom].is_empty()).collect();
+        order.sort_unstable_by_key(|&atom| (&surroundings[atom], codes[atom]));
+        order.dedup_by_key(|atom| &surroundings[*atom]);
+        for atom in order {
+            if seen.insert(surroundings[atom].clone()) && marked[atom] {
+                count(codes[atom]);
+            }
+        }
+    }
+    counts
+}
+
+/// A row of counts for each molecule: how many of its features fall into a column, the feature's code
+/// modulo the width.
+pub(crate) fn folded(
+    molecules: &[Molecule],
+    width: usize,
+    codes: impl Fn(&Molecule) -> BTreeMap<u32, u32> + Sync,
+) -> Result<SparseRows, dsokr_basis::Error> {
+    // Refuses a width that no column can be taken modulo of.
+    BitRows::from_indices(width, [[0; 0]; 0])?;
+    let rows = molecules.par_iter().map(|molecule| {
+        let mut row = BTreeMap::new();
+        for (code, count) in codes(molecule) {
+            *row.entry(code % width as u32).or_insert(0.0) += count as f32;
+        }
+        row
+    });
+    SparseRows::from_rows(width, rows.collect::<Vec<_>>())
+}
+
 /// The hash of Boost, `hash_combine`.
-fn combine(hash: u32, value: u32) -> u32 {
+pub(crate) fn combine(hash: u32, value: u32) -> u32 {
     hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
 }
 
-fn atom_codes(molecule: &Molecule) -> Vec<u32> {
+pub(crate) fn atom_codes(molecule: &Molecule) -> Vec<u32> {
     let mut in_ring = vec![false; molecule.atoms().len()];
     molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
     let atoms = molecule.atoms().iter().enumerate();
@@ -154,7 +178,7 @@ fn atom_codes(molecule: &Molecule) -> Vec<u32> {
         .collect()
 }
 
-fn bond_code(bond: &Bond) -> u32 {
+pub(crate) fn bond_code(bond: &Bond) -> u32 {
     match bond.order {
         _ if bond.aromatic => 12,
         BondOrder::Dative => 17,

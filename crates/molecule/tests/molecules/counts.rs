@@ -13,7 +13,7 @@ fn every_group_has_its_place() {
     let distinct: std::collections::BTreeSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
     assert_eq!(names[6], "atom C");
-    assert_eq!(names.last().unwrap(), "group Trifluoromethyl");
+    assert_eq!(names.last().unwrap(), "stereo double bonds");
 }
 
 #[test]
@@ -37,6 +37,9 @@ fn rows_hold_what_the_molecules_have() {
         assert_eq!(sum("atom "), molecule.atoms().len() as f32 + hydrogens);
         assert_eq!(sum("bond "), molecule.bonds().len() as f32);
         assert_eq!(sum("group "), functional_groups(molecule).values().sum::<usize>() as f32);
+        let charge = value("charge positive") - value("charge negative");
+        assert_eq!(charge, molecule.charge() as f32);
+        assert_eq!(value("rings"), molecule.rings().len() as f32);
         for element in ["C", "N", "O", "S", "Cl"] {
             let own = molecule.atoms().iter().filter(|a| a.element.symbol() == element).count();
             assert_eq!(value(&format!("atom {element}")), own as f32);
@@ -59,8 +62,12 @@ fn unusual_atoms_and_bonds_have_columns() {
     assert_eq!(found("[U]$[U]"), expect(&[("atom U", 2.0), ("bond quadruple", 1.0)]));
     assert_eq!(
         found("c1ccccc1"),
-        expect(&[("atom H", 6.0), ("atom C", 6.0), ("bond aromatic", 6.0)])
+        expect(&[("atom H", 6.0), ("atom C", 6.0), ("bond aromatic", 6.0), ("rings", 1.0)])
     );
+    assert_eq!(found("[Ca+2]"), expect(&[("atom Ca", 1.0), ("charge positive", 2.0)]));
+    let stereo = found(r"F/C=C/[C@H](F)Cl");
+    assert!(stereo.contains(&("stereo centers".to_owned(), 1.0)), "{stereo:?}");
+    assert!(stereo.contains(&("stereo double bonds".to_owned(), 1.0)), "{stereo:?}");
     assert_eq!(
         found("N->[Fe]"),
         expect(&[("atom H", 3.0), ("atom N", 1.0), ("atom Fe", 1.0), ("bond dative", 1.0)])

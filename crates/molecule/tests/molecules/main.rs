@@ -1,4 +1,4 @@
-//! Canonical SMILES, fingerprints, counts, drawings and unusual molecules.
+//! Canonical SMILES, fingerprints, counts, chains, rings, configurations, drawings and unusual molecules.
 
 mod canonical;
 mod counts;
@@ -8,3 +8,4 @@ mod drawings;
 mod fingerprints;
 mod support;
 mod unusual;
+mod whole_features;

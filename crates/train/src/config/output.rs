@@ -92,7 +92,30 @@ pub enum Substructures {
         #[serde(default = "columns")]
         width: usize,
     },
-    /// Elements, hydrogens among them, bonds by their order, and functional groups.
+    /// Stereo centres that are R or S and double bonds that are E or Z, with the surroundings of atoms that
+    /// hold them, folded into columns.
+    Configurations {
+        /// Bonds from an atom to the rim of its surroundings.
+        #[serde(default = "two")]
+        radius: usize,
+        /// Number of columns.
+        #[serde(default = "columns")]
+        width: usize,
+    },
+    /// Lengths of carbon chains and what stands where on them, folded into columns.
+    Chains {
+        /// Number of columns.
+        #[serde(default = "columns")]
+        width: usize,
+    },
+    /// Ring systems, whole, and what stands where on them, folded into columns.
+    Rings {
+        /// Number of columns.
+        #[serde(default = "columns")]
+        width: usize,
+    },
+    /// Elements, hydrogens among them, bonds by their order, functional groups, charges, rings, and
+    /// configurations.
     Composition {},
     /// What a graph kernel compares.
     Graph {
@@ -276,7 +299,10 @@ impl OutputConfig {
                     let key = "output.features.of.kernel";
                     kernel.validate().map_err(|e| value(key, e, "see there"))?;
                 }
-                Substructures::Morgan { width, .. } => {
+                Substructures::Morgan { width, .. }
+                | Substructures::Configurations { width, .. }
+                | Substructures::Chains { width }
+                | Substructures::Rings { width } => {
                     check(*width > 0, "output.features.of.width", 0, "at least 1")?;
                 }
                 Substructures::Composition {} => {}

@@ -7,7 +7,7 @@ use dsokr_basis::features::{
 use dsokr_basis::{Features, RowSource};
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphVocabulary;
-use dsokr_molecule::{Morgan, count_rows};
+use dsokr_molecule::{Chains, Configurations, Morgan, Rings, count_rows};
 use rayon::prelude::*;
 
 use super::feature_file::{read_features, read_packed};
@@ -172,6 +172,13 @@ impl Outputs {
                     Substructures::Morgan { radius, width } => {
                         Morgan { radius: *radius, width: *width }.counts(&molecules)?
                     }
+                    Substructures::Configurations { radius, width } => {
+                        Configurations { radius: *radius, width: *width }.counts(&molecules)?
+                    }
+                    Substructures::Chains { width } => {
+                        Chains { width: *width }.counts(&molecules)?
+                    }
+                    Substructures::Rings { width } => Rings { width: *width }.counts(&molecules)?,
                     Substructures::Composition {} => count_rows(&molecules)?,
                     Substructures::Graph { kernel } => {
                         let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();

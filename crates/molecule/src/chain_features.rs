@@ -1,0 +1,177 @@
+//! How long chains are and what stands where on them, as feature rows.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::SparseRows;
+
+use crate::molecule::{Bond, BondOrder, Element, Molecule};
+use crate::morgan::{combine, folded};
+
+/// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
+/// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
+///
+/// - Of each stretch of CH₂ groups: its length, alone and with what stands at either end.
+/// - Of each other carbon of a chain: how many carbons lie in each direction along the longest path, with
+///   its bonds to other elements and its double bonds, and again with hydrogens and charges.
+///
+/// ```
+/// use dsokr_molecule::{Chains, Molecule};
+///
+/// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
+///     Chains::default().codes(&Molecule::parse(smiles)?)
+/// );
+/// // decanoic and undecanoic acid have no feature in common
+/// let (ten, eleven) = (codes("CCCCCCCCCC(=O)O")?, codes("CCCCCCCCCCC(=O)O")?);
+/// assert!(ten.keys().all(|code| !eleven.contains_key(code)));
+/// assert!(codes("c1ccccc1")?.is_empty());
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chains {
+    /// Number of columns, 2,048 by default.
+    pub width: usize,
+}
+
+impl Default for Chains {
+    fn default() -> Self {
+        Self { width: 2048 }
+    }
+}
+
+impl Chains {
+    /// The features of a molecule before they are folded into columns, and how often it has each.
+    #[must_use]
+    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+        let forest = Forest::of(molecule);
+        let mut counts = BTreeMap::new();
+        let mut count = |words: &[u32]| {
+            *counts.entry(words.iter().copied().fold(0, combine)).or_insert(0) += 1;
+        };
+        for (length, mut ends) in forest.stretches() {
+            ends.sort_unstable();
+            count(&[STRETCH, length]);
+            count(&[STRETCH, length, ends[0], ends[1]]);
+        }
+        for atom in (0..molecule.atoms().len()).filter(|&atom| forest.chain[atom]) {
+            if forest.is_link(atom) {
+                continue;
+            }
+            let (bare, full) = (forest.kind(atom, false), forest.kind(atom, true));
+            let sides = forest.sides(atom);
+            count(&[&[CARBON, bare], &sides[..]].concat());
+            count(&[&[CARBON, full], &sides[..]].concat());
+        }
+        counts
+    }
+
+    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
+    /// the width.
+    ///
+    /// # Errors
+    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
+    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
+        folded(molecules, self.width, |molecule| self.codes(molecule))
+    }
+}
+
+const STRETCH: u32 = 1;
+const CARBON: u32 = 2;
+
+/// The carbons outside rings, which form trees.
+struct Forest<'a> {
+    molecule: &'a Molecule,
+    chain: Vec<bool>,
+}
+
+impl<'a> Forest<'a> {
+    fn of(molecule: &'a Molecule) -> Self {
+        let mut chain: Vec<bool> =
+            molecule.atoms().iter().map(|atom| atom.element == Element::C).collect();
+        molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| chain[atom] = false);
+        Self { molecule, chain }
+    }
+
+    /// Neighbours of an atom that are carbons of its chain.
+    fn next(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
+        let joined = |bond: &Bond| bond.order != BondOrder::Dative;
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors
+            .filter(move |n| self.chain[n.atom] && joined(&self.molecule.bonds()[n.bond]))
+            .map(|n| n.atom)
+    }
+
+    /// Whether an atom is a CH₂ group within a chain or at its rim.
+    fn is_link(&self, atom: usize) -> bool {
+        self.chain[atom]
+            && self.molecule.atoms()[atom].hydrogens == 2
+            && self.molecule.degree(atom) == 2
+    }
+
+    /// The length of each stretch of CH₂ groups, and the kinds of the atoms at its ends.
+    fn stretches(&self) -> Vec<(u32, [u32; 2])> {
+        let mut seen = vec![false; self.chain.len()];
+        let mut found = Vec::new();
+        for start in 0..self.chain.len() {
+            if !self.is_link(start) || seen[start] {
+                continue;
+            }
+            seen[start] = true;
+            let mut length = 1;
+            let ends = [0, 1].map(|side| {
+                let (mut from, mut at) = (start, self.molecule.neighbors(start)[side].atom);
+                while self.is_link(at) && !seen[at] {
+                    seen[at] = true;
+                    length += 1;
+                    let onward = self.molecule.neighbors(at).iter().find(|n| n.atom != from);
+                    (from, at) = (at, onward.map_or(at, |n| n.atom));
+                }
+                self.kind(at, false)
+            });
+            found.push((length, ends));
+        }
+        found
+    }
+
+    /// An atom with its bonds to other elements and its multiple bonds, with hydrogens and charges or
+    /// without.
+    fn kind(&self, atom: usize, full: bool) -> u32 {
+        let atoms = self.molecule.atoms();
+        let word = |atom: usize| {
+            let found = &atoms[atom];
+            let number = u32::from(found.element.atomic_number());
+            let charge = i32::from(found.charge) as u32;
+            match full {
+                true => [number, u32::from(found.hydrogens), charge].into_iter().fold(0, combine),
+                false => number,
+            }
+        };
+        let mut around: Vec<(u32, u32)> = Vec::new();
+        for n in self.molecule.neighbors(atom) {
+            let multiplicity = u32::from(self.molecule.bonds()[n.bond].order.multiplicity());
+            if multiplicity > 1 || !self.chain[n.atom] {
+                around.push((multiplicity, word(n.atom)));
+            }
+        }
+        around.sort_unstable();
+        let start = combine(word(atom), u32::from(self.chain[atom]));
+        around.into_iter().flat_map(|(bond, word)| [bond, word]).fold(start, combine)
+    }
+
+    /// Carbons on the longest path in each direction from a carbon of a chain, sorted.
+    fn sides(&self, atom: usize) -> Vec<u32> {
+        let mut sides: Vec<u32> = self.next(atom).map(|next| self.reach(next, atom)).collect();
+        sides.sort_unstable();
+        sides
+    }
+
+    /// Carbons on the longest path that starts at an atom and leads away from another.
+    fn reach(&self, start: usize, away: usize) -> u32 {
+        let mut longest = 0;
+        let mut open = vec![(start, away, 1)];
+        while let Some((atom, from, length)) = open.pop() {
+            longest = longest.max(length);
+            open.extend(self.next(atom).filter(|&n| n != from).map(|n| (n, atom, length + 1)));
+        }
+        longest
+    }
+}

@@ -1,0 +1,77 @@
+//! What is R or S, E or Z in a molecule, as feature rows.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::SparseRows;
+
+use crate::descriptors::Descriptors;
+use crate::molecule::Molecule;
+use crate::morgan::{atom_codes, bond_code, combine, folded, surroundings};
+
+/// Configurations with the surroundings that they stand in, as hashed features: those of [`Morgan`]
+/// that hold a stereo centre or a double bond with a geometry, whose codes say R, S, E or Z.
+///
+/// Molecules that differ in configurations alone have the same [`Morgan`] features, and others here.
+/// A centre's code is combined with 1 for R, 2 for S and 3 where its ligands are alike; a double bond's
+/// with 1 for Z, 2 for E and 3. Ligands are ranked by the first of the Cahn–Ingold–Prelog rules, of which
+/// a few configurations need more.
+///
+/// ```
+/// use dsokr_molecule::{Configurations, Molecule};
+///
+/// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
+///     Configurations::default().codes(&Molecule::parse(smiles)?)
+/// );
+/// assert_ne!(codes("C[C@H](N)C(=O)O")?, codes("C[C@@H](N)C(=O)O")?);
+/// assert!(codes("CC(N)C(=O)O")?.is_empty());
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+///
+/// [`Morgan`]: crate::Morgan
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Configurations {
+    /// Bonds from an atom to the rim of its surroundings, 2 by default.
+    pub radius: usize,
+    /// Number of columns, 2,048 by default.
+    pub width: usize,
+}
+
+impl Default for Configurations {
+    fn default() -> Self {
+        Self { radius: 2, width: 2048 }
+    }
+}
+
+impl Configurations {
+    /// The features of a molecule before they are folded into columns, and how often it has each.
+    #[must_use]
+    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+        let found = Descriptors::of(molecule);
+        let mut atoms = atom_codes(molecule);
+        let mut bonds: Vec<u32> = molecule.bonds().iter().map(bond_code).collect();
+        let mut marked = vec![false; atoms.len()];
+        let said = |known: Option<bool>| known.map_or(3, |first| if first { 1 } else { 2 });
+        for (atom, right) in found.centers {
+            atoms[atom] = combine(atoms[atom], said(right));
+            marked[atom] = true;
+        }
+        for (bond, together) in found.geometries {
+            bonds[bond] = combine(bonds[bond], said(together));
+            for end in molecule.bonds()[bond].atoms {
+                // so that a feature at radius 0 says it too
+                atoms[end] = combine(atoms[end], bonds[bond]);
+                marked[end] = true;
+            }
+        }
+        surroundings(molecule, self.radius, (atoms, &bonds), marked)
+    }
+
+    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
+    /// the width.
+    ///
+    /// # Errors
+    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
+    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
+        folded(molecules, self.width, |molecule| self.codes(molecule))
+    }
+}

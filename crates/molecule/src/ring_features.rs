@@ -1,0 +1,138 @@
+//! Ring systems with what stands where on them, as feature rows.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::SparseRows;
+
+use crate::descriptors::Descriptors;
+use crate::molecule::Molecule;
+use crate::morgan::{bond_code, combine, folded};
+use crate::refinement::{graph_hash, mix, unordered};
+use crate::ring_systems::{RingSystem, ring_systems};
+
+/// Ring systems, whole, as hashed features: what names of skeletons and positions on them say
+/// (4-hydroxyphenyl, beta-D-glucosyl) and fingerprints of a small radius cannot see.
+///
+/// - Of each system of fused rings its elements; these with the orders of its bonds; with the atoms that it
+///   bears too, by element and bond; and with configurations (R, S) too.
+/// - Of each two atoms of a ring that bear others: what they bear, how far they are apart, and the size of
+///   the ring.
+///
+/// ```
+/// use dsokr_molecule::{Molecule, Rings};
+///
+/// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
+///     Rings::default().codes(&Molecule::parse(smiles)?)
+/// );
+/// // catechol and resorcinol share the benzene ring, but neither pattern nor pair
+/// let (ortho, meta) = (codes("Oc1ccccc1O")?, codes("Oc1cccc(O)c1")?);
+/// assert_eq!(ortho.keys().filter(|code| meta.contains_key(code)).count(), 2);
+/// assert!(codes("CCCCO")?.is_empty());
+/// # Ok::<(), dsokr_molecule::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rings {
+    /// Number of columns, 2,048 by default.
+    pub width: usize,
+}
+
+impl Default for Rings {
+    fn default() -> Self {
+        Self { width: 2048 }
+    }
+}
+
+impl Rings {
+    /// The features of a molecule before they are folded into columns, and how often it has each.
+    #[must_use]
+    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+        let mut counts = BTreeMap::new();
+        let mut count = |words: [u64; 2]| {
+            let hash = words.into_iter().fold(0, mix);
+            // both halves, so that what folds into one column is drawn anew for other widths
+            *counts.entry((hash ^ (hash >> 32)) as u32).or_insert(0) += 1;
+        };
+        let systems = ring_systems(molecule);
+        if systems.is_empty() {
+            return counts;
+        }
+        let mut configured = vec![0; molecule.atoms().len()];
+        for (atom, right) in Descriptors::of(molecule).centers {
+            configured[atom] = right.map_or(3, |right| if right { 1 } else { 2 });
+        }
+        for system in &systems {
+            // an atom of two systems, a spiro atom, bears in each the other
+            let borne: BTreeMap<usize, u64> =
+                system.atoms.iter().map(|&atom| (atom, bears(molecule, system, atom))).collect();
+            let element = |atom: usize| u64::from(molecule.atoms()[atom].element.atomic_number());
+            let with_borne = |atom: usize| mix(element(atom), borne[&atom]);
+            let with_all = |atom: usize| mix(with_borne(atom), configured[atom]);
+            count([0, pattern(molecule, system, element, false)]);
+            count([1, pattern(molecule, system, element, true)]);
+            count([2, pattern(molecule, system, with_borne, true)]);
+            count([3, pattern(molecule, system, with_all, true)]);
+            for ring in system.rings.iter().map(|&ring| &molecule.rings()[ring]) {
+                for (apart, [first, second]) in pairs(&ring.atoms) {
+                    let both = [borne[&first], borne[&second]];
+                    if !both.contains(&0) {
+                        let pair = unordered(both.to_vec(), apart);
+                        count([4 + ring.atoms.len() as u64, pair]);
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
+    /// the width.
+    ///
+    /// # Errors
+    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
+    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
+        folded(molecules, self.width, |molecule| self.codes(molecule))
+    }
+}
+
+/// Each two atoms of a ring, and how many bonds they are apart.
+fn pairs(ring: &[usize]) -> impl Iterator<Item = (u64, [usize; 2])> + '_ {
+    let size = ring.len();
+    let places =
+        (0..size).flat_map(move |first| (first + 1..size).map(move |second| [first, second]));
+    places.map(move |[first, second]| {
+        let apart = (second - first).min(size + first - second);
+        (apart as u64, [ring[first], ring[second]])
+    })
+}
+
+/// The atoms outside of its system that an atom is bound to, by element and bond; 0 for none.
+fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
+    let outside = molecule.neighbors(atom).iter();
+    let outside = outside.filter(|n| system.atoms.binary_search(&n.atom).is_err());
+    let word = |n: &crate::molecule::Neighbor| {
+        let bond = bond_code(&molecule.bonds()[n.bond]);
+        let element = molecule.atoms()[n.atom].element.atomic_number();
+        u64::from(combine(bond, u32::from(element)))
+    };
+    let words: Vec<u64> = outside.map(word).collect();
+    if words.is_empty() { 0 } else { unordered(words, 1) }
+}
+
+/// A hash of a system whose atoms have these labels; with the orders of bonds or without.
+fn pattern(
+    molecule: &Molecule,
+    system: &RingSystem,
+    label: impl Fn(usize) -> u64,
+    bonds: bool,
+) -> u64 {
+    let colors = system.atoms.iter().map(|&atom| label(atom)).collect();
+    graph_hash(colors, |at| {
+        let neighbors = molecule.neighbors(system.atoms[at]).iter();
+        let inside = neighbors.filter_map(|n| {
+            let end = system.atoms.binary_search(&n.atom).ok()?;
+            let bond = if bonds { u64::from(bond_code(&molecule.bonds()[n.bond])) } else { 0 };
+            Some((bond, end))
+        });
+        inside.collect()
+    })
+}

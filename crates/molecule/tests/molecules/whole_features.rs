@@ -1,0 +1,90 @@
+//! Features of chains, ring systems and configurations.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::random::generator;
+use dsokr_molecule::{Chains, Configurations, Molecule, Rings};
+
+use crate::support::{chebi, parse, quickstart};
+
+type Codes = BTreeMap<u32, u32>;
+
+fn all(molecule: &Molecule) -> [Codes; 3] {
+    [
+        Chains::default().codes(molecule),
+        Rings::default().codes(molecule),
+        Configurations::default().codes(molecule),
+    ]
+}
+
+fn same_however_written<'a>(rows: impl Iterator<Item = &'a str>) {
+    for (at, smiles) in rows.enumerate() {
+        let molecule = parse(smiles);
+        let text = molecule.random_smiles(&mut generator(0, "written again", at as u64));
+        assert_eq!(all(&molecule), all(&parse(&text)), "{smiles} as {text}");
+    }
+}
+
+#[test]
+fn features_do_not_depend_on_how_a_molecule_is_written() {
+    same_however_written(quickstart());
+    let Some(rows) = chebi("features_do_not_depend_on_how_a_molecule_is_written") else { return };
+    // radicals in aromatic rings and multiple bonds to halogens are known to change when written
+    let plain =
+        |text: &&str| !text.contains("[Cl") && !text.contains("[Br") && !text.contains("[I");
+    let some = rows.iter().step_by(7).map(String::as_str);
+    same_however_written(some.filter(|text| plain(text) && text.len() < 200));
+}
+
+#[test]
+fn mirror_images_differ_in_configurations_alone() {
+    let mut asymmetric = 0;
+    for smiles in quickstart().filter(|smiles| smiles.contains('@')) {
+        let mirrored = smiles.replace("@@", "!").replace('@', "@@").replace('!', "@");
+        let (one, other) = (parse(smiles), parse(&mirrored));
+        assert_eq!(Chains::default().codes(&one), Chains::default().codes(&other));
+        let count = |codes: &Codes| codes.values().sum::<u32>();
+        let at_centers = Configurations { radius: 0, ..Configurations::default() };
+        let (left, right) = (at_centers.codes(&one), at_centers.codes(&other));
+        assert_eq!(count(&left), count(&right), "{smiles}");
+        asymmetric += usize::from(left != right);
+    }
+    assert!(asymmetric > 100, "{asymmetric}");
+}
+
+#[test]
+fn chains_tell_lengths_and_places() {
+    let codes = |smiles: &str| Chains::default().codes(&parse(smiles));
+    let shared = |one: &Codes, other: &Codes| one.keys().filter(|c| other.contains_key(c)).count();
+    // the acyl chain of an ester is that of the acid, at both its ends and in between
+    let (acid, ester) = (codes("CCCCCCCCCC(=O)O"), codes("CCCCCCCCCC(=O)OCC"));
+    let (longer, diacid) = (codes("CCCCCCCCCCC(=O)O"), codes("OC(=O)CCCCCCCCC(=O)O"));
+    assert!(shared(&acid, &ester) >= 4, "{acid:?} {ester:?}");
+    assert_eq!(shared(&acid, &longer), 0);
+    assert!(shared(&acid, &diacid) < shared(&acid, &ester));
+    // where the double bond and the branch are
+    let (nine, eleven) = (codes("CCCCCCCCC=CCCCCCCCC(=O)O"), codes("CCCCCCC=CCCCCCCCCCC(=O)O"));
+    assert!(shared(&nine, &eleven) < nine.len());
+    assert_ne!(codes("CC(C)CCCC(=O)O"), codes("CCC(C)CCC(=O)O"));
+    assert_ne!(codes("CCCCC(=O)O"), codes("CCCCC(=O)[O-]"));
+}
+
+#[test]
+fn rings_tell_positions_and_configurations() {
+    let codes = |smiles: &str| Rings::default().codes(&parse(smiles));
+    assert_ne!(codes("Oc1ccc(N)cc1"), codes("Oc1cccc(N)c1"));
+    assert_eq!(codes("Oc1ccc(NC)cc1"), codes("Oc1ccc(NCCCC)cc1"));
+    // alpha and beta glucose share all but the pattern with configurations
+    let alpha = codes("C([C@@H]1[C@H]([C@@H]([C@H]([C@H](O1)O)O)O)O)O");
+    let beta = codes("C([C@@H]1[C@H]([C@@H]([C@H]([C@@H](O1)O)O)O)O)O");
+    assert_eq!(alpha.keys().filter(|code| !beta.contains_key(code)).count(), 1);
+}
+
+#[test]
+fn widths_fold_and_none_is_refused() {
+    let molecules = [parse("C[C@H](N)CCCc1ccccc1")];
+    assert_eq!(Chains { width: 16 }.counts(&molecules).unwrap().width(), 16);
+    assert!(Chains { width: 0 }.counts(&molecules).is_err());
+    assert!(Rings { width: 0 }.counts(&molecules).is_err());
+    assert!(Configurations { width: 0, radius: 1 }.counts(&molecules).is_err());
+}
