@@ -92,7 +92,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Neighbours of an atom that are carbons of its chain.
-    fn next(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
+    fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
         let joined = |bond: &Bond| bond.order != BondOrder::Dative;
         let neighbors = self.molecule.neighbors(atom).iter();
         neighbors
@@ -159,7 +159,7 @@ impl<'a> Forest<'a> {
 
     /// Carbons on the longest path in each direction from a carbon of a chain, sorted.
     fn sides(&self, atom: usize) -> Vec<u32> {
-        let mut sides: Vec<u32> = self.next(atom).map(|next| self.reach(next, atom)).collect();
+        let mut sides: Vec<u32> = self.onward(atom).map(|first| self.reach(first, atom)).collect();
         sides.sort_unstable();
         sides
     }
@@ -167,10 +167,16 @@ impl<'a> Forest<'a> {
     /// Carbons on the longest path that starts at an atom and leads away from another.
     fn reach(&self, start: usize, away: usize) -> u32 {
         let mut longest = 0;
-        let mut open = vec![(start, away, 1)];
-        while let Some((atom, from, length)) = open.pop() {
+        let mut seen = vec![false; self.chain.len()];
+        (seen[away], seen[start]) = (true, true);
+        let mut open = vec![(start, 1)];
+        while let Some((atom, length)) = open.pop() {
             longest = longest.max(length);
-            open.extend(self.next(atom).filter(|&n| n != from).map(|n| (n, atom, length + 1)));
+            for next in self.onward(atom) {
+                if !std::mem::replace(&mut seen[next], true) {
+                    open.push((next, length + 1));
+                }
+            }
         }
         longest
     }

@@ -1,7 +1,7 @@
 //! Configurations by name: R and S, E and Z.
 
 use crate::molecule::{BondOrder, Molecule};
-use crate::stereo::HYDROGEN;
+use crate::stereo::Geometry;
 
 /// What the configurations of a molecule are called.
 pub(crate) struct Descriptors {
@@ -24,14 +24,13 @@ impl Descriptors {
         let from_top = |ligand: usize| usize::MAX - 1 - ranks[ligand];
         let centers = molecule.centers().iter();
         let centers = centers.map(|center| (center.atom, center.clockwise_by(from_top)));
-        let geometry = |geometry: &crate::stereo::Geometry| {
+        let geometry = |geometry: &Geometry| {
             let mut together = geometry.together;
             for (at, &end) in geometry.ends.iter().enumerate() {
                 let partner = geometry.ends[1 - at];
                 let others = molecule.neighbors(end).iter().map(|n| n.atom);
-                let mut others = others.filter(|&atom| {
-                    atom != partner && atom != geometry.references[at] && atom != HYDROGEN
-                });
+                let mut others =
+                    others.filter(|&atom| atom != partner && atom != geometry.references[at]);
                 if let Some(other) = others.next() {
                     match ranks[other].cmp(&ranks[geometry.references[at]]) {
                         std::cmp::Ordering::Greater => together = !together,

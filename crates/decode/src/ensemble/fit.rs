@@ -45,9 +45,10 @@ pub struct WeightStep {
 /// Coordinate ascent on the simplex. The search starts with the weights of `rule`, with equal ones
 /// if it has none. In each step, the weight of every member in turn is set to 0, 0.05, …, 1 and to
 /// itself ± 0.01, …, 0.04, and the other weights are scaled so that all sum to one; the best of
-/// these moves is taken, the first one of equals, until none gains anything (after 200 steps at
-/// most). So weights stay equal when nothing is gained, and the end is a maximum along these lines,
-/// not always the global one.
+/// these moves is taken, the first one of equals. Where none gains anything, a tenth, a half or all
+/// of a member's weight is passed on to another one, the best of which is taken; the search ends where that
+/// gains nothing either (after 200 steps at most). So weights stay equal when nothing is gained, and
+/// the end is a maximum along these lines, not always the global one.
 ///
 /// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
 /// contenders alone, the candidates that are not below the gold one under every member, for all
@@ -121,24 +122,26 @@ fn fit_in(
     let mut mrr = exact(&weights)?;
     let mut steps = vec![WeightStep { weights: weights.clone(), mrr }];
     while steps.len() <= STEPS {
-        let moves = moves(&weights);
-        let folds: Vec<Fold> = moves.iter().map(|weights| with(weights)).collect();
-        let found = contenders.mrr(&folds)?;
-        let mut promising: Vec<usize> =
-            (0..moves.len()).filter(|&at| found[at] > listed + GAIN).collect();
-        promising.sort_by(|&a, &b| found[b].total_cmp(&found[a]));
-        let mut taken = None;
-        for at in promising.into_iter().take(TRIES) {
-            let reached = exact(&moves[at])?;
-            if reached > mrr + GAIN {
-                taken = Some((at, reached));
-                break;
+        let best = |moves: Vec<Vec<f64>>| {
+            let folds: Vec<Fold> = moves.iter().map(|weights| with(weights)).collect();
+            let found = contenders.mrr(&folds)?;
+            let mut promising: Vec<usize> =
+                (0..moves.len()).filter(|&at| found[at] > listed + GAIN).collect();
+            promising.sort_by(|&a, &b| found[b].total_cmp(&found[a]));
+            for at in promising.into_iter().take(TRIES) {
+                let reached = exact(&moves[at])?;
+                if reached > mrr + GAIN {
+                    return Ok(Some((moves[at].clone(), found[at], reached)));
+                }
             }
-        }
-        let Some((at, reached)) = taken else {
-            break;
+            Ok::<_, Error>(None)
         };
-        (weights, listed, mrr) = (moves[at].clone(), found[at], reached);
+        let taken = match best(moves(&weights))? {
+            None => best(transfers(&weights))?,
+            taken => taken,
+        };
+        let Some(taken) = taken else { break };
+        (weights, listed, mrr) = taken;
         steps.push(WeightStep { weights: weights.clone(), mrr });
     }
     Ok(FittedWeights { weights, mrr, steps })
@@ -222,6 +225,22 @@ fn moves(weights: &[f64]) -> Vec<Vec<f64>> {
         }
     }
     if weights.len() == 1 { Vec::new() } else { moves }
+}
+
+/// Weights of which one member has passed a share of its own to another.
+fn transfers(weights: &[f64]) -> Vec<Vec<f64>> {
+    let mut moves = Vec::new();
+    for (from, &own) in weights.iter().enumerate().filter(|(_, own)| **own > 0.0) {
+        for to in (0..weights.len()).filter(|&to| to != from) {
+            for share in [0.1, 0.5, 1.0] {
+                let mut moved = weights.to_vec();
+                moved[from] = if share < 1.0 { own * (1.0 - share) } else { 0.0 };
+                moved[to] += own * share;
+                moves.push(moved);
+            }
+        }
+    }
+    moves
 }
 
 #[cfg(test)]
