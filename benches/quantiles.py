@@ -3,7 +3,8 @@
 usage: python benches/quantiles.py
 
 One QuantileRegressor (linear programming, L1 penalty) for each level; its alpha is chosen on the validation
-split. Prints one JSON line for the training numbers' quantiles as they are, and one for each alpha: figures as `dsokr evaluate` has them, and seconds of the fits.
+split. Prints one JSON line for the training numbers' quantiles as they are, and one for each alpha: figures as
+`dsokr evaluate` has them, and seconds of the fits.
 """
 import csv
 import json

@@ -55,7 +55,7 @@ pub struct Arguments {
     #[arg(long)]
     ci: bool,
     /// Write into this folder: the rank of each query (ranks.tsv), the worst queries (worst.tsv), the
-    /// metrics, and Hits@k and a histogram of ranks as SVG.
+    /// metrics, Hits@k and a histogram of ranks as SVG, and predicted quantiles (quantiles.tsv).
     #[arg(long)]
     report: Option<PathBuf>,
     /// Another run or ensemble, ranked on the same queries: how sure is it that one is better?
@@ -170,7 +170,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let candidates = &runs.members()[0].candidates;
         let (split, resamples) = (asked.split(), RESAMPLES);
         let (decoded, ranks) = (&decoded, &ranks);
-        let evaluated = Evaluated { split, decoded, ranks, candidates, resamples, seed };
+        let quantiles = runs.quantiles(&asked);
+        let quantiles = quantiles.as_ref();
+        let evaluated = Evaluated { split, decoded, ranks, candidates, quantiles, resamples, seed };
         report::write(folder, &evaluated, &found)?;
     }
     if arguments.json {

@@ -6,8 +6,8 @@ use std::path::Path;
 use dsokr_basis::store::write_atomically;
 use dsokr_decode::report::{QueryRow, hits_curve, query_rows, rank_histogram, worst};
 use dsokr_decode::{Candidates, Decoded, Rank};
-use dsokr_train::Error;
 use dsokr_train::data::Split;
+use dsokr_train::{Error, Quantiles};
 
 use crate::plot;
 
@@ -30,13 +30,16 @@ pub struct Evaluated<'a> {
     pub ranks: &'a [Option<Rank>],
     /// The candidates.
     pub candidates: &'a Candidates,
+    /// The answers, where they are quantiles.
+    pub quantiles: Option<&'a Quantiles>,
     /// Resamples of the bootstrap.
     pub resamples: usize,
     /// Its seed.
     pub seed: u64,
 }
 
-/// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, and the figures as `metrics.json`.
+/// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, the figures as `metrics.json`, and
+/// `quantiles.tsv` where answers are quantiles.
 pub fn write(
     folder: &Path,
     found: &Evaluated,
@@ -66,10 +69,29 @@ pub fn write(
     }
     put("worst.tsv", &table)?;
 
+    if let Some(quantiles) = found.quantiles {
+        put("quantiles.tsv", &predicted(quantiles, ids, found.candidates))?;
+    }
+
     let most = MOST.min(found.candidates.len());
     let curve = hits_curve(found.ranks, most, found.resamples, found.seed)?;
     plot::hits(&folder.join("hits.svg"), &curve)?;
     plot::ranks(&folder.join("ranks.svg"), &rank_histogram(found.ranks, PER_DECADE)?)
+}
+
+/// The quantiles of each query, and its number where that is known.
+fn predicted(quantiles: &Quantiles, ids: &[String], candidates: &Candidates) -> String {
+    let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
+    let names = ["query", "number"].map(String::from).into_iter().chain(levels);
+    let mut table = line(&names.collect::<Vec<_>>());
+    for (id, values) in ids.iter().zip(quantiles.values.chunks(quantiles.levels.len())) {
+        let gold = candidates.find(id);
+        let number = gold.map(|gold| quantiles.number(candidates, gold).to_string());
+        let own = [id.clone(), number.unwrap_or_default()];
+        let values = values.iter().map(f32::to_string);
+        table += &line(&own.into_iter().chain(values).collect::<Vec<_>>());
+    }
+    table
 }
 
 /// A row of a table whose cells hold neither tabs nor line breaks.

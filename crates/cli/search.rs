@@ -51,7 +51,7 @@ struct Candidate<'a> {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let run: EnsembleRun = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
-    let hits = run.search(&arguments.text, arguments.top)?;
+    let (hits, quantiles) = run.search(&arguments.text, arguments.top)?;
     let known = &run.members()[0].candidates;
     let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
         rank: i + 1,
@@ -59,8 +59,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         label: known.label(hit.candidate),
         score: hit.score,
     });
-    let quantiles = run.quantiles(&arguments.text)?.unwrap_or_default();
-    let quantiles = quantiles.into_iter().map(|(level, value)| Quantile { level, value }).collect();
+    let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
+    let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
     let found = Found { query: &arguments.text, quantiles, candidates: candidates.collect() };
     if arguments.json {
         return print_json(&found);

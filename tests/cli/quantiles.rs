@@ -93,6 +93,18 @@ fn quantiles_are_trained_evaluated_and_searched() {
         json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]))["pinball"],
         report["pinball"]
     );
+    sandbox.succeed(&["evaluate", "runs/small", "--report", "report"]);
+    let table = sandbox.read("report/quantiles.tsv");
+    let mut lines = table.lines();
+    assert_eq!(lines.next().unwrap(), "query\tnumber\tquantile 0.1\tquantile 0.5\tquantile 0.9");
+    let of_line = |line: &str| {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let numbers: Vec<f64> = cells[1..].iter().map(|cell| cell.parse().unwrap()).collect();
+        assert_eq!(numbers[0], size(cells[0][1..].parse().unwrap()), "{line}");
+        pinball(&numbers[1..], numbers[0]) / 10.0
+    };
+    assert!((lines.map(of_line).sum::<f64>() - total).abs() < 1e-4, "{table}");
+
     let text = sandbox.succeed(&["search", "runs/small", "a ring of kind HEX", "--top", "2"]);
     assert!(text.contains("quantile 0.5"), "{text}");
 

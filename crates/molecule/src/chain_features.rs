@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::features::SparseRows;
 
-use crate::molecule::{Bond, BondOrder, Element, Molecule};
+use crate::chains::Forest;
+use crate::molecule::Molecule;
 use crate::morgan::{combine, folded};
 
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
@@ -77,29 +78,7 @@ impl Chains {
 const STRETCH: u32 = 1;
 const CARBON: u32 = 2;
 
-/// The carbons outside rings, which form trees.
-struct Forest<'a> {
-    molecule: &'a Molecule,
-    chain: Vec<bool>,
-}
-
-impl<'a> Forest<'a> {
-    fn of(molecule: &'a Molecule) -> Self {
-        let mut chain: Vec<bool> =
-            molecule.atoms().iter().map(|atom| atom.element == Element::C).collect();
-        molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| chain[atom] = false);
-        Self { molecule, chain }
-    }
-
-    /// Neighbours of an atom that are carbons of its chain.
-    fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
-        let joined = |bond: &Bond| bond.order != BondOrder::Dative;
-        let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors
-            .filter(move |n| self.chain[n.atom] && joined(&self.molecule.bonds()[n.bond]))
-            .map(|n| n.atom)
-    }
-
+impl Forest<'_> {
     /// Whether an atom is a CH₂ group within a chain or at its rim.
     fn is_link(&self, atom: usize) -> bool {
         self.chain[atom]
@@ -159,25 +138,9 @@ impl<'a> Forest<'a> {
 
     /// Carbons on the longest path in each direction from a carbon of a chain, sorted.
     fn sides(&self, atom: usize) -> Vec<u32> {
-        let mut sides: Vec<u32> = self.onward(atom).map(|first| self.reach(first, atom)).collect();
+        let reach = |first| self.reach(first, atom) as u32;
+        let mut sides: Vec<u32> = self.onward(atom).map(reach).collect();
         sides.sort_unstable();
         sides
-    }
-
-    /// Carbons on the longest path that starts at an atom and leads away from another.
-    fn reach(&self, start: usize, away: usize) -> u32 {
-        let mut longest = 0;
-        let mut seen = vec![false; self.chain.len()];
-        (seen[away], seen[start]) = (true, true);
-        let mut open = vec![(start, 1)];
-        while let Some((atom, length)) = open.pop() {
-            longest = longest.max(length);
-            for next in self.onward(atom) {
-                if !std::mem::replace(&mut seen[next], true) {
-                    open.push((next, length + 1));
-                }
-            }
-        }
-        longest
     }
 }

@@ -1,6 +1,6 @@
 //! Carbon chains outside rings.
 
-use crate::molecule::{BondOrder, Element, Molecule};
+use crate::molecule::{Bond, BondOrder, Element, Molecule};
 
 /// The longest path of carbons outside rings, as indices of its atoms from one end to the other;
 /// empty if all carbons are in rings.
@@ -18,34 +18,26 @@ use crate::molecule::{BondOrder, Element, Molecule};
 /// ```
 #[must_use]
 pub fn longest_carbon_chain(molecule: &Molecule) -> Vec<usize> {
-    let mut carbons = Carbons {
-        molecule,
-        on_chain: molecule.atoms().iter().map(|a| a.element == Element::C).collect(),
-        from: vec![NONE; molecule.atoms().len()],
-    };
-    for ring in molecule.rings() {
-        for &atom in &ring.atoms {
-            carbons.on_chain[atom] = false;
-        }
-    }
+    let forest = Forest::of(molecule);
+    let mut from = vec![NONE; molecule.atoms().len()];
     let mut seen = vec![false; molecule.atoms().len()];
     let mut longest = Vec::new();
     for start in 0..seen.len() {
-        if !carbons.on_chain[start] || seen[start] {
+        if !forest.chain[start] || seen[start] {
             continue;
         }
         // The end of the longest path from any start is an end of a diameter.
-        let tree = carbons.walk(start);
+        let tree = forest.walk(start, &mut from);
         for &(atom, _) in &tree {
             seen[atom] = true;
-            carbons.from[atom] = NONE;
+            from[atom] = NONE;
         }
-        let (mut atom, length) = farthest(&carbons.walk(farthest(&tree).0));
+        let (mut atom, length) = farthest(&forest.walk(farthest(&tree).0, &mut from));
         if length > longest.len() {
             longest.clear();
             longest.push(atom);
-            while carbons.from[atom] != atom {
-                atom = carbons.from[atom];
+            while from[atom] != atom {
+                atom = from[atom];
                 longest.push(atom);
             }
         }
@@ -53,29 +45,53 @@ pub fn longest_carbon_chain(molecule: &Molecule) -> Vec<usize> {
     longest
 }
 
+/// No atom.
 const NONE: usize = usize::MAX;
 
-struct Carbons<'a> {
-    molecule: &'a Molecule,
-    on_chain: Vec<bool>,
-    /// The atom from which a walk came; the start of the walk came from itself.
-    from: Vec<usize>,
+/// The carbons outside rings, which form trees.
+pub(crate) struct Forest<'a> {
+    pub(crate) molecule: &'a Molecule,
+    /// Which atoms they are.
+    pub(crate) chain: Vec<bool>,
 }
 
-impl Carbons<'_> {
-    /// All chain atoms that can be reached, and how many atoms the path to each has. Atoms that
-    /// have a `from` are not visited again, so a walk ends whatever the graph.
-    fn walk(&mut self, start: usize) -> Vec<(usize, usize)> {
-        self.from[start] = start;
+impl<'a> Forest<'a> {
+    pub(crate) fn of(molecule: &'a Molecule) -> Self {
+        let mut chain: Vec<bool> =
+            molecule.atoms().iter().map(|atom| atom.element == Element::C).collect();
+        molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| chain[atom] = false);
+        Self { molecule, chain }
+    }
+
+    /// Neighbours of an atom that are carbons of its chain.
+    pub(crate) fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
+        let joined = |bond: &Bond| bond.order != BondOrder::Dative;
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors
+            .filter(move |n| self.chain[n.atom] && joined(&self.molecule.bonds()[n.bond]))
+            .map(|n| n.atom)
+    }
+
+    /// Number of carbons on the longest path that starts at an atom and leads away from a neighbour.
+    pub(crate) fn reach(&self, start: usize, away: usize) -> usize {
+        let mut from = vec![NONE; self.chain.len()];
+        from[away] = away;
+        farthest(&self.walk(start, &mut from)).1
+    }
+
+    /// All chain atoms that can be reached, and how many atoms the path to each has. `from` is the atom
+    /// that a walk came from, itself for its start. Atoms that have one are not visited again, so a walk
+    /// ends whatever the graph.
+    fn walk(&self, start: usize, from: &mut [usize]) -> Vec<(usize, usize)> {
+        from[start] = start;
         let mut reached = vec![(start, 1)];
         let mut next = 0;
         while let Some(&(atom, length)) = reached.get(next) {
             next += 1;
-            for n in self.molecule.neighbors(atom) {
-                let dative = self.molecule.bonds()[n.bond].order == BondOrder::Dative;
-                if self.on_chain[n.atom] && self.from[n.atom] == NONE && !dative {
-                    self.from[n.atom] = atom;
-                    reached.push((n.atom, length + 1));
+            for onward in self.onward(atom) {
+                if from[onward] == NONE {
+                    from[onward] = atom;
+                    reached.push((onward, length + 1));
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::features::SparseRows;
 
-use crate::descriptors::Descriptors;
+use crate::descriptors::{Descriptors, code};
 use crate::molecule::Molecule;
 use crate::morgan::{atom_codes, bond_code, combine, folded, surroundings};
 
@@ -50,13 +50,12 @@ impl Configurations {
         let mut atoms = atom_codes(molecule);
         let mut bonds: Vec<u32> = molecule.bonds().iter().map(bond_code).collect();
         let mut marked = vec![false; atoms.len()];
-        let said = |known: Option<bool>| known.map_or(3, |first| if first { 1 } else { 2 });
         for (atom, right) in found.centers {
-            atoms[atom] = combine(atoms[atom], said(right));
+            atoms[atom] = combine(atoms[atom], code(right));
             marked[atom] = true;
         }
         for (bond, together) in found.geometries {
-            bonds[bond] = combine(bonds[bond], said(together));
+            bonds[bond] = combine(bonds[bond], code(together));
             for end in molecule.bonds()[bond].atoms {
                 // so that a feature at radius 0 says it too
                 atoms[end] = combine(atoms[end], bonds[bond]);

@@ -46,6 +46,11 @@ impl Descriptors {
     }
 }
 
+/// The name of a configuration as a number: 1 for R and Z, 2 for S and E, 3 where ligands are alike.
+pub(crate) fn code(name: Option<bool>) -> u32 {
+    name.map_or(3, |first| if first { 1 } else { 2 })
+}
+
 /// Ranks of atoms, higher first in priority; equal for atoms that the rule cannot tell apart.
 fn ranks(molecule: &Molecule) -> Vec<usize> {
     let atoms = molecule.atoms();

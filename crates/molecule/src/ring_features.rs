@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::features::SparseRows;
 
-use crate::descriptors::Descriptors;
+use crate::descriptors::{Descriptors, code};
 use crate::molecule::Molecule;
 use crate::morgan::{bond_code, combine, folded};
 use crate::refinement::{graph_hash, mix, unordered};
@@ -58,7 +58,7 @@ impl Rings {
         }
         let mut configured = vec![0; molecule.atoms().len()];
         for (atom, right) in Descriptors::of(molecule).centers {
-            configured[atom] = right.map_or(3, |right| if right { 1 } else { 2 });
+            configured[atom] = u64::from(code(right));
         }
         for system in &systems {
             // an atom of two systems, a spiro atom, bears in each the other

@@ -34,7 +34,7 @@ mod pages {}
 pub use error::Error;
 pub use prepare::Preparation;
 pub use pretrained_inputs::PretrainedInputs;
-pub use quantiles::{Coverage, QuantileScores};
+pub use quantiles::{Coverage, QuantileScores, Quantiles};
 pub use recipe::{Prepare, Recipe, Start};
 pub use scores::{Evaluation, MoleculeScores, OutputScores, Scores, drawing};
 pub use token_inputs::{TokenInputs, TokenInputsConfig};

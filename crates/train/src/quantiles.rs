@@ -6,6 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
+/// Quantiles of numbers, as queries are answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantiles {
+    /// The levels τ.
+    pub levels: Vec<f64>,
+    /// Their quantiles `[queries × levels]`.
+    pub values: Vec<f32>,
+}
+
+impl Quantiles {
+    /// The number that a candidate is.
+    pub fn number(&self, candidates: &Candidates, candidate: usize) -> f32 {
+        number(&self.levels, candidates, candidates.class_of(candidate))
+    }
+}
+
 /// What predicted quantiles of numbers are worth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantileScores {
@@ -36,11 +52,9 @@ impl QuantileScores {
         gold: &[Option<u32>],
         candidates: &Candidates,
     ) -> Result<Option<Self>, Error> {
-        let (dim, at) = (candidates.dim(), median(levels));
-        let number = |gold: &Option<u32>| {
-            gold.map(|row| f64::from(candidates.coordinates()[row as usize * dim + at]))
-        };
-        let Some(numbers) = gold.iter().map(number).collect::<Option<Vec<f64>>>() else {
+        let observed =
+            |gold: &Option<u32>| gold.map(|class| f64::from(number(levels, candidates, class)));
+        let Some(numbers) = gold.iter().map(observed).collect::<Option<Vec<f64>>>() else {
             return Ok(None);
         };
         let shares = coverage(levels, z, &numbers)?;
@@ -62,6 +76,11 @@ pub(crate) fn candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>
         row[at] = number;
     }
     (coordinates, numbers.iter().map(|number| -0.5 * number * number).collect())
+}
+
+/// The number that the candidates of a class are.
+fn number(levels: &[f64], candidates: &Candidates, class: u32) -> f32 {
+    candidates.coordinates()[class as usize * candidates.dim() + median(levels)]
 }
 
 /// The place of the level nearest to one half.

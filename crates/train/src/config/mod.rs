@@ -14,6 +14,7 @@ mod loss;
 mod output;
 mod reference;
 mod ridge;
+mod substructures;
 mod synthetic;
 mod training;
 
@@ -25,11 +26,10 @@ pub use ensemble::EnsembleConfig;
 pub use kernels::KernelsConfig;
 pub use load::{Override, load};
 pub use loss::LossConfig;
-pub use output::{
-    CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig, Substructures,
-};
+pub use output::{CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig};
 pub use reference::reference;
 pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
+pub use substructures::Substructures;
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 pub use training::{
     Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig,

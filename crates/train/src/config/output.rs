@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::data::{DataConfig, FeatureFileConfig, inside};
+use super::substructures::Substructures;
 use super::{check, value};
 use crate::Error;
 
@@ -79,61 +80,8 @@ fn separator() -> char {
     ' '
 }
 
-/// Parts of molecules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Substructures {
-    /// Surroundings of atoms, as Morgan fingerprints count them, folded into columns.
-    Morgan {
-        /// Bonds from an atom to the rim of its surroundings.
-        #[serde(default = "two")]
-        radius: usize,
-        /// Number of columns.
-        #[serde(default = "columns")]
-        width: usize,
-    },
-    /// Stereo centres that are R or S and double bonds that are E or Z, with the surroundings of atoms that
-    /// hold them, folded into columns.
-    Configurations {
-        /// Bonds from an atom to the rim of its surroundings.
-        #[serde(default = "two")]
-        radius: usize,
-        /// Number of columns.
-        #[serde(default = "columns")]
-        width: usize,
-    },
-    /// Lengths of carbon chains and what stands where on them, folded into columns.
-    Chains {
-        /// Number of columns.
-        #[serde(default = "columns")]
-        width: usize,
-    },
-    /// Ring systems, whole, and what stands where on them, folded into columns.
-    Rings {
-        /// Number of columns.
-        #[serde(default = "columns")]
-        width: usize,
-    },
-    /// Elements, hydrogens among them, bonds by their order, functional groups, charges, rings, and
-    /// configurations.
-    Composition {},
-    /// What a graph kernel compares.
-    Graph {
-        /// The kernel.
-        kernel: GraphKernel,
-    },
-}
-
 fn one() -> usize {
     1
-}
-
-fn two() -> usize {
-    2
-}
-
-fn columns() -> usize {
-    2048
 }
 
 /// Where the outputs' features come from.
@@ -294,19 +242,7 @@ impl OutputConfig {
                 let allowed = "false beside exact: logarithms tell counts apart as they do";
                 return Err(value("output.features.log", true, allowed));
             }
-            OutputFeatures::Substructures { of, .. } => match of {
-                Substructures::Graph { kernel } => {
-                    let key = "output.features.of.kernel";
-                    kernel.validate().map_err(|e| value(key, e, "see there"))?;
-                }
-                Substructures::Morgan { width, .. }
-                | Substructures::Configurations { width, .. }
-                | Substructures::Chains { width }
-                | Substructures::Rings { width } => {
-                    check(*width > 0, "output.features.of.width", 0, "at least 1")?;
-                }
-                Substructures::Composition {} => {}
-            },
+            OutputFeatures::Substructures { of, .. } => of.validate("output.features.of")?,
             OutputFeatures::Molecules { graph, .. } => {
                 graph.validate().map_err(|e| value("output.features.graph", e, "see there"))?;
             }

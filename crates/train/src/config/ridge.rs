@@ -126,6 +126,12 @@ impl RidgeConfig {
         value("encoder.lambdas", "[]", "at least one number")
     }
 
+    /// A loss is given without a sketch of the inputs, which [`validate`](Self::validate) has refused
+    /// before.
+    pub(crate) fn no_sketch() -> Error {
+        value("encoder.sketch", "absent", "a sketch of the inputs, beside encoder.loss")
+    }
+
     /// Whether the input kernel takes such rows.
     pub(crate) fn accepts(&self, rows: RowKind) -> Result<(), Error> {
         match self.kernels {
@@ -197,8 +203,9 @@ impl RidgeConfig {
             let width = self.levels().map_or(1, <[f64]>::len);
             check(width > 0, "encoder.loss.levels", "[]", "at least one level")?;
             loss.validate(width).map_err(|e| value("encoder.loss", e, "see there"))?;
-            let allowed = "a sketch of the inputs, beside encoder.loss";
-            check(self.sketch.is_some(), "encoder.sketch", "absent", allowed)?;
+            if self.sketch.is_none() {
+                return Err(Self::no_sketch());
+            }
             for (key, given) in [
                 ("encoder.scaling", self.scaling != InputScaling::None),
                 ("encoder.embedding", self.embedding.is_some()),

@@ -1,41 +1,46 @@
 //! Reduced rank regression and output embedding learning on top of a kernel machine.
 
+use dsokr_basis::Features;
 use dsokr_machines::OutputEmbedding;
 use dsokr_ridge::Model;
 use tracing::info;
 
+use super::solver::{Answered, Solver};
 use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::judge::Judge;
-use crate::run::{EmbeddingCurve, EmbeddingPoint};
+use crate::run::{Answers, EmbeddingCurve, EmbeddingPoint};
 use crate::{Error, Recipe};
 
 /// What embeddings are learned from and judged by.
 pub(super) struct Choice<'a, R> {
     pub settings: &'a EmbeddingConfig,
     pub judge: &'a Judge<'a, R>,
+    pub solver: &'a Solver<'a>,
+    /// The inputs of both splits.
+    pub training: &'a Features,
+    pub validation: &'a Features,
     /// Coordinates of outputs without pairs.
     pub unlabelled: &'a [f32],
 }
 
 impl<R: Recipe> Choice<'_, R> {
-    /// The best model of those of several λ, each embedded in every way, and the curve. `answers` are a
-    /// model's to the training and the validation inputs.
+    /// The best model of those of several λ, each embedded in every way, and the curve.
     pub(super) fn best(
         &self,
         lambdas: impl Iterator<Item = f64>,
-        solve: impl Fn(f64) -> Result<Model, Error>,
-        answers: impl Fn(&Model) -> Result<[Vec<f32>; 2], Error>,
-    ) -> Result<(Model, EmbeddingCurve), Error> {
+    ) -> Result<(Answered, EmbeddingCurve), Error> {
         let metric = self.judge.config().training.metric;
         let mut points = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, Model, OutputEmbedding)> = None;
         for lambda in lambdas {
-            let model = solve(lambda)?;
+            let (model, _) = self.solver.solve(lambda, false)?;
             let width = model.rank();
-            let [train, validation] = answers(&model)?;
+            let training = model.predict(self.training)?;
+            let validation = model.predict(self.validation)?;
             for &supervised in &self.settings.supervised {
                 let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
-                let whole = OutputEmbedding::learn(width, &train, unlabelled, supervised, width)?;
+                let whole =
+                    OutputEmbedding::learn(width, &training, unlabelled, supervised, width)?;
                 for rank in self.settings.ranks_in(width)? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
@@ -55,7 +60,9 @@ impl<R: Recipe> Choice<'_, R> {
         match best {
             Some((_, chosen, model, embedding)) => {
                 let model = model.mapped(embedding.projector().as_ref())?;
-                Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
+                let z = model.predict(self.validation)?;
+                let answered = Answered { model: Answers::Ridge(model), z, corrected: None };
+                Ok((answered, EmbeddingCurve { metric, larger_is_better, points, chosen }))
             }
             None => Err(RidgeConfig::no_lambda()),
         }

@@ -1,7 +1,7 @@
 //! Kernel machines under Lipschitz losses.
 
 use dsokr_basis::{Basis, Features};
-use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
+use dsokr_machines::{Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
 use tracing::info;
 
 use super::solver::Answered;
@@ -13,7 +13,6 @@ use crate::{Error, Recipe};
 /// What a machine is fitted to.
 pub(super) struct Fitting<'a> {
     pub settings: &'a RidgeConfig,
-    pub loss: Loss,
     /// The training inputs.
     pub rows: &'a Features,
     pub targets: Targets,
@@ -29,11 +28,10 @@ impl<'a> Fitting<'a> {
         levels: &[f64],
         observed: &[f32],
     ) -> Result<Self, Error> {
-        let loss = Loss::Pinball { levels: levels.to_vec() };
         let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
         let targets = Targets::repeated(levels.len(), &observed)?;
         let output = OutputMatrix::quantiles(levels, settings.coupling())?;
-        Ok(Self { settings, loss, rows, targets, output, offset: Offset::Constant })
+        Ok(Self { settings, rows, targets, output, offset: Offset::Constant })
     }
 
     /// The machine with the λ that is best on the validation split.
@@ -42,13 +40,9 @@ impl<'a> Fitting<'a> {
         judge: &Judge<R>,
         validation: &Features,
     ) -> Result<Answered, Error> {
-        let Self { settings, loss, rows, targets, output, offset } = self;
-        let Some(sketch) = &settings.sketch else {
-            return Err(Error::Value {
-                key: "encoder.sketch".into(),
-                found: "absent".into(),
-                allowed: "a sketch of the inputs, beside encoder.loss".into(),
-            });
+        let Self { settings, rows, targets, output, offset } = self;
+        let (Some(loss), Some(sketch)) = (&settings.loss, &settings.sketch) else {
+            return Err(RidgeConfig::no_sketch());
         };
         let (kernel, seed) = (settings.kernel.clone(), judge.config().seed);
         let tolerance = dsokr_basis::eigenbasis::TOLERANCE;

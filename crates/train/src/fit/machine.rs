@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dsokr_basis::RowSource;
-use dsokr_ridge::{Model, OutputSpace};
+use dsokr_ridge::OutputSpace;
 use tracing::info;
 
 use super::embedding::Choice;
@@ -16,7 +16,7 @@ use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
 use crate::data::Selected;
 use crate::judge::Judge;
 use crate::prepare::Outputs;
-use crate::run::{Answers, Prepared, machine};
+use crate::run::{Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
 
@@ -99,15 +99,17 @@ pub(super) fn run<R: Recipe>(
                 (Some(embedding), Some(basis)) => {
                     let unlabelled = Selected::new(dataset.outputs.rows.as_ref(), &unlabelled);
                     let unlabelled = basis.project(&unlabelled)?.coordinates;
-                    let choice =
-                        Choice { settings: embedding, judge: &judge, unlabelled: &unlabelled };
-                    let answers =
-                        |model: &Model| Ok([model.predict(&rows)?, model.predict(&validation)?]);
-                    let solve = |lambda| Ok(solver.solve(lambda, false)?.0);
-                    let (model, curve) = choice.best(settings.every_lambda(), solve, answers)?;
+                    let choice = Choice {
+                        settings: embedding,
+                        judge: &judge,
+                        solver: &solver,
+                        training: &rows,
+                        validation: &validation,
+                        unlabelled: &unlabelled,
+                    };
+                    let (answered, curve) = choice.best(settings.every_lambda())?;
                     curve.save(path)?;
-                    let z = model.predict(&validation)?;
-                    Answered { model: Answers::Ridge(model), z, corrected: None }
+                    answered
                 }
                 _ => solver.answer(space, &judge, &candidates, &validation)?,
             }

@@ -76,11 +76,12 @@ impl<'a> Solver<'a> {
         validation: &Features,
     ) -> Result<Answered, Error> {
         let Self { settings, rows, .. } = self;
-        if let (Some(loss), Some(projection)) = (&settings.loss, judge.training_targets()?) {
+        if settings.loss.is_some()
+            && let Some(projection) = judge.training_targets()?
+        {
             let targets = dsokr_machines::Targets::projected(&projection)?;
             let (output, offset) = (OutputMatrix::identity(space.rank())?, Offset::Zero);
-            let loss = loss.clone();
-            let fitting = Fitting { settings, loss, rows, targets, output, offset };
+            let fitting = Fitting { settings, rows, targets, output, offset };
             return fitting.best(judge, validation);
         }
         let hubs = &judge.config().decoding.hubs;

@@ -13,7 +13,7 @@ use super::{Folder, Run};
 use crate::config::{Checked, EncoderConfig};
 use crate::data::{Split, query};
 use crate::scores::{Evaluation, judged};
-use crate::{Error, Recipe};
+use crate::{Error, Quantiles, Recipe};
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
 const RULE: &str = "combination.json";
@@ -206,28 +206,21 @@ impl<R: Recipe> EnsembleRun<R> {
         Ok(fitted)
     }
 
-    /// The `top` best candidates for a text, best first.
+    /// The `top` best candidates for a text, best first, and its quantiles, if answers are such.
     ///
     /// # Errors
     /// `top` above the number of candidates, or a member that reads no text.
-    pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
+    pub fn search(&self, text: &str, top: usize) -> Result<(Vec<Hit>, Option<Quantiles>), Error> {
         let asked = self.ask(|run| Ok(Split::query(&query(text, &run.config)?)), None)?;
         let hits = self.ensemble(&asked)?.top_k(asked.pool(), &self.rule, top)?;
-        Ok(hits.into_iter().next().unwrap_or_default())
+        Ok((hits.into_iter().next().unwrap_or_default(), self.quantiles(&asked)))
     }
 
-    /// The quantiles that a text has, each with its level; none where answers are no quantiles, and of
-    /// several members.
-    ///
-    /// # Errors
-    /// As [`search`](Self::search).
-    pub fn quantiles(&self, text: &str) -> Result<Option<Vec<(f64, f32)>>, Error> {
-        let ([run], Some(ridge)) = (self.members.as_slice(), self.config().encoder.ridge()) else {
-            return Ok(None);
-        };
-        let Some(levels) = ridge.levels() else { return Ok(None) };
-        let z = run.coordinates(&Split::query(&query(text, &run.config)?))?;
-        Ok(Some(levels.iter().copied().zip(z).collect()))
+    /// The answers, where they are quantiles; none of several members.
+    pub fn quantiles(&self, asked: &Asked) -> Option<Quantiles> {
+        let levels = self.config().encoder.ridge()?.levels()?;
+        let [values] = asked.answers.as_slice() else { return None };
+        Some(Quantiles { levels: levels.to_vec(), values: values.clone() })
     }
 
     /// Writes the rule into the ensemble's directory.
