@@ -125,9 +125,14 @@ fn leading_coordinates_are_kernel_dependency_estimation() {
 }
 
 #[test]
-fn the_contrastive_loss_finds_outputs_and_its_run_goes_on() {
+fn losses_with_a_temperature_find_outputs_and_their_runs_go_on() {
+    for name in ["contrastive", "softmax"] {
+        finds_outputs_and_goes_on(&format!("training.loss={{name={name:?}, temperature=0.2}}"));
+    }
+}
+
+fn finds_outputs_and_goes_on(loss: &str) {
     let sandbox = sandbox();
-    let loss = "training.loss={name=\"contrastive\", temperature=0.2}";
     let changes = [loss, "training.metric=mrr", "output.kernel.name=cosine"];
     let report = sandbox.train("drawn.toml", &changes);
     assert!(number(&report, "mrr") > 20.0 * number(&report["chance"], "mrr"), "{report}");

@@ -10,7 +10,7 @@ pub struct Model<E: Module> {
     pub encoder: E,
     /// The last layer, frozen.
     pub basis: FrozenBasis,
-    /// ln 1/τ of a contrastive loss, one number; none for others. Answers do not depend on it.
+    /// ln 1/τ of a loss that has a temperature, one number; none for others. Answers do not depend on it.
     pub scale: Option<Param<Tensor<1>>>,
 }
 

@@ -6,7 +6,7 @@ use crate::Error;
 
 /// The loss of an answer z to a pair with target ψ̃(y), mean over the batch.
 ///
-/// All but the last see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's feature space: r is
+/// All but the last two see `u = ‖z − ψ̃(y)‖² + r(y)`, the squared distance in the kernel's feature space: r is
 /// the part of ψ(y) outside of the basis, which no answer reaches but which counts where losses are
 /// cut off (thesis, section 5.2 and appendix C.1).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,13 @@ pub enum LossConfig {
         #[serde(default = "temperature")]
         temperature: f64,
     },
+    /// The cross-entropy of finding y_i by z_i among all distinct outputs of training pairs, with the same
+    /// s and τ. Targets are frozen: all outputs cost one matrix product, and none is encoded.
+    Softmax {
+        /// τ at the start, 0.01 to 100.
+        #[serde(default = "temperature")]
+        temperature: f64,
+    },
 }
 
 fn temperature() -> f64 {
@@ -55,7 +62,7 @@ impl LossConfig {
     /// τ at the start, where it is learned.
     pub fn temperature(&self) -> Option<f64> {
         match self {
-            Self::Contrastive { temperature } => Some(*temperature),
+            Self::Contrastive { temperature } | Self::Softmax { temperature } => Some(*temperature),
             _ => None,
         }
     }
@@ -71,7 +78,7 @@ impl LossConfig {
                 let holds = epsilon.is_finite() && epsilon >= 0.0;
                 check(holds, "training.loss.epsilon", epsilon, "zero or a positive number")
             }
-            Self::Contrastive { temperature } => {
+            Self::Contrastive { temperature } | Self::Softmax { temperature } => {
                 let holds = (0.01..=100.0).contains(&temperature);
                 check(holds, "training.loss.temperature", temperature, "0.01 to 100")
             }

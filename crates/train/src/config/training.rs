@@ -218,7 +218,7 @@ impl Default for TrainingConfig {
 impl TrainingConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         self.loss.validate()?;
-        if self.loss.temperature().is_some() {
+        if let LossConfig::Contrastive { .. } = self.loss {
             let allowed = "0: the contrastive loss compares the pairs of a whole batch";
             check(self.micro_batch == 0, "training.micro_batch", self.micro_batch, allowed)?;
             check(self.batch > 1, "training.batch", self.batch, "at least 2, for this loss")?;

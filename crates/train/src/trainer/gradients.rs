@@ -5,6 +5,7 @@ use rand::Rng;
 
 use super::Task;
 use super::clip::clip;
+use super::known::Known;
 use super::loss::loss as sum_of_losses;
 
 /// The batch's mean loss and its gradients, clipped; none if they are not finite.
@@ -16,6 +17,7 @@ pub(super) fn gradients<E: Encoder>(
     task: &Task<E>,
     model: &Model<E>,
     batch: &[usize],
+    known: Option<&Known>,
     keys: &mut impl Rng,
 ) -> (f64, Option<GradientsParams>) {
     let config = task.config;
@@ -24,7 +26,7 @@ pub(super) fn gradients<E: Encoder>(
     let mut loss = 0.0;
     for part in batch.chunks(micro) {
         let pass = Pass::Train { key: keys.next_u64() };
-        let (value, gradients) = part_gradients(task, model, part, batch.len(), pass);
+        let (value, gradients) = part_gradients(task, model, part, batch.len(), known, pass);
         loss += value;
         if !loss.is_finite() {
             return (loss, None);
@@ -56,17 +58,24 @@ fn part_gradients<E: Encoder>(
     model: &Model<E>,
     pairs: &[usize],
     count: usize,
+    known: Option<&Known>,
     pass: Pass,
 ) -> (f64, GradientsParams) {
     let p = model.encoder.dimension();
     let inputs: Vec<&E::Input> = pairs.iter().map(|&i| &task.inputs[i]).collect();
+    let z = model.coordinates(&inputs, pass);
+    let scale = model.scale.as_ref().map(|scale| scale.val());
+    if let (Some(known), Some(scale)) = (known, &scale) {
+        return found(model, known.loss(z, pairs, scale.clone()) / count as f32);
+    }
     let rows: Vec<f32> =
         pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied()).collect();
     let targets = Tensor::<2>::from_data(TensorData::new(rows, [pairs.len(), p]), task.device);
     let residuals: Vec<f32> = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
-    let z = model.coordinates(&inputs, pass);
-    let scale = model.scale.as_ref().map(|scale| scale.val());
-    let loss = sum_of_losses(&task.config.loss, z, targets, &residuals, scale) / count as f32;
+    found(model, sum_of_losses(&task.config.loss, z, targets, &residuals, scale) / count as f32)
+}
+
+fn found<E: Encoder>(model: &Model<E>, loss: Tensor<1>) -> (f64, GradientsParams) {
     let value = f64::from(loss.clone().into_scalar::<f32>());
     (value, GradientsParams::from_grads(loss.backward(), model))
 }
@@ -103,7 +112,8 @@ mod tests {
                 validate: &|_| unreachable!("nothing is evaluated"),
             };
             let mut keys = generator(0, "dropout", 0);
-            let (loss, gradients) = gradients(&task, &model, &[0, 1, 2, 3, 4, 5, 6], &mut keys);
+            let (loss, gradients) =
+                gradients(&task, &model, &[0, 1, 2, 3, 4, 5, 6], None, &mut keys);
             let gradients = gradients.unwrap();
             let parameters = dsokr_nn::parameters::collect(&model.encoder);
             let values = parameters.values().flat_map(|parameter| {

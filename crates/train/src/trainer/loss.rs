@@ -40,18 +40,28 @@ pub(super) fn loss(
         LossConfig::EpsilonInsensitiveSquare { epsilon } => {
             (root - epsilon).clamp_min(0.0).square().sum()
         }
-        LossConfig::Square {} | LossConfig::Contrastive { .. } => root.square().sum(),
+        // the last two are found elsewhere
+        LossConfig::Square {} | LossConfig::Contrastive { .. } | LossConfig::Softmax { .. } => {
+            root.square().sum()
+        }
     }
+}
+
+/// Rows at unit length.
+pub(super) fn unit(rows: Tensor<2>) -> Tensor<2> {
+    let length = rows.clone().square().sum_dim(1).clamp_min(SMALLEST).sqrt();
+    rows / length
+}
+
+/// `s_ij = ⟨z_i, y_j⟩/τ` of unit rows, `scale` being ln 1/τ.
+pub(super) fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
+    let sharpness = scale.clamp_max(SHARPEST.ln()).exp().reshape([1, 1]);
+    z.matmul(y.transpose()) * sharpness
 }
 
 /// `−½ Σ_i (ln softmax_j(s_ij)_i + ln softmax_j(s_ji)_i)`.
 fn contrastive(z: Tensor<2>, targets: Tensor<2>, scale: Tensor<1>) -> Tensor<1> {
-    let unit = |rows: Tensor<2>| {
-        let length = rows.clone().square().sum_dim(1).clamp_min(SMALLEST).sqrt();
-        rows / length
-    };
-    let sharpness = scale.clamp_max(SHARPEST.ln()).exp().reshape([1, 1]);
-    let scores = unit(z).matmul(unit(targets).transpose()) * sharpness;
+    let scores = similarities(unit(z), unit(targets), scale);
     let n = scores.dims()[0];
     let own = Tensor::<2>::eye(n, &scores.device());
     let found = |scores: Tensor<2>| (log_softmax(scores, 1) * own.clone()).sum();

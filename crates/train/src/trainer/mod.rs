@@ -5,6 +5,7 @@ mod checkpoint;
 mod clip;
 mod embed;
 mod gradients;
+mod known;
 mod loss;
 mod optimizer;
 mod progress;

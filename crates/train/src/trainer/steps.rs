@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::training;
 use super::gradients::gradients;
+use super::known::Known;
 use super::{Checkpoint, Event, Observer, Update, learning_rate};
 use crate::config::TrainingConfig;
 use crate::{Error, Scores};
@@ -111,7 +112,7 @@ pub struct Outcome<E: Encoder> {
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
 /// # Errors
-/// [`Error::Diverged`] for a loss, a parameter or a prediction that is not finite;
+/// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a loss, a parameter or a prediction that is not finite;
 /// [`Error::Interrupted`] when the observer asks to stop, after the state has been kept; whatever
 /// `validate` and the keeper report. The best parameters so far are kept before an error returns.
 pub fn train<E: Encoder>(
@@ -128,6 +129,14 @@ pub fn train<E: Encoder>(
         let warmup = task.config.warmup;
         tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
     }
+    if let (Some(_), None) = (task.config.loss.temperature(), &model.scale) {
+        return Err(Error::Value {
+            key: "training.loss.name".into(),
+            found: "a loss with a temperature".into(),
+            allowed: "another one, or a model that has a temperature".into(),
+        });
+    }
+    let known = Known::of(task, model.encoder.dimension())?;
     let mut optimizer = Update::of(task.config);
     let mut model = model;
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
@@ -141,6 +150,7 @@ pub fn train<E: Encoder>(
     let begun = Instant::now();
     let mut training = Training {
         task,
+        known,
         optimizer,
         begun,
         first: state.step,
@@ -168,6 +178,7 @@ pub fn train<E: Encoder>(
 /// A training under way.
 struct Training<'a, E: Encoder> {
     task: &'a Task<'a, E>,
+    known: Option<Known>,
     optimizer: ModuleOptimizer,
     state: Checkpoint,
     begun: Instant,
@@ -202,7 +213,8 @@ impl<E: Encoder> Training<'_, E> {
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
                 let started = Instant::now();
                 let mut keys = generator(task.seed, "dropout", self.state.step);
-                let (loss, gradients) = gradients(task, &model, batch, &mut keys);
+                let (loss, gradients) =
+                    gradients(task, &model, batch, self.known.as_ref(), &mut keys);
                 let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
