@@ -46,9 +46,9 @@ pub struct WeightStep {
 /// if it has none. In each step, the weight of every member in turn is set to 0, 0.05, …, 1 and to
 /// itself ± 0.01, …, 0.04, and the other weights are scaled so that all sum to one; the best of
 /// these moves is taken, the first one of equals. Where none gains anything, a tenth, a half or all
-/// of a member's weight is passed on to another one, the best of which is taken; the search ends where that
-/// gains nothing either (after 200 steps at most). So weights stay equal when nothing is gained, and
-/// the end is a maximum along these lines, not always the global one.
+/// of a member's weight is passed on to another one, the best of which is taken; the search ends
+/// where that gains nothing either (after 200 steps at most). So weights stay equal when nothing is
+/// gained, and the end is a maximum along these lines, not always the global one.
 ///
 /// Every figure is exact, as [`Ensemble::rank`] and [`Metrics::from_ranks`] give it. Trials look at
 /// contenders alone, the candidates that are not below the gold one under every member, for all
@@ -234,7 +234,7 @@ fn transfers(weights: &[f64]) -> Vec<Vec<f64>> {
         for to in (0..weights.len()).filter(|&to| to != from) {
             for share in [0.1, 0.5, 1.0] {
                 let mut moved = weights.to_vec();
-                moved[from] = if share < 1.0 { own * (1.0 - share) } else { 0.0 };
+                moved[from] = own * (1.0 - share);
                 moved[to] += own * share;
                 moves.push(moved);
             }

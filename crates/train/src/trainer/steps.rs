@@ -112,9 +112,10 @@ pub struct Outcome<E: Encoder> {
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
 /// # Errors
-/// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a loss, a parameter or a prediction that is not finite;
-/// [`Error::Interrupted`] when the observer asks to stop, after the state has been kept; whatever
-/// `validate` and the keeper report. The best parameters so far are kept before an error returns.
+/// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
+/// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer asks
+/// to stop, after the state has been kept; whatever `validate` and the keeper report. The best
+/// parameters so far are kept before an error returns.
 pub fn train<E: Encoder>(
     task: &Task<E>,
     model: Model<E>,
