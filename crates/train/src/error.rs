@@ -214,14 +214,14 @@ pub enum Error {
     },
     /// The kernel machine.
     #[error(transparent)]
-    Ridge(#[from] dsokr_ridge::Error),
+    Ridge(#[from] dsokr_machines::ridge::Error),
     /// A kernel matrix of `data.kernels`, by places among the training pairs.
     #[error("{file}, of the training pairs: {source}")]
     Kernel {
         /// Its file.
         file: String,
         /// What is wrong with it.
-        source: Box<dsokr_ridge::Error>,
+        source: Box<dsokr_machines::ridge::Error>,
     },
     /// A learned output embedding.
     #[error(transparent)]
@@ -266,7 +266,7 @@ impl Error {
         let basis = match self {
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Store(error))
-            | Self::Ridge(dsokr_ridge::Error::Basis(error)) => Some(error),
+            | Self::Ridge(dsokr_machines::ridge::Error::Basis(error)) => Some(error),
             _ => None,
         };
         let failed =

@@ -1,7 +1,7 @@
 use dsokr_basis::features::NgramConfig;
 use dsokr_basis::{Kernel, OutputKernel, RowKind, SketchKind};
 use dsokr_machines::Loss;
-use dsokr_ridge::{Combination, Precision};
+use dsokr_machines::ridge::{Combination, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
-use dsokr_ridge::data::read_npy;
+use dsokr_machines::data::read_npy;
 use faer::Mat;
 
 use super::DataRoot;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::random::generator;
 use dsokr_basis::{Features, RowSource};
-use dsokr_ridge::data::{ArffLabels, LibsvmOptions, read_arff, read_libsvm};
+use dsokr_machines::data::{ArffLabels, LibsvmOptions, read_arff, read_libsvm};
 use rand::seq::SliceRandom;
 
 use super::error::extension_of;

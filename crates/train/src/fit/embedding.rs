@@ -2,7 +2,7 @@
 
 use dsokr_basis::Features;
 use dsokr_machines::OutputEmbedding;
-use dsokr_ridge::Model;
+use dsokr_machines::ridge::Model;
 use tracing::info;
 
 use super::solver::{Answered, Solver};

@@ -3,8 +3,8 @@
 use burn::tensor::Device;
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use dsokr_machines::ridge::LeaveOut;
 use dsokr_nn::{Model, parameters};
-use dsokr_ridge::LeaveOut;
 use tracing::info;
 
 use crate::config::{HubConfig, SplitName};

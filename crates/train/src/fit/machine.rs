@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dsokr_basis::RowSource;
-use dsokr_ridge::OutputSpace;
+use dsokr_machines::ridge::OutputSpace;
 use tracing::info;
 
 use super::embedding::Choice;

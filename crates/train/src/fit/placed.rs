@@ -5,7 +5,7 @@ use std::path::Path;
 use dsokr_basis::features::Block;
 use dsokr_basis::{Basis, RowSource};
 use dsokr_decode::Candidates;
-use dsokr_ridge::{OutputSpace, Targets};
+use dsokr_machines::ridge::{OutputSpace, Targets};
 
 use super::{candidates_at, solver};
 use crate::data::Outputs;

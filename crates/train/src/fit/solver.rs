@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use dsokr_basis::{Features, RowSource};
 use dsokr_decode::Candidates;
-use dsokr_machines::{Offset, OutputMatrix};
-use dsokr_ridge::{
+use dsokr_machines::ridge::{
     LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
 };
+use dsokr_machines::{Offset, OutputMatrix};
 use faer::Mat;
 use tracing::info;
 

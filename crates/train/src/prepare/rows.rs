@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, Kernel, RowSource};
-use dsokr_ridge::Ideal;
+use dsokr_machines::ridge::Ideal;
 use faer::Mat;
 use rayon::prelude::*;
 
@@ -46,7 +46,7 @@ impl Preparation {
                 let grams: Vec<_> = grams.iter().map(Mat::as_ref).collect();
                 let weights = rule.weights(&grams, &Ideal::Outputs { kernel, rows });
                 let weights = weights.map_err(|error| match error {
-                    dsokr_ridge::Error::Kernel { kernel, source } => Error::Kernel {
+                    dsokr_machines::ridge::Error::Kernel { kernel, source } => Error::Kernel {
                         file: files.get(kernel).cloned().unwrap_or_default(),
                         source,
                     },

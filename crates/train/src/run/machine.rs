@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_ridge::OutputSpace;
+use dsokr_machines::ridge::OutputSpace;
 
 use super::prepared::check_preparation;
 use super::{Answers, BASIS, Machine, Prepared};
@@ -39,7 +39,7 @@ pub(crate) fn open(
     let preparation = Preparation::load_of_ridge(settings, path)?;
     let stored = match lipschitz {
         true => dsokr_machines::Machine::open(&file)?,
-        false => dsokr_ridge::Model::open(&file)?,
+        false => dsokr_machines::ridge::Model::open(&file)?,
     };
     check_basis(&stored, candidates.metadata("basis")?)?;
     check_preparation(&stored, &Prepared::of(&preparation)?.fingerprint())?;
@@ -48,7 +48,7 @@ pub(crate) fn open(
             let inputs = Basis::load(&path.join(INPUTS))?;
             Answers::Lipschitz(dsokr_machines::Machine::from_stored(&stored, inputs)?)
         }
-        false => Answers::Ridge(dsokr_ridge::Model::from_stored(&stored)?),
+        false => Answers::Ridge(dsokr_machines::ridge::Model::from_stored(&stored)?),
     };
     let file = path.join(OUTPUTS);
     let origin = match path.join(BASIS).exists() {

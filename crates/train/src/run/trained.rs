@@ -66,7 +66,7 @@ pub struct Machine {
 #[derive(Clone, Debug)]
 pub enum Answers {
     /// In closed form.
-    Ridge(dsokr_ridge::Model),
+    Ridge(dsokr_machines::ridge::Model),
     /// Under a Lipschitz loss.
     Lipschitz(dsokr_machines::Machine),
 }

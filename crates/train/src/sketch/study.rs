@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use dsokr_basis::{Features, RowSource, SketchKind, leverage};
-use dsokr_ridge::OutputSpace;
+use dsokr_machines::ridge::OutputSpace;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
 use crate::config::{Checked, Metric, RidgeConfig, SplitName};

@@ -1,0 +1,113 @@
+//! The training inputs as features in which their covariance is diagonal.
+
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use dsokr_basis::{Basis, RowSource};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use crate::lipschitz::Error;
+
+/// Least number of rows of a part.
+const ROWS: usize = 512;
+
+/// Most parts that the rows are cut into: so many sums are in flight.
+const PARTS: usize = 64;
+
+/// Rows projected at once; constant, so that what meets in a product does not depend on the threads.
+const PROJECTED: usize = 8192;
+
+/// `Z = Q Ψ̃`, p × n: the coordinates of the training inputs in a basis, rotated such that
+/// `Z Zᵀ / n` is diagonal.
+#[derive(Clone, Debug)]
+pub(crate) struct Design {
+    /// Z, p × n.
+    pub(crate) rows: Mat<f64>,
+    /// The diagonal of `Z Zᵀ / n`.
+    pub(crate) spectrum: Vec<f64>,
+    /// Q, p × p orthogonal.
+    pub(crate) rotation: Mat<f64>,
+    /// Rows of a part; it depends on n alone, so sums over parts do not depend on the threads.
+    pub(crate) part: usize,
+}
+
+impl Design {
+    pub(crate) fn new(basis: &Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
+        let (n, p) = (inputs.len(), basis.rank());
+        let part = n.div_ceil(PARTS).max(ROWS);
+        let mut rows = Mat::<f64>::zeros(p, n);
+        let mut covariance = Mat::<f64>::zeros(p, p);
+        basis.project_blocks(inputs, PROJECTED, |range, block| {
+            for (at, i) in range.enumerate() {
+                let column = rows.col_mut(i);
+                column.iter_mut().zip(block.row(at)).for_each(|(out, &value)| *out = value.into());
+            }
+            Ok::<(), dsokr_basis::Error>(())
+        })?;
+        let starts: Vec<usize> = (0..n).step_by(part).collect();
+        for wave in starts.chunks(rayon::current_num_threads().max(1)) {
+            let sums: Vec<Mat<f64>> = wave
+                .par_iter()
+                .map(|&start| {
+                    let block = rows.as_ref().subcols(start, part.min(n - start));
+                    multiply(block, block.transpose())
+                })
+                .collect();
+            sums.into_iter().for_each(|sum| covariance += sum);
+        }
+        covariance *= faer::Scale(1.0 / n as f64);
+        let Eigen { values, vectors } = symmetric_eigen(covariance.as_ref())?;
+        let rotation = vectors.transpose().to_owned();
+        rows.as_mut().par_col_chunks_mut(part).for_each(|mut block| {
+            let turned = multiply(rotation.as_ref(), block.as_ref());
+            block.copy_from(turned);
+        });
+        let spectrum = values.into_iter().map(|value| value.max(0.0)).collect();
+        Ok(Self { rows, spectrum, rotation, part })
+    }
+
+    /// n, the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.ncols()
+    }
+
+    /// p, the number of features.
+    pub(crate) fn rank(&self) -> usize {
+        self.rows.nrows()
+    }
+
+    /// `(1/n) Σ_i z_i α_iᵀ`, p × d, where `slopes(start, f, α)` is given the predictions `f = Bᵀ z` of
+    /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns.
+    ///
+    /// `alpha` holds the α of all rows, n × d row-major.
+    pub(crate) fn pass(
+        &self,
+        weights: MatRef<f64>,
+        alpha: &mut [f64],
+        slopes: impl Fn(usize, &[f64], &mut [f64]) -> [f64; 2] + Sync,
+    ) -> (Mat<f64>, [f64; 2]) {
+        let (n, d) = (self.len(), weights.ncols());
+        let parts: Vec<(Mat<f64>, [f64; 2])> = alpha
+            .par_chunks_mut(self.part * d)
+            .enumerate()
+            .map(|(at, alpha)| {
+                let (start, len) = (at * self.part, alpha.len() / d);
+                let rows = self.rows.as_ref().subcols(start, len);
+                let mut predictions = vec![0.0; len * d];
+                let out = MatMut::from_column_major_slice_mut(&mut predictions, d, len);
+                matmul(out, Accum::Replace, weights.transpose(), rows, 1.0, Par::Seq);
+                let sums = slopes(start, &predictions, alpha);
+                let alpha = MatRef::from_column_major_slice(&*alpha, d, len);
+                (multiply(rows, alpha.transpose()), sums)
+            })
+            .collect();
+        let mut gradient = Mat::<f64>::zeros(self.rank(), d);
+        let mut totals = [0.0; 2];
+        for (part, sums) in parts {
+            gradient += part;
+            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+        }
+        gradient *= faer::Scale(1.0 / n as f64);
+        (gradient, totals.map(|total| total / n as f64))
+    }
+}

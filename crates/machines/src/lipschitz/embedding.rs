@@ -1,0 +1,256 @@
+//! Learned output embeddings: reduced rank regression and Output Embedding Learning.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
+use dsokr_basis::store::{self, Stored, Tensor};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use crate::lipschitz::Error;
+
+/// What the file says it is.
+const KIND: &str = "output-embedding";
+
+/// The version of its layout.
+const VERSION: u32 = 1;
+
+/// Rows of a part of a covariance.
+const ROWS: usize = 2048;
+
+/// G, p orthonormal directions of the output space: the embedding `y ↦ G ψ̃(y)` that is easiest to predict
+/// and to reconstruct.
+///
+/// It minimises `(c/n) Σ_i ‖GᵀG ĥ(x_i) − ĥ(x_i)‖² + ((1−c)/m) Σ_j ‖GᵀG ψ̃(y_j) − ψ̃(y_j)‖²` over G with
+/// orthonormal rows, for the predictions `ĥ(x_i)` of a regression on n training inputs and m outputs
+/// that need no inputs (output-embedding-learning, equation 7). With c = 1 it is the projection of
+/// reduced rank regression, which looks at the predictions alone (reduced-rank paper, algorithm 1).
+///
+/// Everything is in coordinates, q numbers each: of plain vectors, or of outputs in a
+/// [`Basis`](dsokr_basis::Basis), where the published algorithms on Gram matrices become one
+/// eigendecomposition of a q × q matrix. `ĥ` may be any model's predictions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputEmbedding {
+    /// q, the number of coordinates.
+    width: usize,
+    /// Gᵀ, q × p: a direction a column.
+    directions: Mat<f64>,
+    /// All q eigenvalues, descending.
+    spectrum: Vec<f64>,
+}
+
+impl OutputEmbedding {
+    /// Learns `rank` directions from the predictions of the training inputs, and from outputs in
+    /// the share 1 − c that c = `supervised` leaves them; both row-major, `width` coordinates a row.
+    ///
+    /// The sum runs in an order that the sizes fix: the number of threads changes nothing.
+    ///
+    /// ```
+    /// use dsokr_machines::OutputEmbedding;
+    ///
+    /// // Predictions along (1, 1), noise across: one direction keeps what can be predicted.
+    /// let predictions = [1.0, 1.0, -2.0, -2.0, 0.5, 0.5];
+    /// let embedding = OutputEmbedding::learn(2, &predictions, &[], 1.0, 1)?;
+    /// let kept = embedding.restore(&embedding.project(&[1.5, 0.5])?)?;
+    /// assert!((kept[0] - 1.0).abs() < 1e-6 && (kept[1] - 1.0).abs() < 1e-6);
+    /// # Ok::<(), dsokr_machines::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Range`] for no predictions, a rank outside of `1..=width`, or no outputs where c < 1;
+    /// [`Error::Parameter`] unless 0 ≤ c ≤ 1; [`Error::Length`] for coordinates that are not whole rows;
+    /// [`Error::NotFinite`]; [`Error::NotSemidefinite`] where all coordinates are zero.
+    pub fn learn(
+        width: usize,
+        predictions: &[f32],
+        outputs: &[f32],
+        supervised: f64,
+        rank: usize,
+    ) -> Result<Self, Error> {
+        if !(0.0..=1.0).contains(&supervised) {
+            let (of, allowed) = ("output embedding", "from 0 to 1");
+            return Err(Error::Parameter {
+                of,
+                parameter: "supervised",
+                value: supervised,
+                allowed,
+            });
+        }
+        if rank == 0 || rank > width {
+            return Err(Error::Range {
+                what: "rank of the embedding",
+                found: rank,
+                low: 1,
+                high: width,
+            });
+        }
+        let mut total = Mat::<f64>::zeros(width, width);
+        let parts = [
+            ("predictions", predictions, supervised),
+            ("coordinates of outputs", outputs, 1.0 - supervised),
+        ];
+        for (what, rows, share) in parts {
+            check(what, width, rows)?;
+            if share == 0.0 {
+                continue;
+            }
+            if rows.is_empty() {
+                return Err(Error::Range { what, found: 0, low: 1, high: usize::MAX });
+            }
+            let n = rows.len() / width;
+            total += faer::Scale(share / n as f64) * second_moment(width, rows);
+        }
+        let Eigen { values: spectrum, vectors } = symmetric_eigen(total.as_ref())?;
+        let (largest, smallest) = (spectrum[0], spectrum[width - 1]);
+        if largest.is_nan() || largest <= 0.0 {
+            let what = "the covariance of the coordinates";
+            return Err(Error::NotSemidefinite { what, smallest, largest });
+        }
+        let directions = vectors.as_ref().subcols(0, rank).to_owned();
+        Ok(Self { width, directions, spectrum })
+    }
+
+    /// The same directions, fewer of them: one eigendecomposition serves every rank.
+    ///
+    /// # Errors
+    /// [`Error::Range`] unless 1 ≤ `rank` ≤ [`rank`](Self::rank).
+    pub fn truncate(&self, rank: usize) -> Result<Self, Error> {
+        if rank == 0 || rank > self.rank() {
+            let (what, high) = ("rank of the embedding", self.rank());
+            return Err(Error::Range { what, found: rank, low: 1, high });
+        }
+        let directions = self.directions.as_ref().subcols(0, rank).to_owned();
+        Ok(Self { directions, ..self.clone() })
+    }
+
+    /// q, the number of coordinates that are embedded.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// p, the number of directions.
+    pub fn rank(&self) -> usize {
+        self.directions.ncols()
+    }
+
+    /// All q eigenvalues of the mixed covariance, descending; the sum beyond the p-th is what the
+    /// embedding loses.
+    pub fn spectrum(&self) -> &[f64] {
+        &self.spectrum
+    }
+
+    /// `G z` of coordinates z, n × p row-major: of predictions the queries, of outputs the candidates.
+    /// `⟨G ĥ(x), G ψ̃(y)⟩` is the score of algorithm 2, with the constant `−½ k(y, y)` of the whole
+    /// output.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for coordinates that are not whole rows, [`Error::NotFinite`].
+    pub fn project(&self, coordinates: &[f32]) -> Result<Vec<f32>, Error> {
+        check("coordinates", self.width, coordinates)?;
+        Ok(map(self.directions.transpose(), coordinates))
+    }
+
+    /// `Gᵀ z` of embedded points z, n × q row-major: a reduced rank prediction is
+    /// `GᵀG ĥ(x)`, restored from projected predictions.
+    ///
+    /// # Errors
+    /// As [`project`](Self::project).
+    pub fn restore(&self, embedded: &[f32]) -> Result<Vec<f32>, Error> {
+        check("embedded points", self.rank(), embedded)?;
+        Ok(map(self.directions.as_ref(), embedded))
+    }
+
+    /// GᵀG, the q × q projection that [`project`](Self::project) and [`restore`](Self::restore) make
+    /// together.
+    pub fn projector(&self) -> Mat<f64> {
+        multiply(self.directions.as_ref(), self.directions.transpose())
+    }
+
+    /// Writes the embedding to a file, atomically: kind `output-embedding`, version 1. Tensors:
+    /// `directions` F64 `[p, q]`, `spectrum` F64 `[q]`.
+    ///
+    /// # Errors
+    /// `Io` of the crate `dsokr-basis`.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let values: Vec<f64> =
+            self.directions.col_iter().flat_map(|column| column.iter().copied()).collect();
+        let tensors = [
+            Tensor::f64("directions", &[self.rank(), self.width], &values),
+            Tensor::f64("spectrum", &[self.width], &self.spectrum),
+        ];
+        Ok(store::write(path, KIND, VERSION, &BTreeMap::new(), &tensors)?)
+    }
+
+    /// Reads an embedding that [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged, or of another kind or version;
+    /// [`Error::BadFile`] for parts that do not belong together.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let stored = Stored::open(path, KIND, VERSION)?;
+        let (shape, values) = stored.f64("directions", 2)?;
+        let (_, spectrum) = stored.f64("spectrum", 1)?;
+        let (rank, width) = (shape[0], shape[1]);
+        if rank == 0 || rank > width || spectrum.len() != width {
+            let reason = format!("directions {shape:?} and {} eigenvalues", spectrum.len());
+            return Err(Error::BadFile { path: path.to_owned(), reason });
+        }
+        if values.iter().chain(spectrum.iter()).any(|value| !value.is_finite()) {
+            let reason = "it holds a number that is not finite".to_owned();
+            return Err(Error::BadFile { path: path.to_owned(), reason });
+        }
+        let directions = MatRef::from_column_major_slice(&values, width, rank).to_owned();
+        Ok(Self { width, directions, spectrum: spectrum.into_owned() })
+    }
+}
+
+/// Checks that coordinates are whole rows of finite numbers.
+fn check(what: &'static str, width: usize, rows: &[f32]) -> Result<(), Error> {
+    if !rows.len().is_multiple_of(width) {
+        let expected = rows.len().next_multiple_of(width);
+        return Err(Error::Length { what, found: rows.len(), expected });
+    }
+    match rows.iter().position(|value| !value.is_finite()) {
+        Some(at) => {
+            let (row, column, value) = (at / width, at % width, rows[at].into());
+            Err(Error::NotFinite { what, row, column, value })
+        }
+        None => Ok(()),
+    }
+}
+
+/// `Σ_i z_i z_iᵀ`.
+fn second_moment(width: usize, rows: &[f32]) -> Mat<f64> {
+    let mut total = Mat::<f64>::zeros(width, width);
+    let parts: Vec<&[f32]> = rows.chunks(ROWS * width).collect();
+    for wave in parts.chunks(rayon::current_num_threads().max(1)) {
+        let sums: Vec<Mat<f64>> = wave
+            .par_iter()
+            .map(|rows| {
+                let wide: Vec<f64> = rows.iter().map(|&value| value.into()).collect();
+                let rows = MatRef::from_column_major_slice(&wide, width, wide.len() / width);
+                multiply(rows, rows.transpose())
+            })
+            .collect();
+        sums.into_iter().for_each(|sum| total += sum);
+    }
+    total
+}
+
+/// `A z` of each row z.
+fn map(matrix: MatRef<f64>, rows: &[f32]) -> Vec<f32> {
+    let (to, from) = (matrix.nrows(), matrix.ncols());
+    let mut out = vec![0.0f32; rows.len() / from * to];
+    out.par_chunks_mut(ROWS * to).zip(rows.par_chunks(ROWS * from)).for_each(|(out, rows)| {
+        let wide: Vec<f64> = rows.iter().map(|&value| value.into()).collect();
+        let n = wide.len() / from;
+        let mut found = vec![0.0f64; out.len()];
+        let sums = MatMut::from_column_major_slice_mut(&mut found, to, n);
+        let rows = MatRef::from_column_major_slice(&wide, from, n);
+        matmul(sums, Accum::Replace, matrix, rows, 1.0, Par::Seq);
+        out.iter_mut().zip(found).for_each(|(out, value)| *out = value as f32);
+    });
+    out
+}

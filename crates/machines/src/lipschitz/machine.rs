@@ -1,0 +1,350 @@
+//! Fitted machines: fitting, predicting, and their file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{Basis, RowSource};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use serde::{Deserialize, Serialize};
+
+use crate::lipschitz::design::Design;
+use crate::lipschitz::solver::solve;
+use crate::lipschitz::{Error, Loss, Offset, OutputMatrix, Stop, Targets};
+
+/// What the file says it is.
+const KIND: &str = "machine";
+
+/// The version of its layout.
+const VERSION: u32 = 2;
+
+/// Rows predicted at once.
+const ROWS: usize = 8192;
+
+/// What a machine minimises: `(1/n) Σ_i ℓ(f(x_i), y_i) + (λ/2) ‖f − b‖²`.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// ℓ.
+    pub loss: Loss,
+    /// M of the kernel `k M`, whose norm is that of `f − b`.
+    pub output: OutputMatrix,
+    /// λ, above 0. With the square loss and M = I it is the λ of `dsokr-machines`.
+    pub lambda: f64,
+    /// b.
+    pub offset: Offset,
+}
+
+/// What was fitted, and how well.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// n, the number of training rows.
+    pub rows: usize,
+    /// p, the number of features: the rank of the sketched Gram matrix of the inputs.
+    pub features: usize,
+    /// d, the number of outputs.
+    pub outputs: usize,
+    /// The loss.
+    pub loss: Loss,
+    /// λ.
+    pub lambda: f64,
+    /// The objective reached.
+    pub objective: f64,
+    /// The least that the objective can be on these features: the best dual objective.
+    pub bound: f64,
+    /// The mean loss of the offset alone, which [`Stop::gap`] is a share of.
+    pub start: f64,
+    /// Number of steps.
+    pub steps: usize,
+    /// Whether the gap closed; if not, the step limit ended the fit.
+    pub converged: bool,
+}
+
+impl Summary {
+    /// The duality gap: an upper bound of what the objective lacks, in its units.
+    pub fn gap(&self) -> f64 {
+        self.objective - self.bound
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(
+            out,
+            "{} rows, {} features, {} outputs, {} loss, lambda {:e}: objective {:.6e}, gap {:.1e} \
+             after {} steps",
+            self.rows,
+            self.features,
+            self.outputs,
+            self.loss.name(),
+            self.lambda,
+            self.objective,
+            self.gap(),
+            self.steps
+        )?;
+        if self.converged { Ok(()) } else { write!(out, " (the step limit; not converged)") }
+    }
+}
+
+impl Problem {
+    /// Checks the parameters, and that the targets belong to n inputs and to the outputs.
+    fn check(&self, n: usize, targets: &Targets, stop: &Stop) -> Result<(), Error> {
+        let lambda = self.lambda;
+        if !(lambda > 0.0 && lambda.is_finite()) {
+            return Err(Error::Lambda { value: lambda });
+        }
+        if targets.len() != n {
+            let (what, found) = ("rows of targets", targets.len());
+            return Err(Error::Length { what, found, expected: n });
+        }
+        let (found, expected) = (targets.width(), self.output.width());
+        if found != expected {
+            return Err(Error::Length { what: "targets a row", found, expected });
+        }
+        self.loss.validate(targets.width())?;
+        stop.validate()
+    }
+}
+
+/// Training inputs as features, once for many fits: to select λ, γ or the loss.
+///
+/// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
+/// multiplications, and one eigendecomposition of a p × p matrix.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    basis: Basis,
+    design: Design,
+}
+
+impl Prepared {
+    /// The features of the training inputs in a basis; n p numbers.
+    ///
+    /// # Errors
+    /// Rows that the basis does not project; [`Error::Range`] for no rows.
+    pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
+        if inputs.is_empty() {
+            return Err(Error::Range { what: "rows", found: 0, low: 1, high: usize::MAX });
+        }
+        let design = Design::new(&basis, inputs)?;
+        Ok(Self { basis, design })
+    }
+
+    /// Fits a machine, as [`Machine::fit`].
+    ///
+    /// # Errors
+    /// As [`Machine::fit`].
+    pub fn fit(&self, targets: &Targets, problem: &Problem, stop: &Stop) -> Result<Machine, Error> {
+        let design = &self.design;
+        problem.check(design.len(), targets, stop)?;
+        let Problem { loss, output, lambda, offset } = problem;
+        let offset = offset.of(loss, targets);
+        let solution = solve(design, &targets.less(&offset), loss, output, *lambda, stop)?;
+        // V = Qᵀ B: back to the coordinates of the basis.
+        let turned = multiply(design.rotation.transpose(), solution.weights.as_ref());
+        let (p, d) = (turned.nrows(), turned.ncols());
+        let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
+        let summary = Summary {
+            rows: targets.len(),
+            features: p,
+            outputs: d,
+            loss: loss.clone(),
+            lambda: *lambda,
+            objective: solution.objective,
+            bound: solution.bound,
+            start: solution.start,
+            steps: solution.steps,
+            converged: solution.converged,
+        };
+        Ok(Machine { basis: self.basis.clone(), weights, offset, summary })
+    }
+}
+
+/// A fitted sketched kernel machine,
+/// `f(x) = b + Σ_i k(x, x_i) M [Rᵀ Γ]_i = b + Vᵀ z(x)` (thesis, sections 3.2.2 and 3.2.3).
+///
+/// `z(x) = D^{-1/2} Uᵀ R k^x` are the coordinates of the input in the basis of a sketch R, which is the
+/// [`Basis`] of the crate `dsokr-basis`, fitted on the training *inputs*.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    basis: Basis,
+    /// V, p × d row-major.
+    weights: Vec<f64>,
+    offset: Vec<f64>,
+    summary: Summary,
+}
+
+impl Machine {
+    /// Fits a machine on the features of a basis of the training inputs.
+    ///
+    /// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
+    /// replacement is the machine without a sketch. The basis must have been fitted on inputs of
+    /// this kind, usually on these ones.
+    ///
+    /// Memory: n (p + 2 d) numbers. Time: n p² multiplications and one eigendecomposition of a p × p
+    /// matrix to prepare, then 2 n p d a step. The numbers do not depend on the number of threads.
+    /// A fit that reaches the step limit is no error: see [`Summary::converged`].
+    ///
+    /// ```
+    /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, features::DenseRows};
+    /// use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
+    ///
+    /// // The median of y given x, of which one y is wrong.
+    /// let x: Vec<f32> = (0..40).map(|i| i as f32 / 10.0).collect();
+    /// let mut y: Vec<f64> = x.iter().map(|&x| f64::from(x).sin()).collect();
+    /// y[20] = 1000.0;
+    /// let x = Features::Dense(DenseRows::new(1, x)?);
+    /// let every = SketchKind::Subsampling { replacement: false };
+    /// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &every, 20, 0, 1e-10)?;
+    /// let problem = Problem {
+    ///     loss: Loss::Pinball { levels: vec![0.5] },
+    ///     output: OutputMatrix::identity(1)?,
+    ///     lambda: 1e-4,
+    ///     offset: Offset::Constant,
+    /// };
+    /// let targets = Targets::new(1, y)?;
+    /// let machine = Machine::fit(basis, &x, &targets, &problem, &Stop::default())?;
+    /// assert!(machine.summary().converged);
+    /// assert!((machine.predict(&x)?[20] - 2.0f32.sin()).abs() < 0.1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Lambda`]; [`Error::Length`] unless there are targets for each input and as many outputs
+    /// as M has; the errors of the loss and of the stopping rule; [`Error::Overflow`]; rows that the
+    /// basis does not project.
+    pub fn fit(
+        basis: Basis,
+        inputs: &dyn RowSource,
+        targets: &Targets,
+        problem: &Problem,
+        stop: &Stop,
+    ) -> Result<Self, Error> {
+        problem.check(inputs.len(), targets, stop)?;
+        Prepared::new(basis, inputs)?.fit(targets, problem, stop)
+    }
+
+    /// What was fitted, and how well.
+    pub fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// The basis of the inputs.
+    pub fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    /// d, the number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.offset.len()
+    }
+
+    /// V, p × d row-major.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// b, d numbers.
+    pub fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
+    /// `f(x)` of input rows, q × d row-major; for targets that are coordinates, the rows of
+    /// `dsokr_decode::Queries`.
+    ///
+    /// # Errors
+    /// Rows of another kind or width, [`Error::NotFinite`] for a prediction that overflows `f32`, and
+    /// whatever reading the rows brings up.
+    pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+        let (p, d) = (self.basis.rank(), self.outputs());
+        let weights = MatRef::from_row_major_slice(&self.weights, p, d);
+        let mut predicted = Vec::with_capacity(rows.len().saturating_mul(d));
+        self.basis.project_blocks(rows, ROWS, |range, block| {
+            let features: Vec<f64> = block.coordinates.iter().map(|&value| value.into()).collect();
+            let features = MatRef::from_column_major_slice(&features, p, range.len());
+            let mut out = vec![0.0f64; range.len() * d];
+            let sums = MatMut::from_column_major_slice_mut(&mut out, d, range.len());
+            matmul(sums, Accum::Replace, weights.transpose(), features, 1.0, Par::Seq);
+            for (at, row) in out.chunks_exact(d).enumerate() {
+                for (column, (value, offset)) in row.iter().zip(&self.offset).enumerate() {
+                    let value = value + offset;
+                    let single = value as f32;
+                    if !single.is_finite() {
+                        let (what, row) = ("predictions", range.start + at);
+                        return Err(Error::NotFinite { what, row, column, value });
+                    }
+                    predicted.push(single);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(predicted)
+    }
+
+    /// Writes the machine to a file, atomically: kind `machine`, version 2. The basis has
+    /// [a file of its own](Basis::save).
+    ///
+    /// Metadata: `summary` (JSON), `inputs` (the basis's [fingerprint](Basis::fingerprint)). Tensors:
+    /// `weights` F64 `[p, d]`, `offset` F64 `[d]`. `belongs` is further metadata, what the machine
+    /// belongs to.
+    ///
+    /// # Errors
+    /// `Io` of the crate `dsokr-basis`.
+    pub fn save(&self, path: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
+        let entries = [
+            // names and finite numbers: serialising them cannot fail
+            ("summary", serde_json::to_string(&self.summary).unwrap_or_default()),
+            ("inputs", self.basis.fingerprint()),
+        ];
+        let mut metadata = belongs.clone();
+        metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+        let (p, d) = (self.basis.rank(), self.outputs());
+        let tensors = [
+            Tensor::f64("weights", &[p, d], &self.weights),
+            Tensor::f64("offset", &[d], &self.offset),
+        ];
+        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+    }
+
+    /// Reads a machine that [`save`](Self::save) wrote, with the basis that it was fitted on.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged, or of another kind or version;
+    /// [`Error::OtherBasis`]; [`Error::BadFile`] for parts that do not belong together.
+    pub fn load(path: &Path, basis: Basis) -> Result<Self, Error> {
+        Self::from_stored(&Self::open(path)?, basis)
+    }
+
+    /// Opens a machine's file, whose metadata say what it belongs to.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged, or of another kind or version.
+    pub fn open(path: &Path) -> Result<Stored, Error> {
+        Ok(Stored::open(path, KIND, VERSION)?)
+    }
+
+    /// Reads a machine from its opened file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_stored(stored: &Stored, basis: Basis) -> Result<Self, Error> {
+        let path = stored.path();
+        let (expected, found) = (stored.metadata("inputs")?.to_owned(), basis.fingerprint());
+        if found != expected {
+            return Err(Error::OtherBasis { path: path.to_owned(), found, expected });
+        }
+        let bad = |reason: String| Error::BadFile { path: path.to_owned(), reason };
+        let summary: Summary = stored.json("summary")?;
+        let (shape, weights) = stored.f64("weights", 2)?;
+        let (_, offset) = stored.f64("offset", 1)?;
+        let expected = [basis.rank(), offset.len()];
+        if shape != expected || offset.is_empty() {
+            return Err(bad(format!("weights have shape {shape:?}, expected {expected:?}")));
+        }
+        if weights.iter().chain(offset.iter()).any(|value| !value.is_finite()) {
+            return Err(bad("weights or offset hold a number that is not finite".into()));
+        }
+        let (weights, offset) = (weights.into_owned(), offset.into_owned());
+        Ok(Self { basis, weights, offset, summary })
+    }
+}

@@ -1,0 +1,295 @@
+//! Several precomputed input kernels as one: their uniform sum, or the one best aligned with the
+//! outputs.
+
+use std::ops::Range;
+
+use dsokr_basis::features::read;
+use dsokr_basis::{OutputKernel, RowSource};
+use faer::{Mat, MatRef};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::ridge::linear::nonnegative;
+use crate::ridge::{Error, TargetSource, Targets, precomputed};
+
+/// Columns of the Gram matrices that one task reads.
+const COLUMNS: usize = 64;
+
+/// What centring leaves of a constant kernel, as a share of its squared norm.
+const CONSTANT: f64 = 1e-24;
+
+/// How the weights of `K = Σ_k w_k K_k` are chosen.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Combination {
+    /// `1/K` each. Kernels should be of one scale: normalised to a unit diagonal, say.
+    Uniform,
+    /// [`alignf`].
+    #[default]
+    Alignf,
+}
+
+impl Combination {
+    /// The weights of training Gram matrices.
+    ///
+    /// # Errors
+    /// As [`alignf`], of which the uniform sum checks the kernels alone.
+    pub fn weights(self, kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
+        match self {
+            Self::Uniform => {
+                check(kernels, ideal.len())?;
+                Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
+            }
+            Self::Alignf => Ok(alignf(kernels, ideal)?.weights),
+        }
+    }
+}
+
+/// The Gram matrix Y of the outputs, which is read by blocks of columns and never held.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Ideal<'a> {
+    /// `Y_ij = k(y_i, y_j)`, n² evaluations for each of two passes.
+    Outputs {
+        /// The output kernel.
+        kernel: &'a dyn OutputKernel,
+        /// The training outputs.
+        rows: &'a dyn RowSource,
+    },
+    /// `Y_ij = ⟨ψ_i, ψ_j⟩` of coordinates in a basis, n² p multiplications.
+    Coordinates(&'a Targets),
+}
+
+impl Ideal<'_> {
+    /// n.
+    fn len(&self) -> usize {
+        match self {
+            Self::Outputs { rows, .. } => rows.len(),
+            Self::Coordinates(targets) => TargetSource::len(*targets),
+        }
+    }
+
+    /// Calls `visit` with ranges of columns of Y, n × len, in parallel, and returns what it made in
+    /// their order.
+    fn columns<T: Send>(
+        &self,
+        visit: impl Fn(Range<usize>, Mat<f64>) -> T + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let n = self.len();
+        let range = |task: usize| task * COLUMNS..n.min((task + 1) * COLUMNS);
+        let tasks = (0..n.div_ceil(COLUMNS)).into_par_iter();
+        match self {
+            Self::Outputs { kernel, rows } => {
+                kernel.validate(rows.kind())?;
+                let all = read(*rows, 0..n)?;
+                kernel.check(&all)?;
+                let column = |range: Range<usize>| kernel.block(&all, &read(*rows, range)?);
+                tasks.map(|task| Ok(visit(range(task), column(range(task))?))).collect()
+            }
+            Self::Coordinates(targets) => {
+                let psi = targets.dense::<f64>();
+                let column = |range: Range<usize>| {
+                    let own = psi.as_ref().subrows(range.start, range.len());
+                    let mut out = Mat::zeros(n, own.nrows());
+                    let (replace, sequential) = (faer::Accum::Replace, faer::Par::Seq);
+                    faer::linalg::matmul::matmul(
+                        out.as_mut(),
+                        replace,
+                        psi.as_ref(),
+                        own.transpose(),
+                        1.0,
+                        sequential,
+                    );
+                    out
+                };
+                Ok(tasks.map(|task| visit(range(task), column(range(task)))).collect())
+            }
+        }
+    }
+}
+
+/// What [`alignf`] found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alignment {
+    /// w, not negative, of length 1.
+    pub weights: Vec<f64>,
+    /// ρ(K_k, Y) of each kernel by itself, from −1 to 1.
+    pub each: Vec<f64>,
+    /// ρ(Σ w_k K_k, Y), the largest that weights which are not negative reach.
+    pub combined: f64,
+}
+
+/// The weights whose kernel `Σ_k w_k K_k` has the largest centred alignment with the outputs: ALIGNF
+/// (Cortes, Mohri and Rostamizadeh 2012, proposition 9).
+///
+/// Centred alignment is the cosine `ρ(K, Y) = ⟨K^c, Y^c⟩ / (‖K^c‖ ‖Y^c‖)` in the Frobenius product, with
+/// `K^c = H K H`, `H = I − 11ᵀ/n`. The weights are `v/‖v‖` of the minimum of `vᵀ M v − 2 vᵀ a` over
+/// `v ≥ 0`, `M_kl = ⟨K_k^c, K_l^c⟩`, `a_k = ⟨K_k^c, Y^c⟩`, by active sets and exact to rounding. The
+/// scale of a kernel does not matter: its weight is divided by it.
+///
+/// Memory beside the kernels: one of them for the check that it is positive semi-definite, and 64 columns
+/// a thread. Time: n³/3 multiplications for the check of each of K kernels, n² K²/2 for the products.
+/// The numbers do not depend on the number of threads.
+///
+/// ```
+/// use dsokr_basis::{Features, Kernel, Mat, features::BitRows};
+/// use dsokr_machines::ridge::{Ideal, alignf};
+///
+/// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
+/// let informed = Mat::from_fn(4, 4, |i, j| if i / 2 == j / 2 { 1.0 } else { 0.2 });
+/// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
+/// let ideal = Ideal::Outputs { kernel: &Kernel::Linear, rows: &y };
+/// let found = alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?;
+/// assert!(found.each[0] > 0.99 && found.weights == [1.0, 0.0]);
+/// # Ok::<(), dsokr_machines::ridge::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric
+/// and positive semi-definite, or zero; [`Error::ConstantKernel`]; [`Error::ConstantOutputs`];
+/// [`Error::NotAligned`] where no kernel has an alignment above 0; [`Error::Range`] for no kernels;
+/// those of the output kernel's checks and of reading the outputs.
+pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error> {
+    let n = ideal.len();
+    check(kernels, n)?;
+    let means: Vec<Means> = kernels.iter().map(|kernel| Means::of(*kernel)).collect();
+    let sums =
+        ideal.columns(|_, y| y.col_iter().map(|column| column.sum()).collect::<Vec<f64>>())?;
+    let means_of_outputs = Means::new(sums.concat());
+    let count = kernels.len();
+    // Products of all pairs of the kernels and, as the last of them, of Y.
+    let parts = ideal.columns(|range, y| {
+        let mut products = Mat::<f64>::zeros(count + 1, count + 1);
+        let mut centred = Mat::<f64>::zeros(n, count + 1);
+        for (at, column) in range.enumerate() {
+            for (k, kernel) in kernels.iter().enumerate() {
+                means[k].centre(kernel.col(column), column, centred.col_mut(k));
+            }
+            means_of_outputs.centre(y.col(at), column, centred.col_mut(count));
+            for k in 0..=count {
+                for l in 0..=k {
+                    products[(k, l)] += centred.col(k).transpose() * centred.col(l);
+                }
+            }
+        }
+        products
+    })?;
+    let mut products = Mat::<f64>::zeros(count + 1, count + 1);
+    parts.iter().for_each(|part| products += part);
+
+    let length = |k: usize| products[(k, k)].sqrt();
+    for (k, kernel) in kernels.iter().enumerate() {
+        if products[(k, k)] <= CONSTANT * kernel.squared_norm_l2() {
+            return Err(Error::ConstantKernel { kernel: k });
+        }
+    }
+    let squared = products[(count, count)];
+    let mean = means_of_outputs.all;
+    if squared <= CONSTANT * (squared + (n as f64 * mean).powi(2)) {
+        return Err(Error::ConstantOutputs);
+    }
+    let cosine = |k: usize, l: usize| products[(k.max(l), k.min(l))] / (length(k) * length(l));
+    let each: Vec<f64> = (0..count).map(|k| cosine(k, count)).collect();
+    // In units of the kernels' lengths, which make the diagonal of M ones.
+    let m = Mat::from_fn(count, count, cosine);
+    let v = nonnegative(&m, &each);
+    let aligned: f64 = v.iter().zip(&each).map(|(v, a)| v * a).sum();
+    if aligned <= 0.0 {
+        let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        return Err(Error::NotAligned { best });
+    }
+    let norm = (0..count).map(|k| (0..count).map(|l| v[k] * m[(k, l)] * v[l]).sum::<f64>());
+    let combined = aligned / norm.sum::<f64>().sqrt();
+    let weights: Vec<f64> = v.iter().enumerate().map(|(k, v)| v / length(k)).collect();
+    let norm = weights.iter().map(|w| w * w).sum::<f64>().sqrt();
+    Ok(Alignment { weights: weights.iter().map(|w| w / norm).collect(), each, combined })
+}
+
+/// `Σ_k w_k K_k` of n × n Gram matrices of training inputs, or of the q × n values of new inputs with
+/// them.
+///
+/// # Errors
+/// [`Error::Range`] for no kernels; [`Error::Length`] for another number of weights, or kernels of
+/// different sizes; [`Error::Weight`] for one that is negative or not finite.
+pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
+    let Some(first) = kernels.first() else {
+        return Err(no_kernels());
+    };
+    let (rows, columns) = (first.nrows(), first.ncols());
+    let length = |what, found, expected| Err(Error::Length { what, found, expected });
+    if weights.len() != kernels.len() {
+        return length("weights", weights.len(), kernels.len());
+    }
+    if let Some(kernel) = weights.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
+        return Err(Error::Weight { kernel, value: weights[kernel] });
+    }
+    for kernel in kernels {
+        match (kernel.nrows(), kernel.ncols()) {
+            (found, _) if found != rows => {
+                return length("rows of a kernel matrix", found, rows);
+            }
+            (_, found) if found != columns => {
+                return length("columns of a kernel matrix", found, columns);
+            }
+            _ => {}
+        }
+    }
+    let mut sum = Mat::<f64>::zeros(rows, columns);
+    for (kernel, &weight) in kernels.iter().zip(weights) {
+        for (out, column) in sum.col_iter_mut().zip(kernel.col_iter()) {
+            out.iter_mut().zip(column.iter()).for_each(|(out, value)| *out += weight * value);
+        }
+    }
+    Ok(sum)
+}
+
+/// Kernels of n training inputs that are what they should be.
+fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
+    if kernels.is_empty() {
+        return Err(no_kernels());
+    }
+    for (at, kernel) in kernels.iter().enumerate() {
+        let found = kernel.nrows();
+        let checked = match found == n {
+            true => precomputed::checked(*kernel).map(drop),
+            false => Err(Error::Length { what: "rows of the kernel matrix", found, expected: n }),
+        };
+        checked.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
+    }
+    Ok(())
+}
+
+fn no_kernels() -> Error {
+    Error::Range { what: "number of kernels", found: 0, low: 1, high: usize::MAX }
+}
+
+/// The means of a symmetric matrix, of which `H K H` is made.
+struct Means {
+    /// Of each column.
+    columns: Vec<f64>,
+    all: f64,
+}
+
+impl Means {
+    fn of(kernel: MatRef<f64>) -> Self {
+        Self::new(kernel.col_iter().map(|column| column.sum()).collect())
+    }
+
+    /// From the sums of columns.
+    fn new(mut sums: Vec<f64>) -> Self {
+        let n = sums.len() as f64;
+        sums.iter_mut().for_each(|sum| *sum /= n);
+        let all = sums.iter().sum::<f64>() / n;
+        Self { columns: sums, all }
+    }
+
+    /// A column of `H K H`.
+    fn centre(&self, values: faer::ColRef<f64>, column: usize, out: faer::ColMut<f64>) {
+        let shift = self.all - self.columns[column];
+        let values = values.iter().zip(&self.columns);
+        out.iter_mut().zip(values).for_each(|(out, (value, mean))| *out = value - mean + shift);
+    }
+}

@@ -1,0 +1,277 @@
+//! The sketched system by preconditioned conjugate gradients: SIOKR and SISOKR with many anchors.
+
+mod settings;
+
+use dsokr_basis::features::read;
+use dsokr_basis::random::generator;
+use dsokr_basis::{OutputKernel, RowSource, Sketch, SketchKind};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, ColMut, ColRef, Mat, MatRef, Par};
+use rand_chacha::rand_core::Rng;
+use rayon::prelude::*;
+
+use crate::ridge::fit::{Inputs, Precision, Summary, check, row_major};
+use crate::ridge::linear::{Factor, PANEL, Panels};
+use crate::ridge::model::{Map, Model, Weights};
+use crate::ridge::sketched::{SketchedInputs, add_sides, blocks, factored};
+use crate::ridge::{Error, TargetSource};
+
+pub use settings::{ConjugateGradients, Convergence};
+
+/// Rows whose products one task computes.
+const ROWS: usize = 512;
+
+/// Rows of the sample for each unknown, where none is asked for.
+const SAMPLE: usize = 8;
+
+/// Fits the model of [`fit_sketched`](crate::ridge::fit_sketched()) without forming its system: conjugate
+/// gradients for all coordinates at once, preconditioned as in Falkon (Rudi, Carratino and Rosasco
+/// 2017).
+///
+/// With `t_i = R k^{x_i}` and `K̃ = R K Rᵀ = L Lᵀ` the system is
+/// `(Σ t_i t_iᵀ + nλ K̃) B = Σ t_i ψ_iᵀ` for any input sketch; where R picks rows it is Falkon's
+/// `(K_nmᵀ K_nm + nλ K_mm) B = K_nmᵀ Ψ`. As there, it is solved in the coordinates of `Lᵀ B`, whose
+/// penalty is the identity, with the Cholesky factor `A` of a sample's system as preconditioner:
+/// `A Aᵀ = (n/s) L⁻¹ (Σ_{i in sample} t_i t_iᵀ) L⁻ᵀ + nλ I`. Falkon takes the anchors for the sample.
+/// Here it is s rows drawn without regard to the sketch, so that a sketch that mixes rows, or picks
+/// them by leverage, needs no weights; and since the anchors would count the diagonal of their Gram
+/// matrix as if every row had such a neighbour, s = 8m other rows leave a system of a condition number
+/// near 4 whatever n is, and half the iterations.
+///
+/// Memory: three triangles of m²/2 numbers, seven times m × p, a block of 64 MiB, and
+/// [`memory`](ConjugateGradients::memory). Time: s m²/2 + 2 m³/3 multiplications, then in each iteration
+/// n · a evaluations of the kernel for the blocks that are not kept, and 2 n m p multiplications;
+/// [`fit_sketched`](crate::ridge::fit_sketched()) evaluates the kernel once and multiplies n m²/2 times. So this
+/// is for some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors
+/// that are nearly dependent: the system of `fit_sketched` has the square of the condition number of
+/// `K̃`, and what is solved here has not. The numbers do not depend on the number of threads, nor on what
+/// is kept.
+///
+/// Where `K̃` is singular to rounding, 1e-14 of its mean diagonal is added to it, or ten times as much
+/// until it is positive definite; [`Summary::jitter`] is nλ times that. [`Summary::condition`] is that of
+/// `A Aᵀ`, the sample's system in the coordinates of `Lᵀ B`. A fit that runs out of iterations is
+/// returned with [`Summary::convergence`] saying how far it came: stopped early, conjugate gradients are
+/// a regularisation of their own.
+///
+/// # Errors
+/// As [`fit_sketched`](crate::ridge::fit_sketched()); [`Error::Tolerance`]; [`Error::Range`] for no iterations or a
+/// sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that overflow;
+/// [`Error::Curvature`] where rounding leaves a direction without curvature.
+#[allow(clippy::too_many_arguments)]
+pub fn fit_conjugate_gradients(
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &dyn TargetSource,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+    settings: &ConjugateGradients,
+) -> Result<Model, Error> {
+    let n = rows.len();
+    check(n, targets, lambda)?;
+    settings.check(n)?;
+    let inputs = SketchedInputs::draw(kernel, rows, sketch, m, seed)?;
+    let (size, rank) = (inputs.len(), targets.rank());
+    let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(size)));
+    let mut random = generator(seed, "conjugate gradients/sample", 0);
+    let uniform = SketchKind::Subsampling { replacement: false };
+    let sample = Sketch::draw(&uniform, sample, n, random.next_u64())?.anchors();
+
+    let (system, sides) = System::new(inputs, rows, targets, lambda, &sample, settings.memory)?;
+    let (solution, convergence) = system.solve(sides, settings)?;
+    let weights = system.inputs.expand(system.unknowns(solution));
+    let summary = Summary {
+        inputs: Inputs::Sketched,
+        rows: n,
+        unknowns: size,
+        rank,
+        lambda,
+        condition: system.sampled.condition(),
+        jitter: system.jitter,
+        precision: Precision::Double,
+        convergence: Some(convergence),
+    };
+    let (kernel, anchors) = system.inputs.into_parts();
+    let weights = Weights::Double(row_major(weights.as_ref())?);
+    Ok(Model::new(Map::Kernel { kernel, anchors }, weights, rank, summary))
+}
+
+/// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.
+struct System<'a> {
+    inputs: SketchedInputs,
+    rows: &'a dyn RowSource,
+    /// Sketched kernel values of the first blocks.
+    kept: Vec<Mat<f64>>,
+    /// L.
+    penalty: Factor<f64>,
+    /// A.
+    sampled: Factor<f64>,
+    ridge: f64,
+    jitter: f64,
+}
+
+impl<'a> System<'a> {
+    /// With the right-hand sides, `A⁻¹ L⁻¹ Σ t ψᵀ`, in one pass over the rows.
+    fn new(
+        inputs: SketchedInputs,
+        rows: &'a dyn RowSource,
+        targets: &dyn TargetSource,
+        lambda: f64,
+        sample: &[usize],
+        memory: usize,
+    ) -> Result<(Self, Mat<f64>), Error> {
+        let (n, size) = (rows.len(), inputs.len());
+        let ridge = n as f64 * lambda;
+        let penalty = inputs.penalty()?;
+        if let Some((row, column, value)) = penalty.first_not_finite() {
+            let what = "kernel matrix of the anchors";
+            return Err(Error::NotFinite { what, row, column, value });
+        }
+        let (penalty, added) = factored(penalty, ridge)?;
+        let mut sides = Mat::<f64>::zeros(size, targets.rank());
+        let mut sampled = Panels::zeros(size);
+        let scale = (n as f64 / sample.len() as f64).sqrt();
+        let mut sample = sample.iter().copied().peekable();
+        let (mut kept, mut bytes) = (Vec::new(), 0usize);
+        for range in blocks(n, size) {
+            let features = inputs.features(&read(rows, range.clone())?)?;
+            check_finite(features.as_ref(), range.start)?;
+            add_sides(&mut sides, features.as_ref(), &targets.block(range.clone())?)?;
+            let mut chosen = Vec::new();
+            while let Some(row) = sample.next_if(|&row| row < range.end) {
+                chosen.push(row - range.start);
+            }
+            if !chosen.is_empty() {
+                let column = |i: usize, j: usize| scale * features[(i, chosen[j])];
+                let mut own = Mat::from_fn(size, chosen.len(), column);
+                penalty.whiten(own.as_mut());
+                sampled.add_product(own.transpose(), own.transpose());
+            }
+            // All sums saturate: from the first block that does not fit on, none is kept.
+            bytes = bytes.saturating_add(size_of::<f64>().saturating_mul(size * range.len()));
+            if bytes <= memory {
+                kept.push(features);
+            }
+        }
+        sampled.add_to_diagonal(ridge);
+        let (sampled, _) = factored(sampled, ridge)?;
+        penalty.whiten(sides.as_mut());
+        sampled.whiten(sides.as_mut());
+        let jitter = ridge * added;
+        Ok((Self { inputs, rows, kept, penalty, sampled, ridge, jitter }, sides))
+    }
+
+    /// The product with columns x, m × q.
+    fn apply(&self, x: MatRef<f64>) -> Result<Mat<f64>, Error> {
+        let mut inner = x.to_owned();
+        self.sampled.whiten_transposed(inner.as_mut());
+        let mut unknowns = inner.clone();
+        self.penalty.whiten_transposed(unknowns.as_mut());
+        let mut out = Mat::zeros(x.nrows(), x.ncols());
+        for (at, range) in blocks(self.rows.len(), self.inputs.len()).enumerate() {
+            match self.kept.get(at) {
+                Some(features) => add_products(&mut out, features.as_ref(), unknowns.as_ref()),
+                None => {
+                    let features = self.inputs.features(&read(self.rows, range)?)?;
+                    add_products(&mut out, features.as_ref(), unknowns.as_ref());
+                }
+            }
+        }
+        self.penalty.whiten(out.as_mut());
+        for (out, inner) in out.col_iter_mut().zip(inner.col_iter()) {
+            out.iter_mut().zip(inner.iter()).for_each(|(out, value)| *out += self.ridge * value);
+        }
+        self.sampled.whiten(out.as_mut());
+        Ok(out)
+    }
+
+    /// B from the coordinates in which it is solved, `L⁻ᵀ A⁻ᵀ x`.
+    fn unknowns(&self, mut x: Mat<f64>) -> Mat<f64> {
+        self.sampled.whiten_transposed(x.as_mut());
+        self.penalty.whiten_transposed(x.as_mut());
+        x
+    }
+
+    /// Conjugate gradients for each column of the right-hand sides, those left in one product.
+    fn solve(
+        &self,
+        sides: Mat<f64>,
+        settings: &ConjugateGradients,
+    ) -> Result<(Mat<f64>, Convergence), Error> {
+        let (size, rank) = (sides.nrows(), sides.ncols());
+        let mut x = Mat::<f64>::zeros(size, rank);
+        let first: Vec<f64> = sides.col_iter().map(|side| side.squared_norm_l2()).collect();
+        let (mut residuals, mut directions) = (sides.clone(), sides);
+        let mut squares = first.clone();
+        let relative = |squares: &[f64], j: usize| match first[j] {
+            0.0 => 0.0,
+            first => (squares[j] / first).sqrt(),
+        };
+        let mut iterations = 0;
+        loop {
+            let solved = |&j: &usize| relative(&squares, j) <= settings.tolerance;
+            let left: Vec<usize> = (0..rank).filter(|j| !solved(j)).collect();
+            if left.is_empty() || iterations == settings.iterations {
+                break;
+            }
+            iterations += 1;
+            let column = |i: usize, j: usize| directions[(i, left[j])];
+            let own = Mat::from_fn(size, left.len(), column);
+            let products = self.apply(own.as_ref())?;
+            for (at, &j) in left.iter().enumerate() {
+                let (direction, product) = (own.col(at), products.col(at));
+                let curvature = dot(direction, product);
+                let step = squares[j] / curvature;
+                add(x.col_mut(j), step, direction);
+                add(residuals.col_mut(j), -step, product);
+                let square = residuals.col(j).squared_norm_l2();
+                if !(curvature > 0.0 && curvature.is_finite() && square.is_finite()) {
+                    let (iteration, coordinate) = (iterations, j);
+                    return Err(Error::Curvature { iteration, coordinate, value: curvature });
+                }
+                let turn = square / squares[j];
+                squares[j] = square;
+                let residual = residuals.col(j);
+                let steps = directions.col_mut(j).iter_mut().zip(residual.iter());
+                steps.for_each(|(own, residual)| *own = residual + turn * *own);
+            }
+        }
+        let residual = (0..rank).map(|j| relative(&squares, j)).fold(0.0, f64::max);
+        let tolerance = settings.tolerance;
+        Ok((x, Convergence { iterations, residual, tolerance }))
+    }
+}
+
+/// `out += T (Tᵀ B)` of one block; T is m × rows, B m × q.
+fn add_products(out: &mut Mat<f64>, features: MatRef<f64>, unknowns: MatRef<f64>) {
+    let mut values = Mat::<f64>::zeros(features.ncols(), unknowns.ncols());
+    values.par_row_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
+        let own = features.subcols(task * ROWS, out.nrows());
+        matmul(out, Accum::Replace, own.transpose(), unknowns, 1.0, Par::Seq);
+    });
+    out.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
+        let own = features.subrows(task * PANEL, out.nrows());
+        matmul(out, Accum::Add, own, values.as_ref(), 1.0, Par::Seq);
+    });
+}
+
+fn dot(a: ColRef<f64>, b: ColRef<f64>) -> f64 {
+    a.iter().zip(b.iter()).map(|(a, b)| a * b).sum()
+}
+
+/// `out += factor · other`.
+fn add(out: ColMut<f64>, factor: f64, other: ColRef<f64>) {
+    out.iter_mut().zip(other.iter()).for_each(|(out, value)| *out += factor * value);
+}
+
+/// Refuses kernel values that overflow; `start` is the first of the rows.
+fn check_finite(features: MatRef<f64>, start: usize) -> Result<(), Error> {
+    for (row, values) in features.col_iter().enumerate() {
+        if let Some(column) = values.iter().position(|value| !value.is_finite()) {
+            let (what, value) = ("kernel matrix", values[column]);
+            return Err(Error::NotFinite { what, row: start + row, column, value });
+        }
+    }
+    Ok(())
+}

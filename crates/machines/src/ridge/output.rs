@@ -1,0 +1,376 @@
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use dsokr_basis::features::{distinct, read};
+use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowKind, RowSource};
+use faer::{Mat, MatRef};
+
+use crate::ridge::{Error, TargetBlock, TargetSource, Targets};
+
+/// Rows of outputs in one block.
+const ROWS: usize = 1024;
+
+/// The coordinates that predictions live in: how outputs become targets, and candidates points.
+///
+/// - A [`Basis`]: ISOKR and SISOKR. With a sketch that takes every output it spans them all, and
+///   with its leading p coordinates it is kernel principal component analysis: Kernel Dependency
+///   Estimation (Weston et al. 2003), a ridge regression for each principal component.
+/// - The identity on the distinct training outputs `u_1 … u_k`: IOKR and SIOKR. A target is the unit
+///   vector of its output, so `z_j` is `Σ α_i(x)` over the rows i with output `u_j`; a candidate is
+///   the point `(k(c, u_j))_j`. Then `⟨z, ψ̃(c)⟩ = Σ_i α_i(x) k(c, y_i)`, IOKR's score, without an
+///   eigendecomposition of the outputs' Gram matrix, and duplicate outputs cost nothing.
+///
+/// In both cases the decoder's inner product is the score, and nothing in it changes.
+#[derive(Clone, Debug)]
+pub struct OutputSpace {
+    map: Map,
+    /// The mean of the training outputs' points, p numbers.
+    centre: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Map {
+    Basis { basis: Box<Basis>, rank: usize },
+    Training { kernel: Arc<dyn OutputKernel>, outputs: Features },
+}
+
+/// Candidates as the decoder takes them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points {
+    /// p, the numbers of a point.
+    pub rank: usize,
+    /// `ψ̃(c) − μ` of each, row-major; μ is the mean over the training outputs.
+    pub coordinates: Vec<f32>,
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where it then vanishes. k is the
+    /// tempered kernel where the basis is tempered.
+    pub constants: Vec<f32>,
+}
+
+impl OutputSpace {
+    /// The coordinates of a basis that was fitted on the training outputs; the leading `rank` of
+    /// them, all where none is given. Also the training outputs' targets.
+    ///
+    /// # Errors
+    /// [`Error::Range`] for a rank of 0 or above that of the basis; those of [`Basis::project`].
+    pub fn basis(
+        basis: Basis,
+        rank: Option<usize>,
+        outputs: &dyn RowSource,
+    ) -> Result<(Self, Targets), Error> {
+        let rank = rank.unwrap_or(basis.rank());
+        if rank == 0 || rank > basis.rank() {
+            let (found, high) = (rank, basis.rank());
+            return Err(Error::Range { what: "number of coordinates", found, low: 1, high });
+        }
+        let mut space =
+            Self { map: Map::Basis { basis: Box::new(basis), rank }, centre: vec![0.0; rank] };
+        let columns = space.wide(outputs, 0..outputs.len())?;
+        space.centre = mean(columns.as_ref());
+        Ok((space, Targets::from_columns(columns)))
+    }
+
+    /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
+    ///
+    /// # Errors
+    /// Those of the kernel's checks; whatever reading the rows brings up; [`Error::Range`] when
+    /// there are no outputs.
+    pub fn training(
+        kernel: impl OutputKernel + 'static,
+        outputs: &dyn RowSource,
+    ) -> Result<(Self, Targets), Error> {
+        if outputs.is_empty() {
+            return Err(Error::Range {
+                what: "number of outputs",
+                found: 0,
+                low: 1,
+                high: usize::MAX,
+            });
+        }
+        kernel.validate(outputs.kind())?;
+        let found = distinct(outputs)?;
+        let rows = outputs.select(&found.representative)?;
+        kernel.check(&rows.all())?;
+        // The mean over the training outputs, each as often as it occurs.
+        let (rank, count) = (rows.len(), found.class.len() as f64);
+        let weights: Vec<f64> = found.multiplicity().iter().map(|&m| m as f64 / count).collect();
+        let mut centre = vec![0.0; rank];
+        for range in blocks(rank) {
+            let columns = kernel.block(&rows.all(), &rows.block(range.clone())?)?;
+            for (column, weight) in columns.col_iter().zip(&weights[range]) {
+                centre
+                    .iter_mut()
+                    .zip(column.iter())
+                    .for_each(|(sum, value)| *sum += weight * value);
+            }
+        }
+        let map = Map::Training { kernel: Arc::new(kernel), outputs: rows };
+        Ok((Self { map, centre }, Targets::from_classes(rank, found.class)))
+    }
+
+    /// p, the number of coordinates.
+    pub fn rank(&self) -> usize {
+        match &self.map {
+            Map::Basis { rank, .. } => *rank,
+            Map::Training { outputs, .. } => outputs.len(),
+        }
+    }
+
+    /// The output kernel, before any tempering of a basis.
+    pub fn kernel(&self) -> &dyn OutputKernel {
+        match &self.map {
+            Map::Basis { basis, .. } => basis.kernel(),
+            Map::Training { kernel, .. } => kernel.as_ref(),
+        }
+    }
+
+    /// The basis; none for the identity on the training outputs.
+    pub fn as_basis(&self) -> Option<&Basis> {
+        match &self.map {
+            Map::Basis { basis, .. } => Some(basis),
+            Map::Training { .. } => None,
+        }
+    }
+
+    /// μ, from where points count: the mean over the training outputs.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
+    /// Candidates as points with constants, to be handed to `dsokr_decode::Candidates`.
+    ///
+    /// Points are centred at the mean of the training outputs, in `f64` and before they are rounded:
+    /// the score of every candidate of a query moves by the same amount, and where the kernel is
+    /// nearly constant (a Gaussian much wider than outputs are apart), what is left is what tells
+    /// candidates apart. Equal rows get equal points.
+    ///
+    /// # Errors
+    /// Rows of another kind or width, values that the kernel has no meaning for, and whatever
+    /// reading the rows brings up.
+    pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
+        let rank = self.rank();
+        let mut points = Points { rank, coordinates: Vec::new(), constants: Vec::new() };
+        points.coordinates.reserve(candidates.len() * rank);
+        let normalised = match &self.map {
+            Map::Basis { basis, .. } => basis.is_normalised(),
+            Map::Training { kernel, .. } => kernel.is_normalised(),
+        };
+        let shift = if normalised { 0.5 } else { 0.0 };
+        for range in blocks(candidates.len()) {
+            let (columns, diagonal) = match &self.map {
+                Map::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
+                    let columns = basis.project_wide(candidates, range)?;
+                    let diagonal = match normalised {
+                        true => vec![1.0; columns.ncols()],
+                        false => columns.col_iter().map(|c| c.squared_norm_l2()).collect(),
+                    };
+                    (columns, diagonal)
+                }
+                _ => {
+                    let diagonal = self.kernel().diagonal(&read(candidates, range.clone())?);
+                    (self.wide(candidates, range)?, diagonal)
+                }
+            };
+            points.constants.extend(diagonal.iter().map(|k: &f64| (shift - 0.5 * k) as f32));
+            // The leading coordinates, where not all are used.
+            for column in columns.subrows(0, rank).col_iter() {
+                let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
+                points.coordinates.extend(centred.map(|value| value as f32));
+            }
+        }
+        Ok(points)
+    }
+
+    /// The squared distance in the output kernel's feature space of each prediction from its target,
+    /// `‖ĥ(x_i) − ψ̃(y_i)‖²`, for residuals in these coordinates, p × q, one a column.
+    ///
+    /// For a basis it is the squared length; for the identity on the training outputs `rᵀ K r`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for residuals of another length.
+    pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
+        if residuals.nrows() != self.rank() {
+            let (found, expected) = (residuals.nrows(), self.rank());
+            return Err(Error::Length { what: "coordinates", found, expected });
+        }
+        match &self.map {
+            Map::Basis { .. } => {
+                Ok(residuals.col_iter().map(|column| column.squared_norm_l2()).collect())
+            }
+            Map::Training { outputs, .. } => {
+                let mut out = vec![0.0; residuals.ncols()];
+                for range in blocks(outputs.len()) {
+                    // k × len: columns of the outputs' Gram matrix
+                    let gram = self.wide(outputs, range.clone())?;
+                    let product = gram.transpose() * residuals;
+                    for (j, out) in out.iter_mut().enumerate() {
+                        let own = residuals.col(j).subrows(range.start, range.len());
+                        let terms = own.iter().zip(product.col(j).iter());
+                        *out += terms.map(|(a, b)| a * b).sum::<f64>();
+                    }
+                }
+                out.iter_mut().for_each(|value| *value = value.max(0.0));
+                Ok(out)
+            }
+        }
+    }
+
+    /// Points of the rows of `range`, p × len in `f64`, not centred.
+    fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
+        match &self.map {
+            Map::Basis { basis, rank } => {
+                let mut columns = basis.project_wide(rows, range)?;
+                columns.truncate(*rank, columns.ncols());
+                Ok(columns)
+            }
+            Map::Training { kernel, outputs } => {
+                let block = read(rows, range)?;
+                kernel.check(&block)?;
+                Ok(kernel.block(&outputs.all(), &block)?)
+            }
+        }
+    }
+
+    /// Writes the identity on the training outputs to a file, atomically: kind `outputs`, version 1,
+    /// with the kernel's name, the rows and the mean point. A basis has a [file of its own](Basis::save)
+    /// and writes beside it only the number of coordinates and the mean.
+    ///
+    /// # Errors
+    /// `Io` of the crate `dsokr-basis`.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let (metadata, tensors) = self.parts();
+        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+    }
+
+    /// What tells this space from any other, as other files name it: eight hexadecimal digits.
+    pub fn fingerprint(&self) -> String {
+        let (metadata, tensors) = self.parts();
+        store::checksum(KIND, VERSION, &metadata, &tensors)
+    }
+
+    fn parts(&self) -> (BTreeMap<String, String>, Vec<Tensor<'_>>) {
+        let mut tensors = vec![Tensor::f64("centre", &[self.rank()], &self.centre)];
+        let mut metadata = BTreeMap::new();
+        let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
+        match &self.map {
+            Map::Basis { basis, .. } => {
+                put("basis", basis.fingerprint());
+            }
+            Map::Training { kernel, outputs } => {
+                put("row_kind", outputs.kind().to_string());
+                put("row_width", outputs.width().to_string());
+                let (key, value) = crate::ridge::file::kernel_entry(kernel.as_ref());
+                put(key, value);
+                tensors.extend(outputs.tensors("outputs"));
+            }
+        }
+        (metadata, tensors)
+    }
+
+    /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged or of another kind; [`Error::BadFile`] for a file
+    /// whose parts do not belong together, or to the basis given.
+    pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
+        let stored = Stored::open(path, KIND, VERSION)?;
+        let bad = |reason: String| Error::BadFile { path: path.to_owned(), reason };
+        let (_, centre) = stored.f64("centre", 1)?;
+        let (centre, rank) = (centre.into_owned(), centre_len(&stored)?);
+        let map = match (stored.metadata("basis"), basis) {
+            (Ok(expected), Some(basis)) => {
+                let found = basis.fingerprint();
+                if found != expected || rank == 0 || rank > basis.rank() {
+                    return Err(bad(format!(
+                        "made with the basis {expected} in {rank} coordinates; the basis given is \
+                         {found} with {}",
+                        basis.rank()
+                    )));
+                }
+                Map::Basis { basis: Box::new(basis), rank }
+            }
+            (Ok(expected), None) => {
+                return Err(bad(format!("it needs the basis {expected}, none was given")));
+            }
+            (Err(_), _) => {
+                let kernel: Kernel = stored.json("kernel")?;
+                let kind = crate::ridge::file::row_kind(&stored)?;
+                let width = stored.parsed("row_width", "a number of columns")?;
+                let outputs = Features::from_stored(&stored, "outputs", kind, width)?;
+                kernel.validate(kind)?;
+                if outputs.len() != rank {
+                    return Err(bad(format!("{} outputs, {rank} coordinates", outputs.len())));
+                }
+                Map::Training { kernel: Arc::new(kernel), outputs }
+            }
+        };
+        if centre.iter().any(|value| !value.is_finite()) {
+            return Err(bad("the mean point is not finite".into()));
+        }
+        Ok(Self { map, centre })
+    }
+
+    /// Kind and width of the rows of outputs.
+    pub fn rows(&self) -> (RowKind, usize) {
+        match &self.map {
+            Map::Basis { basis, .. } => (basis.row_kind(), basis.row_width()),
+            Map::Training { outputs, .. } => (outputs.kind(), outputs.width()),
+        }
+    }
+}
+
+/// What the file says it is.
+const KIND: &str = "outputs";
+
+/// The version of its layout.
+const VERSION: u32 = 1;
+
+fn centre_len(stored: &Stored) -> Result<usize, Error> {
+    Ok(stored.describe("centre")?.1.iter().product())
+}
+
+/// Ranges of [`ROWS`] rows.
+fn blocks(len: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..len).step_by(ROWS).map(move |start| start..len.min(start + ROWS))
+}
+
+fn mean(columns: MatRef<f64>) -> Vec<f64> {
+    let count = columns.ncols().max(1) as f64;
+    columns.row_iter().map(|row| row.iter().sum::<f64>() / count).collect()
+}
+
+/// Targets of outputs that are projected block by block, so that all of them never exist at once.
+#[derive(Clone, Copy)]
+pub struct Projected<'a> {
+    space: &'a OutputSpace,
+    outputs: &'a dyn RowSource,
+}
+
+impl<'a> Projected<'a> {
+    /// Targets of `outputs` in the coordinates of `space`, which are those of a basis.
+    ///
+    /// # Errors
+    /// [`Error::NoBasis`] for the identity on the training outputs, which has targets of its own.
+    pub fn new(space: &'a OutputSpace, outputs: &'a dyn RowSource) -> Result<Self, Error> {
+        match &space.map {
+            Map::Basis { .. } => Ok(Self { space, outputs }),
+            Map::Training { .. } => Err(Error::NoBasis),
+        }
+    }
+}
+
+impl TargetSource for Projected<'_> {
+    fn len(&self) -> usize {
+        self.outputs.len()
+    }
+
+    fn rank(&self) -> usize {
+        self.space.rank()
+    }
+
+    fn block(&self, range: Range<usize>) -> Result<TargetBlock, Error> {
+        Ok(TargetBlock::Coordinates(self.space.wide(self.outputs, range)?))
+    }
+}

@@ -1,0 +1,170 @@
+use dsokr_basis::features::{DenseRows, SparseRows, read};
+use dsokr_basis::store::{Stored, Tensor};
+use dsokr_basis::{Block, Features, RowKind, RowSource};
+
+use crate::ridge::Error;
+
+/// Rows in one block.
+const ROWS: usize = 4096;
+
+/// Standardisation of input columns: `(x_j − μ_j) / s_j` with the training rows' mean and standard
+/// deviation (of the population); a column that never changes has s = 1.
+///
+/// Kernels of differences, the Gaussian one, do not see μ: without centring, sparse rows and bits
+/// stay sparse, and the Gram matrix costs what their non-zeros do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaling {
+    /// μ, where columns are centred.
+    centre: Option<Vec<f32>>,
+    /// 1 / s.
+    scale: Vec<f32>,
+}
+
+impl Scaling {
+    /// Means and deviations of the given rows, in one pass in `f64`.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when there are no rows; whatever reading them brings up.
+    pub fn fit(rows: &dyn RowSource, centred: bool) -> Result<Self, Error> {
+        if rows.is_empty() {
+            let what = "number of rows";
+            return Err(Error::Range { what, found: 0, low: 1, high: usize::MAX });
+        }
+        let count = rows.len() as f64;
+        let mut moments = vec![(0.0f64, 0.0f64); rows.width()];
+        // Sums of differences from the first row: columns far from 0 keep their digits.
+        let mut first = vec![0.0f64; rows.width()];
+        each(&read(rows, 0..1)?, |_, column, value| first[column] = value.into());
+        let mut seen = vec![0usize; rows.width()];
+        for start in (0..rows.len()).step_by(ROWS) {
+            let block = read(rows, start..rows.len().min(start + ROWS))?;
+            each(&block, |_, column, value| {
+                let from_first = f64::from(value) - first[column];
+                moments[column].0 += from_first;
+                moments[column].1 += from_first * from_first;
+                seen[column] += 1;
+            });
+        }
+        let mut centre = Vec::with_capacity(first.len());
+        let mut scale = Vec::with_capacity(first.len());
+        for ((first, seen), (sum, squares)) in first.into_iter().zip(seen).zip(moments) {
+            // The values that are not stored are zeros.
+            let zeros = count - seen as f64;
+            let (sum, squares) = (sum - zeros * first, squares + zeros * first * first);
+            let mean = sum / count;
+            let deviation = (squares / count - mean * mean).max(0.0).sqrt();
+            centre.push((first + mean) as f32);
+            // below the rounding of the sums it is a column that never changes
+            let constant = deviation <= 1e-7 * mean.abs() || deviation == 0.0;
+            scale.push(if constant { 1.0 } else { (1.0 / deviation) as f32 });
+        }
+        Ok(Self { centre: centred.then_some(centre), scale })
+    }
+
+    /// Number of columns.
+    pub fn width(&self) -> usize {
+        self.scale.len()
+    }
+
+    /// Kind of the rows that it makes of rows of the given kind.
+    pub fn kind(&self, rows: RowKind) -> RowKind {
+        match (self.centre.is_some(), rows) {
+            (false, RowKind::Bits | RowKind::Sparse) => RowKind::Sparse,
+            _ => RowKind::Dense,
+        }
+    }
+
+    /// The rows of a block, standardised: dense where they were or where columns are centred, else
+    /// sparse.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for rows of another width; `NotFinite` for a value that overflows.
+    pub fn apply(&self, rows: &Block) -> Result<Features, Error> {
+        if rows.width() != self.width() {
+            let (found, expected) = (rows.width(), self.width());
+            return Err(Error::Length { what: "columns", found, expected });
+        }
+        if self.kind(rows.kind()) == RowKind::Sparse {
+            let mut offsets = vec![0; rows.len() + 1];
+            let (mut columns, mut values) = (Vec::new(), Vec::new());
+            each(rows, |row, column, value| {
+                columns.push(column as u32);
+                values.push(value * self.scale[column]);
+                offsets[row + 1] = values.len();
+            });
+            (0..rows.len()).for_each(|row| offsets[row + 1] = offsets[row + 1].max(offsets[row]));
+            return Ok(SparseRows::new(self.width(), offsets, columns, values)?.into());
+        }
+        let mut values = vec![0.0f32; rows.len() * self.width()];
+        each(rows, |row, column, value| values[row * self.width() + column] = value);
+        for row in values.chunks_exact_mut(self.width()) {
+            for (column, value) in row.iter_mut().enumerate() {
+                let centre = self.centre.as_ref().map_or(0.0, |centre| centre[column]);
+                *value = (*value - centre) * self.scale[column];
+            }
+        }
+        Ok(DenseRows::new(self.width(), values)?.into())
+    }
+
+    /// All rows, standardised; see [`apply`](Self::apply).
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply); whatever reading the rows brings up.
+    pub fn rows(&self, rows: &dyn RowSource) -> Result<Features, Error> {
+        let mut scaled = Features::empty(self.kind(rows.kind()), self.width())?;
+        for start in (0..rows.len()).step_by(ROWS) {
+            let block = read(rows, start..rows.len().min(start + ROWS))?;
+            scaled.append(&self.apply(&block)?.all())?;
+        }
+        Ok(scaled)
+    }
+
+    pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {
+        let mut tensors = vec![Tensor::f32("scaling.scale", &[self.width()], &self.scale)];
+        if let Some(centre) = &self.centre {
+            tensors.push(Tensor::f32("scaling.centre", &[centre.len()], centre));
+        }
+        tensors
+    }
+
+    /// The scaling in a file, if there is one.
+    pub(crate) fn from_stored(stored: &Stored, width: usize) -> Result<Option<Self>, Error> {
+        let has = |name: &str| stored.names().any(|found| found == name);
+        if !has("scaling.scale") {
+            return Ok(None);
+        }
+        let scale = stored.f32("scaling.scale", 1)?.1.into_owned();
+        let centre = match has("scaling.centre") {
+            true => Some(stored.f32("scaling.centre", 1)?.1.into_owned()),
+            false => None,
+        };
+        let wrong = |values: &Vec<f32>| {
+            values.len() != width || values.iter().any(|value| !value.is_finite())
+        };
+        if wrong(&scale) || centre.as_ref().is_some_and(wrong) {
+            let reason = format!("the scaling is not that of {width} columns");
+            return Err(Error::BadFile { path: stored.path().to_owned(), reason });
+        }
+        Ok(Some(Self { centre, scale }))
+    }
+}
+
+/// Calls `visit` with row, column and value of what is stored, in order.
+fn each(rows: &Block, mut visit: impl FnMut(usize, usize, f32)) {
+    match rows {
+        Block::Dense(rows) => {
+            for (row, values) in rows.values().chunks_exact(rows.width()).enumerate() {
+                values.iter().enumerate().for_each(|(column, &value)| visit(row, column, value));
+            }
+        }
+        Block::Bits(rows) => {
+            (0..rows.len()).for_each(|row| rows.ones(row).for_each(|at| visit(row, at, 1.0)));
+        }
+        Block::Sparse(rows) => {
+            for row in 0..rows.len() {
+                let (columns, values) = rows.row(row);
+                columns.iter().zip(values).for_each(|(&at, &value)| visit(row, at as usize, value));
+            }
+        }
+    }
+}

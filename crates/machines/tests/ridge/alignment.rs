@@ -1,0 +1,195 @@
+//! ALIGNF against its definition, and the kernels that it refuses.
+
+use dsokr_basis::random::{generator, unit};
+use dsokr_basis::{Basis, Kernel, Mat, SketchKind, eigenbasis::TOLERANCE};
+use dsokr_machines::ridge::{
+    Combination, Error, Ideal, OutputSpace, Precision, Targets, alignf, combine, fit_gram,
+};
+
+use crate::naive::*;
+
+const N: usize = 150;
+
+/// Gaussian kernels of the inputs: of all three columns, of one each, and one of random rows.
+fn kernels(problem: &Problem) -> Vec<Rows> {
+    let column =
+        |j: usize| -> Rows { problem.x.iter().map(|row| vec![row[j], 0.0, 0.0]).collect() };
+    let mut random = generator(1, "unrelated rows", 0);
+    let noise = (0..N).map(|_| (0..3).map(|_| 4.0 * unit(&mut random) - 2.0).collect()).collect();
+    let rows: [Rows; 5] = [problem.x.clone(), column(0), column(1), column(2), noise];
+    let mut kernels: Vec<Rows> = rows.iter().map(|rows| gaussian(0.4, rows, rows)).collect();
+    // the scale of a kernel does not matter
+    kernels[2].iter_mut().flatten().for_each(|value| *value *= 1e3);
+    kernels
+}
+
+fn matrix(rows: &Rows) -> Mat<f64> {
+    Mat::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+}
+
+/// `H K H` by products.
+fn centred_gram(k: &Rows) -> Rows {
+    let n = k.len();
+    let h: Rows = (0..n)
+        .map(|i| (0..n).map(|j| f64::from(u8::from(i == j)) - 1.0 / n as f64).collect())
+        .collect();
+    product(&product(&h, k), &h)
+}
+
+fn cosine(a: &Rows, b: &Rows) -> f64 {
+    let dot = |a: &Rows, b: &Rows| -> f64 {
+        a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| a * b).sum()
+    };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn weights_have_the_largest_centred_alignment() {
+    let problem = Problem::new(N, 70);
+    let kernels = kernels(&problem);
+    let matrices: Vec<Mat<f64>> = kernels.iter().map(matrix).collect();
+    let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
+    let outputs = problem.outputs();
+    let ideal = Ideal::Outputs { kernel: &kernel_y(), rows: &outputs };
+    let found = alignf(&grams, &ideal).unwrap();
+
+    let y = centred_gram(&gaussian(GAMMA_Y, &problem.y, &problem.y));
+    let parts: Vec<Rows> = kernels.iter().map(centred_gram).collect();
+    for (k, part) in parts.iter().enumerate() {
+        assert!((found.each[k] - cosine(part, &y)).abs() < 1e-10, "kernel {k}");
+    }
+    let aligned = |weights: &[f64]| {
+        let mut sum = vec![vec![0.0; N]; N];
+        parts.iter().zip(weights).for_each(|(part, &w)| sum = add(&sum, w, part));
+        cosine(&sum, &y)
+    };
+    assert!((aligned(&found.weights) - found.combined).abs() < 1e-10);
+    let length: f64 = found.weights.iter().map(|w| w * w).sum();
+    assert!((length - 1.0).abs() < 1e-12 && found.weights.iter().all(|&w| w >= 0.0));
+    let uniform = Combination::Uniform.weights(&grams, &ideal).unwrap();
+    assert_eq!(uniform, [0.2; 5]);
+    assert!(found.combined > aligned(&uniform) + 0.01);
+    // no step that keeps the weights above 0 gains
+    let mut random = generator(2, "other weights", 0);
+    for step in [1e-4, 1e-2, 1.0] {
+        for _ in 0..60 {
+            let other: Vec<f64> = found
+                .weights
+                .iter()
+                .enumerate()
+                .map(|(k, w)| {
+                    let scale = if k == 2 { 1e-3 } else { 1.0 };
+                    (w + scale * step * (2.0 * unit(&mut random) - 1.0)).max(0.0)
+                })
+                .collect();
+            let other_alignment = aligned(&other);
+            assert!(other_alignment < found.combined + 1e-10, "{other:?}: {other_alignment}");
+        }
+    }
+    assert_eq!(Combination::Alignf.weights(&grams, &ideal).unwrap(), found.weights);
+}
+
+/// With all coordinates of the outputs their Gram matrix is the kernel's.
+#[test]
+fn coordinates_give_what_the_kernel_gives() {
+    let problem = Problem::new(N, 71);
+    let matrices: Vec<Mat<f64>> = kernels(&problem).iter().map(matrix).collect();
+    let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
+    let outputs = problem.outputs();
+    let every = SketchKind::Subsampling { replacement: false };
+    let basis = Basis::fit(kernel_y(), &outputs, &every, N, 0, TOLERANCE).unwrap();
+    let (_, targets) = OutputSpace::basis(basis, None, &outputs).unwrap();
+    let by_coordinates = alignf(&grams, &Ideal::Coordinates(&targets)).unwrap();
+    let by_kernel = alignf(&grams, &Ideal::Outputs { kernel: &kernel_y(), rows: &outputs });
+    let by_kernel = by_kernel.unwrap();
+    for (a, b) in by_coordinates.weights.iter().zip(&by_kernel.weights) {
+        assert!((a - b).abs() < 1e-8, "{a}, {b}");
+    }
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let again = pool.install(|| alignf(&grams, &Ideal::Coordinates(&targets)).unwrap());
+        assert_eq!(again, by_coordinates, "{threads} threads");
+    }
+}
+
+#[test]
+fn kernels_that_are_none_are_named() {
+    let problem = Problem::new(N, 72);
+    let outputs = problem.outputs();
+    let ideal = Ideal::Outputs { kernel: &kernel_y(), rows: &outputs };
+    let good = matrix(&gaussian(0.4, &problem.x, &problem.x));
+    let refused = |bad: &Mat<f64>| {
+        let error = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err();
+        let both = [good.as_ref(), bad.as_ref()];
+        let uniform = Combination::Uniform.weights(&both, &ideal);
+        if let Error::Kernel { kernel: 1, source } = error {
+            assert!(matches!(uniform, Err(Error::Kernel { kernel: 1, .. })));
+            return *source;
+        }
+        error
+    };
+    let mut bad = good.clone();
+    bad[(4, 9)] += 0.5;
+    assert!(matches!(refused(&bad), Error::NotSymmetric { row: 4, column: 9, .. }));
+    // −c on the diagonal moves every eigenvalue by −c
+    let mut bad = good.clone();
+    (0..N).for_each(|i| bad[(i, i)] -= 0.25);
+    let values = jacobi(&gaussian(0.4, &problem.x, &problem.x)).0;
+    let Error::NotSemidefinite { smallest, .. } = refused(&bad) else { panic!("not refused") };
+    assert!((smallest - (values[N - 1] - 0.25)).abs() < 1e-8, "{smallest}");
+    let text = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err().to_string();
+    assert!(text.starts_with("kernel 1: the kernel matrix is not positive"), "{text}");
+    let zero = Mat::<f64>::zeros(N, N);
+    assert!(matches!(refused(&zero), Error::ZeroGram));
+    let targets = Targets::new(1, &[1.0; N]).unwrap();
+    let fitted = fit_gram(zero.as_ref(), &targets, 1.0, Precision::Double);
+    assert!(matches!(fitted, Err(Error::ZeroGram)));
+    let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();
+    assert!(matches!(refused(&small), Error::Length { found: 149, expected: 150, .. }));
+    let narrow = good.as_ref().subcols(0, 3).to_owned();
+    assert!(matches!(refused(&narrow), Error::Length { found: 3, expected: 150, .. }));
+    let constant = Mat::from_fn(N, N, |_, _| 0.7);
+    assert!(matches!(refused(&constant), Error::ConstantKernel { kernel: 1 }));
+    assert!(matches!(alignf(&[], &ideal), Err(Error::Range { found: 0, .. })));
+
+    let same = Ideal::Coordinates(&targets);
+    assert!(matches!(alignf(&[good.as_ref()], &same), Err(Error::ConstantOutputs)));
+    // inputs of one label are as unlike each other as they can be
+    let signs: Vec<f64> = (0..N).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let targets = Targets::new(1, &signs).unwrap();
+    let apart = Mat::from_fn(N, N, |i, j| match (i == j, i % 2 == j % 2) {
+        (true, _) => 1.0,
+        (_, true) => 0.0,
+        _ => 1e-3,
+    });
+    let error = alignf(&[apart.as_ref()], &Ideal::Coordinates(&targets));
+    assert!(error.is_ok(), "the diagonal alone is aligned with the outputs");
+    let apart = Mat::from_fn(N, N, |i, j| match (i == j, i % 2 == j % 2) {
+        (true, _) => 1.0,
+        (_, true) => 0.0,
+        _ => 1.0 / 75.0,
+    });
+    let error = alignf(&[apart.as_ref()], &Ideal::Coordinates(&targets));
+    assert!(matches!(error, Err(Error::NotAligned { best }) if best < 0.0), "{error:?}");
+}
+
+#[test]
+fn sums_of_kernels() {
+    let a = Mat::from_fn(2, 3, |i, j| (i * 3 + j) as f64);
+    let b = Mat::from_fn(2, 3, |i, j| (i + j) as f64);
+    let sum = combine(&[a.as_ref(), b.as_ref()], &[2.0, 0.5]).unwrap();
+    assert_eq!(sum, Mat::from_fn(2, 3, |i, j| (2 * (i * 3 + j)) as f64 + 0.5 * (i + j) as f64));
+    let refused = |weights: &[f64]| combine(&[a.as_ref(), b.as_ref()], weights).unwrap_err();
+    assert!(matches!(refused(&[1.0]), Error::Length { what: "weights", found: 1, .. }));
+    for value in [-0.5, f64::NAN, f64::INFINITY] {
+        assert!(matches!(refused(&[1.0, value]), Error::Weight { kernel: 1, .. }));
+    }
+    let error = combine(&[a.as_ref(), b.as_ref().subcols(0, 2)], &[1.0, 1.0]).unwrap_err();
+    assert_eq!(error.to_string(), "2 columns of a kernel matrix, expected 3");
+    assert!(matches!(combine(&[], &[]), Err(Error::Range { .. })));
+    let kernel = Kernel::Kemeny;
+    let bits = Problem::new(2, 73).outputs();
+    let ideal = Ideal::Outputs { kernel: &kernel, rows: &bits };
+    let one = Mat::from_fn(2, 2, |i, j| f64::from(u8::from(i == j)));
+    assert!(matches!(alignf(&[one.as_ref()], &ideal), Err(Error::Basis(_))));
+}

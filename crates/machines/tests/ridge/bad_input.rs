@@ -1,0 +1,110 @@
+//! What is refused, and what the refusal says.
+
+use dsokr_basis::{Error as BasisError, Kernel, Mat, SketchKind};
+use dsokr_machines::ridge::{Error, OutputSpace, Precision, Targets, fit, fit_gram, fit_sketched};
+
+use crate::naive::*;
+
+const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
+
+#[test]
+fn lambda_and_lengths() {
+    let problem = Problem::new(10, 50);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = fit(kernel_x(), &x, &targets, lambda, Precision::Double).unwrap_err();
+        assert!(matches!(error, Error::Lambda { .. }));
+        let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 3, 0, lambda).unwrap_err();
+        assert!(matches!(error, Error::Lambda { .. }));
+    }
+    let error = fit(kernel_x(), &x, &targets, 0.0, Precision::Double).unwrap_err();
+    assert_eq!(error.to_string(), "lambda is 0, allowed: finite numbers above 0");
+    let few = targets.select(&[0, 1]).unwrap();
+    let error = fit(kernel_x(), &x, &few, 1.0, Precision::Double).unwrap_err();
+    assert_eq!(error.to_string(), "2 rows of targets, expected 10");
+    let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 11, 0, 1.0).unwrap_err();
+    assert!(matches!(error, Error::Basis(BasisError::SketchSize { m: 11, n: 10 })));
+    let error = targets.select(&[10]).unwrap_err();
+    assert!(matches!(error, Error::Range { found: 10, high: 9, .. }));
+    let error = Targets::new(2, &[1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { row: 1, column: 1, .. }));
+    assert!(matches!(Targets::new(2, &[1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
+    let bad = Kernel::Gaussian { gamma: 0.0 };
+    let error = fit(bad, &x, &targets, 1.0, Precision::Double).unwrap_err();
+    assert!(matches!(error, Error::Basis(BasisError::KernelParameter { .. })));
+}
+
+#[test]
+fn predictions_of_other_rows() {
+    let problem = Problem::new(10, 51);
+    let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let model = fit(kernel_x(), &problem.inputs(), &targets, 1.0, Precision::Double).unwrap().model;
+    let error = model.predict(&problem.outputs()).unwrap_err();
+    assert!(matches!(error, Error::Basis(_)), "{error}");
+    let error = model.predict(&dense(&vec![vec![1.0, 2.0]])).unwrap_err();
+    assert!(matches!(error, Error::Basis(BasisError::WidthMismatch { .. })), "{error}");
+    assert!(space.points(&problem.inputs()).is_err());
+}
+
+#[test]
+fn gram_matrices_that_are_none() {
+    let problem = Problem::new(12, 52);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let gram = || Mat::from_fn(12, 12, |i, j| k[i][j]);
+    let fit = |gram: &Mat<f64>| fit_gram(gram.as_ref(), &targets, 1.0, Precision::Double);
+    assert!(fit(&gram()).is_ok());
+    let mut other = gram();
+    other[(3, 7)] += 0.1;
+    let Err(Error::NotSymmetric { row: 3, column: 7, value, mirrored }) = fit(&other) else {
+        panic!("not symmetric");
+    };
+    assert!((value - mirrored - 0.1).abs() < 1e-12);
+    // K − c v vᵀ has a negative eigenvalue for a large c; nλ = 12 would hide it.
+    let mut other = gram();
+    (0..12).for_each(|i| other[(i, i)] -= 0.5);
+    let rows: Rows = (0..12).map(|i| (0..12).map(|j| other[(i, j)]).collect()).collect();
+    let (values, _) = jacobi(&rows);
+    let Err(Error::NotSemidefinite { smallest, largest }) = fit(&other) else {
+        panic!("not positive semi-definite");
+    };
+    assert!((smallest - values[11]).abs() < 1e-8, "{smallest}, {values:?}");
+    assert!((largest - values[0]).abs() < 1e-8);
+    let mut other = gram();
+    other[(2, 2)] = f64::NAN;
+    assert!(matches!(fit(&other), Err(Error::NotFinite { row: 2, column: 2, .. })));
+    let narrow = Mat::from_fn(12, 11, |i, j| k[i][j]);
+    assert!(matches!(fit(&narrow), Err(Error::Length { found: 11, expected: 12, .. })));
+}
+
+/// 40 equal rows and λ = 1e-12 in single precision: the system is singular to rounding.
+#[test]
+fn a_singular_system_is_refused_and_named() {
+    let x = dense(&vec![vec![1.0, 2.0]; 40]);
+    let targets = Targets::new(1, &[1.0; 40]).unwrap();
+    let error = fit(kernel_x(), &x, &targets, 1e-12, Precision::Single).unwrap_err();
+    assert!(matches!(error, Error::NotPositive { size: 40, .. }), "{error}");
+    // with a sketch the span of the anchors is all that matters, and a jitter is reported
+    let fitted = fit_sketched(kernel_x(), &x, &targets, &EVERY, 40, 0, 1e-12).unwrap();
+    assert!(fitted.model.summary().jitter > 0.0);
+    let z = fitted.model.predict(&x).unwrap();
+    assert!((z[0] - 1.0).abs() < 1e-4, "{}", z[0]);
+}
+
+#[test]
+fn spaces() {
+    let problem = Problem::new(10, 53);
+    let outputs = problem.outputs();
+    let basis = dsokr_basis::Basis::fit(kernel_y(), &outputs, &EVERY, 4, 0, 1e-10).unwrap();
+    let rank = basis.rank();
+    for asked in [0, rank + 1] {
+        let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();
+        assert!(
+            matches!(error, Error::Range { found, high, .. } if (found, high) == (asked, rank))
+        );
+    }
+    let (space, _) = OutputSpace::basis(basis, None, &outputs).unwrap();
+    let other = Mat::<f64>::zeros(rank + 1, 2);
+    assert!(matches!(space.squared_lengths(other.as_ref()), Err(Error::Length { .. })));
+}

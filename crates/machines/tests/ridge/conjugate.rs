@@ -1,0 +1,212 @@
+//! Conjugate gradients against the direct solver, formulas, and what they promise.
+
+use dsokr_basis::{Block, Kernel, Mat, OutputKernel, Sketch, SketchKind};
+use dsokr_machines::ridge::{
+    ConjugateGradients, Error, Model, OutputSpace, Targets, fit_conjugate_gradients, fit_sketched,
+};
+
+use crate::naive::*;
+use crate::streams::Circle;
+
+const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
+
+fn tight() -> ConjugateGradients {
+    ConjugateGradients { tolerance: 1e-11, iterations: 300, ..Default::default() }
+}
+
+fn predictions(model: &Model, queries: &Problem) -> Rows {
+    wide(model.rank(), &model.predict(&queries.inputs()).unwrap())
+}
+
+#[test]
+fn the_direct_solver_finds_the_same_for_every_sketch() {
+    let (n, m, lambda) = (400, 30, 1e-4);
+    let (problem, queries) = (Problem::new(n, 60), Problem::new(20, 61));
+    let x = problem.inputs();
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let sketches = [
+        EVERY,
+        SketchKind::Subsampling { replacement: true },
+        SketchKind::Leverage { lambda: 1e-3, pilot: 50 },
+        SketchKind::Gaussian,
+        SketchKind::SparsifiedRademacher { density: 0.05 },
+        SketchKind::SparsifiedGaussian { density: 0.05 },
+        SketchKind::Accumulation { terms: 3 },
+        SketchKind::CountSketch,
+    ];
+    for sketch in sketches {
+        let direct = fit_sketched(kernel_x(), &x, &targets, &sketch, m, 3, lambda).unwrap().model;
+        let settings = tight();
+        let model =
+            fit_conjugate_gradients(kernel_x(), &x, &targets, &sketch, m, 3, lambda, &settings)
+                .unwrap();
+        let convergence = model.summary().convergence.unwrap();
+        assert!(
+            convergence.converged() && convergence.iterations < 100,
+            "{sketch:?}: {convergence}"
+        );
+        assert_eq!(model.anchors(), direct.anchors());
+        let (found, expected) = (predictions(&model, &queries), predictions(&direct, &queries));
+        assert_close(&found, &expected, 1e-6, &format!("{sketch:?}"));
+    }
+}
+
+/// With every row an anchor the minimiser is `(K + nλI)⁻¹ Ψ`, however badly `K²` is conditioned.
+#[test]
+fn an_ill_conditioned_system_is_solved_as_its_formula() {
+    let n = 120;
+    let (problem, queries) = (Problem::new(n, 62), Problem::new(20, 63));
+    let targets = Targets::new(6, &problem.y.concat()).unwrap();
+    for (gamma, lambda) in [(1.0, 1e-2), (0.4, 1e-6), (0.01, 1e-6), (0.01, 1e-8)] {
+        let k = gaussian(gamma, &problem.x, &problem.x);
+        let values = jacobi(&k).0;
+        let condition = (values[0] / values[n - 1].abs()).powi(2);
+        if gamma < 0.1 {
+            assert!(condition > 1e20, "the normal matrix is singular to rounding: {condition:e}");
+        }
+        let system = add(&k, n as f64 * lambda, &identity(n));
+        let alpha = solve(&system, &problem.y);
+        let expected = product(&gaussian(gamma, &queries.x, &problem.x), &alpha);
+        let (kernel, x) = (Kernel::Gaussian { gamma }, problem.inputs());
+        let model =
+            fit_conjugate_gradients(kernel, &x, &targets, &EVERY, n, 0, lambda, &tight()).unwrap();
+        assert!(model.summary().convergence.unwrap().converged(), "{}", model.summary());
+        let what = format!("gamma {gamma}, lambda {lambda:e}: {}", model.summary());
+        assert_close(&predictions(&model, &queries), &expected, 1e-5, &what);
+    }
+}
+
+#[test]
+fn iterations_do_not_grow_with_the_number_of_rows() {
+    let iterations = [500, 4_000, 32_000].map(|n| {
+        let problem = Problem::new(n, 64);
+        let targets = Targets::new(6, &problem.y.concat()).unwrap();
+        let (x, settings) = (problem.inputs(), ConjugateGradients::default());
+        let model =
+            fit_conjugate_gradients(kernel_x(), &x, &targets, &EVERY, 60, 0, 1e-6, &settings)
+                .unwrap();
+        let convergence = model.summary().convergence.unwrap();
+        assert!(convergence.converged(), "{n} rows: {convergence}");
+        convergence.iterations
+    });
+    assert!(iterations.iter().all(|&count| count <= 25), "{iterations:?}");
+}
+
+#[test]
+fn what_is_kept_and_how_many_threads_compute_does_not_matter() {
+    // three blocks of rows; one of them takes 21 MB
+    let (n, m) = (150_000, 40);
+    let fit = |memory| {
+        let settings = ConjugateGradients { memory, ..Default::default() };
+        let kernel = Kernel::Gaussian { gamma: 1.0 };
+        fit_conjugate_gradients(kernel, &Circle(n), &Circle(n), &EVERY, m, 0, 1e-7, &settings)
+            .unwrap()
+            .predict(&Circle(100))
+            .unwrap()
+    };
+    let expected = fit(usize::MAX);
+    assert_eq!(fit(0), expected);
+    assert_eq!(fit(30 << 20), expected);
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(|| fit(0)), expected, "{threads} threads");
+    }
+    let direct =
+        fit_sketched(Kernel::Gaussian { gamma: 1.0 }, &Circle(n), &Circle(n), &EVERY, m, 0, 1e-7);
+    let direct = direct.unwrap().model.predict(&Circle(100)).unwrap();
+    assert_close(&wide(2, &expected), &wide(2, &direct), 1e-5, "circle");
+}
+
+#[test]
+fn a_fit_that_runs_out_of_iterations_says_so() {
+    let problem = Problem::new(300, 65);
+    let mut y: Rows = problem.y.clone();
+    y.iter_mut().for_each(|row| row[2] = 0.0);
+    let targets = Targets::new(6, &y.concat()).unwrap();
+    let fit = |iterations| {
+        let settings = ConjugateGradients { iterations, sample: Some(150), ..Default::default() };
+        let x = problem.inputs();
+        fit_conjugate_gradients(kernel_x(), &x, &targets, &EVERY, 50, 0, 1e-6, &settings).unwrap()
+    };
+    let model = fit(2);
+    let convergence = model.summary().convergence.unwrap();
+    assert!(!convergence.converged() && convergence.iterations == 2);
+    assert!(convergence.residual > 1e-8);
+    let text = model.summary().to_string();
+    assert!(text.contains("not converged in 2 iterations"), "{text}");
+    let text = fit(100).summary().to_string();
+    assert!(!text.contains("not") && text.contains("converged in"), "{text}");
+    // a coordinate that is 0 everywhere is predicted as 0, after no iteration
+    let z = predictions(&model, &problem);
+    assert!(z.iter().all(|row| row[2] == 0.0) && z.iter().any(|row| row[1] != 0.0));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    model.save(&path, &std::collections::BTreeMap::new()).unwrap();
+    assert_eq!(Model::load(&path).unwrap().summary(), model.summary());
+}
+
+#[test]
+fn settings_that_cannot_be_honoured() {
+    let problem = Problem::new(20, 66);
+    let targets = Targets::new(6, &problem.y.concat()).unwrap();
+    let fit = |kernel, m, lambda, settings: ConjugateGradients| {
+        let x = problem.inputs();
+        fit_conjugate_gradients(kernel, &x, &targets, &EVERY, m, 0, lambda, &settings).unwrap_err()
+    };
+    for tolerance in [0.0, -1.0, 1.0, f64::NAN] {
+        let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { tolerance, ..tight() });
+        assert!(matches!(error, Error::Tolerance { .. }), "{error}");
+    }
+    let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { iterations: 0, ..tight() });
+    assert_eq!(
+        error.to_string(),
+        format!("number of iterations is 0, allowed: 1..={}", usize::MAX)
+    );
+    for sample in [0, 21] {
+        let error = fit(kernel_x(), 5, 1.0, ConjugateGradients { sample: Some(sample), ..tight() });
+        assert!(matches!(error, Error::Range { found, high: 20, .. } if found == sample));
+    }
+    assert!(matches!(fit(kernel_x(), 5, 0.0, tight()), Error::Lambda { .. }));
+    let error = fit(kernel_x(), 21, 1.0, tight());
+    let size = dsokr_basis::Error::SketchSize { m: 21, n: 20 };
+    assert_eq!(error.to_string(), Error::Basis(size).to_string());
+    let anchors = Sketch::draw(&EVERY, 5, 20, 0).unwrap().anchors();
+    let row = (0..20).find(|row| !anchors.contains(row)).unwrap();
+    let fit = |row: usize| {
+        let (x, settings, pole) = (problem.inputs(), tight(), Pole(problem.x[row][0]));
+        fit_conjugate_gradients(pole, &x, &targets, &EVERY, 5, 0, 1.0, &settings).unwrap_err()
+    };
+    let error = fit(row);
+    assert!(
+        matches!(error, Error::NotFinite { what: "kernel matrix", row: found, .. } if found == row),
+        "{error}"
+    );
+    let error = fit(anchors[2]);
+    let what = "kernel matrix of the anchors";
+    assert!(matches!(error, Error::NotFinite { what: found, column: 2, .. } if found == what));
+}
+
+/// Infinite where this is the first coordinate of the second row.
+#[derive(Debug)]
+struct Pole(f64);
+
+impl OutputKernel for Pole {
+    fn name(&self) -> String {
+        "pole".into()
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, dsokr_basis::Error> {
+        let Block::Dense(rows) = b else { panic!("dense rows") };
+        let mut values = kernel_x().block(a, b)?;
+        for (j, row) in rows.values().chunks_exact(rows.width()).enumerate() {
+            if f64::from(row[0]) == self.0 {
+                values.col_mut(j).fill(f64::INFINITY);
+            }
+        }
+        Ok(values)
+    }
+
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        vec![1.0; rows.len()]
+    }
+}

@@ -1,0 +1,108 @@
+//! Models and output spaces in files.
+
+use dsokr_basis::{Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind};
+use dsokr_machines::ridge::{
+    Error, Model, OutputSpace, Precision, Scaling, fit, fit_gram, fit_sketched,
+};
+use std::collections::BTreeMap;
+
+use crate::naive::*;
+
+#[test]
+fn models_predict_the_same_after_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let problem = Problem::new(40, 40);
+    let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = problem.inputs();
+    let scaling = Scaling::fit(&x, true).unwrap();
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let gram = Mat::from_fn(40, 40, |i, j| k[i][j]);
+    let scaled = scaling.rows(&x).unwrap();
+    let sketch = SketchKind::Gaussian;
+    let models = [
+        (fit(kernel_x(), &x, &targets, 1e-3, Precision::Single).unwrap().model, x.clone()),
+        (
+            fit_sketched(kernel_x(), &scaled, &targets, &sketch, 9, 0, 1e-3)
+                .unwrap()
+                .model
+                .with_scaling(scaling)
+                .unwrap(),
+            x.clone(),
+        ),
+        (fit_gram(gram.as_ref(), &targets, 1e-3, Precision::Double).unwrap().model, dense(&k)),
+        (
+            fit(kernel_x(), &problem.outputs(), &targets, 1e-3, Precision::Double).unwrap().model,
+            problem.outputs(),
+        ),
+    ];
+    for (model, rows) in models {
+        model.save(&path, &BTreeMap::new()).unwrap();
+        let read = Model::load(&path).unwrap();
+        assert_eq!(read.summary(), model.summary());
+        assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
+    }
+    let path = folder.path().join("outputs.safetensors");
+    space.save(&path).unwrap();
+    let read = OutputSpace::load(&path, None).unwrap();
+    assert_eq!(read.points(&problem.outputs()).unwrap(), space.points(&problem.outputs()).unwrap());
+    assert!(matches!(Model::load(&path), Err(Error::Basis(BasisError::WrongKind { .. }))));
+}
+
+#[test]
+fn a_space_of_a_basis_needs_that_basis() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("outputs.safetensors");
+    let problem = Problem::new(30, 41);
+    let outputs = problem.outputs();
+    let basis =
+        |seed| Basis::fit(kernel_y(), &outputs, &SketchKind::Gaussian, 5, seed, 1e-10).unwrap();
+    let (space, _) = OutputSpace::basis(basis(0), Some(3), &outputs).unwrap();
+    space.save(&path).unwrap();
+    let read = OutputSpace::load(&path, Some(basis(0))).unwrap();
+    assert_eq!((read.rank(), read.points(&outputs).unwrap()), (3, space.points(&outputs).unwrap()));
+    for given in [None, Some(basis(1))] {
+        let error = OutputSpace::load(&path, given).unwrap_err();
+        assert!(matches!(&error, Error::BadFile { path: p, .. } if *p == path), "{error}");
+    }
+}
+
+/// A kernel that is not built in: `1 + Σ min(a_j, b_j)` on rows in the positive quadrant.
+#[derive(Debug)]
+struct Own;
+
+impl OutputKernel for Own {
+    fn name(&self) -> String {
+        "one more than the intersection".into()
+    }
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, BasisError> {
+        let (Block::Dense(a), Block::Dense(b)) = (a, b) else { return Ok(Mat::zeros(0, 0)) };
+        let row = |rows: &dsokr_basis::features::DenseBlock, i: usize| {
+            rows.values()[i * rows.width()..(i + 1) * rows.width()].to_vec()
+        };
+        Ok(Mat::from_fn(a.len(), b.len(), |i, j| {
+            1.0 + row(a, i).iter().zip(row(b, j)).map(|(a, b)| f64::from(a.min(b))).sum::<f64>()
+        }))
+    }
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        let gram = self.block(rows, rows);
+        gram.map_or(Vec::new(), |gram| (0..gram.nrows()).map(|i| gram[(i, i)]).collect())
+    }
+}
+
+#[test]
+fn a_model_of_an_own_kernel_is_loaded_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.safetensors");
+    let problem = Problem::new(20, 42);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let x = dense(&problem.x.iter().map(|row| row.iter().map(|v| v.abs()).collect()).collect());
+    let model = fit(Own, &x, &targets, 1e-2, Precision::Double).unwrap().model;
+    model.save(&path, &BTreeMap::new()).unwrap();
+    assert!(matches!(Model::load(&path), Err(Error::Basis(BasisError::OwnKernel { .. }))));
+    let other = Model::load_with(&path, kernel_x());
+    assert!(matches!(other, Err(Error::Basis(BasisError::OtherKernel { .. }))));
+    let read = Model::load_with(&path, Own).unwrap();
+    assert_eq!(read.predict(&x).unwrap(), model.predict(&x).unwrap());
+    assert_eq!(read.anchors(), x.len());
+}

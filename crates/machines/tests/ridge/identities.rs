@@ -1,0 +1,392 @@
+//! The estimators against their formulas, and against each other where they must agree.
+
+use dsokr_basis::eigenbasis::TOLERANCE;
+use dsokr_basis::features::SparseRows;
+use dsokr_basis::random::{below, generator};
+use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind, Tempering};
+use dsokr_machines::ridge::{
+    OutputSpace, Precision, Scaling, Targets, fit, fit_gram, fit_sketched,
+};
+
+use crate::naive::*;
+
+const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
+
+#[test]
+fn iokr_equals_the_formula() {
+    // more than one panel of 256 rows
+    for n in [70, 300] {
+        let (problem, queries) = (Problem::new(n, 1), Problem::new(9, 2));
+        let (space, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+        assert!(space.rank() < n, "equal outputs share a coordinate");
+        let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-3, Precision::Double).unwrap();
+        let z = fitted.model.predict(&queries.inputs()).unwrap();
+        let points = space.points(&queries.outputs()).unwrap();
+        let found = scores(space.rank(), &z, &points);
+        let expected = iokr(&problem, 1e-3, &queries.x, &queries.y);
+        assert_close(&centred(&found), &centred(&expected), 1e-5, "IOKR");
+    }
+}
+
+#[test]
+fn sisokr_with_every_row_on_both_sides_is_iokr() {
+    let (n, lambda) = (60, 1e-3);
+    let (problem, queries) = (Problem::new(n, 3), Problem::new(11, 4));
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, n, 0, TOLERANCE).unwrap();
+    let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
+    let fitted =
+        fit_sketched(kernel_x(), &problem.inputs(), &targets, &EVERY, n, 5, lambda).unwrap();
+    let z = fitted.model.predict(&queries.inputs()).unwrap();
+    let found = scores(space.rank(), &z, &space.points(&problem.outputs()).unwrap());
+    let expected = iokr(&problem, lambda, &queries.x, &problem.y);
+    assert_close(&centred(&found), &centred(&expected), 1e-4, "SISOKR, m = n");
+}
+
+/// Proposition 4.2 as it stands, with dense sketches: Ω̃ = K̃_Y† R_Y K_Y K_X R_Xᵀ (…)†.
+#[test]
+fn sisokr_equals_proposition_4_2() {
+    let (n, lambda) = (40, 1e-2);
+    let (problem, queries) = (Problem::new(n, 6), Problem::new(5, 7));
+    let input_sketch = SketchKind::Gaussian;
+    let output_sketch = SketchKind::SparsifiedRademacher { density: 0.3 };
+    for input_sketch in [input_sketch, SketchKind::Accumulation { terms: 4 }, EVERY] {
+        let basis =
+            Basis::fit(kernel_y(), &problem.outputs(), &output_sketch, 6, 1, TOLERANCE).unwrap();
+        let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
+        let fitted =
+            fit_sketched(kernel_x(), &problem.inputs(), &targets, &input_sketch, 12, 2, lambda)
+                .unwrap();
+        let z = fitted.model.predict(&queries.inputs()).unwrap();
+        let found = scores(space.rank(), &z, &space.points(&problem.outputs()).unwrap());
+
+        let dense = |sketch: Sketch| -> Rows {
+            let r = sketch.dense();
+            (0..r.nrows()).map(|i| (0..n).map(|j| r[(i, j)]).collect()).collect()
+        };
+        let rx = dense(Sketch::draw(&input_sketch, 12, n, 2).unwrap());
+        let ry = dense(Sketch::draw(&output_sketch, 6, n, 1).unwrap());
+        let kx = gaussian(GAMMA_X, &problem.x, &problem.x);
+        let ky = gaussian(GAMMA_Y, &problem.y, &problem.y);
+        let rxk = product(&rx, &kx);
+        let ryk = product(&ry, &ky);
+        let system = add(
+            &product(&rxk, &transpose(&rxk)),
+            n as f64 * lambda,
+            &product(&rxk, &transpose(&rx)),
+        );
+        let right = product(&rx, &gaussian(GAMMA_X, &problem.x, &queries.x));
+        let t = solve(&system, &right);
+        let inner = product(&product(&ryk, &transpose(&rxk)), &t);
+        let alpha = solve(&product(&ryk, &transpose(&ry)), &inner);
+        let expected = product(&transpose(&alpha), &ryk);
+        let what = format!("{input_sketch:?}");
+        assert_close(&centred(&found), &centred(&expected), 1e-4, &what);
+    }
+}
+
+/// ISOKR's predictions are the ridge of the coordinates that the basis itself projects to.
+#[test]
+fn isokr_predicts_in_the_coordinates_of_the_basis() {
+    let (n, lambda) = (50, 1e-2);
+    let (problem, queries) = (Problem::new(n, 8), Problem::new(6, 9));
+    let sketch = SketchKind::Gaussian;
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &sketch, 8, 3, TOLERANCE).unwrap();
+    let projected = basis.project(&problem.outputs()).unwrap();
+    let rank = projected.rank;
+    let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
+    assert_eq!(space.rank(), rank);
+    let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
+    let z = wide(rank, &fitted.model.predict(&queries.inputs()).unwrap());
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let system = add(&k, n as f64 * lambda, &identity(n));
+    let alpha = solve(&system, &gaussian(GAMMA_X, &problem.x, &queries.x));
+    let expected = product(&transpose(&alpha), &wide(rank, &projected.coordinates));
+    assert_close(&z, &expected, 1e-5, "ISOKR");
+    let from_projection = Targets::from_projection(&projected).unwrap();
+    let again =
+        fit(kernel_x(), &problem.inputs(), &from_projection, lambda, Precision::Double).unwrap();
+    let again = wide(rank, &again.model.predict(&queries.inputs()).unwrap());
+    assert_close(&again, &z, 1e-5, "targets from a projection");
+}
+
+/// Weston et al.: kernel PCA of the outputs, then a ridge regression for each component.
+#[test]
+fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
+    let (n, p, lambda) = (30, 3, 1e-2);
+    let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, n, 0, TOLERANCE).unwrap();
+    let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
+    let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
+    let z = fitted.model.predict(&queries.inputs()).unwrap();
+    let found = scores(p, &z, &space.points(&problem.outputs()).unwrap());
+    let ky = gaussian(GAMMA_Y, &problem.y, &problem.y);
+    let (values, vectors) = jacobi(&ky);
+    assert!(values[p - 1] > 1.01 * values[p], "the components are well defined");
+    let components: Rows = vectors[..p]
+        .iter()
+        .zip(&values)
+        .map(|(v, s)| v.iter().map(|v| v * s.sqrt()).collect())
+        .collect();
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let system = add(&k, n as f64 * lambda, &identity(n));
+    let weights = solve(&system, &transpose(&components));
+    let predicted = product(&gaussian(GAMMA_X, &queries.x, &problem.x), &weights);
+    let expected = product(&predicted, &components);
+    assert_close(&centred(&found), &centred(&expected), 1e-4, "KDE");
+}
+
+/// Without −½k(c, c) the linear output kernel would always choose the largest label set.
+#[test]
+fn candidates_of_a_kernel_that_is_not_normalised_have_constants() {
+    let problem = Problem::new(40, 12);
+    let (space, targets) = OutputSpace::training(Kernel::Linear, &problem.outputs()).unwrap();
+    let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-3, Precision::Double).unwrap();
+    let z = fitted.model.predict(&problem.inputs()).unwrap();
+    let points = space.points(&problem.outputs()).unwrap();
+    let found = scores(space.rank(), &z, &points);
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let alpha = solve(&add(&k, 40.0 * 1e-3, &identity(40)), &k);
+    let predicted = product(&transpose(&alpha), &problem.y);
+    for (row, predicted) in centred(&found).iter().zip(&predicted) {
+        // −½ ‖ĥ − c‖² up to a constant
+        let distances: Rows = vec![
+            problem
+                .y
+                .iter()
+                .map(|c| c.iter().zip(predicted).map(|(c, h)| -0.5 * (c - h) * (c - h)).sum())
+                .collect(),
+        ];
+        assert_close(&vec![row.clone()], &centred(&distances), 1e-5, "linear");
+    }
+}
+
+/// Scores of a tempered basis order candidates by their distance in its coordinates.
+#[test]
+fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
+    let problem = Problem::new(40, 16);
+    let outputs = problem.outputs();
+    for kernel in [kernel_y(), Kernel::Linear, Kernel::Cosine] {
+        for tempering in [
+            Tempering::of(0.5),
+            Tempering { power: 0.5, centred: true, normalised: false },
+            Tempering { power: 0.0, centred: false, normalised: true },
+        ] {
+            let basis = Basis::fit(kernel.clone(), &outputs, &EVERY, 40, 0, TOLERANCE).unwrap();
+            let basis = basis.tempered(&tempering, &outputs).unwrap();
+            let projected = basis.project(&outputs).unwrap();
+            let u = wide(projected.rank, &projected.coordinates);
+            for rank in [None, Some(3)] {
+                let (space, targets) = OutputSpace::basis(basis.clone(), rank, &outputs).unwrap();
+                let x = problem.inputs();
+                let fitted = fit(kernel_x(), &x, &targets, 1e-3, Precision::Double).unwrap();
+                let z = fitted.model.predict(&x).unwrap();
+                let points = space.points(&outputs).unwrap();
+                let found = scores(space.rank(), &z, &points);
+                let what = format!("{kernel:?}, {tempering:?}, {rank:?}");
+                // −½ of the squared distance, with what lies outside of the coordinates
+                let distance = |z: &Vec<f64>, (u, residual): (&Vec<f64>, &f64)| -> f64 {
+                    let z = z.iter().chain(std::iter::repeat(&0.0));
+                    let inside: f64 = u.iter().zip(z).map(|(u, z)| (u - z) * (u - z)).sum();
+                    -0.5 * (inside + residual)
+                };
+                let outputs = || u.iter().zip(&projected.residuals);
+                let expected: Rows = wide(space.rank(), &z)
+                    .iter()
+                    .map(|z| outputs().map(|output| distance(z, output)).collect())
+                    .collect();
+                assert_close(&centred(&found), &centred(&expected), 1e-4, &what);
+                if tempering.normalised {
+                    assert!(points.constants.iter().all(|&constant| constant == 0.0), "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// A Gaussian of width 3,000 on bits: f32 coordinates alone would hold nothing but rounding.
+#[test]
+fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
+    let (n, lambda, gamma) = (50, 1e-2, 5e-8);
+    let problem = Problem::new(n, 13);
+    let flat = Kernel::Gaussian { gamma };
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let alpha = solve(&add(&k, n as f64 * lambda, &identity(n)), &k);
+    let expected = product(&transpose(&alpha), &gaussian(gamma, &problem.y, &problem.y));
+    let expected = centred(&expected);
+    let largest = expected.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
+    let basis = Basis::fit(flat.clone(), &problem.outputs(), &EVERY, n, 0, TOLERANCE).unwrap();
+    for (space, targets) in [
+        OutputSpace::training(flat, &problem.outputs()).unwrap(),
+        OutputSpace::basis(basis, None, &problem.outputs()).unwrap(),
+    ] {
+        let fitted =
+            fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
+        let z = fitted.model.predict(&problem.inputs()).unwrap();
+        let points = space.points(&problem.outputs()).unwrap();
+        let found = centred(&scores(space.rank(), &z, &points));
+        assert_close(&found, &expected, 1e-3 * largest, "flat kernel");
+    }
+}
+
+#[test]
+fn a_precomputed_kernel_is_the_same_model() {
+    let (n, lambda) = (300, 1e-3);
+    let (problem, queries) = (Problem::new(n, 14), Problem::new(6, 15));
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let k = gaussian(GAMMA_X, &problem.x, &problem.x);
+    let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
+    let rows = dense(&gaussian(GAMMA_X, &queries.x, &problem.x));
+    let direct = fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
+    let expected = direct.model.predict(&queries.inputs()).unwrap();
+    for (precision, tolerance) in [(Precision::Double, 1e-5), (Precision::Single, 1e-2)] {
+        let fitted = fit_gram(gram.as_ref(), &targets, lambda, precision).unwrap();
+        let found = fitted.model.predict(&rows).unwrap();
+        let rank = fitted.model.rank();
+        assert_close(&wide(rank, &found), &wide(rank, &expected), tolerance, "precomputed");
+    }
+}
+
+/// Multiplying the input kernel and λ by the same factor changes nothing.
+#[test]
+fn lambda_scales_with_the_kernel() {
+    let n = 40;
+    let problem = Problem::new(n, 16);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let (one, ten) = (problem.inputs(), {
+        let rows = problem.x.iter().map(|row| row.iter().map(|v| 4.0 * v).collect()).collect();
+        dense(&rows)
+    });
+    let a = fit(Kernel::Linear, &one, &targets, 1e-2, Precision::Double).unwrap();
+    let b = fit(Kernel::Linear, &ten, &targets, 16.0 * 1e-2, Precision::Double).unwrap();
+    let rank = a.model.rank();
+    let (a, b) = (a.model.predict(&one).unwrap(), b.model.predict(&ten).unwrap());
+    assert_close(&wide(rank, &a), &wide(rank, &b), 1e-6, "scaled");
+}
+
+/// Centring does not change Gaussian kernels, and sparse rows stay sparse without it.
+#[test]
+fn scaling_standardises_and_travels_with_the_model() {
+    let problem = Problem::new(50, 17);
+    let rows: Rows = problem
+        .y
+        .iter()
+        .zip(&problem.x)
+        .map(|(y, x)| vec![y[0], 7.0, y[1] * x[0], 0.0, 100.0 + x[1]])
+        .collect();
+    let all = dense(&rows);
+    let naive: Rows = transpose(&rows)
+        .iter()
+        .map(|column| {
+            let mean = column.iter().sum::<f64>() / 50.0;
+            let variance = column.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 50.0;
+            let s = if variance == 0.0 { 1.0 } else { variance.sqrt() };
+            column.iter().map(|v| (v - mean) / s).collect()
+        })
+        .collect();
+    let centred = Scaling::fit(&all, true).unwrap();
+    let found: Rows = match centred.rows(&all).unwrap() {
+        Features::Dense(rows) => wide(5, rows.values()),
+        other => panic!("{other:?}"),
+    };
+    assert_close(&found, &transpose(&naive), 2e-4, "standardised");
+    let plain = Scaling::fit(&problem.outputs(), false).unwrap();
+    let sparse = plain.rows(&problem.outputs()).unwrap();
+    assert_eq!(sparse.kind(), dsokr_basis::RowKind::Sparse);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let with = |scaling: Scaling, rows: &Features| {
+        let scaled = scaling.rows(rows).unwrap();
+        let model = fit(kernel_x(), &scaled, &targets, 1e-2, Precision::Double).unwrap().model;
+        model.with_scaling(scaling).unwrap().predict(rows).unwrap()
+    };
+    let as_dense = dense(&problem.y);
+    let centred = Scaling::fit(&as_dense, true).unwrap();
+    let rank = targets_rank(&targets);
+    let (a, b) = (with(plain, &problem.outputs()), with(centred, &as_dense));
+    assert_close(&wide(rank, &a), &wide(rank, &b), 1e-4, "shift");
+}
+
+fn targets_rank(targets: &Targets) -> usize {
+    dsokr_machines::ridge::TargetSource::rank(targets)
+}
+
+#[test]
+fn threads_do_not_change_the_numbers() {
+    let problem = Problem::new(600, 18);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let (x, sketch) = (problem.inputs(), SketchKind::Gaussian);
+            let full = fit(kernel_x(), &x, &targets, 1e-4, Precision::Single).unwrap();
+            let sketched = fit_sketched(kernel_x(), &x, &targets, &sketch, 290, 1, 1e-4).unwrap();
+            (
+                full.model.predict(&x).unwrap(),
+                full.leave_one_out(&targets).unwrap(),
+                sketched.model.predict(&x).unwrap(),
+                full.model.summary().clone(),
+            )
+        })
+    };
+    assert_eq!(run(1), run(3));
+}
+
+/// Sparse rows under linear kernels go by their common columns in single precision.
+#[test]
+fn single_precision_on_sparse_rows_agrees_with_double() {
+    let mut random = generator(0, "sparse rows", 0);
+    let rows: Vec<Vec<(u32, f32)>> = (0..300)
+        .map(|_| {
+            let columns: Vec<u32> =
+                (0..80).filter(|&j| below(&mut random, 1 + u64::from(j) / 4) == 0).collect();
+            columns.into_iter().map(|j| (j, 0.1 + below(&mut random, 9) as f32)).collect()
+        })
+        .collect();
+    let all = Features::Sparse(SparseRows::from_rows(80, rows).unwrap());
+    let problem = Problem::new(300, 19);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let rank = targets_rank(&targets);
+    for (kernel, lambda) in [(Kernel::Linear, 1.0), (Kernel::Cosine, 1e-2)] {
+        let double = fit(kernel.clone(), &all, &targets, lambda, Precision::Double).unwrap();
+        let single = fit(kernel, &all, &targets, lambda, Precision::Single).unwrap();
+        let queries = all.select(&(0..300).step_by(7).collect::<Vec<_>>()).unwrap();
+        let (a, b) = (&single.model, &double.model);
+        let expected = wide(rank, &b.predict(&queries).unwrap());
+        assert!(expected.iter().flatten().any(|value| value.abs() > 0.05));
+        assert_close(&wide(rank, &a.predict(&queries).unwrap()), &expected, 1e-4, "predictions");
+        let one = queries.select(&[3]).unwrap();
+        let alone = wide(rank, &a.predict(&one).unwrap());
+        assert_close(&alone, &vec![expected[3].clone()], 1e-4, "one query");
+        let expected = wide(rank, &double.leave_one_out(&targets).unwrap());
+        let found = wide(rank, &single.leave_one_out(&targets).unwrap());
+        assert_close(&found, &expected, 1e-3, "left out");
+    }
+}
+
+#[test]
+fn a_mapped_model_answers_with_the_mapped_coordinates() {
+    let (problem, queries) = (Problem::new(50, 8), Problem::new(7, 9));
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, 20, 0, TOLERANCE).unwrap();
+    let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
+    let p = space.rank();
+    let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);
+    for precision in [Precision::Double, Precision::Single] {
+        let fitted = fit(kernel_x(), &problem.inputs(), &targets, 1e-2, precision).unwrap();
+        let z = fitted.model.predict(&queries.inputs()).unwrap();
+        let expected: Vec<f64> = z
+            .chunks_exact(p)
+            .flat_map(|z| {
+                let row =
+                    |i| z.iter().enumerate().map(|(j, &z)| matrix[(i, j)] * f64::from(z)).sum();
+                [row(0), row(1), row(2)]
+            })
+            .collect();
+        let wrong = faer::Mat::<f64>::zeros(3, p + 1);
+        assert!(fitted.model.clone().mapped(wrong.as_ref()).is_err());
+        let mapped = fitted.model.mapped(matrix.as_ref()).unwrap();
+        assert_eq!(mapped.rank(), 3);
+        let found = mapped.predict(&queries.inputs()).unwrap();
+        let found: Vec<f64> = found.into_iter().map(f64::from).collect();
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4 * (1.0 + b.abs());
+        assert!(found.len() == 21 && found.iter().zip(&expected).all(close));
+    }
+}
