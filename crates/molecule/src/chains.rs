@@ -1,120 +1,187 @@
-//! Carbon chains outside rings.
+//! How long chains are and what stands where on them, as feature rows.
 
-use crate::molecule::{Bond, BondOrder, Element, Molecule};
+use std::collections::BTreeMap;
 
-/// The longest path of carbons outside rings, as indices of its atoms from one end to the other;
-/// empty if all carbons are in rings.
+use dsokr_basis::features::SparseRows;
+
+use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
+use crate::morgan::{combine, folded};
+
+/// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
+/// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
 ///
-/// The carbons may be joined by any bonds but dative ones; a carbonyl carbon belongs to the chain.
-/// Such carbons form a forest, so the path is a diameter of its widest tree; of several the one
-/// found first.
+/// - Of each stretch of CH₂ groups: its length, alone and with what stands at either end.
+/// - Of each other carbon of a chain: how many carbons lie in each direction along the longest path, with
+///   its bonds to other elements and its double bonds, and again with hydrogens and charges.
 ///
 /// ```
-/// use dsokr_molecule::{Molecule, longest_carbon_chain};
+/// use dsokr_molecule::{Chains, Molecule};
 ///
-/// let nonanoic_acid = Molecule::parse("CCCCCCCCC(=O)O")?;
-/// assert_eq!(longest_carbon_chain(&nonanoic_acid).len(), 9);
+/// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
+///     Chains::default().codes(&Molecule::parse(smiles)?)
+/// );
+/// // decanoic and undecanoic acid have no feature in common
+/// let (ten, eleven) = (codes("CCCCCCCCCC(=O)O")?, codes("CCCCCCCCCCC(=O)O")?);
+/// assert!(ten.keys().all(|code| !eleven.contains_key(code)));
+/// assert!(codes("c1ccccc1")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[must_use]
-pub fn longest_carbon_chain(molecule: &Molecule) -> Vec<usize> {
-    let forest = Forest::of(molecule);
-    let mut from = vec![NONE; molecule.atoms().len()];
-    let mut seen = vec![false; molecule.atoms().len()];
-    let mut longest = Vec::new();
-    for start in 0..seen.len() {
-        if !forest.chain[start] || seen[start] {
-            continue;
-        }
-        // The end of the longest path from any start is an end of a diameter.
-        let tree = forest.walk(start, &mut from);
-        for &(atom, _) in &tree {
-            seen[atom] = true;
-            from[atom] = NONE;
-        }
-        let (mut atom, length) = farthest(&forest.walk(farthest(&tree).0, &mut from));
-        if length > longest.len() {
-            longest.clear();
-            longest.push(atom);
-            while from[atom] != atom {
-                atom = from[atom];
-                longest.push(atom);
-            }
-        }
-    }
-    longest
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chains {
+    /// Number of columns, 2,048 by default.
+    pub width: usize,
 }
 
-/// No atom.
-const NONE: usize = usize::MAX;
+impl Default for Chains {
+    fn default() -> Self {
+        Self { width: 2048 }
+    }
+}
+
+impl Chains {
+    /// The features of a molecule before they are folded into columns, and how often it has each.
+    #[must_use]
+    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+        let forest = Forest::of(molecule);
+        let mut counts = BTreeMap::new();
+        let mut count = |words: &[u32]| {
+            *counts.entry(words.iter().copied().fold(0, combine)).or_insert(0) += 1;
+        };
+        for (length, mut ends) in forest.stretches() {
+            ends.sort_unstable();
+            count(&[STRETCH, length]);
+            count(&[STRETCH, length, ends[0], ends[1]]);
+        }
+        for atom in (0..molecule.atoms().len()).filter(|&atom| forest.chain[atom]) {
+            if forest.is_link(atom) {
+                continue;
+            }
+            let (bare, full) = (forest.kind(atom, false), forest.kind(atom, true));
+            let sides = forest.sides(atom);
+            count(&[&[CARBON, bare], &sides[..]].concat());
+            count(&[&[CARBON, full], &sides[..]].concat());
+        }
+        counts
+    }
+
+    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
+    /// the width.
+    ///
+    /// # Errors
+    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
+    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
+        folded(molecules, self.width, |molecule| self.codes(molecule))
+    }
+}
+
+const STRETCH: u32 = 1;
+const CARBON: u32 = 2;
 
 /// The carbons outside rings, which form trees.
-pub(crate) struct Forest<'a> {
-    pub(crate) molecule: &'a Molecule,
+struct Forest<'a> {
+    molecule: &'a Molecule,
     /// Which atoms they are.
-    pub(crate) chain: Vec<bool>,
+    chain: Vec<bool>,
 }
 
 impl<'a> Forest<'a> {
-    pub(crate) fn of(molecule: &'a Molecule) -> Self {
+    fn of(molecule: &'a Molecule) -> Self {
         let mut chain: Vec<bool> =
             molecule.atoms().iter().map(|atom| atom.element == Element::C).collect();
         molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| chain[atom] = false);
         Self { molecule, chain }
     }
 
-    /// Neighbours of an atom that are carbons of its chain.
-    pub(crate) fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
-        let joined = |bond: &Bond| bond.order != BondOrder::Dative;
+    /// Neighbours of an atom that are carbons of its chain, joined by any bond but a dative one.
+    fn onward(&self, atom: usize) -> impl Iterator<Item = usize> + '_ {
         let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors
-            .filter(move |n| self.chain[n.atom] && joined(&self.molecule.bonds()[n.bond]))
-            .map(|n| n.atom)
+        let joined = |n: &&Neighbor| {
+            self.chain[n.atom] && self.molecule.bonds()[n.bond].order != BondOrder::Dative
+        };
+        neighbors.filter(joined).map(|n| n.atom)
     }
 
     /// Number of carbons on the longest path that starts at an atom and leads away from a neighbour.
-    pub(crate) fn reach(&self, start: usize, away: usize) -> usize {
-        let mut from = vec![NONE; self.chain.len()];
-        from[away] = away;
-        farthest(&self.walk(start, &mut from)).1
-    }
-
-    /// All chain atoms that can be reached, and how many atoms the path to each has. `from` is the atom
-    /// that a walk came from, itself for its start. Atoms that have one are not visited again, so a walk
-    /// ends whatever the graph.
-    fn walk(&self, start: usize, from: &mut [usize]) -> Vec<(usize, usize)> {
-        from[start] = start;
-        let mut reached = vec![(start, 1)];
-        let mut next = 0;
-        while let Some(&(atom, length)) = reached.get(next) {
-            next += 1;
-            for onward in self.onward(atom) {
-                if from[onward] == NONE {
-                    from[onward] = atom;
-                    reached.push((onward, length + 1));
+    /// No atom is visited twice, so the walk ends even where only perception sees no ring.
+    fn reach(&self, start: usize, away: usize) -> usize {
+        let mut seen = vec![false; self.chain.len()];
+        (seen[start], seen[away]) = (true, true);
+        let (mut front, mut length) = (vec![start], 0);
+        while !front.is_empty() {
+            length += 1;
+            let mut next = Vec::new();
+            for onward in front.into_iter().flat_map(|atom| self.onward(atom)) {
+                if !std::mem::replace(&mut seen[onward], true) {
+                    next.push(onward);
                 }
             }
+            front = next;
         }
-        reached
+        length
     }
-}
 
-/// The first of the atoms with the longest path.
-fn farthest(reached: &[(usize, usize)]) -> (usize, usize) {
-    let mut best = (NONE, 0);
-    for &(atom, length) in reached {
-        if length > best.1 {
-            best = (atom, length);
+    /// Whether an atom is a CH₂ group within a chain or at its rim.
+    fn is_link(&self, atom: usize) -> bool {
+        self.chain[atom]
+            && self.molecule.atoms()[atom].hydrogens == 2
+            && self.molecule.degree(atom) == 2
+    }
+
+    /// The length of each stretch of CH₂ groups, and the kinds of the atoms at its ends.
+    fn stretches(&self) -> Vec<(u32, [u32; 2])> {
+        let mut seen = vec![false; self.chain.len()];
+        let mut found = Vec::new();
+        for start in 0..self.chain.len() {
+            if !self.is_link(start) || seen[start] {
+                continue;
+            }
+            seen[start] = true;
+            let mut length = 1;
+            let ends = [0, 1].map(|side| {
+                let (mut from, mut at) = (start, self.molecule.neighbors(start)[side].atom);
+                while self.is_link(at) && !seen[at] {
+                    seen[at] = true;
+                    length += 1;
+                    let onward = self.molecule.neighbors(at).iter().find(|n| n.atom != from);
+                    (from, at) = (at, onward.map_or(at, |n| n.atom));
+                }
+                self.kind(at, false)
+            });
+            found.push((length, ends));
         }
+        found
     }
-    best
-}
 
-/// Number of double bonds between neighbours on a path of atoms.
-pub(crate) fn double_bonds(molecule: &Molecule, path: &[usize]) -> usize {
-    let steps = path.windows(2).filter(|step| {
-        let mut neighbors = molecule.neighbors(step[0]).iter();
-        neighbors.any(|n| n.atom == step[1] && molecule.bonds()[n.bond].order == BondOrder::Double)
-    });
-    steps.count()
+    /// An atom with its bonds to other elements and its multiple bonds, with hydrogens and charges or
+    /// without.
+    fn kind(&self, atom: usize, full: bool) -> u32 {
+        let atoms = self.molecule.atoms();
+        let word = |atom: usize| {
+            let found = &atoms[atom];
+            let number = u32::from(found.element.atomic_number());
+            let charge = i32::from(found.charge) as u32;
+            match full {
+                true => [number, u32::from(found.hydrogens), charge].into_iter().fold(0, combine),
+                false => number,
+            }
+        };
+        let mut around: Vec<(u32, u32)> = Vec::new();
+        for n in self.molecule.neighbors(atom) {
+            let multiplicity = u32::from(self.molecule.bonds()[n.bond].order.multiplicity());
+            if multiplicity > 1 || !self.chain[n.atom] {
+                around.push((multiplicity, word(n.atom)));
+            }
+        }
+        around.sort_unstable();
+        let start = combine(word(atom), u32::from(self.chain[atom]));
+        around.into_iter().flat_map(|(bond, word)| [bond, word]).fold(start, combine)
+    }
+
+    /// Carbons on the longest path in each direction from a carbon of a chain, sorted.
+    fn sides(&self, atom: usize) -> Vec<u32> {
+        let reach = |first| self.reach(first, atom) as u32;
+        let mut sides: Vec<u32> = self.onward(atom).map(reach).collect();
+        sides.sort_unstable();
+        sides
+    }
 }

@@ -7,6 +7,7 @@ mod read_error;
 mod subgraph;
 mod tudataset;
 
+use crate::refinement::graph_hash;
 use crate::{Element, Molecule};
 
 pub use error::GraphError;
@@ -145,6 +146,14 @@ impl Graph {
     #[must_use]
     pub fn arcs(&self, node: usize) -> &[Arc] {
         &self.arcs[self.offsets[node]..self.offsets[node + 1]]
+    }
+
+    /// A hash that isomorphic graphs share: that of the labels after as many rounds of colour refinement
+    /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement tells apart differ in it.
+    #[must_use]
+    pub fn invariant(&self) -> u64 {
+        let arcs = |node| self.arcs(node).iter().map(|arc| (arc.label, arc.node)).collect();
+        graph_hash(self.labels.clone(), arcs)
     }
 
     /// The same graph with all edges labelled 0.

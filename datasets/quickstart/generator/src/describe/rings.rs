@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::draw::Draw;
+use dsokr_molecule::{BondOrder, Element, Molecule};
+
 use super::wording::{article, counted, list, number};
-use crate::molecule::{BondOrder, Element, Molecule};
-use crate::ring_systems::RingSystem;
+use crate::draw::Draw;
+use crate::ring_names::NamedSystem;
 
 /// Noun phrases for the ring systems, equal ones counted together.
-pub(super) fn phrases(molecule: &Molecule, systems: &[RingSystem], draw: &mut Draw) -> Vec<String> {
-    let mut kinds: BTreeMap<String, (usize, &RingSystem)> = BTreeMap::new();
+pub(super) fn phrases(
+    molecule: &Molecule,
+    systems: &[NamedSystem],
+    draw: &mut Draw,
+) -> Vec<String> {
+    let mut kinds: BTreeMap<String, (usize, &NamedSystem)> = BTreeMap::new();
     for system in systems {
         kinds.entry(kind(molecule, system)).or_insert((0, system)).0 += 1;
     }
@@ -23,7 +28,7 @@ pub(super) fn phrases(molecule: &Molecule, systems: &[RingSystem], draw: &mut Dr
 }
 
 /// What makes two systems the same thing to talk about.
-fn kind(molecule: &Molecule, system: &RingSystem) -> String {
+fn kind(molecule: &Molecule, system: &NamedSystem) -> String {
     if is_pyranose(molecule, system) {
         "sugar".to_owned()
     } else {
@@ -34,7 +39,7 @@ fn kind(molecule: &Molecule, system: &RingSystem) -> String {
     }
 }
 
-fn noun(molecule: &Molecule, system: &RingSystem, draw: &mut Draw) -> (String, String) {
+fn noun(molecule: &Molecule, system: &NamedSystem, draw: &mut Draw) -> (String, String) {
     let pair = |word: &str, head: &str| (format!("{word} {head}"), format!("{word} {head}s"));
     if is_pyranose(molecule, system) {
         return pair(draw.pick(&["sugar", "pyranose", "carbohydrate"]), "ring");
@@ -67,7 +72,7 @@ fn noun(molecule: &Molecule, system: &RingSystem, draw: &mut Draw) -> (String, S
 
 /// A ring or system without a name of its own, as (singular, plural): sizes, saturation and
 /// heteroatoms.
-fn generic(molecule: &Molecule, system: &RingSystem) -> (String, String) {
+fn generic(molecule: &Molecule, system: &NamedSystem) -> (String, String) {
     let hetero = heteroatoms(molecule, system);
     let with =
         if hetero.is_empty() { String::new() } else { format!(" containing {}", list(&hetero)) };
@@ -103,7 +108,7 @@ fn generic(molecule: &Molecule, system: &RingSystem) -> (String, String) {
     )
 }
 
-fn heteroatoms(molecule: &Molecule, system: &RingSystem) -> Vec<String> {
+fn heteroatoms(molecule: &Molecule, system: &NamedSystem) -> Vec<String> {
     let named = [(Element::N, "nitrogen"), (Element::O, "oxygen"), (Element::S, "sulfur")];
     named
         .into_iter()
@@ -118,14 +123,14 @@ fn heteroatoms(molecule: &Molecule, system: &RingSystem) -> Vec<String> {
         .collect()
 }
 
-fn is_saturated(molecule: &Molecule, system: &RingSystem) -> bool {
+fn is_saturated(molecule: &Molecule, system: &NamedSystem) -> bool {
     let inside = |atom: usize| system.atoms.binary_search(&atom).is_ok();
     let mut bonds = molecule.bonds().iter();
     bonds.all(|b| b.order == BondOrder::Single || !b.atoms.iter().all(|&a| inside(a)))
 }
 
 /// A saturated ring of five carbons and an oxygen with at least four oxygens on it or beside it.
-fn is_pyranose(molecule: &Molecule, system: &RingSystem) -> bool {
+fn is_pyranose(molecule: &Molecule, system: &NamedSystem) -> bool {
     if system.name != Some("tetrahydropyran") {
         return false;
     }
@@ -140,7 +145,7 @@ fn is_pyranose(molecule: &Molecule, system: &RingSystem) -> bool {
 /// A sentence on what one single ring carries, for benzene with the pattern of substitution.
 pub(super) fn substitution(
     molecule: &Molecule,
-    system: &RingSystem,
+    system: &NamedSystem,
     draw: &mut Draw,
 ) -> Option<String> {
     let &[ring] = &system.rings[..] else {

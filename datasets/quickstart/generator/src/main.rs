@@ -1,7 +1,7 @@
 //! Makes the quickstart set in `datasets/quickstart`.
 //!
-//! `cargo run -p dsokr-molecule --example quickstart_set` describes the committed molecules again
-//! and writes train, validation, test and numbers of atoms; `… -- select MOLECULES.tsv` first chooses the molecules
+//! `cargo run --release -p dsokr-quickstart-generator` describes the committed molecules again and writes
+//! train, validation, test and numbers of atoms; `… -- select MOLECULES.tsv` first chooses the molecules
 //! anew from a table whose first two columns are a PubChem CID and a SMILES; rows with another kind
 //! of id are left out.
 
@@ -9,10 +9,10 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use dsokr_molecule::quickstart::{SEED, select, sources, tables};
+use dsokr_quickstart_generator::{SEED, select, sources, tables};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/quickstart");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     fs::create_dir_all(&folder)?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let text = fs::read_to_string(source)?;
             fs::write(folder.join("molecules.tsv"), select(&sources(&text), SEED)?)?;
         }
-        _ => return Err("usage: quickstart_set [select MOLECULES.tsv]".into()),
+        _ => return Err("usage: dsokr-quickstart-generator [select MOLECULES.tsv]".into()),
     }
     let made = tables(&fs::read_to_string(folder.join("molecules.tsv"))?, SEED)?;
     for (name, text) in [

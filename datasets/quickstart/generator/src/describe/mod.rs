@@ -4,19 +4,18 @@
 //! that depends on (seed, id): two runs agree to the byte, two molecules with the same facts do
 //! not read the same.
 
-mod draw;
 mod fragments;
 mod rings;
 mod wording;
 
 use std::collections::BTreeSet;
 
-pub(crate) use draw::Draw;
-use wording::{article, counted, list, names, number};
+use dsokr_molecule::{Element, FunctionalGroup as G, Molecule, functional_groups};
 
-use crate::chains::{double_bonds, longest_carbon_chain};
-use crate::molecule::{Element, Molecule};
-use crate::{FunctionalGroup as G, functional_groups, ring_systems};
+use self::wording::{article, counted, list, names, number};
+use crate::draw::Draw;
+use crate::longest_chain::{double_bonds, longest_carbon_chain};
+use crate::ring_names::named_systems;
 
 /// Percentage of the facts about groups, rings and chains that a description tells.
 const TOLD: usize = 93;
@@ -27,7 +26,8 @@ const TOLD: usize = 93;
 /// bytes everywhere. The text is ASCII without tabs, quotes or line breaks.
 ///
 /// ```
-/// use dsokr_molecule::{Molecule, describe};
+/// use dsokr_molecule::Molecule;
+/// use dsokr_quickstart_generator::describe;
 ///
 /// let acetic_acid = Molecule::parse("CC(=O)O")?;
 /// let text = describe(&acetic_acid, 0, "176");
@@ -38,7 +38,7 @@ const TOLD: usize = 93;
 #[must_use]
 pub fn describe(molecule: &Molecule, seed: u64, id: &str) -> String {
     let mut draw = Draw::new(seed, "description", id);
-    let systems = ring_systems(molecule);
+    let systems = named_systems(molecule);
 
     let mut items: Vec<String> = groups(molecule, &mut draw);
     items.extend(rings::phrases(molecule, &systems, &mut draw));

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::{Element, Molecule, functional_groups};
 use thiserror::Error;
 
-use crate::describe::Draw;
-use crate::molecule::{Element, Molecule};
-use crate::refinement::graph_hash;
-use crate::{describe, functional_groups, ring_systems};
+use crate::describe::describe;
+use crate::draw::Draw;
+use crate::ring_names::named_systems;
 
 /// Seed of the committed set.
 pub const SEED: u64 = 20;
@@ -50,7 +51,7 @@ pub enum QuickstartError {
         /// Its SMILES.
         smiles: String,
         /// What is wrong with it.
-        source: crate::Error,
+        source: dsokr_molecule::Error,
     },
     /// An id that occurred before.
     #[error("line {line}: id {id} is there already")]
@@ -251,7 +252,7 @@ fn formula(molecule: &Molecule) -> String {
 /// Groups with their counts, and ring systems.
 fn profile(molecule: &Molecule) -> String {
     let mut rings: Vec<String> =
-        ring_systems(molecule).iter().map(|s| format!("{:?}{}", s.name, s.atoms.len())).collect();
+        named_systems(molecule).iter().map(|s| format!("{:?}{}", s.name, s.atoms.len())).collect();
     rings.sort();
     format!("{:?} {rings:?}", functional_groups(molecule))
 }
@@ -264,14 +265,11 @@ fn constitution(molecule: &Molecule) -> u64 {
             | u64::from(a.hydrogens) << 8
             | u64::from(a.charge.cast_unsigned()) << 16
     });
-    graph_hash(labels.collect(), |atom| {
-        let neighbors = molecule.neighbors(atom).iter();
-        neighbors
-            .map(|n| {
-                let bond = molecule.bonds()[n.bond];
-                let order = if bond.aromatic { 9 } else { bond.order.multiplicity() };
-                (u64::from(order), n.atom)
-            })
-            .collect()
-    })
+    let edges = molecule.bonds().iter().map(|bond| {
+        let order = if bond.aromatic { 9 } else { bond.order.multiplicity() };
+        (bond.atoms[0], bond.atoms[1], u64::from(order))
+    });
+    let graph = Graph::new(labels.collect(), &edges.collect::<Vec<_>>());
+    // A molecule is a graph.
+    graph.map_or(0, |graph| graph.invariant())
 }

@@ -1,7 +1,8 @@
 //! Words: what groups, numbers and ring systems are called.
 
-use super::draw::Draw;
-use crate::FunctionalGroup as G;
+use dsokr_molecule::FunctionalGroup as G;
+
+use crate::draw::Draw;
 
 /// Ways to name a functional group, as (singular, plural).
 pub(super) fn names(group: G) -> &'static [(&'static str, &'static str)] {

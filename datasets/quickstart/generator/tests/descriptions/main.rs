@@ -8,7 +8,8 @@ mod said;
 use std::collections::BTreeSet;
 
 use cases::CASES;
-use dsokr_molecule::{Molecule, describe};
+use dsokr_molecule::Molecule;
+use dsokr_quickstart_generator::describe;
 use groups::GROUPS;
 use said::Said;
 

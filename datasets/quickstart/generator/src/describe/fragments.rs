@@ -1,8 +1,9 @@
 //! Small recognisable pieces beside the functional groups: who sits next to whom.
 
-use super::draw::Draw;
+use dsokr_molecule::{BondOrder, Element, Molecule};
+
 use super::wording::counted;
-use crate::molecule::{BondOrder, Element, Molecule};
+use crate::draw::Draw;
 
 /// Noun phrases for the pieces found.
 pub(super) fn phrases(molecule: &Molecule, draw: &mut Draw) -> Vec<String> {
