@@ -229,7 +229,7 @@ fn train_on(
         return Err(failed(error.to_string()));
     }
     let encoder = result.model.encoder;
-    if let Some(name) = parameters::not_finite(&parameters::collect(&encoder)) {
+    if let Some((name, _)) = parameters::not_finite(&parameters::collect(&encoder)) {
         let what = format!("parameter {name} is not finite");
         let learning_rate = learning_rate(settings, total.saturating_sub(1), total);
         return Err(Error::Diverged { what, step: total, learning_rate, kept: None });

@@ -1,11 +1,11 @@
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What can go wrong when encoders are built, prepared or loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A size or rate that the encoder cannot have.
+    /// A setting out of range.
     #[error("encoder: {key} = {found}: {allowed}")]
     Setting {
         /// Configuration key.
@@ -15,64 +15,16 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
-    /// Parameters that a file should hold are missing.
-    #[error("{missing} of the model's parameters are not in the file, the first is `{first}`")]
-    MissingParameter {
-        /// How many are missing.
-        missing: usize,
-        /// Name of the first.
-        first: String,
-    },
-    /// A file holds parameters that the model does not have.
-    #[error("the file holds `{name}`, which is no parameter of this model")]
-    UnknownParameter {
-        /// Its name.
-        name: String,
-    },
-    /// A parameter's shape differs between file and model.
-    #[error("parameter `{name}` has shape {found:?} in the file, the model has {expected:?}")]
-    Shape {
-        /// Its name.
-        name: String,
-        /// Shape in the file.
-        found: Vec<usize>,
-        /// Shape in the model.
-        expected: Vec<usize>,
-    },
-    /// A parameter that is NaN or infinite.
-    #[error("parameter `{name}` holds a value that is not finite (element {element})")]
-    NotFinite {
-        /// Its name.
-        name: String,
-        /// Index of the first such element.
-        element: usize,
-    },
-    /// No n-gram or token is left to learn from.
-    #[error("the {texts} training texts give no {what}: {hint}")]
-    EmptyVocabulary {
-        /// Number of training texts.
-        texts: usize,
-        /// "n-gram" or "token".
-        what: &'static str,
-        /// What to change.
-        hint: &'static str,
-    },
-    /// Feature rows or a file of the crate `dsokr-basis`.
-    #[error(transparent)]
-    Basis(dsokr_basis::Error),
-    /// The tokenizer could not be trained, read or applied.
-    #[error("tokenizer: {0}")]
-    Tokenizer(String),
-    /// A file of a vocabulary, a tokenizer or pretrained weights could not be read or written.
-    #[error("{path}: {message}")]
+    /// A file that cannot be read or written, or whose content is not what its name says.
+    #[error("{}: {message}", path.display())]
     File {
-        /// The file.
+        /// The file or folder.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
     },
-    /// A value in a file of a pretrained encoder that this encoder cannot have.
-    #[error("{path}: {key} = {found}: {allowed}")]
+    /// A value of a JSON file that a pretrained encoder cannot have.
+    #[error("{}: {key} = {found}: {allowed}", path.display())]
     FileValue {
         /// The file.
         path: PathBuf,
@@ -83,48 +35,64 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
-    /// The tensors of a weight file are not those of the architecture.
-    #[error("{path}: not the weights of this architecture: {missing} missing; {unknown} unknown")]
-    OtherTensors {
-        /// The file, or the index of several.
-        path: PathBuf,
-        /// Tensors that the architecture has and the file lacks, with the shapes expected.
+    /// Tensors whose names are not those of the model.
+    #[error("{place}: {missing} missing; {unknown} unknown")]
+    Names {
+        /// The file and what it should hold.
+        place: String,
+        /// Tensors of the model that are missing, with the shapes expected.
         missing: NamedShapes,
-        /// Tensors that the file holds and no encoder of the family has, with their shapes.
+        /// Tensors that the model does not have, with their shapes.
         unknown: NamedShapes,
     },
-    /// A tensor's shape differs between weight file and architecture.
-    #[error("{path}: `{name}` has shape {found:?}, the architecture has {expected:?}")]
-    TensorShape {
-        /// The file.
-        path: PathBuf,
-        /// The tensor's name in the file.
-        name: String,
-        /// Shape in the file.
+    /// A tensor of the wrong shape.
+    #[error("{tensor} has shape {found:?}, the model has {expected:?}")]
+    Shape {
+        /// The tensor, with its file.
+        tensor: String,
+        /// Its shape.
         found: Vec<usize>,
-        /// Shape in the architecture.
+        /// Its shape in the model.
         expected: Vec<usize>,
     },
-    /// A tensor of a type that weights do not have.
-    #[error("{path}: `{name}` is {found}: F32, F16 or BF16")]
-    TensorType {
-        /// The file.
-        path: PathBuf,
-        /// The tensor's name in the file.
-        name: String,
-        /// Its element type.
-        found: String,
-    },
-    /// A tensor in a weight file that is NaN or infinite somewhere.
-    #[error("{path}: `{name}` holds a value that is not finite (element {element})")]
-    TensorNotFinite {
-        /// The file.
-        path: PathBuf,
-        /// The tensor's name in the file.
-        name: String,
+    /// A tensor with a value that is NaN or infinite.
+    #[error("{tensor} holds a value that is not finite (element {element})")]
+    NotFinite {
+        /// The tensor, with its file.
+        tensor: String,
         /// Index of the first such element, row-major.
         element: usize,
     },
+    /// Texts without any n-gram or token to learn from.
+    #[error("the {texts} training texts give no {unit}: {hint}")]
+    EmptyVocabulary {
+        /// Number of training texts.
+        texts: usize,
+        /// "n-gram" or "token".
+        unit: &'static str,
+        /// What to change.
+        hint: &'static str,
+    },
+    /// The tokenizer could not be trained or applied.
+    #[error("tokenizer: {0}")]
+    Tokenizer(String),
+    /// Feature rows or a file of the crate `dsokr-basis`.
+    #[error(transparent)]
+    Basis(dsokr_basis::Error),
+}
+
+impl Error {
+    pub(crate) fn file(path: &Path, message: impl fmt::Display) -> Self {
+        Self::File { path: path.to_path_buf(), message: message.to_string() }
+    }
+
+    pub(crate) fn setting(
+        key: &'static str,
+        found: impl fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self::Setting { key, found: found.to_string(), allowed: allowed.into() }
+    }
 }
 
 /// Names and shapes of tensors; displayed as their number and the first five.
@@ -147,7 +115,7 @@ impl fmt::Display for NamedShapes {
 }
 
 impl From<dsokr_basis::Error> for Error {
-    /// What TF-IDF n-grams, which are rows of the crate of bases, report; other errors as text.
+    /// TF-IDF n-grams belong to the crate of bases, but their settings are an encoder's.
     fn from(error: dsokr_basis::Error) -> Self {
         match error {
             dsokr_basis::Error::NgramSetting { key, found, allowed } => {
@@ -155,7 +123,7 @@ impl From<dsokr_basis::Error> for Error {
             }
             dsokr_basis::Error::EmptyVocabulary { texts } => {
                 let hint = "lower min_texts, or give longer texts";
-                Self::EmptyVocabulary { texts, what: "n-gram", hint }
+                Self::EmptyVocabulary { texts, unit: "n-gram", hint }
             }
             dsokr_basis::Error::BadVocabulary { path, reason } => {
                 Self::File { path, message: reason }

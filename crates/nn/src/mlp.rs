@@ -5,7 +5,7 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::pass::dropout;
+use crate::pass::{check_dropout, dropout};
 use crate::{Encoder, Error, Pass, init};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear, the
@@ -32,12 +32,8 @@ impl MlpConfig {
     /// A hidden layer of width 0, or a dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
         if self.hidden.contains(&0) {
-            let found = format!("{:?}", self.hidden);
-            return Err(Error::Setting {
-                key: "hidden",
-                found,
-                allowed: "every width at least 1".into(),
-            });
+            let hidden = format!("{:?}", self.hidden);
+            return Err(Error::setting("hidden", hidden, "every width at least 1"));
         }
         check_dropout("dropout", self.dropout)
     }
@@ -60,13 +56,6 @@ impl MlpConfig {
         layers.push(init::head(width, offset, generator, device));
         Mlp { layers, dropout: self.dropout }
     }
-}
-
-pub(crate) fn check_dropout(key: &'static str, value: f32) -> Result<(), Error> {
-    if (0.0..1.0).contains(&value) {
-        return Ok(());
-    }
-    Err(Error::Setting { key, found: value.to_string(), allowed: "a number in [0, 1)".into() })
 }
 
 /// Linear layers with GELU and dropout between them; see [`MlpConfig`].

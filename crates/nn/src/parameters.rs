@@ -7,7 +7,7 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-use crate::Error;
+use crate::{Error, NamedShapes};
 
 /// One parameter: where it sits in the module (`encoder.layers.0.query.weight`), its values, and the
 /// identity under which the optimiser keeps its state.
@@ -26,50 +26,76 @@ pub type Parameters<'a> = BTreeMap<String, Parameter<'a>>;
 
 /// Copies all float parameters out of `module`.
 pub fn collect<M: Module>(module: &M) -> Parameters<'static> {
-    let mut collector = Collector { path: Vec::new(), found: BTreeMap::new() };
+    let mut collector = Collector { path: Vec::new(), parameters: BTreeMap::new() };
     module.visit(&mut collector);
-    collector.found
+    collector.parameters
 }
 
 /// The paths of all float parameters.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
-    Names::of(module).into_iter().map(|(name, _)| name).collect()
+    places(module).into_iter().map(|place| place.name).collect()
 }
 
-/// The first parameter with a value that is NaN or infinite.
-pub fn not_finite<'p>(parameters: &'p Parameters) -> Option<&'p str> {
-    let broken = |parameter: &Parameter| parameter.values.iter().any(|v| !v.is_finite());
-    parameters.iter().find(|(_, parameter)| broken(parameter)).map(|(name, _)| name.as_str())
+/// Number of parameters that a gradient must reach.
+pub(crate) fn trainable<M: Module>(module: &M) -> usize {
+    places(module).iter().filter(|place| place.trained).count()
+}
+
+/// The first value that is NaN or infinite: its parameter and its place there.
+pub fn not_finite<'p>(parameters: &'p Parameters) -> Option<(&'p str, usize)> {
+    parameters.iter().find_map(|(name, parameter)| {
+        let element = parameter.values.iter().position(|v| !v.is_finite())?;
+        Some((name.as_str(), element))
+    })
+}
+
+/// Checks that all values are finite.
+///
+/// # Errors
+/// [`Error::NotFinite`] with the first that is not.
+pub fn check_finite(parameters: &Parameters) -> Result<(), Error> {
+    not_finite(parameters).map_or(Ok(()), |(name, element)| {
+        Err(Error::NotFinite { tensor: format!("parameter `{name}`"), element })
+    })
+}
+
+/// Checks that names and shapes are those of `expected`, and that all values are finite.
+pub(crate) fn check(
+    parameters: &Parameters,
+    expected: &BTreeMap<String, Vec<usize>>,
+) -> Result<(), Error> {
+    let missing = expected.iter().filter(|(name, _)| !parameters.contains_key(*name));
+    let missing = NamedShapes(missing.map(|(name, shape)| (name.clone(), shape.clone())).collect());
+    let unknown = parameters.iter().filter(|(name, _)| !expected.contains_key(*name));
+    let unknown = unknown.map(|(name, parameter)| (name.clone(), parameter.shape.clone()));
+    let unknown = NamedShapes(unknown.collect());
+    if !(missing.0.is_empty() && unknown.0.is_empty()) {
+        let place = "not the parameters of this model".into();
+        return Err(Error::Names { place, missing, unknown });
+    }
+    for (name, parameter) in parameters {
+        let (shape, expected) = (&parameter.shape, &expected[name]);
+        if shape != expected || parameter.values.len() != shape.iter().product::<usize>() {
+            let tensor = format!("parameter `{name}`");
+            return Err(Error::Shape { tensor, found: shape.clone(), expected: expected.clone() });
+        }
+    }
+    check_finite(parameters)
 }
 
 /// Puts `parameters` into `module`, whose shapes and trainability stay as they are.
 ///
 /// # Errors
-/// A parameter that is missing, unknown, of another shape or not finite; the module is consumed.
+/// A parameter that is missing, unknown, of a different shape or not finite; the module is consumed.
 pub fn restore<M: Module>(module: M, parameters: &Parameters) -> Result<M, Error> {
-    let mut restorer =
-        Restorer { path: Vec::new(), parameters, used: 0, missing: Vec::new(), error: None };
-    let module = module.map(&mut restorer);
-    if let Some(error) = restorer.error {
-        return Err(error);
-    }
-    if let Some(first) = restorer.missing.first() {
-        return Err(Error::MissingParameter {
-            missing: restorer.missing.len(),
-            first: first.clone(),
-        });
-    }
-    if restorer.used != parameters.len() {
-        let known = names(&module);
-        let name = parameters.keys().find(|name| !known.contains(name)).cloned();
-        return Err(Error::UnknownParameter { name: name.unwrap_or_default() });
-    }
-    Ok(module)
+    let expected = places(&module).into_iter().map(|place| (place.name, place.shape)).collect();
+    check(parameters, &expected)?;
+    Ok(module.map(&mut Restorer { path: Vec::new(), parameters }))
 }
 
 struct Collector {
     path: Vec<String>,
-    found: Parameters<'static>,
+    parameters: Parameters<'static>,
 }
 
 impl ModuleVisitor for Collector {
@@ -87,13 +113,8 @@ impl ModuleVisitor for Collector {
         let data = tensor.into_data().convert::<f32>();
         let values = data.try_to_vec::<f32>().unwrap_or_default();
         let parameter = Parameter { id: Some(param.id.val()), shape, values: Cow::Owned(values) };
-        self.found.insert(self.path.join("."), parameter);
+        self.parameters.insert(self.path.join("."), parameter);
     }
-}
-
-/// Number of parameters that a gradient must reach.
-pub(crate) fn trainable<M: Module>(module: &M) -> usize {
-    Names::of(module).iter().filter(|(_, trainable)| *trainable).count()
 }
 
 /// `Ok` if every gradient is finite.
@@ -101,15 +122,15 @@ pub(crate) fn check_gradients<M: Module>(
     module: &M,
     gradients: &GradientsParams,
 ) -> Result<(), String> {
-    let mut finite = Finite { gradients, path: Vec::new(), found: Ok(()) };
+    let mut finite = Finite { gradients, path: Vec::new(), outcome: Ok(()) };
     module.visit(&mut finite);
-    finite.found
+    finite.outcome
 }
 
 struct Finite<'a> {
     gradients: &'a GradientsParams,
     path: Vec<String>,
-    found: Result<(), String>,
+    outcome: Result<(), String>,
 }
 
 impl ModuleVisitor for Finite<'_> {
@@ -125,26 +146,30 @@ impl ModuleVisitor for Finite<'_> {
         if let Some(gradient) = self.gradients.get::<D>(param.id)
             && !gradient.sum().into_scalar::<f32>().is_finite()
         {
-            self.found = Err(format!("the gradient of {} is not finite", self.path.join(".")));
+            self.outcome = Err(format!("the gradient of {} is not finite", self.path.join(".")));
         }
     }
 }
 
-struct Names {
+/// Where a parameter sits, without its values.
+struct Place {
+    name: String,
+    shape: Vec<usize>,
+    trained: bool,
+}
+
+fn places<M: Module>(module: &M) -> Vec<Place> {
+    let mut visitor = Places { path: Vec::new(), places: Vec::new() };
+    module.visit(&mut visitor);
+    visitor.places
+}
+
+struct Places {
     path: Vec<String>,
-    /// Path, and whether the parameter is trained.
-    found: Vec<(String, bool)>,
+    places: Vec<Place>,
 }
 
-impl Names {
-    fn of<M: Module>(module: &M) -> Vec<(String, bool)> {
-        let mut names = Self { path: Vec::new(), found: Vec::new() };
-        module.visit(&mut names);
-        names.found
-    }
-}
-
-impl ModuleVisitor for Names {
+impl ModuleVisitor for Places {
     fn enter_module(&mut self, name: &str, _container: &str) {
         self.path.push(name.to_string());
     }
@@ -154,16 +179,14 @@ impl ModuleVisitor for Names {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.found.push((self.path.join("."), param.val().is_require_grad()));
+        let (name, shape) = (self.path.join("."), param.lazy_shape().to_vec());
+        self.places.push(Place { name, shape, trained: param.val().is_require_grad() });
     }
 }
 
 struct Restorer<'a> {
     path: Vec<String>,
     parameters: &'a Parameters<'a>,
-    used: usize,
-    missing: Vec<String>,
-    error: Option<Error>,
 }
 
 impl ModuleMapper for Restorer<'_> {
@@ -176,21 +199,7 @@ impl ModuleMapper for Restorer<'_> {
     }
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let name = self.path.join(".");
-        let Some(parameter) = self.parameters.get(&name) else {
-            self.missing.push(name);
-            return param;
-        };
-        self.used += 1;
-        let expected = param.lazy_shape().to_vec();
-        if parameter.shape != expected {
-            self.error = Some(Error::Shape { name, found: parameter.shape.clone(), expected });
-            return param;
-        }
-        if let Some(element) = parameter.values.iter().position(|v| !v.is_finite()) {
-            self.error = Some(Error::NotFinite { name, element });
-            return param;
-        }
+        let parameter = &self.parameters[&self.path.join(".")];
         let id = parameter.id.map_or(param.id, ParamId::from);
         let data = TensorData::new(parameter.values.to_vec(), parameter.shape.clone());
         let tensor = Tensor::from_data(data, &param.lazy_device());

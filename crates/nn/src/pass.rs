@@ -1,8 +1,8 @@
-use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use dsokr_basis::random::finalise;
 use rayon::prelude::*;
 
-use crate::fused::is_cpu_engine;
+use crate::Error;
 
 /// How a forward pass is run: dropout acts in training only.
 ///
@@ -96,6 +96,19 @@ impl Dropout {
     }
 }
 
+/// Whether a device is Burn's CPU engine.
+pub(crate) fn is_cpu_engine(device: &Device) -> bool {
+    device.clone().without_autodiff() == Device::flex()
+}
+
+/// Checks a dropout probability.
+pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), Error> {
+    if (0.0..1.0).contains(&probability) {
+        return Ok(());
+    }
+    Err(Error::setting(key, probability, "a number in [0, 1)"))
+}
+
 /// Drops elements of `x` with probability `p` when `pass` is a training pass: see [`Pass::dropout`].
 /// `site` tells the places of one model apart.
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
@@ -138,8 +151,9 @@ mod tests {
         let numbers: Vec<i32> = (0..4096).chain([i32::MAX, i32::MIN, -1]).collect();
         for (key, p) in [(1, 0.1f32), (99, 0.5), (7, 0.9)] {
             let mask = Pass::Train { key }.dropout(2, p).unwrap();
-            let device = burn::tensor::Device::flex();
-            let factors = mask.factors(crate::fused::integers(numbers.clone(), &device));
+            let device = Device::flex();
+            let data = TensorData::new(numbers.clone(), [numbers.len()]);
+            let factors = mask.factors(Tensor::from_data(data, (&device, DType::I32)));
             let expected: Vec<f32> = numbers.iter().map(|&i| mask.at(i as u32)).collect();
             assert_eq!(factors.into_data().try_to_vec::<f32>().unwrap(), expected);
         }

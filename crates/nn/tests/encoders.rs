@@ -224,9 +224,11 @@ fn parameters_come_back_and_wrong_ones_are_refused() {
         parameters::restore(encoder.clone(), &edited).unwrap_err()
     };
     let missing = change(&|p| drop(p.remove("layers.0.weight")));
-    assert!(matches!(missing, Error::MissingParameter { missing: 1, .. }), "{missing}");
+    let text = missing.to_string();
+    assert!(text.contains("1 (`layers.0.weight` [6, 8]) missing; 0 unknown"), "{text}");
     let unknown = change(&|p| drop(p.insert("more".into(), p["layers.0.bias"].clone())));
-    assert!(matches!(unknown, Error::UnknownParameter { .. }), "{unknown}");
+    let text = unknown.to_string();
+    assert!(text.contains("0 missing; 1 (`more` [8]) unknown"), "{text}");
     let shape = change(&|p| p.get_mut("layers.0.bias").unwrap().shape = vec![2, 4]);
     assert!(matches!(shape, Error::Shape { .. }), "{shape}");
     let nan = change(&|p| p.get_mut("layers.0.bias").unwrap().values.to_mut()[3] = f32::NAN);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{NgramConfig, NgramKind, SparseRow};
 use crate::fused::{SparseBatch, bag};
-use crate::mlp::check_dropout;
+use crate::pass::check_dropout;
 use crate::{Encoder, Error, Mlp, MlpConfig, Pass, init};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
@@ -60,15 +60,12 @@ impl NgramBagConfig {
     /// # Errors
     /// No block of n-grams, a block out of range, a width of 0 or a rate outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
-        let refuse = |key, found: &str, allowed: &str| {
-            Err(Error::Setting { key, found: found.into(), allowed: allowed.into() })
-        };
         if self.ngrams.is_empty() {
-            return refuse("ngrams", "[]", "at least one block of n-grams");
+            return Err(Error::setting("ngrams", "[]", "at least one block of n-grams"));
         }
         self.ngrams.iter().try_for_each(NgramConfig::validate)?;
         if self.embedding == 0 {
-            return refuse("embedding", "0", "at least 1");
+            return Err(Error::setting("embedding", 0, "at least 1"));
         }
         check_dropout("ngram_dropout", self.ngram_dropout)?;
         self.mlp().validate()

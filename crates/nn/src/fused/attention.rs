@@ -1,8 +1,6 @@
 // `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
 #![allow(missing_docs)]
 
-use std::sync::Arc;
-
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
@@ -11,20 +9,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 
 use super::buffer::{Fresh, contiguous, sides, values, wrap};
-use super::heads::{Gradients as HeadGradients, Heads};
-use super::sequences::Sequences;
-use crate::Dropout;
-
-/// How attention is computed, apart from its tensors.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The texts' rows.
-    pub sequences: Arc<Sequences>,
-    /// Number of heads.
-    pub heads: usize,
-    /// Dropout of the probabilities.
-    pub dropout: Option<Dropout>,
-}
+use super::heads::{HeadGradients, Heads, Setting};
 
 #[backend_extension(Flex, Autodiff)]
 pub trait AttentionOps: Backend {

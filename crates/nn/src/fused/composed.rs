@@ -3,8 +3,8 @@
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, activation, module};
 
-use super::attention::Setting;
 use super::bag::SparseBatch;
+use super::heads::Setting;
 use super::sequences::Sequences;
 use crate::Dropout;
 

@@ -3,15 +3,27 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::attention::Setting;
 use super::buffer::{Fresh, wrap};
 use super::product::{Threads, View, product};
+use super::sequences::Sequences;
 use super::simd::{exp, simd, sum};
 use crate::Dropout;
+
+/// What attention depends on beside its tensors.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The texts' rows.
+    pub sequences: Arc<Sequences>,
+    /// Number of heads.
+    pub heads: usize,
+    /// Dropout of the probabilities.
+    pub dropout: Option<Dropout>,
+}
 
 /// Queries, keys and values of all heads of all texts, in rows of matrices.
 pub struct Heads<'a> {
@@ -51,13 +63,13 @@ struct Head<'a> {
 
 /// Where gradients go: matrices of the same layout as queries, keys and values.
 #[derive(Clone, Copy)]
-pub struct Gradients {
+pub struct HeadGradients {
     queries: Target,
     keys: Target,
     values: Target,
 }
 
-impl Gradients {
+impl HeadGradients {
     pub fn new(queries: *mut f32, keys: *mut f32, values: *mut f32) -> Self {
         Self { queries: Target(queries), keys: Target(keys), values: Target(values) }
     }
@@ -181,7 +193,7 @@ impl<'a> Heads<'a> {
     ///
     /// # Safety
     /// The gradients' matrices have the layout of queries, keys and values.
-    pub unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], gradients: Gradients) {
+    pub unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], gradients: HeadGradients) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
         let all = self.all();
         let mut starts = Vec::with_capacity(all.len());

@@ -38,23 +38,20 @@ pub use sequences::Sequences;
 use std::sync::Arc;
 
 use burn::backend::Dispatch;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Tensor};
 
 use crate::Dropout;
-use attention::{AttentionOps, Setting};
+use crate::pass::is_cpu_engine;
+use attention::AttentionOps;
 use bag::BagOps;
 pub(crate) use composed::{integers, padded_rows};
+use heads::Setting;
 use linear::LinearOps;
 use norm::NormOps;
 
 /// Whether tensors like this one are computed by the fused loops.
 fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && is_cpu_engine(&x.device())
-}
-
-/// Whether a device is Burn's CPU engine.
-pub(crate) fn is_cpu_engine(device: &Device) -> bool {
-    device.clone().without_autodiff() == Device::flex()
 }
 
 /// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`.

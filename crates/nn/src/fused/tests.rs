@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use burn::tensor::TensorData;
+use burn::tensor::{Device, TensorData};
 use dsokr_basis::random::generator;
 
 use super::*;

@@ -91,9 +91,7 @@ impl Config {
             attention_dropout: keys.rate("attention_probs_dropout_prob")?,
             inner_dropout: 0.0,
         };
-        architecture
-            .validate()
-            .map_err(|e| Error::File { path: path.to_path_buf(), message: e.to_string() })?;
+        architecture.validate().map_err(|e| Error::file(path, e))?;
         Ok(Self { family, architecture, json })
     }
 
@@ -112,9 +110,8 @@ impl Config {
 
 /// Reads a JSON file that holds an object.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
-    let fail = |message: String| Error::File { path: path.to_path_buf(), message };
-    let bytes = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
-    serde_json::from_slice(&bytes).map_err(|e| fail(format!("not a JSON object: {e}")))
+    let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
+    serde_json::from_slice(&bytes).map_err(|e| Error::file(path, format!("not a JSON object: {e}")))
 }
 
 /// Typed access to the keys of a JSON object, with errors that say where and what.

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Pretrained;
+use crate::pass::check_dropout;
 use crate::transformer::{Body, Precision};
 use crate::{Error, Pooling, Transformer};
 
@@ -55,10 +56,9 @@ impl PretrainedConfig {
     /// An empty folder or a dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
         if self.folder.is_empty() {
-            let (found, allowed) = ("\"\"".into(), "a folder with a model's files".into());
-            return Err(Error::Setting { key: "folder", found, allowed });
+            return Err(Error::setting("folder", "\"\"", "a folder with a model's files"));
         }
-        self.dropout.map_or(Ok(()), |dropout| crate::mlp::check_dropout("dropout", dropout))
+        self.dropout.map_or(Ok(()), |dropout| check_dropout("dropout", dropout))
     }
 
     /// Checks the settings against the model that they are for.
@@ -69,9 +69,8 @@ impl PretrainedConfig {
         model.check(self.max_length)?;
         let layers = model.architecture().layers;
         if self.freeze > layers {
-            let (found, allowed) =
-                (self.freeze.to_string(), format!("at most {layers}, the model's layers"));
-            return Err(Error::Setting { key: "freeze", found, allowed });
+            let allowed = format!("at most {layers}, the model's layers");
+            return Err(Error::setting("freeze", self.freeze, allowed));
         }
         Ok(())
     }

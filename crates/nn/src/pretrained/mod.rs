@@ -89,16 +89,15 @@ impl Pretrained {
             Tokenizer::from_vocabulary(&vocabulary, config.family)?
         } else {
             let message = "no tokenizer: the folder has neither tokenizer.json nor vocab.txt";
-            return Err(Error::File { path: folder.to_path_buf(), message: message.into() });
+            return Err(Error::file(folder, message));
         };
         tokenizer.check_vocabulary(config.architecture.vocabulary)?;
         let mut companions = Vec::new();
         for name in COMPANIONS {
             let path = folder.join(name);
             if path.exists() {
-                let fail =
-                    |e: std::io::Error| Error::File { path: path.clone(), message: e.to_string() };
-                companions.push((name, std::fs::read(&path).map_err(fail)?));
+                let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, e))?;
+                companions.push((name, bytes));
             }
         }
         Ok(Self { folder: folder.to_path_buf(), config, tokenizer, companions, weights: None })
@@ -136,11 +135,8 @@ impl Pretrained {
     pub fn check(&self, max_length: usize) -> Result<(), Error> {
         let longest = self.architecture().longest();
         if max_length > longest {
-            return Err(Error::Setting {
-                key: "max_length",
-                found: max_length.to_string(),
-                allowed: format!("at most {longest}, the positions of {}", self.folder.display()),
-            });
+            let allowed = format!("at most {longest}, the positions of {}", self.folder.display());
+            return Err(Error::setting("max_length", max_length, allowed));
         }
         self.tokenizer.room(max_length).map(|_| ())
     }
@@ -154,15 +150,12 @@ impl Pretrained {
     ///
     /// # Errors
     /// [`Error::File`] for a file that cannot be read, or when the folder was opened without
-    /// weights; [`Error::OtherTensors`] with all tensors that are missing or unknown;
-    /// [`Error::TensorShape`], [`Error::TensorType`], [`Error::TensorNotFinite`].
+    /// weights; [`Error::Names`] with all tensors that are missing or unknown; [`Error::Shape`],
+    /// [`Error::NotFinite`].
     pub fn parameters(&self) -> Result<(Parameters<'static>, Vec<String>), Error> {
         match &self.weights {
             Some(file) => weights::body(&Tensors::open(file)?, self.architecture()),
-            None => {
-                let message = "the folder was opened without its weights".into();
-                Err(Error::File { path: self.folder.clone(), message })
-            }
+            None => Err(Error::file(&self.folder, "the folder was opened without its weights")),
         }
     }
 
@@ -189,8 +182,7 @@ impl Pretrained {
     /// tasks are not written.
     ///
     /// # Errors
-    /// [`Error::MissingParameter`], [`Error::UnknownParameter`], [`Error::Shape`] or
-    /// [`Error::NotFinite`] for a body that is not of this architecture, before anything is
+    /// [`Error::Names`], [`Error::Shape`] or [`Error::NotFinite`] for a body that is not of this architecture, before anything is
     /// written; [`Error::File`] for a file that cannot be written, or for the very folder that was
     /// opened, whose weights would be lost.
     pub fn write(&self, folder: &Path, body: &Parameters) -> Result<(), Error> {

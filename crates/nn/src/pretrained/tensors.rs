@@ -25,7 +25,7 @@ const CANDIDATES: [&str; 4] = [
 pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
     CANDIDATES.iter().map(|name| folder.join(name)).find(|path| path.exists()).ok_or_else(|| {
         let message = format!("no weights: the folder has none of {}", CANDIDATES.join(", "));
-        Error::File { path: folder.to_path_buf(), message }
+        Error::file(folder, message)
     })
 }
 
@@ -58,7 +58,7 @@ impl Tensors {
                 let name = tensor.name.clone();
                 if let Some(first) = by_name.insert(name.clone(), tensor) {
                     let message = format!("`{name}` is in {} too", first.path.display());
-                    return Err(Error::File { path: file, message });
+                    return Err(Error::file(&file, message));
                 }
             }
         }
@@ -90,15 +90,15 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 
 fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
     let file: Arc<Path> = path.into();
-    let fail = |message: String| Error::File { path: path.to_path_buf(), message };
     if path.extension().is_some_and(|extension| extension == "safetensors") {
-        let opened = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
+        let opened = std::fs::File::open(path).map_err(|e| Error::file(path, e))?;
         // SAFETY: nothing here can enforce that no process writes to or truncates the file while it
         // is mapped, which the documentation of `Pretrained` asks for. Elements are plain numbers,
         // of which every bit pattern is a value.
-        let map = unsafe { memmap2::Mmap::map(&opened) }.map_err(|e| fail(e.to_string()))?;
-        let (header, metadata) = SafeTensors::read_metadata(&map)
-            .map_err(|e| fail(format!("not a safetensors file, or a truncated one: {e}")))?;
+        let map = unsafe { memmap2::Mmap::map(&opened) }.map_err(|e| Error::file(path, e))?;
+        let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|e| {
+            Error::file(path, format!("not a safetensors file, or a truncated one: {e}"))
+        })?;
         let start = header + size_of::<u64>();
         let map = Arc::new(map);
         let tensor = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
@@ -112,8 +112,9 @@ fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
         };
         return Ok(metadata.tensors().into_iter().map(tensor).collect());
     }
-    let reader = PytorchReader::new(path)
-        .map_err(|e| fail(format!("not a file of PyTorch's tensors, or a truncated one: {e}")))?;
+    let reader = PytorchReader::new(path).map_err(|e| {
+        Error::file(path, format!("not a file of PyTorch's tensors, or a truncated one: {e}"))
+    })?;
     let tensor = |(name, tensor): (String, pytorch_reader::Tensor)| {
         let shape = tensor.shape().to_vec();
         Tensor { path: Arc::clone(&file), name, shape, source: Source::PyTorch(tensor) }
@@ -127,20 +128,19 @@ impl Tensor {
         if self.shape == expected {
             return Ok(());
         }
-        Err(Error::TensorShape {
-            path: self.path.to_path_buf(),
-            name: self.name.clone(),
-            found: self.shape.clone(),
-            expected: expected.to_vec(),
-        })
+        let (found, expected) = (self.shape.clone(), expected.to_vec());
+        Err(Error::Shape { tensor: self.place(), found, expected })
+    }
+
+    /// File and name, for messages.
+    fn place(&self) -> String {
+        format!("{}: `{}`", self.path.display(), self.name)
     }
 
     /// The values, row-major.
     pub(super) fn read(&self) -> Result<Vec<f32>, Error> {
-        let other = |found: String| Error::TensorType {
-            path: self.path.to_path_buf(),
-            name: self.name.clone(),
-            found,
+        let refuse = |dtype: String| {
+            Err(Error::file(&self.path, format!("`{}` is {dtype}: F32, F16 or BF16", self.name)))
         };
         match &self.source {
             Source::Mapped { map, bytes, dtype } => {
@@ -149,21 +149,17 @@ impl Tensor {
                     Dtype::F32 => Ok(decode(bytes, f32::from_le_bytes)),
                     Dtype::F16 => Ok(decode(bytes, |b| f16::from_le_bytes(b).to_f32())),
                     Dtype::BF16 => Ok(decode(bytes, |b| bf16::from_le_bytes(b).to_f32())),
-                    other_type => Err(other(other_type.to_string())),
+                    other => refuse(other.to_string()),
                 }
             }
             Source::PyTorch(tensor) => {
-                let read = || {
-                    let message = |e: std::io::Error| e.to_string();
-                    let fail = |message| Error::File { path: self.path.to_path_buf(), message };
-                    tensor.read().map_err(message).map_err(fail)
-                };
+                let read = || tensor.read().map_err(|e| Error::file(&self.path, e));
                 // the reader gives elements in the machine's order of bytes
                 match tensor.dtype() {
                     DType::F32 => Ok(decode(&read()?, f32::from_ne_bytes)),
                     DType::F16 => Ok(decode(&read()?, |b| f16::from_ne_bytes(b).to_f32())),
                     DType::BF16 => Ok(decode(&read()?, |b| bf16::from_ne_bytes(b).to_f32())),
-                    other_type => Err(other(format!("{other_type:?}"))),
+                    other => refuse(format!("{other:?}")),
                 }
             }
         }
@@ -174,11 +170,7 @@ impl Tensor {
         let values = self.read()?;
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
-            Some(element) => Err(Error::TensorNotFinite {
-                path: self.path.to_path_buf(),
-                name: self.name.clone(),
-                element,
-            }),
+            Some(element) => Err(Error::NotFinite { tensor: self.place(), element }),
         }
     }
 }

@@ -33,9 +33,9 @@ impl Tokenizer {
     /// A file that cannot be read or is no such tokenizer; special tokens that are not in the
     /// vocabulary, or none at all, so that an empty text would have no token.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
-        let json = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
-        let inner = json.parse().map_err(|e| fail(format!("not a tokenizer: {e}")))?;
+        let json = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+        let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
+        let inner = json.parse().map_err(not_one)?;
         Self::checked(inner, path, json)
     }
 
@@ -47,7 +47,6 @@ impl Tokenizer {
     /// true), `strip_accents` (default: as `do_lower_case`), `tokenize_chinese_chars` (default
     /// true), `unk_token`, `cls_token`, `sep_token`, `pad_token`, `mask_token`.
     pub(super) fn from_vocabulary(path: &Path, family: &Family) -> Result<Self, Error> {
-        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
         let settings = path.with_file_name("tokenizer_config.json");
         let json = if settings.exists() { read_object(&settings)? } else { Default::default() };
         let keys = Keys { path: &settings, json: &json };
@@ -61,8 +60,8 @@ impl Tokenizer {
             }
         }
 
-        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
-        let library = |e: tokenizers::Error| fail(e.to_string());
+        let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+        let library = |e: tokenizers::Error| Error::file(path, e);
         // empty lines at the end are no tokens, for which the model would lack a vector
         let lines = text.trim_end_matches(['\n', '\r']).as_bytes();
         let vocabulary = WordPiece::read_bytes(lines).map_err(library)?;
@@ -71,7 +70,7 @@ impl Tokenizer {
             let token = special(key, default)?;
             match vocabulary.get(&token) {
                 Some(id) => Ok((token, *id)),
-                None => Err(fail(format!("the vocabulary has no {key} `{token}`"))),
+                None => Err(Error::file(path, format!("the vocabulary has no {key} `{token}`"))),
             }
         };
         let (unknown, _) = required("unk_token", "[UNK]")?;
@@ -102,27 +101,27 @@ impl Tokenizer {
         Self::checked(inner, path, json)
     }
 
-    fn checked(inner: tokenizers::Tokenizer, path: &Path, json: String) -> Result<Self, Error> {
-        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
-        let library = |e: tokenizers::Error| fail(e.to_string());
-        let mut inner = inner;
+    fn checked(mut inner: tokenizers::Tokenizer, path: &Path, json: String) -> Result<Self, Error> {
+        let fail = |message: String| Err(Error::file(path, message));
+        let library = |e: tokenizers::Error| Error::file(path, e);
         inner.with_truncation(None).map_err(library)?.with_padding(None);
         if let Some(token) = unknown_token(&json)
             && inner.token_to_id(&token).is_none()
         {
-            return Err(fail(format!("its unknown token `{token}` is not in the vocabulary")));
+            return fail(format!("its unknown token `{token}` is not in the vocabulary"));
         }
         let empty = inner.encode_fast("", true).map_err(library)?;
         for (token, id) in empty.get_tokens().iter().zip(empty.get_ids()) {
             if inner.token_to_id(token) != Some(*id) {
-                let message =
-                    format!("special token `{token}` is not token {id} of the vocabulary");
-                return Err(fail(message));
+                return fail(format!(
+                    "special token `{token}` is not token {id} of the vocabulary"
+                ));
             }
         }
         if empty.is_empty() {
-            let message = "its post-processor adds no special token, so an empty text has none";
-            return Err(fail(message.into()));
+            return fail(
+                "its post-processor adds no special token, so an empty text has none".into(),
+            );
         }
         let special = inner.get_post_processor().map_or(0, |post| post.added_tokens(false));
         Ok(Self { inner, path: path.to_path_buf(), json, special })
@@ -161,11 +160,10 @@ impl Tokenizer {
     pub(super) fn room(&self, max_length: usize) -> Result<usize, Error> {
         match max_length.checked_sub(self.special) {
             Some(room) if room > 0 => Ok(room),
-            _ => Err(Error::Setting {
-                key: "max_length",
-                found: max_length.to_string(),
-                allowed: format!("at least {}, with the special tokens", self.special + 1),
-            }),
+            _ => {
+                let allowed = format!("at least {}, with the special tokens", self.special + 1);
+                Err(Error::setting("max_length", max_length, allowed))
+            }
         }
     }
 

@@ -37,8 +37,8 @@ pub(super) fn body(
         let name = full.strip_prefix(prefix).map(present);
         if let Some(name) = name.as_ref().filter(|name| shapes.contains_key(name.as_str())) {
             if used.insert(name.clone(), tensor).is_some() {
-                let message = format!("`{full}` is there under its old and its new name");
-                return Err(Error::File { path: tensors.path.clone(), message });
+                let message = format!("`{full}` occurs under its old and its new name");
+                return Err(Error::file(&tensors.path, message));
             }
         } else if is_unused(name.as_deref().unwrap_or_else(|| beside(full, prefix))) {
             unused.push(full.clone());
@@ -50,7 +50,8 @@ pub(super) fn body(
     let missing = missing.map(|(name, shape)| (format!("{prefix}{name}"), shape.clone()));
     let missing = NamedShapes(missing.collect());
     if !(missing.0.is_empty() && unknown.0.is_empty()) {
-        return Err(Error::OtherTensors { path: tensors.path.clone(), missing, unknown });
+        let place = format!("{}: not the weights of this architecture", tensors.path.display());
+        return Err(Error::Names { place, missing, unknown });
     }
     for (name, tensor) in &used {
         tensor.check_shape(&shapes[name.as_str()])?;
@@ -90,7 +91,7 @@ fn prefix(tensors: &Tensors) -> Result<&str, Error> {
         [prefix] => Ok(prefix),
         [first, second, ..] => {
             let message = format!("holds several encoders: `{first}{WORDS}`, `{second}{WORDS}`");
-            Err(Error::File { path: tensors.path.clone(), message })
+            Err(Error::file(&tensors.path, message))
         }
     }
 }

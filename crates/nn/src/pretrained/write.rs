@@ -7,11 +7,11 @@ use dsokr_basis::store::{self, Tensor, write_atomically};
 use serde_json::{Map, Value};
 
 use super::Pretrained;
-use super::layout::{Piece, layout};
+use super::layout::layout;
 use super::tensors::Tensors;
 use super::weights;
 use crate::Error;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, check};
 
 /// Kind and version in the metadata of the weight files that are written.
 const KIND: &str = "transformer-body";
@@ -20,15 +20,16 @@ const VERSION: u32 = 1;
 /// See [`Pretrained::write`].
 pub(super) fn write(model: &Pretrained, folder: &Path, body: &Parameters) -> Result<(), Error> {
     let pieces = layout(model.architecture());
-    check(&pieces, body)?;
+    let shapes = pieces.iter().map(|piece| (piece.path.clone(), piece.shape.clone())).collect();
+    check(body, &shapes)?;
     create(folder)?;
     let path = folder.join("model.safetensors");
     let mut pooler = Vec::new();
     if let Some(file) = &model.weights {
         let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
         if same(folder, &model.folder) {
-            let message = "the folder of the weights that were read; write to another one".into();
-            return Err(Error::File { path: folder.to_path_buf(), message });
+            let message = "the weights were read from this folder; write to a different one";
+            return Err(Error::file(folder, message));
         }
         pooler = weights::pooler(&Tensors::open(file)?)?;
     }
@@ -58,7 +59,7 @@ pub(super) fn write_without_weights(model: &Pretrained, folder: &Path) -> Result
 /// See [`Pretrained::files`].
 pub(super) fn files(model: &Pretrained) -> Result<Vec<(&'static str, String)>, Error> {
     let config = serde_json::to_string_pretty(&model.config.json)
-        .map_err(|e| Error::File { path: "config.json".into(), message: e.to_string() })?;
+        .map_err(|e| Error::file(Path::new("config.json"), e))?;
     let mut files =
         vec![("config.json", config), ("tokenizer.json", model.tokenizer.to_json().to_owned())];
     let texts = model.companions.iter();
@@ -79,40 +80,12 @@ fn description(
     }
     write_bytes(&folder.join("tokenizer.json"), model.tokenizer.to_json().as_bytes())?;
     let path = folder.join("config.json");
-    let config = serde_json::to_vec_pretty(config)
-        .map_err(|e| Error::File { path: path.clone(), message: e.to_string() })?;
+    let config = serde_json::to_vec_pretty(config).map_err(|e| Error::file(&path, e))?;
     write_bytes(&path, &config)
 }
 
-/// `Ok` if `body` has the layout's parameters, all finite.
-fn check(pieces: &[Piece], body: &Parameters) -> Result<(), Error> {
-    let missing: Vec<&Piece> =
-        pieces.iter().filter(|piece| !body.contains_key(&piece.path)).collect();
-    if let Some(first) = missing.first() {
-        let first = first.path.clone();
-        return Err(Error::MissingParameter { missing: missing.len(), first });
-    }
-    let known = |name: &String| pieces.iter().any(|piece| piece.path == *name);
-    if let Some(name) = body.keys().find(|name| !known(name)) {
-        return Err(Error::UnknownParameter { name: name.clone() });
-    }
-    for piece in pieces {
-        let (name, parameter) = (piece.path.clone(), &body[&piece.path]);
-        let filled = parameter.values.len() == piece.shape.iter().product::<usize>();
-        if parameter.shape != piece.shape || !filled {
-            let (found, expected) = (parameter.shape.clone(), piece.shape.clone());
-            return Err(Error::Shape { name, found, expected });
-        }
-        if let Some(element) = parameter.values.iter().position(|v| !v.is_finite()) {
-            return Err(Error::NotFinite { name, element });
-        }
-    }
-    Ok(())
-}
-
 fn create(folder: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(folder)
-        .map_err(|e| Error::File { path: folder.to_path_buf(), message: e.to_string() })
+    std::fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))
 }
 
 fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
@@ -120,9 +93,8 @@ fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
-    let message = match error {
-        dsokr_basis::Error::Io { source, .. } => source.to_string(),
-        other => other.to_string(),
-    };
-    Error::File { path: path.to_path_buf(), message }
+    match error {
+        dsokr_basis::Error::Io { source, .. } => Error::file(path, source),
+        other => Error::file(path, other),
+    }
 }

@@ -1,5 +1,5 @@
 use crate::Error;
-use crate::mlp::check_dropout;
+use crate::pass::check_dropout;
 
 /// What a transformer encoder is made of: post-norm layers with GELU and learned positions, as in
 /// BERT (Devlin et al. 2019).
@@ -46,16 +46,15 @@ impl Architecture {
             ("feed_forward", self.feed_forward),
         ];
         if let Some((key, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
-            return Err(Error::Setting { key, found: "0".into(), allowed: "at least 1".into() });
+            return Err(Error::setting(key, 0, "at least 1"));
         }
         if !self.width.is_multiple_of(self.heads) {
             let allowed = format!("a divisor of width = {}", self.width);
-            return Err(Error::Setting { key: "heads", found: self.heads.to_string(), allowed });
+            return Err(Error::setting("heads", self.heads, allowed));
         }
         if self.positions <= self.first_position {
             let allowed = format!("at least {}", self.first_position + 1);
-            let found = self.positions.to_string();
-            return Err(Error::Setting { key: "max_length", found, allowed });
+            return Err(Error::setting("max_length", self.positions, allowed));
         }
         check_dropout("dropout", self.dropout)?;
         check_dropout("attention_dropout", self.attention_dropout)?;

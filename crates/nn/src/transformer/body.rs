@@ -3,13 +3,27 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
-use super::{Architecture, Pooling, Precision};
+use super::{Architecture, Precision};
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::dropout;
 use crate::{Pass, init};
+
+/// Which of a text's token vectors the head reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pooling {
+    /// The first token's, `[CLS]`.
+    First,
+    /// The mean over the text's tokens.
+    Mean,
+    /// The largest over the text's tokens, coordinate by coordinate.
+    Max,
+}
 
 /// A transformer without its head: from token ids to one vector of width d a text.
 ///

@@ -6,20 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tokens::TokensConfig;
-use super::{Architecture, Body, Precision};
+use super::{Architecture, Body, Pooling, Precision};
 use crate::{Encoder, Error, Pass, TokenIds, init};
-
-/// Which of a text's token vectors the head reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pooling {
-    /// The first token's, `[CLS]`.
-    First,
-    /// The mean over the text's tokens.
-    Mean,
-    /// The largest over the text's tokens, coordinate by coordinate.
-    Max,
-}
 
 /// A transformer encoder over tokens, trained from scratch: post-norm layers with GELU, learned
 /// positions, one linear head.

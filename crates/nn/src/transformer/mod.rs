@@ -11,7 +11,7 @@ mod recompute;
 mod tokens;
 
 pub use architecture::Architecture;
-pub use body::Body;
-pub use encoder::{Pooling, Transformer, TransformerConfig};
+pub use body::{Body, Pooling};
+pub use encoder::{Transformer, TransformerConfig};
 pub use precision::Precision;
 pub use tokens::{TokenKind, Tokens, TokensConfig};

@@ -34,11 +34,11 @@ impl Precision {
     /// [`Error::Setting`] where it does not.
     pub fn check(self, device: &Device) -> Result<(), Error> {
         match self.narrow() {
-            Some(dtype) if !device.supports_dtype(dtype) => Err(Error::Setting {
-                key: "precision",
-                found: format!("{self:?}").to_lowercase(),
-                allowed: "f32: the device does not compute in 16 bits of this kind".into(),
-            }),
+            Some(dtype) if !device.supports_dtype(dtype) => {
+                let name = format!("{self:?}").to_lowercase();
+                let allowed = "f32: the device does not compute in 16 bits of this kind";
+                Err(Error::setting("precision", name, allowed))
+            }
             _ => Ok(()),
         }
     }

@@ -51,11 +51,8 @@ impl TokensConfig {
         if self.vocabulary > SPECIAL.len() {
             return Ok(());
         }
-        Err(Error::Setting {
-            key: "tokens.vocabulary",
-            found: self.vocabulary.to_string(),
-            allowed: format!("at least {}", SPECIAL.len() + 1),
-        })
+        let allowed = format!("at least {}", SPECIAL.len() + 1);
+        Err(Error::setting("tokens.vocabulary", self.vocabulary, allowed))
     }
 }
 
@@ -80,7 +77,6 @@ impl Tokens {
     ) -> Result<Self, Error> {
         config.validate()?;
         let texts: Vec<&str> = texts.collect();
-        let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
         let model = BPE::builder().unk_token(SPECIAL[1].into()).build().map_err(fail)?;
         let mut tokenizer = Tokenizer::new(ModelWrapper::BPE(model));
         if config.lowercase {
@@ -108,15 +104,12 @@ impl Tokens {
         let tokens = Self { tokenizer };
         if tokens.vocabulary() > config.vocabulary {
             // the trainer takes in the whole alphabet, whatever the limit says
-            return Err(Error::Setting {
-                key: "tokens.vocabulary",
-                found: config.vocabulary.to_string(),
-                allowed: format!("at least {}, the characters of the texts", tokens.vocabulary()),
-            });
+            let allowed = format!("at least {}, the characters of the texts", tokens.vocabulary());
+            return Err(Error::setting("tokens.vocabulary", config.vocabulary, allowed));
         }
         if tokens.vocabulary() <= SPECIAL.len() {
             let hint = "the texts are empty";
-            return Err(Error::EmptyVocabulary { texts: texts.len(), what: "token", hint });
+            return Err(Error::EmptyVocabulary { texts: texts.len(), unit: "token", hint });
         }
         Ok(tokens)
     }
@@ -132,7 +125,7 @@ impl Tokens {
     /// What the tokenizer reports.
     pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
         let encoding = self.tokenizer.encode_fast(text, false);
-        let encoding = encoding.map_err(|e| Error::Tokenizer(e.to_string()))?;
+        let encoding = encoding.map_err(fail)?;
         let mut ids = vec![CLS];
         ids.extend_from_slice(encoding.get_ids());
         let cut = ids.len() > max_length;
@@ -145,7 +138,7 @@ impl Tokens {
     /// # Errors
     /// What the library reports.
     pub fn to_json(&self) -> Result<String, Error> {
-        self.tokenizer.to_string(false).map_err(|e| Error::Tokenizer(e.to_string()))
+        self.tokenizer.to_string(false).map_err(fail)
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote.
@@ -153,15 +146,18 @@ impl Tokens {
     /// # Errors
     /// A file that cannot be read or is no such tokenizer.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let fail = |message: String| Error::File { path: path.to_path_buf(), message };
-        let tokenizer = Tokenizer::from_file(path).map_err(|e| fail(e.to_string()))?;
+        let tokenizer = Tokenizer::from_file(path).map_err(|e| Error::file(path, e))?;
         for (id, token) in SPECIAL.iter().enumerate() {
             if tokenizer.token_to_id(token) != Some(id as u32) {
-                return Err(fail(format!("token {id} is not {token}")));
+                return Err(Error::file(path, format!("token {id} is not {token}")));
             }
         }
         Ok(Self { tokenizer })
     }
+}
+
+fn fail(error: tokenizers::Error) -> Error {
+    Error::Tokenizer(error.to_string())
 }
 
 #[cfg(test)]

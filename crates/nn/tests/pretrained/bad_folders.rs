@@ -157,7 +157,7 @@ fn tensors_of_another_architecture_are_named_with_their_shapes() {
         })
         .collect();
     let error = other.open().unwrap().parameters().unwrap_err();
-    let Error::OtherTensors { missing, unknown, .. } = &error else { panic!("{error}") };
+    let Error::Names { missing, unknown, .. } = &error else { panic!("{error}") };
     assert_eq!((missing.0.len(), unknown.0.len()), (32, 32), "{error}");
 
     // without the table of tokens there is no prefix to go by

@@ -88,11 +88,11 @@ fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
     let mut missing = body.clone();
     missing.remove("layers.1.rise.bias");
     let error = model.write(&folder, &missing).unwrap_err();
-    assert!(matches!(error, Error::MissingParameter { missing: 1, .. }), "{error}");
+    assert!(error.to_string().contains("1 (`layers.1.rise.bias` [6]) missing"), "{error}");
     let mut more = body.clone();
     more.insert("head.bias".into(), body["norm.beta"].clone());
     let error = model.write(&folder, &more).unwrap_err();
-    assert!(matches!(error, Error::UnknownParameter { .. }), "{error}");
+    assert!(error.to_string().contains("1 (`head.bias` [4]) unknown"), "{error}");
     let mut shape = body.clone();
     shape.get_mut("layers.0.rise.weight").unwrap().shape = vec![6, 4];
     let error = model.write(&folder, &shape).unwrap_err();
@@ -114,6 +114,6 @@ fn the_weights_that_were_read_are_not_overwritten() {
     let (mut body, _) = model.parameters().unwrap();
     body.get_mut("tokens").unwrap().values.to_mut()[0] = 9.0;
     let error = model.write(made.path(), &body).unwrap_err().to_string();
-    assert!(error.contains("another"), "{error}");
+    assert!(error.contains("write to a different one"), "{error}");
     assert_ne!(model.parameters().unwrap().0, body);
 }

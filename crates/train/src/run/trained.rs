@@ -150,11 +150,7 @@ impl<R: Recipe> Run<R> {
             });
         };
         let parameters = parameters::collect(&network.model);
-        for (name, parameter) in &parameters {
-            if let Some(element) = parameter.values.iter().position(|v| !v.is_finite()) {
-                return Err(dsokr_nn::Error::NotFinite { name: name.clone(), element }.into());
-            }
-        }
+        parameters::check_finite(&parameters)?;
         let prepared = Prepared::of(&network.preparation)?;
         // no data have the empty fingerprint, so `--resume` refuses the directory
         let space = network.basis.fingerprint();

@@ -318,7 +318,7 @@ impl<E: Encoder> Training<'_, E> {
             return Ok(());
         }
         self.state.parameters = parameters::collect(model);
-        if let Some(name) = parameters::not_finite(&self.state.parameters) {
+        if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
             return Err(self.diverged(&format!("parameter {name} is not finite")));
         }
         self.state.optimizer = Checkpoint::optimizer_bytes(&self.optimizer)?;
