@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use dsokr_basis::features::{DenseBlock, MappedRows};
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Block, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_basis::{Basis, Block, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::{CandidateBlocks, Candidates, Queries, ScoreBlock, rank, top_rows};
 use rand::{Rng, RngExt};
 use serde_json::json;
@@ -66,7 +66,8 @@ fn basis() -> Result<serde_json::Value, Failure> {
     let rows = all.select(&(0..n).collect::<Vec<_>>())?;
     let mut p = 0;
     let seconds = median(|| {
-        let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, m, 0, 1e-10)?;
+        let basis =
+            Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, m))?;
         p = basis.project(&rows)?.rank;
         Ok(())
     })?;
@@ -179,7 +180,7 @@ fn stream_basis() -> Result<serde_json::Value, Failure> {
     let rows = Generated { rows: 1_000_000, width: 300 };
     let before = peak_mib();
     let start = Instant::now();
-    let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 100, 0, 1e-10)?;
+    let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 100))?;
     let fit_s = start.elapsed().as_secs_f64();
     Ok(json!({"n": rows.rows, "d": rows.width, "m": 100, "p": basis.rank(), "fit_s": fit_s,
               "peak_mib_before": before, "peak_mib": peak_mib()}))

@@ -24,7 +24,7 @@ use burn_train::metric::LossMetric;
 use burn_train::{ExecutionStrategy, Learner, SupervisedTraining};
 use clap::Parser;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Projection};
+use dsokr_basis::{Basis, Projection, SketchOptions};
 use dsokr_decode::{Candidates, Metrics, PerQuery, Pool};
 use dsokr_nn::{BuiltIn, Encoder, FrozenBasis, Model, parameters};
 use dsokr_train::config::{self, Checked, EncoderConfig, Override};
@@ -83,8 +83,10 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let rows = known(&dataset.train);
     let outputs = Selected::new(dataset.outputs.rows.as_ref(), &rows);
     let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
-    let basis =
-        Basis::fit(kernel, &outputs, &sketch.method, sketch.size, config.seed, sketch.tolerance)?;
+    let options = SketchOptions::new(&sketch.method, sketch.size)
+        .with_seed(config.seed)
+        .with_tolerance(sketch.tolerance);
+    let basis = Basis::fit(kernel, &outputs, &options)?;
     let candidates = fit::candidates(&basis, &dataset.outputs)?;
     let preparation = Preparation::fit(config.encoder.preparation(), &dataset.train)?;
 

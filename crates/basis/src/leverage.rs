@@ -3,6 +3,8 @@
 //! Their sum is the effective dimension `d(λ) = tr K (K + nλI)⁻¹`; where the sorted scores level
 //! off is a first guess of the sketch size (thesis, section 5.3.1; Alaoui and Mahoney 2015).
 
+use std::sync::Arc;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{
     LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
@@ -12,7 +14,7 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::features::RowSource;
-use crate::{Basis, Error, OutputKernel, Projection, SketchKind, eigenbasis};
+use crate::{Basis, Error, OutputKernel, Projection, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
@@ -35,9 +37,12 @@ pub fn scores<K: OutputKernel + Clone + 'static>(
     pilot: usize,
     seed: u64,
 ) -> Result<Vec<f64>, Error> {
+    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel.clone());
+    kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
     let uniform = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(kernel.clone(), rows, &uniform, pilot, seed, eigenbasis::TOLERANCE)?;
+    let drawn = Sketch::draw(&uniform, pilot, rows.len(), seed)?;
+    let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
     let rank = basis.rank();
 
     let mut covariance = Mat::<f64>::zeros(rank, rank);

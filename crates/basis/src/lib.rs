@@ -8,10 +8,10 @@
 //! the one file format, and [`random`] the one source of randomness.
 //!
 //! ```
-//! use dsokr_basis::{Basis, Features, Kernel, SketchKind, features::DenseRows};
+//! use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, features::DenseRows};
 //!
 //! let rows = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.6, 0.8, 0.0, 2.0])?);
-//! let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 3, 0, 1e-10)?;
+//! let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 3))?;
 //! let targets = basis.project(&rows)?;
 //! let product: f32 = (0..basis.rank())
 //!     .map(|j| targets.row(0)[j] * targets.row(1)[j])
@@ -25,6 +25,7 @@
 compile_error!("files hold little-endian numbers that are read in place");
 
 mod error;
+mod fit;
 
 pub mod eigenbasis;
 pub mod features;
@@ -39,4 +40,4 @@ pub use error::Error;
 pub use faer::Mat;
 pub use features::{Block, Features, RowKind, RowSource};
 pub use kernel::{Kernel, OutputKernel};
-pub use sketch::{Sketch, SketchKind};
+pub use sketch::{Sketch, SketchKind, SketchOptions};

@@ -30,12 +30,12 @@ pub struct LabelSet {
 ///
 /// ```
 /// use dsokr_basis::features::LabelVocabulary;
-/// use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+/// use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
 /// use dsokr_decode::best_labels;
 ///
 /// let sets = [vec!["red", "round"], vec!["big"], vec!["round", "big"]];
 /// let rows = Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?);
-/// let basis = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 3, 0, 1e-10)?;
+/// let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 3))?;
 /// let targets = basis.project(&rows)?;
 /// for (row, labels) in [vec![1, 2], vec![0], vec![0, 2]].into_iter().enumerate() {
 ///     assert_eq!(best_labels(&basis, targets.row(row), 0..=3)?.labels, labels);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use common::{Set, golds, real_queries};
-use dsokr_basis::store::{Stored, Tensor, write};
+use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Error, MappedCandidates, Queries, rank, top_k, top_rows,
 };
@@ -174,7 +174,7 @@ fn forge(path: &Path, exchange: Tensor) {
     .into_iter()
     .map(|tensor| if tensor.name == exchange.name { exchange.clone() } else { tensor })
     .collect();
-    write(path, "candidates", 1, &BTreeMap::new(), &tensors).unwrap();
+    Contents::new("candidates", 1, &BTreeMap::new(), &tensors).write(path).unwrap();
 }
 
 /// Opens a mapped file and reads all of it; the rows are members 0 and 1, 2.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use common::{Set, integer_queries, real_queries};
-use dsokr_basis::store::{Stored, Tensor, write};
+use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Error, Hubs, MappedCandidates, Queries, ScoreBlock, rank, top_k,
 };
@@ -205,7 +205,7 @@ fn files_with_other_constants_than_their_hubs_give_are_refused() {
         ];
         let metadata = [("hub_weight", weight), ("hub_neighbours", neighbours)];
         let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        write(&path, "candidates", 1, &metadata, &tensors).unwrap();
+        Contents::new("candidates", 1, &metadata, &tensors).write(&path).unwrap();
         Candidates::load(&path)
     };
     let hubs = [1.0, 0.5, 0.5, 1.0];

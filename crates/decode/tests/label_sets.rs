@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_basis::{Basis, Features, Kernel, SketchKind, Tempering};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
 use dsokr_decode::{Error, best_labels};
 
 const LABELS: u32 = 7;
@@ -22,8 +22,12 @@ fn the_best_set_is_that_of_all_sets() {
         let mut random = generator(seed, "test sets", 0);
         let kernel = if seed % 2 == 0 { Kernel::Linear } else { Kernel::Cosine };
         let rows = bits((0..30).map(|_| 1 + below(&mut random, (1 << LABELS) - 1) as u32));
-        let basis =
-            Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 6, seed, 1e-10).unwrap();
+        let basis = Basis::fit(
+            kernel.clone(),
+            &rows,
+            &SketchOptions::new(SketchKind::Gaussian, 6).with_seed(seed),
+        )
+        .unwrap();
         let z: Vec<f32> =
             (0..basis.rank()).map(|_| (3.0 * unit(&mut random) - 1.2) as f32).collect();
         let every = basis.project(&bits(0..1 << LABELS)).unwrap();
@@ -55,7 +59,7 @@ fn equal_weights_go_to_the_first_labels() {
     let identity = (0..4).map(|i| [i]);
     let rows = Features::Bits(BitRows::from_indices(4, identity).unwrap());
     let sketch = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(Kernel::Cosine, &rows, &sketch, 4, 0, 1e-10).unwrap();
+    let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(&sketch, 4)).unwrap();
     assert_eq!(best_labels(&basis, &[0.0; 4], 2..=3).unwrap().labels, [0, 1]);
     let nothing = best_labels(&basis, &[0.0; 4], 0..=4).unwrap();
     assert_eq!((nothing.labels, nothing.score), (Vec::new(), 0.0));
@@ -64,7 +68,8 @@ fn equal_weights_go_to_the_first_labels() {
 #[test]
 fn what_has_no_best_set_is_refused() {
     let rows = bits(1..30);
-    let fit = |kernel| Basis::fit(kernel, &rows, &SketchKind::Gaussian, 4, 0, 1e-10).unwrap();
+    let fit =
+        |kernel| Basis::fit(kernel, &rows, &SketchOptions::new(SketchKind::Gaussian, 4)).unwrap();
     let basis = fit(Kernel::Cosine);
     let z = vec![1.0; basis.rank()];
     let error = best_labels(&basis, &z, 0..=8).unwrap_err();
@@ -84,6 +89,7 @@ fn what_has_no_best_set_is_refused() {
     let z = vec![1.0; basis.rank()];
     assert!(matches!(best_labels(&basis, &z, 0..=7), Err(Error::NotLinear { .. })));
     let dense = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0]).unwrap());
-    let basis = Basis::fit(Kernel::Linear, &dense, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+    let basis =
+        Basis::fit(Kernel::Linear, &dense, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
     assert!(best_labels(&basis, &vec![0.0; basis.rank()], 0..=2).unwrap().labels.is_empty());
 }

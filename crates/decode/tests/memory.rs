@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use dsokr_basis::store::{Tensor, write};
+use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{CandidateBlocks, Error, MappedCandidates, Queries, ScoreBlock, rank, top_rows};
 
 const DIM: usize = 32;
@@ -65,7 +65,7 @@ fn save(path: &Path, count: usize) {
         Tensor::u8("labels", &[0], &[]),
         Tensor::u64("label_offsets", &[count + 1], &no_labels),
     ];
-    write(path, "candidates", 1, &BTreeMap::new(), &tensors).unwrap();
+    Contents::new("candidates", 1, &BTreeMap::new(), &tensors).write(path).unwrap();
 }
 
 /// Resident memory is that of the process, so this file has one test.

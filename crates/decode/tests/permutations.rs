@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::{BitRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{Generator, below, generator, unit};
-use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::Error;
 use dsokr_decode::permutations::{MAX_ITEMS, PairWeights, PositionWeights, Ranking};
 
@@ -173,7 +173,12 @@ fn local_search_moves_a_hidden_order_into_place() {
 fn fitted(kernel: Kernel, embed: fn(&[Vec<u32>]) -> Features) -> (Basis, Vec<f32>, Features) {
     let all: Vec<Vec<u32>> = orders(5).iter().map(|order| ranks(order)).collect();
     let some: Vec<Vec<u32>> = all.iter().step_by(3).cloned().collect();
-    let basis = Basis::fit(kernel, &embed(&some), &SketchKind::Gaussian, 7, 3, 1e-10).unwrap();
+    let basis = Basis::fit(
+        kernel,
+        &embed(&some),
+        &SketchOptions::new(SketchKind::Gaussian, 7).with_seed(3),
+    )
+    .unwrap();
     let mut random = generator(5, "test prediction", 0);
     let z = (0..basis.rank()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
     (basis, z, embed(&all))
@@ -253,7 +258,8 @@ fn what_is_no_ranking_is_refused() {
     let (basis, z, _) = fitted(Kernel::Gaussian { gamma: 0.5 }, signs);
     assert!(matches!(PairWeights::of_prediction(&basis, &z), Err(Error::NotLinear { .. })));
     let five = Features::Bits(BitRows::from_indices(5, [[0, 1], [2, 3], [1, 4]]).unwrap());
-    let basis = Basis::fit(Kernel::Linear, &five, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+    let basis =
+        Basis::fit(Kernel::Linear, &five, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
     let z = vec![1.0; basis.rank()];
     assert!(matches!(
         PairWeights::of_prediction(&basis, &z),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use dsokr_basis::features::{BitRows, distinct};
-use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, eigenbasis::TOLERANCE};
+use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::{Candidates, MultiLabelMetrics, Queries, top_rows};
 use dsokr_machines::data::{ArffLabels, MultiLabel, read_arff};
 use dsokr_machines::ridge::{OutputSpace, Precision, Scaling, fit, fit_sketched};
@@ -100,7 +100,8 @@ fn run(
         Some(m) => {
             let sketch = SketchKind::SparsifiedGaussian { density: 20.0 / TRAIN as f64 };
             let kernel = gaussian(system.output);
-            let basis = Basis::fit(kernel, &outputs, &sketch, m, seed, TOLERANCE)?;
+            let basis =
+                Basis::fit(kernel, &outputs, &SketchOptions::new(&sketch, m).with_seed(seed))?;
             OutputSpace::basis(basis, None, &outputs)?
         }
     };

@@ -16,9 +16,8 @@ mod process;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use dsokr_basis::eigenbasis::TOLERANCE;
 use dsokr_basis::features::{MappedRows, NgramConfig, NgramKind, TfIdf, distinct};
-use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, Tempering};
+use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
 use dsokr_decode::{Candidates, Hubs, Metrics, MissingGold, Pool, Queries};
 use dsokr_machines::ridge::{Precision, Targets, fit};
 
@@ -112,7 +111,8 @@ fn main() -> Result<(), Failure> {
 
     let train_rows = outputs.select(&chosen)?;
     let Options { sketch, size, seed, .. } = &options;
-    let mut basis = Basis::fit(kernel, &train_rows, sketch, *size, *seed, TOLERANCE)?;
+    let mut basis =
+        Basis::fit(kernel, &train_rows, &SketchOptions::new(sketch, *size).with_seed(*seed))?;
     if options.power > 0.0 {
         basis = basis.tempered(&Tempering::of(options.power), &train_rows)?;
     }

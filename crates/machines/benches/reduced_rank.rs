@@ -14,7 +14,7 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator};
-use dsokr_basis::{Basis, Features, Kernel, Mat, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::{
     Loss, Offset, OutputEmbedding, OutputMatrix, Prepared, Problem, Stop, Targets,
 };
@@ -65,8 +65,11 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
             0 => Vec::new(),
             extra => world.draw(extra, &mut random)?.y,
         };
-        let basis =
-            Basis::fit(Kernel::Linear, &train.x, &SketchKind::Gaussian, n.min(D), 0, 1e-12)?;
+        let basis = Basis::fit(
+            Kernel::Linear,
+            &train.x,
+            &SketchOptions::new(SketchKind::Gaussian, n.min(D)).with_tolerance(1e-12),
+        )?;
         let prepared = Prepared::new(basis, &train.x)?;
         let targets = Targets::new(D, train.y.iter().map(|&value| value.into()).collect())?;
         let mut best = vec![(f64::INFINITY, f64::INFINITY); RANKS.len()];

@@ -37,7 +37,7 @@ use std::time::Instant;
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator, unit};
-use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -144,7 +144,8 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let (train, test) = (sample(seed, "train")?, sample(seed, "test")?);
                 let start = cpu_seconds();
                 let kernel = Kernel::Gaussian { gamma: GAMMA };
-                let basis = Basis::fit(kernel, &train.x, &kind, m, seed, 1e-10)?;
+                let basis =
+                    Basis::fit(kernel, &train.x, &SketchOptions::new(&kind, m).with_seed(seed))?;
                 let middle = cpu_seconds();
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
@@ -189,7 +190,8 @@ fn select() -> Result<(), Failure> {
             let (held, kept): (Vec<_>, Vec<_>) = (0..ROWS).partition(|row| row % 5 == fold);
             let (train, test) = (x.select(&kept)?, x.select(&held)?);
             let truth: Vec<f64> = held.iter().map(|&row| y[row]).collect();
-            let basis = Basis::fit(Kernel::Gaussian { gamma }, &train, &kind, 100, 0, 1e-10)?;
+            let basis =
+                Basis::fit(Kernel::Gaussian { gamma }, &train, &SketchOptions::new(&kind, 100))?;
             let prepared = Prepared::new(basis, &train)?;
             let targets = Targets::new(1, kept.iter().map(|&row| y[row]).collect())?;
             for (at, error) in errors.iter_mut().enumerate() {
@@ -212,7 +214,7 @@ fn solver() -> Result<(), Failure> {
     let levels = vec![0.1, 0.3, 0.5, 0.7, 0.9];
     let kernel = Kernel::Gaussian { gamma: GAMMA };
     let kind = SketchKind::SparsifiedRademacher { density: 20.0 / ROWS as f64 };
-    let basis = Basis::fit(kernel, &train.x, &kind, 100, 0, 1e-10)?;
+    let basis = Basis::fit(kernel, &train.x, &SketchOptions::new(&kind, 100))?;
     for lambda in [1e-3, 1e-4, 1e-5, 1e-6] {
         let single = Targets::new(1, train.y.clone())?;
         let joint = Targets::repeated(5, &train.y)?;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::{DenseRows, distinct};
 use dsokr_basis::store::{self, Tensor};
-use dsokr_basis::{Basis, Features, RowKind, RowSource, SketchKind};
+use dsokr_basis::{Basis, Features, RowKind, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::Candidates;
 use tracing::{info, warn};
 
@@ -173,6 +173,9 @@ pub(crate) fn basis<R>(
     seed: u64,
 ) -> Result<Basis, Error> {
     let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
+    let options = |kind: &SketchKind, size| {
+        SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
+    };
     if sketch.full {
         let width = outputs.width();
         if outputs.kind() != RowKind::Dense {
@@ -186,9 +189,9 @@ pub(crate) fn basis<R>(
         (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
         let units = Features::Dense(DenseRows::new(width, units)?);
         let all = SketchKind::Subsampling { replacement: false };
-        return Ok(Basis::fit(kernel, &units, &all, width, seed, sketch.tolerance)?);
+        return Ok(Basis::fit(kernel, &units, &options(&all, width))?);
     }
-    let basis = Basis::fit(kernel, outputs, &sketch.method, size, seed, sketch.tolerance)?;
+    let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
     Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }
 
@@ -263,7 +266,7 @@ fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> S
     for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
         tensors.extend(split.vectors.iter().flat_map(|rows| rows.tensors(name)));
     }
-    store::checksum("data", 1, &BTreeMap::new(), &tensors)
+    store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum()
 }
 
 /// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,

@@ -20,11 +20,13 @@ const TILE: usize = 128;
 /// ```
 /// use dsokr_basis::eigenbasis::BasisKernel;
 /// use dsokr_basis::kernel::{OutputKernel, contract};
-/// use dsokr_basis::{Basis, Features, Kernel, SketchKind, Tempering, features::DenseRows};
+/// use dsokr_basis::{
+///     Basis, Features, Kernel, SketchKind, SketchOptions, Tempering, features::DenseRows,
+/// };
 ///
 /// let values = vec![1.0, 0.0, 0.5, 0.8, 0.1, 2.0, 0.3, 0.3];
 /// let rows = Features::Dense(DenseRows::new(2, values)?);
-/// let basis = Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 4, 0, 1e-10)?;
+/// let basis = Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 4))?;
 /// let kernel = BasisKernel::new(basis.tempered(&Tempering::of(0.5), &rows)?);
 /// contract::check(&kernel, &rows).expect("a kernel");
 /// assert!(kernel.is_normalised());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Basis, Map, Tempered, Tempering};
 use crate::features::{Features, RowKind};
 use crate::store::{self, Stored, Tensor};
-use crate::{Error, Kernel, OutputKernel};
+use crate::{Error, Kernel, OutputKernel, SketchOptions};
 
 /// What the file says it is.
 const KIND: &str = "basis";
@@ -38,7 +38,7 @@ impl Basis {
     /// # Errors
     /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        store::write(path, KIND, self.version(), &self.metadata(), &self.tensors())
+        store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).write(path)
     }
 
     /// Reads a basis of a built-in kernel that [`save`](Self::save) wrote.
@@ -110,11 +110,13 @@ impl Basis {
         let tempered = read_tempered(stored, &spectrum)?;
         let basis = Self {
             kernel,
-            sketch: stored.json("sketch")?,
-            m: stored.parsed("size", "a number of rows")?,
-            seed: stored.parsed("seed", "an integer")?,
+            options: SketchOptions {
+                kind: stored.json("sketch")?,
+                size: stored.parsed("size", "a number of rows")?,
+                seed: stored.parsed("seed", "an integer")?,
+                tolerance: stored.parsed("tolerance", "a number")?,
+            },
             trained_rows: stored.parsed("trained_rows", "a number of rows")?,
-            tolerance: stored.parsed("tolerance", "a number")?,
             spectrum,
             kind,
             width,
@@ -131,7 +133,7 @@ impl Basis {
     /// The checksum that the file of this basis has, eight hexadecimal digits: what is trained on
     /// the basis can name it by this.
     pub fn fingerprint(&self) -> String {
-        store::checksum(KIND, self.version(), &self.metadata(), &self.tensors())
+        store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).checksum()
     }
 
     fn version(&self) -> u32 {
@@ -141,11 +143,11 @@ impl Basis {
     fn metadata(&self) -> BTreeMap<String, String> {
         let entries = [
             kernel_entry(self.kernel.as_ref()),
-            ("sketch", json(&self.sketch)),
-            ("size", self.m.to_string()),
-            ("seed", self.seed.to_string()),
+            ("sketch", json(self.sketch())),
+            ("size", self.sketch_size().to_string()),
+            ("seed", self.seed().to_string()),
             ("trained_rows", self.trained_rows.to_string()),
-            ("tolerance", self.tolerance.to_string()),
+            ("tolerance", self.tolerance().to_string()),
             ("row_kind", self.kind.to_string()),
             ("row_width", self.width.to_string()),
         ];

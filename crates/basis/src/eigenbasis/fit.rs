@@ -8,7 +8,7 @@ use super::eigen::{Eigen, leading, multiply};
 use super::{Basis, Map, scaled};
 use crate::features::{self, Block, Features, RowKind, RowSource, product};
 use crate::sketch::{COLUMNS, Columns};
-use crate::{Error, Kernel, OutputKernel, Sketch, SketchKind};
+use crate::{Error, Kernel, OutputKernel, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;
@@ -20,56 +20,27 @@ const WAVE_BYTES: usize = 8 << 20;
 const CHUNK: usize = 4096;
 
 impl Basis {
-    /// Fits a basis on the training outputs `rows` with a sketch of `m` rows.
-    ///
-    /// `tolerance` is the relative eigenvalue cut-off ([`TOLERANCE`](super::TOLERANCE), 1e-10, is
-    /// the usual one): `σ_j > σ_1 · tolerance` are kept, so rescaling the kernel changes nothing.
-    ///
-    /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not
-    /// depend on n: `R Φ` is summed block by block, in `f32` within a block (a rounded `R Φ` is
-    /// that of a slightly different sketch) and in `f64` between blocks, and
-    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. Beside those, O(m d + min(m, d)²), there is for every thread
-    /// (or for more blocks, while they take at most 8 MiB) a block of rows with its m columns of R
-    /// and, for dense rows, its m × d product in `f32`. The other kernels, and rows so wide that m · d exceeds 2²⁶
-    /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
-    /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
-    ///
-    /// The result depends on `seed` and the rows, not on the number of threads.
-    ///
-    /// # Errors
-    /// [`Error::NoRows`], [`Error::SketchSize`] for m > n, the other errors of the kernel's and
-    /// the sketch's validation, [`Error::Tolerance`], [`Error::ZeroKernel`] when every k(y, y) is 0,
-    /// [`Error::Overflow`] when features are so large that the kernel is not finite, and whatever
-    /// reading the rows brings up. A constant kernel is no error: it has rank 1.
-    pub fn fit(
-        kernel: impl OutputKernel + 'static,
+    /// The basis of a drawn sketch of the rows; see [`Basis::fit`].
+    pub(crate) fn from_sketch(
+        kernel: Arc<dyn OutputKernel>,
         rows: &dyn RowSource,
-        sketch: &SketchKind,
-        m: usize,
-        seed: u64,
+        drawn: &Sketch,
         tolerance: f64,
     ) -> Result<Self, Error> {
-        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
-        kernel.validate(rows.kind())?;
-        if !(1e-12..1.0).contains(&tolerance) {
-            return Err(Error::Tolerance { value: tolerance });
-        }
-        let drawn = Sketch::fit(sketch, m, seed, &kernel, rows)?;
         let (kind, width) = (rows.kind(), rows.width());
         let linear = kernel.feature_scale(1.0).is_some()
-            && m.checked_mul(width).is_some_and(|elements| elements <= LINEAR_ELEMENTS);
+            && drawn.m().checked_mul(width).is_some_and(|elements| elements <= LINEAR_ELEMENTS);
         let (spectrum, map) = if linear {
-            fit_linear(kernel.as_ref(), rows, &drawn, tolerance)?
+            fit_linear(kernel.as_ref(), rows, drawn, tolerance)?
         } else {
-            fit_anchored(kernel.as_ref(), rows, &drawn, tolerance)?
+            fit_anchored(kernel.as_ref(), rows, drawn, tolerance)?
         };
         Ok(Self {
             kernel,
-            sketch: sketch.clone(),
-            m,
-            seed,
+            options: SketchOptions::new(drawn.kind(), drawn.m())
+                .with_seed(drawn.seed())
+                .with_tolerance(tolerance),
             trained_rows: rows.len(),
-            tolerance,
             spectrum,
             kind,
             width,

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::features::{Features, RowKind};
-use crate::{Error, OutputKernel, SketchKind};
+use crate::{Error, OutputKernel, SketchKind, SketchOptions};
 
 pub use as_kernel::BasisKernel;
 pub use eigen::{Eigen, leading, multiply, symmetric_eigen};
@@ -27,9 +27,6 @@ pub use project::Projection;
 pub use tempering::Tempering;
 
 use tempering::Tempered;
-
-/// The default relative eigenvalue cut-off, 1e-10.
-pub const TOLERANCE: f64 = 1e-10;
 
 /// A frozen basis of p functions, fitted on the training outputs.
 ///
@@ -40,11 +37,8 @@ pub const TOLERANCE: f64 = 1e-10;
 #[derive(Clone, Debug)]
 pub struct Basis {
     kernel: Arc<dyn OutputKernel>,
-    sketch: SketchKind,
-    m: usize,
-    seed: u64,
+    options: SketchOptions,
     trained_rows: usize,
-    tolerance: f64,
     spectrum: Vec<f64>,
     kind: RowKind,
     width: usize,
@@ -90,17 +84,17 @@ impl Basis {
 
     /// The distribution of the sketch.
     pub fn sketch(&self) -> &SketchKind {
-        &self.sketch
+        &self.options.kind
     }
 
     /// m, the number of rows that the sketch had.
     pub fn sketch_size(&self) -> usize {
-        self.m
+        self.options.size
     }
 
     /// The seed that the sketch was drawn with.
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.options.seed
     }
 
     /// n, the number of outputs it was fitted on.
@@ -110,7 +104,7 @@ impl Basis {
 
     /// The relative eigenvalue cut-off.
     pub fn tolerance(&self) -> f64 {
-        self.tolerance
+        self.options.tolerance
     }
 
     /// How it was [tempered](Self::tempered); one that changes nothing where it was not.

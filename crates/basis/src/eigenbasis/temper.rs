@@ -39,10 +39,12 @@ impl Basis {
     /// [`project`](Self::project) for rows that it cannot project.
     ///
     /// ```
-    /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, Tempering, features::DenseRows};
+    /// use dsokr_basis::{
+    ///     Basis, Features, Kernel, SketchKind, SketchOptions, Tempering, features::DenseRows,
+    /// };
     ///
     /// let rows = Features::Dense(DenseRows::new(2, vec![9.0, 0.0, -9.0, 0.0, 0.0, 1.0, 0.0, -1.0])?);
-    /// let basis = Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 4, 0, 1e-10)?;
+    /// let basis = Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 4))?;
     /// let whitened = Tempering { power: 1.0, ..Tempering::default() };
     /// let projected = basis.tempered(&whitened, &rows)?.project(&rows)?;
     /// // rows at 9 and at 1 from the centre are now equally far
@@ -64,7 +66,7 @@ impl Basis {
         let (mean, covariance) = self.moments(outputs, tempering.centred)?;
         let size = mean.iter().map(|v| v * v).sum::<f64>() + diagonal(&covariance).sum::<f64>();
         let same = || Error::NoVariance { rows: outputs.len() };
-        let Eigen { values, vectors } = match leading(covariance, self.tolerance) {
+        let Eigen { values, vectors } = match leading(covariance, self.options.tolerance) {
             Err(Error::ZeroKernel { .. }) => return Err(same()),
             found => found?,
         };

@@ -15,7 +15,9 @@ use crate::features::{Block, RowKind};
 ///
 /// ```
 /// use dsokr_basis::kernel::{OutputKernel, contract};
-/// use dsokr_basis::{Basis, Block, Error, Features, Mat, SketchKind, features::DenseRows};
+/// use dsokr_basis::{
+///     Basis, Block, Error, Features, Mat, SketchKind, SketchOptions, features::DenseRows,
+/// };
 ///
 /// /// `k(a, b) = Σ_j min(a_j, b_j)` on dense rows that are not negative.
 /// #[derive(Debug)]
@@ -50,7 +52,8 @@ use crate::features::{Block, RowKind};
 /// let counts = Features::Dense(DenseRows::new(2, vec![1.0, 2.0, 3.0, 0.0, 2.0, 2.0])?);
 /// contract::check(&Intersection, &counts).expect("a kernel");
 /// let every = SketchKind::Subsampling { replacement: false };
-/// let targets = Basis::fit(Intersection, &counts, &every, 3, 0, 1e-10)?.project(&counts)?;
+/// let basis = Basis::fit(Intersection, &counts, &SketchOptions::new(every, 3))?;
+/// let targets = basis.project(&counts)?;
 /// let product: f32 = targets.row(0).iter().zip(targets.row(2)).map(|(a, b)| a * b).sum();
 /// assert!((product - 3.0).abs() < 1e-5);
 /// # Ok::<(), Error>(())

@@ -7,15 +7,16 @@
 
 mod columns;
 mod draw;
+mod options;
 
 use faer::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use columns::Columns;
+pub use options::SketchOptions;
 
-use crate::features::RowSource;
-use crate::{Error, OutputKernel, leverage};
+use crate::Error;
 
 /// Rows of the training outputs in one block of columns of a sketch.
 pub(crate) const COLUMNS: usize = 512;
@@ -126,6 +127,12 @@ impl<'de> Deserialize<'de> for SketchKind {
             Strict::Accumulation { terms } => Self::Accumulation { terms },
             Strict::CountSketch {} => Self::CountSketch,
         })
+    }
+}
+
+impl From<&SketchKind> for SketchKind {
+    fn from(kind: &SketchKind) -> Self {
+        kind.clone()
     }
 }
 
@@ -248,27 +255,6 @@ impl Sketch {
         Ok(Self { kind: kind.clone(), m, n: scores.len(), seed, picked })
     }
 
-    /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
-    ///
-    /// # Errors
-    /// Those of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`leverage::scores`].
-    pub fn fit<K: OutputKernel + Clone + 'static>(
-        kind: &SketchKind,
-        m: usize,
-        seed: u64,
-        kernel: &K,
-        rows: &dyn RowSource,
-    ) -> Result<Self, Error> {
-        match *kind {
-            SketchKind::Leverage { lambda, pilot } => {
-                kind.validate(m, rows.len())?;
-                let scores = leverage::scores(kernel, rows, lambda, pilot, seed)?;
-                Self::by_scores(kind, m, &scores, seed)
-            }
-            _ => Self::draw(kind, m, rows.len(), seed),
-        }
-    }
-
     /// m, the number of rows of R.
     pub fn m(&self) -> usize {
         self.m
@@ -277,6 +263,11 @@ impl Sketch {
     /// n, the number of columns of R.
     pub fn n(&self) -> usize {
         self.n
+    }
+
+    /// The seed that it was drawn with.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The kind it was drawn from.

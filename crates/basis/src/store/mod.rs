@@ -15,7 +15,7 @@ mod write;
 pub use atomic::{remove_partial, write_atomically};
 pub(crate) use mapping::{Entry, Mapping, elements};
 pub use read::Stored;
-pub use write::{Tensor, checksum, write};
+pub use write::{Contents, Tensor};
 
 const KIND: &str = "dsokr.kind";
 const VERSION: &str = "dsokr.version";

@@ -15,8 +15,8 @@ use crate::features::MappedRows;
 /// A memory-mapped file of known kind and version whose checksum has been verified.
 ///
 /// Tensors are read in place where their alignment allows it (it does in files that
-/// [`write`](super::write) wrote) and copied otherwise. The file must not be truncated or written
-/// in place while it is open; dsokr itself only ever replaces files by renaming.
+/// [`Contents::write`](super::Contents::write) wrote) and copied otherwise. The file must not be
+/// truncated or written in place while it is open; dsokr itself only replaces files by renaming.
 pub struct Stored {
     mapping: Arc<Mapping>,
     metadata: BTreeMap<String, String>,

@@ -39,88 +39,105 @@ impl<'a> Tensor<'a> {
     constructors! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
 }
 
-/// The checksum that [`write()`] would put into the header: CRC-32, eight hexadecimal digits.
-///
-/// It covers kind, version, metadata, and name, type, shape and bytes of each tensor (in the order
-/// of their names), every part preceded by its length.
-pub fn checksum(
-    kind: &str,
+/// What a file holds, beside its path.
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'a> {
+    kind: &'a str,
     version: u32,
-    metadata: &BTreeMap<String, String>,
-    tensors: &[Tensor],
-) -> String {
-    let mut sum = Sum::new(kind, &version.to_string(), metadata);
-    let mut sorted: Vec<_> = tensors.iter().collect();
-    sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    for tensor in sorted {
-        sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.data.len());
-        sum.bytes(&tensor.data);
-    }
-    sum.finish()
+    metadata: &'a BTreeMap<String, String>,
+    tensors: &'a [Tensor<'a>],
 }
 
-/// Writes a file of the given kind and version, atomically (see [`write_atomically`]).
-///
-/// # Errors
-/// [`Error::Unwritable`] for a repeated tensor name, a tensor whose bytes do not fill its shape, or
-/// a metadata key that starts with `dsokr.`; [`Error::Io`] from the file system.
-pub fn write(
-    path: &Path,
-    kind: &str,
-    version: u32,
-    metadata: &BTreeMap<String, String>,
-    tensors: &[Tensor],
-) -> Result<(), Error> {
-    let refuse = |name: &str, reason: &str| Error::Unwritable {
-        path: path.to_owned(),
-        name: name.to_owned(),
-        reason: reason.to_owned(),
-    };
-    if let Some(key) = metadata.keys().find(|key| key.starts_with("dsokr.")) {
-        return Err(refuse(key, "metadata keys starting with \"dsokr.\" are reserved"));
-    }
-    let mut names = BTreeSet::from(["__metadata__"]);
-    for tensor in tensors {
-        if !names.insert(&tensor.name) {
-            return Err(refuse(&tensor.name, "the name is taken"));
-        }
-        let elements = tensor.shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n));
-        let bits = elements.and_then(|n| n.checked_mul(tensor.dtype.bitsize()));
-        if bits != tensor.data.len().checked_mul(8) {
-            return Err(refuse(&tensor.name, "its bytes do not fill its shape"));
-        }
+impl<'a> Contents<'a> {
+    /// A file of the given kind and version.
+    pub fn new(
+        kind: &'a str,
+        version: u32,
+        metadata: &'a BTreeMap<String, String>,
+        tensors: &'a [Tensor<'a>],
+    ) -> Self {
+        Self { kind, version, metadata, tensors }
     }
 
-    let mut header = Map::new();
-    let mut extended = Map::new();
-    let sum = checksum(kind, version, metadata, tensors);
-    extended.insert(KIND.into(), kind.into());
-    extended.insert(VERSION.into(), version.to_string().into());
-    extended.insert(CHECKSUM.into(), sum.into());
-    extended.extend(metadata.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))));
-    header.insert("__metadata__".into(), extended.into());
-    // The widest elements first: with a header of whole words, every tensor is aligned.
-    let mut sorted: Vec<_> = tensors.iter().collect();
-    sorted.sort_by(|a, b| {
-        b.dtype.bitsize().cmp(&a.dtype.bitsize()).then_with(|| a.name.cmp(&b.name))
-    });
-    let mut offset = 0;
-    for tensor in &sorted {
-        let end = offset + tensor.data.len();
-        header.insert(
-            tensor.name.clone(),
-            json!({"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [offset, end]}),
+    /// The checksum that [`write`](Self::write) puts into the header: CRC-32, eight hexadecimal
+    /// digits.
+    ///
+    /// It covers kind, version, metadata, and name, type, shape and bytes of each tensor (in the
+    /// order of their names), every part preceded by its length.
+    pub fn checksum(&self) -> String {
+        let mut sum = Sum::new(self.kind, &self.version.to_string(), self.metadata);
+        let mut sorted: Vec<_> = self.tensors.iter().collect();
+        sorted.sort_by(|a, b| a.name.cmp(&b.name));
+        for tensor in sorted {
+            sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.data.len());
+            sum.bytes(&tensor.data);
+        }
+        sum.finish()
+    }
+
+    /// Writes the file, atomically (see [`write_atomically`]).
+    ///
+    /// # Errors
+    /// [`Error::Unwritable`] for a repeated tensor name, a tensor whose bytes do not fill its shape,
+    /// or a metadata key that starts with `dsokr.`; [`Error::Io`] from the file system.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        self.check(path)?;
+        let mut header = Map::new();
+        let mut extended = Map::new();
+        let sum = self.checksum();
+        extended.insert(KIND.into(), self.kind.into());
+        extended.insert(VERSION.into(), self.version.to_string().into());
+        extended.insert(CHECKSUM.into(), sum.into());
+        extended.extend(
+            self.metadata.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))),
         );
-        offset = end;
-    }
-    let mut header = Value::from(header).to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
+        header.insert("__metadata__".into(), extended.into());
+        // The widest elements first: with a header of whole words, every tensor is aligned.
+        let mut sorted: Vec<_> = self.tensors.iter().collect();
+        sorted.sort_by(|a, b| {
+            b.dtype.bitsize().cmp(&a.dtype.bitsize()).then_with(|| a.name.cmp(&b.name))
+        });
+        let mut offset = 0;
+        for tensor in &sorted {
+            let end = offset + tensor.data.len();
+            header.insert(
+                tensor.name.clone(),
+                json!({"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [offset, end]}),
+            );
+            offset = end;
+        }
+        let mut header = Value::from(header).to_string().into_bytes();
+        header.resize(header.len().next_multiple_of(8), b' ');
 
-    write_atomically(path, |file| {
-        file.write_all(&(header.len() as u64).to_le_bytes())?;
-        file.write_all(&header)?;
-        sorted.iter().try_for_each(|tensor| file.write_all(&tensor.data))
-    })
+        write_atomically(path, |file| {
+            file.write_all(&(header.len() as u64).to_le_bytes())?;
+            file.write_all(&header)?;
+            sorted.iter().try_for_each(|tensor| file.write_all(&tensor.data))
+        })
+    }
+
+    fn check(&self, path: &Path) -> Result<(), Error> {
+        let refuse = |name: &str, reason: &str| Error::Unwritable {
+            path: path.to_owned(),
+            name: name.to_owned(),
+            reason: reason.to_owned(),
+        };
+        if let Some(key) = self.metadata.keys().find(|key| key.starts_with("dsokr.")) {
+            return Err(refuse(key, "metadata keys starting with \"dsokr.\" are reserved"));
+        }
+        let mut names = BTreeSet::from(["__metadata__"]);
+        for tensor in self.tensors {
+            if !names.insert(&tensor.name) {
+                return Err(refuse(&tensor.name, "the name is taken"));
+            }
+            let elements = tensor.shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n));
+            let bits = elements.and_then(|n| n.checked_mul(tensor.dtype.bitsize()));
+            if bits != tensor.data.len().checked_mul(8) {
+                return Err(refuse(&tensor.name, "its bytes do not fill its shape"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The running checksum; reader and writer feed it the same parts.

@@ -4,6 +4,7 @@ use dsokr_basis::features::{DenseRows, SparseRows};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{
     Basis, Error, Features, Kernel, OutputKernel, Projection, RowSource, Sketch, SketchKind,
+    SketchOptions,
 };
 
 use crate::support::*;
@@ -53,8 +54,11 @@ fn agrees_with_the_dense_implementation() {
     for (kernel, rows) in cases(60) {
         for kind in kinds() {
             let what = format!("{}, {kind:?}", describe(&kernel, &rows));
-            let basis = Basis::fit(kernel.clone(), &rows, &kind, 6, 9, TOLERANCE).unwrap();
-            let drawn = Sketch::fit(&kind, 6, 9, &kernel, &rows).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 6).with_seed(9))
+                    .unwrap();
+            let drawn =
+                Sketch::fit(&SketchOptions::new(&kind, 6).with_seed(9), &kernel, &rows).unwrap();
             let (spectrum, expected) = textbook(&kernel, &rows, &from_faer(&drawn.dense()));
             assert_eq!(basis.rank(), spectrum.len(), "{what}");
             for (found, expected) in basis.spectrum().iter().zip(&spectrum) {
@@ -91,7 +95,9 @@ fn many_rows_agree_with_the_dense_implementation() {
             SketchKind::Accumulation { terms: 150 },
         ] {
             let what = format!("{}, {kind:?}", describe(&kernel, rows));
-            let basis = Basis::fit(kernel.clone(), rows, &kind, 4, 3, TOLERANCE).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), rows, &SketchOptions::new(&kind, 4).with_seed(3))
+                    .unwrap();
             let drawn = Sketch::draw(&kind, 4, n, 3).unwrap();
             let few: Vec<usize> = (0..n).step_by(50).collect();
             let r = from_faer(&drawn.dense());
@@ -127,7 +133,9 @@ fn reproduces_the_kernel_when_m_is_n() {
     for (kernel, rows) in cases(30) {
         for kind in [UNIFORM, SketchKind::Gaussian] {
             let what = format!("{}, {kind:?}", describe(&kernel, &rows));
-            let basis = Basis::fit(kernel.clone(), &rows, &kind, 30, 1, TOLERANCE).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 30).with_seed(1))
+                    .unwrap();
             let projection = basis.project(&rows).unwrap();
             let exact = gram(&kernel, &expand(&rows.all()));
             let scale = (0..30).map(|i| exact[i][i]).fold(1.0, f64::max);
@@ -144,8 +152,12 @@ fn reproduces_the_kernel_when_m_is_n() {
 #[test]
 fn residual_is_what_the_projection_misses() {
     for (kernel, rows) in cases(60) {
-        let basis =
-            Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 3, 1, TOLERANCE).unwrap();
+        let basis = Basis::fit(
+            kernel.clone(),
+            &rows,
+            &SketchOptions::new(SketchKind::Gaussian, 3).with_seed(1),
+        )
+        .unwrap();
         let projection = basis.project(&rows).unwrap();
         let what = describe(&kernel, &rows);
         let mut largest = 0.0f64;
@@ -166,7 +178,9 @@ fn basis_is_orthonormal_in_the_rkhs() {
     for (kernel, rows) in cases(60) {
         for kind in kinds() {
             let what = format!("{}, {kind:?}", describe(&kernel, &rows));
-            let basis = Basis::fit(kernel.clone(), &rows, &kind, 8, 2, TOLERANCE).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 8).with_seed(2))
+                    .unwrap();
             let matrix = basis.matrix();
             assert_eq!(matrix.rows, basis.rank());
             let matrix: Rows = matrix
@@ -199,14 +213,26 @@ fn cut_off_is_relative() {
     let rank = |factor: f32| {
         let values = expand(&rows.all()).concat().iter().map(|&v| v as f32 * factor).collect();
         let rows = Features::Dense(DenseRows::new(9, values).unwrap());
-        Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 20, 0, TOLERANCE).unwrap().rank()
+        Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 20))
+            .unwrap()
+            .rank()
     };
     assert_eq!([rank(1e-12), rank(1e-4), rank(1.0), rank(1e9)], [9; 4]);
-    let loose = Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 20, 0, 0.5).unwrap();
+    let loose = Basis::fit(
+        Kernel::Linear,
+        &rows,
+        &SketchOptions::new(SketchKind::Gaussian, 20).with_tolerance(0.5),
+    )
+    .unwrap();
     assert!(loose.rank() < 9);
     assert!(loose.spectrum().iter().all(|&value| value > 0.5 * loose.spectrum()[0]));
     for tolerance in [0.0, -1.0, 1.0, 1e-15, f64::NAN] {
-        let error = Basis::fit(Kernel::Linear, &rows, &UNIFORM, 5, 0, tolerance).unwrap_err();
+        let error = Basis::fit(
+            Kernel::Linear,
+            &rows,
+            &SketchOptions::new(UNIFORM, 5).with_tolerance(tolerance),
+        )
+        .unwrap_err();
         assert!(matches!(error, Error::Tolerance { .. }), "{error}");
     }
 }
@@ -221,7 +247,7 @@ fn a_constant_kernel_has_rank_one() {
         [Kernel::Linear, Kernel::Cosine, Kernel::Gaussian { gamma: 1.0 }, Kernel::Tanimoto]
     {
         for kind in kinds() {
-            let basis = Basis::fit(kernel.clone(), &rows, &kind, 5, 0, TOLERANCE).unwrap();
+            let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 5)).unwrap();
             assert_eq!(basis.rank(), 1, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
             if matches!(kernel, Kernel::Gaussian { .. } | Kernel::Tanimoto) {
                 break; // One anchored fit over all rows is enough.
@@ -248,7 +274,8 @@ fn the_rank_is_that_of_the_features() {
     for kernel in [Kernel::Linear, Kernel::Cosine] {
         for kind in [SketchKind::Gaussian, SketchKind::CountSketch, UNIFORM] {
             for m in [50, 150] {
-                let basis = Basis::fit(kernel.clone(), &rows, &kind, m, 0, TOLERANCE).unwrap();
+                let basis =
+                    Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, m)).unwrap();
                 assert_eq!(basis.rank(), rank, "{kernel:?}, {kind:?}: {:?}", basis.spectrum());
             }
         }
@@ -259,7 +286,7 @@ fn the_rank_is_that_of_the_features() {
 fn a_zero_kernel_is_an_error() {
     let rows = Features::Dense(DenseRows::new(3, vec![0.0; 30]).unwrap());
     for kernel in [Kernel::Linear, Kernel::Cosine, Kernel::Tanimoto] {
-        let error = Basis::fit(kernel, &rows, &UNIFORM, 4, 0, TOLERANCE).unwrap_err();
+        let error = Basis::fit(kernel, &rows, &SketchOptions::new(UNIFORM, 4)).unwrap_err();
         assert!(matches!(error, Error::ZeroKernel { .. }), "{error}");
     }
 }
@@ -267,7 +294,8 @@ fn a_zero_kernel_is_an_error() {
 #[test]
 fn sizes_and_rows_that_cannot_be_honoured_are_refused() {
     let rows = Features::Dense(DenseRows::new(2, vec![1.0; 20]).unwrap());
-    let fit = |rows: &Features, m| Basis::fit(Kernel::Linear, rows, &UNIFORM, m, 0, TOLERANCE);
+    let fit =
+        |rows: &Features, m| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(UNIFORM, m));
     assert!(matches!(fit(&rows, 11), Err(Error::SketchSize { m: 11, n: 10 })));
     assert!(matches!(fit(&rows, 0), Err(Error::SketchSize { m: 0, n: 10 })));
     let empty = Features::Dense(DenseRows::new(2, Vec::new()).unwrap());
@@ -288,8 +316,8 @@ fn a_bad_value_is_named_by_its_row_among_all() {
     let bad = Features::Sparse(SparseRows::from_rows(4, rows).unwrap());
     let good = Features::Sparse(SparseRows::from_rows(4, [row(1.0), row(2.0)]).unwrap());
     for error in [
-        Basis::fit(Kernel::NGram, &bad, &SketchKind::Gaussian, 2, 0, TOLERANCE).unwrap_err(),
-        Basis::fit(Kernel::NGram, &good, &UNIFORM, 2, 0, TOLERANCE)
+        Basis::fit(Kernel::NGram, &bad, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap_err(),
+        Basis::fit(Kernel::NGram, &good, &SketchOptions::new(UNIFORM, 2))
             .unwrap()
             .project(&bad)
             .unwrap_err(),
@@ -305,14 +333,15 @@ fn huge_and_tiny_rows_keep_their_digits() {
     let rows = dense(40, 6, &mut random);
     let expanded = expand(&rows.all());
     let expected =
-        Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 4, 0, TOLERANCE).unwrap();
+        Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 4)).unwrap();
     let expected = products(&expected.project(&rows).unwrap());
     for factor in [1e38f32, 1e-30] {
         let values = expanded.concat().iter().map(|&v| v as f32 * factor).collect();
         let scaled = Features::Dense(DenseRows::new(6, values).unwrap());
         for rows in [scaled.clone(), to_sparse(&scaled)] {
             let basis =
-                Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 4, 0, TOLERANCE).unwrap();
+                Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 4))
+                    .unwrap();
             let found = products(&basis.project(&rows).unwrap());
             assert_close(&found, &expected, 1e-5, &format!("times {factor}"));
         }
@@ -323,7 +352,8 @@ fn huge_and_tiny_rows_keep_their_digits() {
 fn products_that_overflow_are_an_error() {
     let largest = Features::Dense(DenseRows::new(4, vec![f32::MAX; 4000]).unwrap());
     let small = Features::Dense(DenseRows::new(4, vec![1.0; 4000]).unwrap());
-    let fit = |rows| Basis::fit(Kernel::Linear, rows, &SketchKind::CountSketch, 4, 0, TOLERANCE);
+    let fit =
+        |rows| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(SketchKind::CountSketch, 4));
     let error = fit(&largest).unwrap_err();
     assert!(matches!(error, Error::Overflow { row: None, value } if !value.is_finite()), "{error}");
     // The row has 2 f32::MAX along the only direction.
@@ -350,7 +380,8 @@ fn same_basis_on_any_number_of_threads() {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let basis = Basis::fit(kernel.clone(), rows, sketch, 300, 0, TOLERANCE).unwrap();
+                let basis =
+                    Basis::fit(kernel.clone(), rows, &SketchOptions::new(sketch, 300)).unwrap();
                 (basis.fingerprint(), basis.project(rows).unwrap())
             })
         };
@@ -361,8 +392,8 @@ fn same_basis_on_any_number_of_threads() {
 #[test]
 fn blocks_of_any_size_project_the_same() {
     for (kernel, rows) in cases(300) {
-        let basis =
-            Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 5, 0, TOLERANCE).unwrap();
+        let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(SketchKind::Gaussian, 5))
+            .unwrap();
         let whole = basis.project(&rows).unwrap();
         for size in [1, 7, 256, 1000] {
             let mut seen = 0;
@@ -387,7 +418,7 @@ fn blocks_of_any_size_project_the_same() {
 #[test]
 fn an_error_of_the_caller_stops_the_blocks() {
     let (kernel, rows) = cases(300).swap_remove(0);
-    let basis = Basis::fit(kernel, &rows, &UNIFORM, 5, 0, TOLERANCE).unwrap();
+    let basis = Basis::fit(kernel, &rows, &SketchOptions::new(UNIFORM, 5)).unwrap();
     let mut calls = 0;
     let stopped = basis.project_blocks(&rows, 100, |_, _| {
         calls += 1;
@@ -409,7 +440,7 @@ fn very_wide_rows_fall_back_to_anchors() {
     let wide = Features::Sparse(SparseRows::from_rows(30_000_100, spread).unwrap());
     let fit = |rows: &Features| {
         let basis =
-            Basis::fit(Kernel::NGram, rows, &SketchKind::Gaussian, 5, 0, TOLERANCE).unwrap();
+            Basis::fit(Kernel::NGram, rows, &SketchOptions::new(SketchKind::Gaussian, 5)).unwrap();
         let found = products(&basis.project(rows).unwrap());
         (basis.anchors().is_some(), found)
     };
@@ -425,8 +456,12 @@ fn the_direction_of_coordinates_has_their_products() {
     for (kernel, rows) in cases(40) {
         let what = describe(&kernel, &rows);
         let few = rows.select(&(0..25).collect::<Vec<_>>()).unwrap();
-        let basis =
-            Basis::fit(kernel.clone(), &few, &SketchKind::Gaussian, 6, 1, TOLERANCE).unwrap();
+        let basis = Basis::fit(
+            kernel.clone(),
+            &few,
+            &SketchOptions::new(SketchKind::Gaussian, 6).with_seed(1),
+        )
+        .unwrap();
         let mut random = generator(9, "test direction", 0);
         let z: Vec<f32> = (0..basis.rank()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
         let error = basis.feature_direction(&z[1..]).unwrap_err();

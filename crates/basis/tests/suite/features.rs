@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dsokr_basis::features::*;
-use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use proptest::prelude::*;
 
 use crate::support::{cases, expand, product, transpose};
@@ -146,8 +146,9 @@ impl RowSource for Short {
 #[test]
 fn a_source_that_returns_other_rows_is_refused() {
     let rows = Features::Dense(DenseRows::new(2, vec![1.0; 12]).unwrap());
-    let basis =
-        |rows: &dyn RowSource| Basis::fit(Kernel::Linear, rows, &SketchKind::Gaussian, 1, 0, 1e-10);
+    let basis = |rows: &dyn RowSource| {
+        Basis::fit(Kernel::Linear, rows, &SketchOptions::new(SketchKind::Gaussian, 1))
+    };
     let good = basis(&rows).unwrap();
     let short = Short(rows);
     for error in [

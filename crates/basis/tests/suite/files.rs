@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Error, RowSource, SketchKind};
+use dsokr_basis::{Basis, Error, RowSource, SketchKind, SketchOptions};
 
 use crate::support::{cases, describe};
 
@@ -14,7 +14,12 @@ fn a_loaded_basis_is_the_saved_one() {
     for (kernel, rows) in cases(40) {
         let what = describe(&kernel, &rows);
         let sketch = SketchKind::SparsifiedGaussian { density: 0.1 };
-        let basis = Basis::fit(kernel, &rows, &sketch, 7, 11, 1e-9).unwrap();
+        let basis = Basis::fit(
+            kernel,
+            &rows,
+            &SketchOptions::new(&sketch, 7).with_seed(11).with_tolerance(1e-9),
+        )
+        .unwrap();
         basis.save(&path).unwrap();
         let loaded = Basis::load(&path).unwrap();
         assert_eq!(loaded.kernel().built_in(), basis.kernel().built_in(), "{what}");
@@ -34,9 +39,13 @@ fn a_loaded_basis_is_the_saved_one() {
 fn another_seed_has_another_fingerprint() {
     let (kernel, rows) = cases(40).swap_remove(1);
     let fingerprint = |seed| {
-        Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 3, seed, 1e-10)
-            .unwrap()
-            .fingerprint()
+        Basis::fit(
+            kernel.clone(),
+            &rows,
+            &SketchOptions::new(SketchKind::Gaussian, 3).with_seed(seed),
+        )
+        .unwrap()
+        .fingerprint()
     };
     assert_ne!(fingerprint(0), fingerprint(1));
 }
@@ -48,7 +57,8 @@ fn damage_is_an_error_and_never_another_basis() {
     let path = folder.path().join("basis.safetensors");
     let mut cases = cases(8);
     for (kernel, rows) in [cases.swap_remove(1), cases.swap_remove(8)] {
-        let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+        let basis =
+            Basis::fit(kernel, &rows, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
         basis.save(&path).unwrap();
         let whole = std::fs::read(&path).unwrap();
         let damaged = folder.path().join("damaged.safetensors");
@@ -89,7 +99,7 @@ fn a_file_that_contradicts_itself_is_an_error() {
     };
     let (spectrum, matrix) = ([2.0, 1.0], [0.5f32; 6]);
     let load = |metadata: &BTreeMap<String, String>, tensors: &[Tensor]| {
-        store::write(&path, "basis", 1, metadata, tensors).unwrap();
+        store::Contents::new("basis", 1, metadata, tensors).write(&path).unwrap();
         Basis::load(&path)
     };
     let good = [Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];

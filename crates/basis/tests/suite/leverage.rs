@@ -1,7 +1,7 @@
 //! Approximate leverage scores against the exact ones.
 
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Error, Kernel, SketchKind, leverage};
+use dsokr_basis::{Basis, Error, Kernel, SketchKind, SketchOptions, leverage};
 
 use crate::support::*;
 
@@ -58,7 +58,11 @@ fn an_outlier_stands_out() {
     let kind = SketchKind::Leverage { lambda: 1e-3, pilot: 200 };
     let ranks = |kind: &SketchKind| -> usize {
         (0..20)
-            .map(|seed| Basis::fit(Kernel::Cosine, &rows, kind, 8, seed, 1e-10).unwrap().rank())
+            .map(|seed| {
+                Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(kind, 8).with_seed(seed))
+                    .unwrap()
+                    .rank()
+            })
             .sum()
     };
     let (leverage, uniform) = (ranks(&kind), ranks(&SketchKind::Subsampling { replacement: true }));

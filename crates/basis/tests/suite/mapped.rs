@@ -6,7 +6,7 @@ use std::path::Path;
 use dsokr_basis::features::{DenseRows, MappedRows, distinct};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::store::{self, Stored};
-use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
@@ -97,7 +97,8 @@ fn a_number_that_is_not_finite_is_named_with_its_file() {
     for error in [
         rows.block(1000..1500).unwrap_err(),
         distinct(&rows).unwrap_err(),
-        Basis::fit(Kernel::Linear, &rows, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap_err(),
+        Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 2))
+            .unwrap_err(),
     ] {
         match error {
             Error::NotFiniteInFile { path: found, key, row: 1234, column: 2, .. } => {
@@ -121,8 +122,9 @@ fn a_mapped_basis_is_the_one_in_memory() {
     let mapped = MappedRows::open(&path, "rows").unwrap();
     let memory = Features::Dense(DenseRows::new(4, values).unwrap());
     for sketch in [SketchKind::Gaussian, SketchKind::SparsifiedGaussian { density: 0.01 }] {
-        let fit =
-            |rows: &dyn RowSource| Basis::fit(Kernel::Cosine, rows, &sketch, 3, 0, 1e-10).unwrap();
+        let fit = |rows: &dyn RowSource| {
+            Basis::fit(Kernel::Cosine, rows, &SketchOptions::new(&sketch, 3)).unwrap()
+        };
         let (a, b) = (fit(&mapped), fit(&memory));
         assert_eq!(a.fingerprint(), b.fingerprint());
         assert_eq!(a.project(&mapped).unwrap(), b.project(&memory).unwrap());
@@ -135,7 +137,7 @@ fn tensors_of_a_verified_file_are_rows_too() {
     let path = folder.path().join("stored.safetensors");
     let values = numbers(60);
     let tensors = [store::Tensor::f32("z", &[12, 5], &values)];
-    store::write(&path, "sample", 1, &BTreeMap::new(), &tensors).unwrap();
+    store::Contents::new("sample", 1, &BTreeMap::new(), &tensors).write(&path).unwrap();
     let rows = Stored::open(&path, "sample", 1).unwrap().rows("z").unwrap();
     let expected = Features::Dense(DenseRows::new(5, values).unwrap());
     assert_eq!(rows.select(&[3, 11]).unwrap(), expected.select(&[3, 11]).unwrap());
@@ -147,7 +149,7 @@ fn stored_rows_are_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("stored.safetensors");
     let read = |tensors: &[store::Tensor], kind| {
-        store::write(&path, "sample", 1, &BTreeMap::new(), tensors).unwrap();
+        store::Contents::new("sample", 1, &BTreeMap::new(), tensors).write(&path).unwrap();
         Features::from_stored(&Stored::open(&path, "sample", 1).unwrap(), "x", kind, 3)
     };
     let nan = [f32::NAN; 3];
@@ -181,7 +183,8 @@ fn resident_memory_does_not_grow_with_the_file() {
     write(&path, Dtype::F32, &[rows, width], bytemuck::cast_slice(&vec![0.5f32; rows * width]));
     let mapped = MappedRows::open(&path, "rows").unwrap();
     let mut most = 0;
-    let basis = Basis::fit(Kernel::Linear, &mapped, &SketchKind::Gaussian, 2, 0, 1e-10).unwrap();
+    let basis =
+        Basis::fit(Kernel::Linear, &mapped, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
     basis
         .project_blocks(&mapped, 2048, |_, _| {
             most = most.max(resident_kib(&path));

@@ -3,7 +3,9 @@
 
 use dsokr_basis::kernel::{OutputKernel, contract};
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, leverage};
+use dsokr_basis::{
+    Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions, leverage,
+};
 
 use crate::support::{assert_close, counts, dense, expand, from_faer};
 
@@ -62,7 +64,9 @@ fn a_basis_of_an_own_kernel_reproduces_it() {
     let rows = rows(40);
     contract::check(&intersection(), &rows).unwrap();
     let every = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(intersection(), &rows, &every, 40, 0, 1e-12).unwrap();
+    let basis =
+        Basis::fit(intersection(), &rows, &SketchOptions::new(&every, 40).with_tolerance(1e-12))
+            .unwrap();
     let found = basis.project(&rows).unwrap();
     let values = expand(&rows.all());
     for i in 0..40 {
@@ -81,8 +85,10 @@ fn an_own_kernel_takes_every_path_of_a_built_in_one() {
     let gaussian = own("gaussian", |a, b| (-0.3 * (dot(a, a) + dot(b, b) - 2.0 * dot(a, b))).exp());
     let built_in = Kernel::Gaussian { gamma: 0.3 };
     for sketch in [SketchKind::Leverage { lambda: 0.01, pilot: 20 }, SketchKind::Gaussian] {
-        let a = Basis::fit(gaussian.clone(), &rows, &sketch, 9, 4, 1e-10).unwrap();
-        let b = Basis::fit(built_in.clone(), &rows, &sketch, 9, 4, 1e-10).unwrap();
+        let a = Basis::fit(gaussian.clone(), &rows, &SketchOptions::new(&sketch, 9).with_seed(4))
+            .unwrap();
+        let b = Basis::fit(built_in.clone(), &rows, &SketchOptions::new(&sketch, 9).with_seed(4))
+            .unwrap();
         // eigenvectors are free in sign, so what is compared does not depend on it
         let gram = |basis: &Basis| {
             let found = basis.project(&rows).unwrap();
@@ -102,7 +108,8 @@ fn a_file_of_an_own_kernel_is_loaded_with_that_kernel_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("basis.safetensors");
     let rows = rows(20);
-    let basis = Basis::fit(intersection(), &rows, &SketchKind::Gaussian, 5, 0, 1e-10).unwrap();
+    let basis =
+        Basis::fit(intersection(), &rows, &SketchOptions::new(SketchKind::Gaussian, 5)).unwrap();
     basis.save(&path).unwrap();
     let loaded = Basis::load_with(&path, intersection()).unwrap();
     assert_eq!(loaded.project(&rows).unwrap(), basis.project(&rows).unwrap());
@@ -119,7 +126,8 @@ fn a_file_of_an_own_kernel_is_loaded_with_that_kernel_alone() {
         assert!(matches!(error, Error::OtherKernel { .. }), "{error}");
     }
     // a built-in kernel's file names that kernel and no other
-    let cosine = Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 5, 0, 1e-10).unwrap();
+    let cosine =
+        Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 5)).unwrap();
     cosine.save(&path).unwrap();
     assert!(Basis::load_with(&path, Kernel::Cosine).is_ok());
     for given in [Kernel::Linear, Kernel::Gaussian { gamma: 1.0 }] {

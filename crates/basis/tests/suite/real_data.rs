@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dsokr_basis::features::{MappedRows, distinct};
-use dsokr_basis::{Basis, Kernel, RowSource, SketchKind};
+use dsokr_basis::{Basis, Kernel, RowSource, SketchKind, SketchOptions};
 
 use crate::support::{assert_close, brute_force, expand, product, transpose};
 
@@ -22,7 +22,7 @@ fn data(test: &str, name: &str) -> Option<PathBuf> {
 fn check(kernel: &Kernel, rows: &MappedRows, sketch: &SketchKind, m: usize, unexplained: f64) {
     let train: Vec<usize> = (0..3000).collect();
     let train = rows.select(&train).unwrap();
-    let basis = Basis::fit(kernel.clone(), &train, sketch, m, 0, 1e-10).unwrap();
+    let basis = Basis::fit(kernel.clone(), &train, &SketchOptions::new(sketch, m)).unwrap();
     // Equal fingerprints among the anchors cost a little of the rank.
     assert!(basis.rank() > 19 * m / 20, "rank {}", basis.rank());
     let projection = basis.project(&train).unwrap();
@@ -60,7 +60,8 @@ fn full_rank_cosine_on_mol2vec_is_exact() {
     let rows = MappedRows::open(&path, "mol2vec").unwrap();
     let few: Vec<usize> = (0..1200).collect();
     let train = rows.select(&few).unwrap();
-    let basis = Basis::fit(Kernel::Cosine, &train, &SketchKind::Gaussian, 1200, 0, 1e-10).unwrap();
+    let basis = Basis::fit(Kernel::Cosine, &train, &SketchOptions::new(SketchKind::Gaussian, 1200))
+        .unwrap();
     assert!(basis.rank() <= 300);
     let few: Vec<usize> = (0..1200).step_by(30).collect();
     let few = train.select(&few).unwrap();

@@ -22,7 +22,7 @@ fn write_sample(path: &Path) {
         Tensor::u32("short", &[1], &[7]),
         Tensor::u64("long", &[1, 1, 1], &[u64::MAX]),
     ];
-    store::write(path, "sample", 3, &metadata(), &tensors).unwrap();
+    store::Contents::new("sample", 3, &metadata(), &tensors).write(path).unwrap();
 }
 
 #[test]
@@ -149,11 +149,12 @@ fn what_cannot_be_written_is_refused() {
         vec![Tensor::f32("x", &[2], &values), Tensor::f32("x", &[2], &values)],
         vec![Tensor::f32("__metadata__", &[2], &values)],
     ] {
-        let error = store::write(&path, "k", 1, &BTreeMap::new(), &tensors).unwrap_err();
+        let error =
+            store::Contents::new("k", 1, &BTreeMap::new(), &tensors).write(&path).unwrap_err();
         assert!(matches!(error, Error::Unwritable { .. }), "{error}");
     }
     let reserved = BTreeMap::from([("dsokr.kind".to_owned(), "x".to_owned())]);
-    let error = store::write(&path, "k", 1, &reserved, &[]).unwrap_err();
+    let error = store::Contents::new("k", 1, &reserved, &[]).write(&path).unwrap_err();
     assert!(matches!(error, Error::Unwritable { .. }), "{error}");
     assert!(!path.exists());
 }
@@ -265,13 +266,13 @@ proptest! {
         let (f32s, u64s) = (format!("{name} f32"), format!("{name} u64"));
         let tensors = [Tensor::f32(&f32s, &[values.len()], &values), Tensor::u64(&u64s, &[words.len()], &words)];
         let metadata = BTreeMap::from([(key.clone(), value.clone())]);
-        store::write(&path, "any", 1, &metadata, &tensors).unwrap();
+        store::Contents::new("any", 1, &metadata, &tensors).write(&path).unwrap();
         let stored = Stored::open(&path, "any", 1).unwrap();
         prop_assert_eq!(stored.metadata(&key).unwrap(), value);
         let (_, found) = stored.f32(&f32s, 1).unwrap();
         let same = found.iter().zip(&values).all(|(a, b)| a.to_bits() == b.to_bits());
         prop_assert!(same && found.len() == values.len());
         prop_assert_eq!(&*stored.u64(&u64s, 1).unwrap().1, &words[..]);
-        prop_assert_eq!(stored.checksum(), store::checksum("any", 1, &metadata, &tensors));
+        prop_assert_eq!(stored.checksum(), store::Contents::new("any", 1, &metadata, &tensors).checksum());
     }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Error, Features, Kernel, SketchKind, Tempering};
+use dsokr_basis::{Basis, Error, Features, Kernel, SketchKind, SketchOptions, Tempering};
 
 use crate::support::{cases, describe};
-use crate::tempering::{TOLERANCE, temperings, whole};
+use crate::tempering::{temperings, whole};
 
 #[test]
 fn a_tempering_that_changes_nothing_leaves_the_basis_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("basis.safetensors");
     for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, 7, 0, TOLERANCE).unwrap();
+        let basis =
+            Basis::fit(kernel, &rows, &SketchOptions::new(SketchKind::Gaussian, 7)).unwrap();
         let same = basis.clone().tempered(&Tempering::default(), &rows).unwrap();
         assert_eq!(same.fingerprint(), basis.fingerprint());
         assert_eq!(same.project(&rows).unwrap(), basis.project(&rows).unwrap());
@@ -29,7 +30,12 @@ fn a_loaded_tempered_basis_is_the_saved_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("basis.safetensors");
     for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel.clone(), &rows, &SketchKind::Gaussian, 7, 11, 1e-9).unwrap();
+        let basis = Basis::fit(
+            kernel.clone(),
+            &rows,
+            &SketchOptions::new(SketchKind::Gaussian, 7).with_seed(11).with_tolerance(1e-9),
+        )
+        .unwrap();
         let mut fingerprints = vec![basis.fingerprint()];
         for tempering in temperings().into_iter().filter(|t| !t.changes_nothing()) {
             let what = format!("{}, {tempering:?}", describe(&kernel, &rows));
@@ -78,7 +84,7 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
         let mut tensors =
             vec![Tensor::f64("spectrum", &[2], &spectrum), Tensor::f32("matrix", &[2, 3], &matrix)];
         tensors.extend(offset.map(|offset| Tensor::f64("offset", &[offset.len()], offset)));
-        store::write(&path, "basis", version, metadata, &tensors).unwrap();
+        store::Contents::new("basis", version, metadata, &tensors).write(&path).unwrap();
         Basis::load(&path)
     };
     assert_eq!(load(2, &metadata, Some(&offset[..2])).unwrap().tempering(), Tempering::of(0.5));

@@ -8,13 +8,13 @@ use dsokr_basis::kernel::contract;
 use dsokr_basis::random::generator;
 use dsokr_basis::{
     Basis, BasisKernel, Block, Error, Features, Kernel, OutputKernel, Projection, RowKind,
-    RowSource, SketchKind, Tempering,
+    RowSource, SketchKind, SketchOptions, Tempering,
 };
 use proptest::prelude::*;
 
 use crate::support::*;
 
-pub const TOLERANCE: f64 = 1e-10;
+const TOLERANCE: f64 = 1e-10;
 const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 
 pub fn temperings() -> Vec<Tempering> {
@@ -29,7 +29,7 @@ pub fn temperings() -> Vec<Tempering> {
 
 /// A basis of the whole span of the training rows.
 pub fn whole(kernel: &Kernel, rows: &Features) -> Basis {
-    Basis::fit(kernel.clone(), rows, &EVERY, rows.len(), 0, TOLERANCE).unwrap()
+    Basis::fit(kernel.clone(), rows, &SketchOptions::new(EVERY, rows.len())).unwrap()
 }
 
 fn coordinates(projection: &Projection) -> Rows {
@@ -159,7 +159,8 @@ fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
     let train = rows.select(&(0..200).collect::<Vec<_>>()).unwrap();
     for sketch in [SketchKind::Gaussian, EVERY] {
         for tempering in temperings().into_iter().filter(|tempering| tempering.centred) {
-            let basis = Basis::fit(Kernel::Linear, &train, &sketch, 60, 0, TOLERANCE).unwrap();
+            let basis =
+                Basis::fit(Kernel::Linear, &train, &SketchOptions::new(&sketch, 60)).unwrap();
             let basis = basis.tempered(&tempering, &train).unwrap();
             let found = products(&basis.project(&rows).unwrap());
             let points = along_axes(&values[..200].to_vec(), &values, &tempering);
@@ -175,7 +176,9 @@ fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
 fn what_a_sketch_spans_is_tempered() {
     for (kernel, rows) in cases(60) {
         for sketch in [SketchKind::Gaussian, SketchKind::SparsifiedRademacher { density: 0.1 }] {
-            let basis = Basis::fit(kernel.clone(), &rows, &sketch, 6, 1, TOLERANCE).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&sketch, 6).with_seed(1))
+                    .unwrap();
             let z = coordinates(&basis.project(&rows).unwrap());
             for tempering in [Tempering::of(0.5), Tempering { power: 1.0, ..Tempering::default() }]
             {
@@ -218,7 +221,8 @@ fn a_power_of_one_whitens() {
     let tempering = Tempering { power: 1.0, centred: true, normalised: false };
     for (kernel, rows) in cases(60) {
         let sketch = SketchKind::Gaussian;
-        let basis = Basis::fit(kernel.clone(), &rows, &sketch, 8, 3, TOLERANCE).unwrap();
+        let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&sketch, 8).with_seed(3))
+            .unwrap();
         let basis = basis.tempered(&tempering, &rows).unwrap();
         let z = coordinates(&basis.project(&rows).unwrap());
         let what = describe(&kernel, &rows);
@@ -235,7 +239,7 @@ fn a_power_of_one_whitens() {
 #[test]
 fn the_order_of_the_training_rows_does_not_matter() {
     for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel.clone(), &rows, &EVERY, 12, 0, TOLERANCE).unwrap();
+        let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 12)).unwrap();
         let reversed = rows.select(&(0..40).rev().collect::<Vec<_>>()).unwrap();
         let of = |outputs: &Features| {
             let basis = basis.clone().tempered(&Tempering::of(0.5), outputs).unwrap();
@@ -273,7 +277,7 @@ fn outputs_are_streamed_and_threads_change_nothing() {
     let mut random = generator(2, "tempering", 0);
     let rows = dense(5000, 150, &mut random);
     let basis =
-        Basis::fit(Kernel::Cosine, &rows, &SketchKind::Gaussian, 150, 0, TOLERANCE).unwrap();
+        Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 150)).unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let tempered = || basis.clone().tempered(&Tempering::of(0.5), &Watched(&rows)).unwrap();
@@ -294,7 +298,7 @@ fn outputs_are_streamed_and_threads_change_nothing() {
 #[test]
 fn wide_coordinates_are_the_same_with_more_digits() {
     for (kernel, rows) in cases(40) {
-        let basis = Basis::fit(kernel.clone(), &rows, &EVERY, 9, 0, TOLERANCE).unwrap();
+        let basis = Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 9)).unwrap();
         let basis = basis.tempered(&Tempering::of(0.75), &rows).unwrap();
         let narrow = coordinates(&basis.project(&rows).unwrap());
         let wide = from_faer(&basis.project_wide(&rows, 0..40).unwrap());
@@ -333,7 +337,7 @@ fn a_tempered_kernel_can_be_fitted() {
     let (kernel, rows) = cases(40).swap_remove(2);
     let basis = whole(&kernel, &rows).tempered(&Tempering::of(0.5), &rows).unwrap();
     let expected = products(&basis.project(&rows).unwrap());
-    let again = Basis::fit(BasisKernel::new(basis), &rows, &EVERY, 40, 0, TOLERANCE).unwrap();
+    let again = Basis::fit(BasisKernel::new(basis), &rows, &SketchOptions::new(EVERY, 40)).unwrap();
     assert!(again.is_normalised());
     assert_close(&products(&again.project(&rows).unwrap()), &expected, 1e-5, "fitted again");
 }
@@ -368,7 +372,9 @@ fn a_nearly_constant_kernel_keeps_its_digits() {
     let kernel = Kernel::Gaussian { gamma: 1e-5 };
     let tempering = Tempering { power: 0.0, centred: true, normalised: true };
     // The usual cut-off would drop the kernel's curvature, which a row near the mean notices.
-    let basis = Basis::fit(kernel.clone(), &rows, &EVERY, 60, 0, 1e-12).unwrap();
+    let basis =
+        Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 60).with_tolerance(1e-12))
+            .unwrap();
     let basis = basis.tempered(&tempering, &rows).unwrap();
     let values = expand(&rows.all());
     let expected = exact(&kernel, &values, &values, &tempering);
@@ -417,7 +423,7 @@ proptest! {
     ) {
         let rows = dense(n, width, &mut generator(seed, "tempering", 1));
         for kernel in [Kernel::Cosine, Kernel::Gaussian { gamma: 0.5 }] {
-            let basis = Basis::fit(kernel, &rows, &SketchKind::Gaussian, m, seed, TOLERANCE).unwrap();
+            let basis = Basis::fit(kernel, &rows, &SketchOptions::new(SketchKind::Gaussian, m).with_seed(seed)).unwrap();
             let of = |normalised| {
                 let tempering = Tempering { power, centred, normalised };
                 basis.clone().tempered(&tempering, &rows).unwrap().project_wide(&rows, 0..n).unwrap()

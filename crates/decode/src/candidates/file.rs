@@ -56,7 +56,7 @@ impl Candidates {
             Tensor::u64("label_offsets", &[count + 1], &label_offsets),
         ];
         let Some(correction) = &self.correction else {
-            return Ok(store::write(path, KIND, VERSION, metadata, &tensors)?);
+            return Ok(store::Contents::new(KIND, VERSION, metadata, &tensors).write(path)?);
         };
         let before = correction.before.iter().zip(correction.hubs.means());
         let hubs: Vec<f32> = before.flat_map(|(&constant, &mean)| [constant, mean]).collect();
@@ -64,7 +64,7 @@ impl Candidates {
         let mut metadata = metadata.clone();
         metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
         metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours().to_string());
-        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
     /// Reads a file that [`Candidates::save`] wrote.

@@ -180,7 +180,7 @@ impl OutputEmbedding {
             Tensor::f64("directions", &[self.rank(), self.width], &values),
             Tensor::f64("spectrum", &[self.width], &self.spectrum),
         ];
-        Ok(store::write(path, KIND, VERSION, &BTreeMap::new(), &tensors)?)
+        Ok(store::Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
     }
 
     /// Reads an embedding that [`save`](Self::save) wrote.

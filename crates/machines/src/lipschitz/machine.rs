@@ -186,7 +186,7 @@ impl Machine {
     /// A fit that reaches the step limit is no error: see [`Summary::converged`].
     ///
     /// ```
-    /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, features::DenseRows};
+    /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, features::DenseRows};
     /// use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
     ///
     /// // The median of y given x, of which one y is wrong.
@@ -195,7 +195,7 @@ impl Machine {
     /// y[20] = 1000.0;
     /// let x = Features::Dense(DenseRows::new(1, x)?);
     /// let every = SketchKind::Subsampling { replacement: false };
-    /// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &every, 20, 0, 1e-10)?;
+    /// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &SketchOptions::new(&every, 20))?;
     /// let problem = Problem {
     ///     loss: Loss::Pinball { levels: vec![0.5] },
     ///     output: OutputMatrix::identity(1)?,
@@ -303,7 +303,7 @@ impl Machine {
             Tensor::f64("weights", &[p, d], &self.weights),
             Tensor::f64("offset", &[d], &self.offset),
         ];
-        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
     /// Reads a machine that [`save`](Self::save) wrote, with the basis that it was fitted on.

@@ -16,7 +16,7 @@
 //! from outputs without inputs: reduced rank regression, and Output Embedding Learning.
 //!
 //! ```
-//! use dsokr_basis::{Basis, Features, Kernel, SketchKind, features::DenseRows};
+//! use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, features::DenseRows};
 //! use dsokr_machines::{
 //!     Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets, crossing_loss,
 //! };
@@ -26,7 +26,7 @@
 //! let y: Vec<f64> = (0..200).map(|i| f64::from(x[i]) * if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
 //! let x = Features::Dense(DenseRows::new(1, x)?);
 //! let sketch = SketchKind::SparsifiedRademacher { density: 0.1 };
-//! let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &sketch, 20, 0, 1e-10)?;
+//! let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &SketchOptions::new(&sketch, 20))?;
 //! let levels = vec![0.1, 0.9];
 //! let problem = Problem {
 //!     output: OutputMatrix::quantiles(&levels, 5.0)?,

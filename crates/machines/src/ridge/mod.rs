@@ -17,14 +17,14 @@
 //!
 //! ```
 //! use dsokr_basis::features::{BitRows, DenseRows};
-//! use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+//! use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
 //! use dsokr_decode::{Candidates, Queries, top_k};
 //! use dsokr_machines::ridge::{OutputSpace, fit_sketched};
 //!
 //! let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
 //! let y = Features::Bits(BitRows::from_indices(3, [vec![0], vec![0, 1], vec![1], vec![2]])?);
 //! let every = SketchKind::Subsampling { replacement: false };
-//! let basis = Basis::fit(Kernel::Tanimoto, &y, &SketchKind::Gaussian, 4, 0, 1e-10)?;
+//! let basis = Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(SketchKind::Gaussian, 4))?;
 //! let (space, targets) = OutputSpace::basis(basis, None, &y)?;
 //! let kernel = Kernel::Gaussian { gamma: 1.0 };
 //! let fitted = fit_sketched(kernel, &x, &targets, &every, 4, 0, 1e-4)?;

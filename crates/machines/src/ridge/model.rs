@@ -271,7 +271,7 @@ impl Model {
             }
         }
         tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
-        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
     /// Reads a model of a built-in or precomputed kernel that [`save`](Self::save) wrote.

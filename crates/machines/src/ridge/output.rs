@@ -241,13 +241,13 @@ impl OutputSpace {
     /// `Io` of the crate `dsokr-basis`.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let (metadata, tensors) = self.parts();
-        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
     /// What tells this space from any other, as other files name it: eight hexadecimal digits.
     pub fn fingerprint(&self) -> String {
         let (metadata, tensors) = self.parts();
-        store::checksum(KIND, VERSION, &metadata, &tensors)
+        store::Contents::new(KIND, VERSION, &metadata, &tensors).checksum()
     }
 
     fn parts(&self) -> (BTreeMap<String, String>, Vec<Tensor<'_>>) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind};
+use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -47,7 +47,7 @@ impl SketchedInputs {
     ) -> Result<Self, Error> {
         let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
         kernel.validate(rows.kind())?;
-        let drawn = Sketch::fit(sketch, m, seed, &kernel, rows)?;
+        let drawn = Sketch::fit(&SketchOptions::new(sketch, m).with_seed(seed), &kernel, rows)?;
         let anchors = rows.select(&drawn.anchors())?;
         kernel.check(&anchors.all())?;
         let picks = matches!(sketch, SketchKind::Subsampling { .. } | SketchKind::Leverage { .. });

@@ -2,7 +2,9 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator};
-use dsokr_basis::{Basis, Features, Kernel, Mat, OutputKernel, RowSource, SketchKind};
+use dsokr_basis::{
+    Basis, Features, Kernel, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
+};
 use dsokr_machines::{
     Error, Loss, Machine, Offset, OutputEmbedding, OutputMatrix, Problem, Stop, Targets,
 };
@@ -19,7 +21,7 @@ fn ridge(
 ) -> Vec<Vec<f32>> {
     let m = x.len().min(if kernel == Kernel::Linear { x.width() } else { x.len() });
     let kind = if kernel == Kernel::Linear { SketchKind::Gaussian } else { EVERY };
-    let basis = Basis::fit(kernel, x, &kind, m, 0, 1e-12).unwrap();
+    let basis = Basis::fit(kernel, x, &SketchOptions::new(&kind, m).with_tolerance(1e-12)).unwrap();
     let output = OutputMatrix::identity(targets.width()).unwrap();
     let problem = Problem { loss: Loss::Square, output, lambda, offset: Offset::Zero };
     let stop = Stop { gap: 1e-10, steps: 1000 };
@@ -58,7 +60,12 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
     for rows in [&y, &unlabelled, &candidates] {
         all.append(&rows.all()).unwrap();
     }
-    let basis = Basis::fit(output.clone(), &all, &EVERY, n + extra + new, 0, 1e-12).unwrap();
+    let basis = Basis::fit(
+        output.clone(),
+        &all,
+        &SketchOptions::new(EVERY, n + extra + new).with_tolerance(1e-12),
+    )
+    .unwrap();
     let targets = Targets::projected(&basis.project(&y).unwrap()).unwrap();
     let predicted = ridge(input.clone(), &x, &targets, lambda, &[&x, &queries]);
     let coordinates = |rows: &Features| basis.project(rows).unwrap().coordinates;

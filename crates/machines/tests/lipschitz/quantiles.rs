@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
 use dsokr_machines::{
     Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets, coverage, crossing_loss,
     pinball_loss,
@@ -21,7 +21,8 @@ fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
 
 fn fit(x: &Features, y: &[f64], levels: &[f64], output: OutputMatrix, lambda: f64) -> Machine {
     let kind = SketchKind::SparsifiedRademacher { density: 0.05 };
-    let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &kind, 30, 0, 1e-10).unwrap();
+    let basis =
+        Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &SketchOptions::new(&kind, 30)).unwrap();
     let loss = Loss::Pinball { levels: levels.to_vec() };
     let problem = Problem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
@@ -40,7 +41,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
     let mut sorted = y.clone();
     sorted.sort_by(f64::total_cmp);
     for level in [0.05, 0.25, 0.5, 0.77, 0.95] {
-        let basis = Basis::fit(Kernel::Linear, &x, &EVERY, 1, 0, 1e-10).unwrap();
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let problem = Problem {
             loss: Loss::Pinball { levels: vec![level] },
             output: OutputMatrix::identity(1).unwrap(),
@@ -55,7 +56,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         let found = machine.predict(&x).unwrap()[0];
         assert!((f64::from(found) - expected).abs() < 1e-5, "{level}: {found}, {expected}");
         // The offset alone is that quantile, and leaves nothing to fit.
-        let basis = Basis::fit(Kernel::Linear, &x, &EVERY, 1, 0, 1e-10).unwrap();
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
         let problem = Problem { offset: Offset::Constant, ..problem };
         let machine = Machine::fit(basis, &x, &targets, &problem, &stop).unwrap();
         assert_eq!(machine.offset(), [expected]);

@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Basis, Features, Kernel, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
 use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
 
 use crate::support::{EVERY, basis, objective};
@@ -28,7 +28,8 @@ fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
 #[test]
 fn residuals_outside_of_the_basis_belong_to_the_loss() {
     let (x, y) = label_sets(200, true);
-    let outputs = Basis::fit(Kernel::Tanimoto, &y, &SketchKind::Gaussian, 12, 0, 1e-10).unwrap();
+    let outputs =
+        Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(SketchKind::Gaussian, 12)).unwrap();
     let projection = outputs.project(&y).unwrap();
     let targets = Targets::projected(&projection).unwrap();
     assert!(targets.residuals().iter().sum::<f64>() / 200.0 > 0.05);
@@ -97,7 +98,8 @@ fn robust_losses_withstand_wrong_outputs() {
     let (x, clean) = label_sets(300, false);
     let (_, noisy) = label_sets(300, true);
     let outputs =
-        Basis::fit(Kernel::Tanimoto, &noisy, &SketchKind::Gaussian, 30, 0, 1e-10).unwrap();
+        Basis::fit(Kernel::Tanimoto, &noisy, &SketchOptions::new(SketchKind::Gaussian, 30))
+            .unwrap();
     let targets = Targets::projected(&outputs.project(&noisy).unwrap()).unwrap();
     let truth = outputs.project(&clean).unwrap();
     let p = outputs.rank();

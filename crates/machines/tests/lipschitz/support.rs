@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator, unit};
-use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind};
+use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{Loss, OutputMatrix, Problem};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -33,7 +33,7 @@ pub fn two_outputs(y: &[f64], seed: u64) -> Vec<f64> {
 }
 
 pub fn basis(x: &Features, kind: &SketchKind, m: usize) -> Basis {
-    Basis::fit(KERNEL, x, kind, m, 3, 1e-10).unwrap()
+    Basis::fit(KERNEL, x, &SketchOptions::new(kind, m).with_seed(3)).unwrap()
 }
 
 pub fn gram(x: &Features) -> Mat<f64> {

@@ -1,7 +1,7 @@
 //! ALIGNF against its definition, and the kernels that it refuses.
 
 use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Basis, Kernel, Mat, SketchKind, eigenbasis::TOLERANCE};
+use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::ridge::{
     Combination, Error, Ideal, OutputSpace, Precision, Targets, alignf, combine, fit_gram,
 };
@@ -97,7 +97,7 @@ fn coordinates_give_what_the_kernel_gives() {
     let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
     let outputs = problem.outputs();
     let every = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(kernel_y(), &outputs, &every, N, 0, TOLERANCE).unwrap();
+    let basis = Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&every, N)).unwrap();
     let (_, targets) = OutputSpace::basis(basis, None, &outputs).unwrap();
     let by_coordinates = alignf(&grams, &Ideal::Coordinates(&targets)).unwrap();
     let by_kernel = alignf(&grams, &Ideal::Outputs { kernel: &kernel_y(), rows: &outputs });

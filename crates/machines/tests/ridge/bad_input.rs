@@ -1,6 +1,6 @@
 //! What is refused, and what the refusal says.
 
-use dsokr_basis::{Error as BasisError, Kernel, Mat, SketchKind};
+use dsokr_basis::{Error as BasisError, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::ridge::{Error, OutputSpace, Precision, Targets, fit, fit_gram, fit_sketched};
 
 use crate::naive::*;
@@ -96,7 +96,8 @@ fn a_singular_system_is_refused_and_named() {
 fn spaces() {
     let problem = Problem::new(10, 53);
     let outputs = problem.outputs();
-    let basis = dsokr_basis::Basis::fit(kernel_y(), &outputs, &EVERY, 4, 0, 1e-10).unwrap();
+    let basis =
+        dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(EVERY, 4)).unwrap();
     let rank = basis.rank();
     for asked in [0, rank + 1] {
         let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();

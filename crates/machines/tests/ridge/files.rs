@@ -1,6 +1,8 @@
 //! Models and output spaces in files.
 
-use dsokr_basis::{Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind};
+use dsokr_basis::{
+    Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
+};
 use dsokr_machines::ridge::{
     Error, Model, OutputSpace, Precision, Scaling, fit, fit_gram, fit_sketched,
 };
@@ -55,8 +57,14 @@ fn a_space_of_a_basis_needs_that_basis() {
     let path = folder.path().join("outputs.safetensors");
     let problem = Problem::new(30, 41);
     let outputs = problem.outputs();
-    let basis =
-        |seed| Basis::fit(kernel_y(), &outputs, &SketchKind::Gaussian, 5, seed, 1e-10).unwrap();
+    let basis = |seed| {
+        Basis::fit(
+            kernel_y(),
+            &outputs,
+            &SketchOptions::new(SketchKind::Gaussian, 5).with_seed(seed),
+        )
+        .unwrap()
+    };
     let (space, _) = OutputSpace::basis(basis(0), Some(3), &outputs).unwrap();
     space.save(&path).unwrap();
     let read = OutputSpace::load(&path, Some(basis(0))).unwrap();

@@ -1,9 +1,10 @@
 //! The estimators against their formulas, and against each other where they must agree.
 
-use dsokr_basis::eigenbasis::TOLERANCE;
 use dsokr_basis::features::SparseRows;
 use dsokr_basis::random::{below, generator};
-use dsokr_basis::{Basis, Features, Kernel, RowSource, Sketch, SketchKind, Tempering};
+use dsokr_basis::{
+    Basis, Features, Kernel, RowSource, Sketch, SketchKind, SketchOptions, Tempering,
+};
 use dsokr_machines::ridge::{
     OutputSpace, Precision, Scaling, Targets, fit, fit_gram, fit_sketched,
 };
@@ -32,7 +33,7 @@ fn iokr_equals_the_formula() {
 fn sisokr_with_every_row_on_both_sides_is_iokr() {
     let (n, lambda) = (60, 1e-3);
     let (problem, queries) = (Problem::new(n, 3), Problem::new(11, 4));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, n, 0, TOLERANCE).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let fitted =
         fit_sketched(kernel_x(), &problem.inputs(), &targets, &EVERY, n, 5, lambda).unwrap();
@@ -50,8 +51,12 @@ fn sisokr_equals_proposition_4_2() {
     let input_sketch = SketchKind::Gaussian;
     let output_sketch = SketchKind::SparsifiedRademacher { density: 0.3 };
     for input_sketch in [input_sketch, SketchKind::Accumulation { terms: 4 }, EVERY] {
-        let basis =
-            Basis::fit(kernel_y(), &problem.outputs(), &output_sketch, 6, 1, TOLERANCE).unwrap();
+        let basis = Basis::fit(
+            kernel_y(),
+            &problem.outputs(),
+            &SketchOptions::new(&output_sketch, 6).with_seed(1),
+        )
+        .unwrap();
         let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
         let fitted =
             fit_sketched(kernel_x(), &problem.inputs(), &targets, &input_sketch, 12, 2, lambda)
@@ -90,7 +95,9 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
     let (n, lambda) = (50, 1e-2);
     let (problem, queries) = (Problem::new(n, 8), Problem::new(6, 9));
     let sketch = SketchKind::Gaussian;
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &sketch, 8, 3, TOLERANCE).unwrap();
+    let basis =
+        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&sketch, 8).with_seed(3))
+            .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let rank = projected.rank;
     let (space, targets) = OutputSpace::basis(basis.clone(), None, &problem.outputs()).unwrap();
@@ -114,7 +121,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
 fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let (n, p, lambda) = (30, 3, 1e-2);
     let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, n, 0, TOLERANCE).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
     let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
     let z = fitted.model.predict(&queries.inputs()).unwrap();
@@ -171,7 +178,8 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
             Tempering { power: 0.5, centred: true, normalised: false },
             Tempering { power: 0.0, centred: false, normalised: true },
         ] {
-            let basis = Basis::fit(kernel.clone(), &outputs, &EVERY, 40, 0, TOLERANCE).unwrap();
+            let basis =
+                Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(EVERY, 40)).unwrap();
             let basis = basis.tempered(&tempering, &outputs).unwrap();
             let projected = basis.project(&outputs).unwrap();
             let u = wide(projected.rank, &projected.coordinates);
@@ -214,7 +222,8 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
     let expected = product(&transpose(&alpha), &gaussian(gamma, &problem.y, &problem.y));
     let expected = centred(&expected);
     let largest = expected.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
-    let basis = Basis::fit(flat.clone(), &problem.outputs(), &EVERY, n, 0, TOLERANCE).unwrap();
+    let basis =
+        Basis::fit(flat.clone(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
     for (space, targets) in [
         OutputSpace::training(flat, &problem.outputs()).unwrap(),
         OutputSpace::basis(basis, None, &problem.outputs()).unwrap(),
@@ -365,7 +374,7 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
 #[test]
 fn a_mapped_model_answers_with_the_mapped_coordinates() {
     let (problem, queries) = (Problem::new(50, 8), Problem::new(7, 9));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, 20, 0, TOLERANCE).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, 20)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let p = space.rank();
     let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);

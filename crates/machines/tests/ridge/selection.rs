@@ -1,7 +1,6 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
-use dsokr_basis::eigenbasis::TOLERANCE;
-use dsokr_basis::{Basis, SketchKind};
+use dsokr_basis::{Basis, SketchKind, SketchOptions};
 use dsokr_machines::ridge::{
     Error, LeaveOut, OutputSpace, Precision, Spectrum, fit, fit_gram, fit_sketched,
 };
@@ -36,7 +35,8 @@ fn held_out_predictions_equal_refitting() {
     let n = 45;
     let problem = Problem::new(n, 20);
     let basis =
-        Basis::fit(kernel_y(), &problem.outputs(), &SketchKind::Gaussian, 7, 0, TOLERANCE).unwrap();
+        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(SketchKind::Gaussian, 7))
+            .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let coordinates = wide(projected.rank, &projected.coordinates);
@@ -86,7 +86,12 @@ fn held_out_predictions_equal_refitting() {
 fn errors_of_iokr_are_those_of_the_full_basis() {
     let n = 40;
     let problem = Problem::new(n, 21);
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &EVERY, n, 0, 1e-12).unwrap();
+    let basis = Basis::fit(
+        kernel_y(),
+        &problem.outputs(),
+        &SketchOptions::new(EVERY, n).with_tolerance(1e-12),
+    )
+    .unwrap();
     let (full, coordinates) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let (identity, classes) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let errors = |space: &OutputSpace, targets| {
@@ -105,7 +110,8 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
     let (n, m, lambda) = (40, 9, 1e-2);
     let problem = Problem::new(n, 22);
     let basis =
-        Basis::fit(kernel_y(), &problem.outputs(), &SketchKind::Gaussian, 5, 0, TOLERANCE).unwrap();
+        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(SketchKind::Gaussian, 5))
+            .unwrap();
     let projected = basis.project(&problem.outputs()).unwrap();
     let (_, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let y = wide(projected.rank, &projected.coordinates);

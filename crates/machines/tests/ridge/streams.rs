@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::features::DenseBlock;
-use dsokr_basis::{Block, Error as BasisError, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_basis::{
+    Block, Error as BasisError, Kernel, RowKind, RowSource, SketchKind, SketchOptions,
+};
 use dsokr_machines::ridge::{
     Average, Error, OutputSpace, Points, Projected, TargetBlock, TargetSource, fit_parts,
     fit_sketched, stack_points, stack_predictions,
@@ -70,7 +72,8 @@ fn projected_targets_equal_those_in_memory() {
     let problem = Problem::new(80, 30);
     let sketch = SketchKind::Gaussian;
     let basis =
-        dsokr_basis::Basis::fit(kernel_y(), &problem.outputs(), &sketch, 5, 0, 1e-10).unwrap();
+        dsokr_basis::Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&sketch, 5))
+            .unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(4), &problem.outputs()).unwrap();
     let (x, outputs) = (problem.inputs(), problem.outputs());
     let streamed = Projected::new(&space, &outputs).unwrap();

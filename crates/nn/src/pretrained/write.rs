@@ -47,7 +47,9 @@ pub(super) fn write(model: &Pretrained, folder: &Path, body: &Parameters) -> Res
     let tensors: Vec<Tensor> = tensors.chain(kept).collect();
     // transformers refuses files that do not say this
     let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
-    store::write(&path, KIND, VERSION, &metadata, &tensors).map_err(|e| failed(&path, e))
+    store::Contents::new(KIND, VERSION, &metadata, &tensors)
+        .write(&path)
+        .map_err(|e| failed(&path, e))
 }
 
 /// See [`Pretrained::write_without_weights`].

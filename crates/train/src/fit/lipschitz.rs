@@ -1,6 +1,6 @@
 //! Kernel machines under Lipschitz losses.
 
-use dsokr_basis::{Basis, Features};
+use dsokr_basis::{Basis, Features, SketchOptions};
 use dsokr_machines::{Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
 use tracing::info;
 
@@ -45,8 +45,8 @@ impl<'a> Fitting<'a> {
             return Err(RidgeConfig::no_sketch());
         };
         let (kernel, seed) = (settings.kernel.clone(), judge.config().seed);
-        let tolerance = dsokr_basis::eigenbasis::TOLERANCE;
-        let inputs = Basis::fit(kernel, *rows, &sketch.method, sketch.size, seed, tolerance)?;
+        let options = SketchOptions::new(&sketch.method, sketch.size).with_seed(seed);
+        let inputs = Basis::fit(kernel, *rows, &options)?;
         let prepared = Prepared::new(inputs, *rows)?;
         let metric = judge.config().training.metric;
         let mut best: Option<(f64, Machine, Vec<f32>)> = None;

@@ -255,7 +255,8 @@ impl Keeper for Folder {
             .iter()
             .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
             .collect();
-        Ok(store::write(&self.encoder_file(), ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors)?)
+        Ok(store::Contents::new(ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors)
+            .write(&self.encoder_file())?)
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {

@@ -55,7 +55,7 @@ impl Prepared {
         let files = self.0.iter();
         let tensors: Vec<Tensor> =
             files.map(|(name, text)| Tensor::u8(name, &[text.len()], text.as_bytes())).collect();
-        store::checksum("preparation", 1, &BTreeMap::new(), &tensors)
+        store::Contents::new("preparation", 1, &BTreeMap::new(), &tensors).checksum()
     }
 }
 

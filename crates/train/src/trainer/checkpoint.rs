@@ -84,7 +84,7 @@ impl Checkpoint {
                 metadata.insert(format!("id.{name}"), id.to_string());
             }
         }
-        Ok(store::write(path, KIND, VERSION, &metadata, &tensors)?)
+        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
     /// Reads what [`save`](Self::save) wrote.

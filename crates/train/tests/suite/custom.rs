@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::kernel::{self, OutputKernel};
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Block, Error, Features, Kernel, Mat, SketchKind};
+use dsokr_basis::{Basis, Block, Error, Features, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_decode::{Metrics, MissingGold, Pool, Queries, Rank};
 use dsokr_nn::{Encoder, FrozenBasis, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr_train::config::{Metric, TrainingConfig};
@@ -128,7 +128,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let rows = Features::Dense(DenseRows::new(2, points.concat()).unwrap());
     kernel::contract::check(&Laplace, &rows).unwrap();
     let every = SketchKind::Subsampling { replacement: false };
-    let basis = Basis::fit(Laplace, &rows, &every, 40, 0, 1e-10).unwrap();
+    let basis = Basis::fit(Laplace, &rows, &SketchOptions::new(&every, 40)).unwrap();
     let targets = basis.project(&rows).unwrap();
     let ids: Vec<String> = (0..60).map(|i| format!("p{i}")).collect();
     let outputs = Outputs {

@@ -1,6 +1,6 @@
 //! Vectors that are drawn, and the squared error of answers against a computation in the outputs' own space.
 
-use dsokr_basis::{Basis, Block, Features, RowSource, SketchKind};
+use dsokr_basis::{Basis, Block, Features, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::Pool;
 use dsokr_train::config::{self, Checked, EncoderConfig, SplitName};
 use dsokr_train::data::{DataRoot, Dataset, read_split};
@@ -104,7 +104,12 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
     assert!((power - trace).abs() < 0.3, "{power} against {trace}");
     let all = SketchKind::Subsampling { replacement: false };
     let kernel = dsokr_basis::Kernel::Linear;
-    let basis = Basis::fit(kernel, found.outputs.rows.as_ref(), &all, 50, 0, 1e-9).unwrap();
+    let basis = Basis::fit(
+        kernel,
+        found.outputs.rows.as_ref(),
+        &SketchOptions::new(&all, 50).with_tolerance(1e-9),
+    )
+    .unwrap();
     assert_eq!(basis.rank(), 4);
 
     // Noise alone, in decaying directions: its power is the trace of E.

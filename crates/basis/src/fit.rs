@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use crate::features::RowSource;
+use crate::{Basis, Error, OutputKernel, Sketch, SketchKind, SketchOptions, leverage};
+
+impl Sketch {
+    /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
+    ///
+    /// # Errors
+    /// Those of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`leverage::scores`].
+    pub fn fit<K: OutputKernel + Clone + 'static>(
+        options: &SketchOptions,
+        kernel: &K,
+        rows: &dyn RowSource,
+    ) -> Result<Self, Error> {
+        let SketchOptions { ref kind, size, seed, .. } = *options;
+        match *kind {
+            SketchKind::Leverage { lambda, pilot } => {
+                kind.validate(size, rows.len())?;
+                let scores = leverage::scores(kernel, rows, lambda, pilot, seed)?;
+                Self::by_scores(kind, size, &scores, seed)
+            }
+            _ => Self::draw(kind, size, rows.len(), seed),
+        }
+    }
+}
+
+impl Basis {
+    /// Fits a basis on the training outputs `rows` with a sketch of m rows (`options.size`).
+    ///
+    /// A kernel that is linear in scaled features costs O(n m d) time, and memory that does not
+    /// depend on n: `R Φ` is summed block by block, in `f32` within a block (a rounded `R Φ` is
+    /// that of a slightly different sketch) and in `f64` between blocks, and
+    /// `K̃ = (R Φ)(R Φ)ᵀ` in `f64`. Beside those, O(m d + min(m, d)²), there is for every thread
+    /// (or for more blocks, while they take at most 8 MiB) a block of rows with its m columns of R
+    /// and, for dense rows, its m × d product in `f32`. The other kernels, and rows so wide that m · d exceeds 2²⁶
+    /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
+    /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
+    ///
+    /// The result depends on the options and the rows, not on the number of threads.
+    ///
+    /// # Errors
+    /// [`Error::NoRows`], [`Error::SketchSize`] for m > n, the other errors of the kernel's and
+    /// the sketch's validation, [`Error::Tolerance`], [`Error::ZeroKernel`] when every k(y, y) is 0,
+    /// [`Error::Overflow`] when features are so large that the kernel is not finite, and errors
+    /// from reading the rows. A constant kernel is no error: it has rank 1.
+    pub fn fit(
+        kernel: impl OutputKernel + 'static,
+        rows: &dyn RowSource,
+        options: &SketchOptions,
+    ) -> Result<Self, Error> {
+        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+        kernel.validate(rows.kind())?;
+        options.validate(rows.len())?;
+        let drawn = Sketch::fit(options, &kernel, rows)?;
+        Self::from_sketch(kernel, rows, &drawn, options.tolerance)
+    }
+}
