@@ -8,9 +8,10 @@
 use burn::module::Module;
 use burn::nn::{Embedding, Linear, conv::Conv1d};
 use burn::tensor::{Tensor, activation::gelu};
+use dsokr_data::DataRoot;
 use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
 use dsokr_train::{Error, Recipe, Start, TokenInputs, TokenInputsConfig};
-use dsokr_train::{config, contract, data, fit, run::Run, trainer::Lines};
+use dsokr_train::{config, contract, fit, run::Run, trainer::Lines};
 
 /// The keys of `[encoder]`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -66,8 +67,8 @@ impl Recipe for ConvolutionConfig {
 fn main() -> Result<(), Error> {
     let file = "examples/custom_encoder.toml".as_ref();
     let config: &config::Checked<ConvolutionConfig> = &config::load(file, &[])?;
-    let root = &data::DataRoot::find(&config.data.folder, Some(file), None)?;
-    contract::check(&config.encoder, &data::Dataset::load(config, root)?.train)?;
+    let root = &DataRoot::find(&config.data.folder, Some(file), None)?;
+    contract::check(&config.encoder, &config.source().load(root)?.train)?;
 
     // trains, keeps the best model in a run directory, and evaluates it on the test split
     let trained = fit::run(&fit::Request::new(config, root), &mut Lines)?;

@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::write_atomically;
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Split, Truth};
 use dsokr_decode::report::{Comparison, Difference, compare};
 use dsokr_decode::{Combination, Metrics, Pool, bootstrap};
-use dsokr_train::config::SplitName;
-use dsokr_train::data::{DataRoot, Split, Truth, read_queries, read_split};
 use dsokr_train::device::Processor;
 use dsokr_train::run::{Asked, EnsembleRun, Run, tables};
 use dsokr_train::{Error, Scores, drawing};
@@ -231,9 +231,9 @@ fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<Aske
     let read = |run: &Run| match wanted {
         Wanted::File(file) => {
             let vectors = if run.config.data.has_input_files() { Some(root(run)?) } else { None };
-            read_queries(file, &run.config, vectors.as_ref())
+            Ok(run.config.source().read_queries(file, vectors.as_ref())?)
         }
-        Wanted::Split(name) => read_split(&run.config, name, &root(run)?),
+        Wanted::Split(name) => Ok(run.config.source().read_split(name, &root(run)?)?),
     };
     let lists = match (&arguments.candidates, &runs.config().evaluation.candidates, wanted) {
         (Some(file), _, _) => Some(file.clone()),

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use dsokr_basis::store::write_atomically;
+use dsokr_data::Split;
 use dsokr_decode::report::{QueryRow, hits_curve, query_rows, rank_histogram, worst};
 use dsokr_decode::{Candidates, Decoded, Rank};
-use dsokr_train::data::Split;
 use dsokr_train::{Error, Quantiles};
 
 use crate::plot;

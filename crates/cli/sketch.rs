@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
+use dsokr_data::DataRoot;
 use dsokr_train::config::{self, Checked, Override};
-use dsokr_train::data::DataRoot;
 use dsokr_train::sketch::{Curve, Leverage, Point, Study};
 use dsokr_train::{Error, Recipe};
 

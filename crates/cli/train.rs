@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
+use dsokr_data::DataRoot;
 use dsokr_train::Error;
 use dsokr_train::config::{self, Checked, Override};
-use dsokr_train::data::DataRoot;
 use dsokr_train::device::Processor;
 use dsokr_train::fit::{self, Request};
 use dsokr_train::run::EmbeddingCurve;

@@ -25,10 +25,10 @@ use burn_train::{ExecutionStrategy, Learner, SupervisedTraining};
 use clap::Parser;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Projection, SketchOptions};
+use dsokr_data::{DataRoot, Dataset, Selected, Split};
 use dsokr_decode::{Candidates, Metrics, PerQuery, Pool};
 use dsokr_nn::{BuiltIn, Encoder, FrozenBasis, Model, parameters};
 use dsokr_train::config::{self, Checked, EncoderConfig, Override};
-use dsokr_train::data::{DataRoot, Dataset, Selected, Split};
 use dsokr_train::device::Processor;
 use dsokr_train::run::{Network, Predictor, Run, tables};
 use dsokr_train::trainer::{Update, learning_rate};
@@ -78,7 +78,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let places = open(devices)?;
     let root =
         DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
-    let dataset = Dataset::load(&config, &root)?;
+    let dataset = config.source().load(&root)?;
 
     let rows = known(&dataset.train);
     let outputs = Selected::new(dataset.outputs.rows.as_ref(), &rows);

@@ -67,6 +67,6 @@ fn bad_rankings_are_refused_with_their_line() {
         ("1 2 x 4", "ranks from 1"),
     ] {
         good.write("data/small/outputs.tsv", &spoilt(cell));
-        good.fail(&["train", "small.toml"], 2, &["outputs.tsv, line 4", cell, says]);
+        good.fail(&["train", "small.toml"], 2, &["outputs.tsv:4", cell, says]);
     }
 }

@@ -271,7 +271,7 @@ fn parts_of_molecules_are_features() {
         fs::remove_dir_all(sandbox.path("runs")).unwrap();
     }
     for (set, says) in [
-        ("output.features.column=id", &["outputs.tsv, line 2", "SMILES"][..]),
+        ("output.features.column=id", &["outputs.tsv:2", "SMILES"][..]),
         ("output.features.min_outputs=61", &["column"]),
         ("output.features.of={name=\"morgan\", width=0}", &["output.features.of.width"]),
         ("output.features.of={name=\"rings\", width=0}", &["output.features.of.width"]),

@@ -95,7 +95,7 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
     assert!(number(&any, "ged") < chance);
     sandbox.write("any.smi", "CCCO\nCC(CN\n");
     let bad = ["evaluate", "moved", "--queries", "any.smi"];
-    sandbox.fail(&bad, 2, &["any.smi, line 2", "CC(CN", "position 2"]);
+    sandbox.fail(&bad, 2, &["any.smi:2", "CC(CN", "position 2"]);
 
     let text = sandbox.succeed(&["search", "moved", "CCCCO", "--top", "3"]);
     assert_eq!(text.lines().count(), 4);
@@ -162,6 +162,6 @@ fn wrong_pools_and_molecules_are_refused() {
     let mut lines = molecules();
     lines[40] = "C1CC".into();
     sandbox.write("data/small/molecules.smi", &lines.join("\n"));
-    set("seed=0", &["molecules.smi, line 41", "C1CC", "ring bond"]);
+    set("seed=0", &["molecules.smi:41", "C1CC", "ring bond"]);
     assert!(!sandbox.path("runs").exists());
 }

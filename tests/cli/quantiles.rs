@@ -141,7 +141,7 @@ fn what_quantiles_need_is_said() {
         let line = table.lines().nth(3).unwrap();
         let spoilt = format!("{}\t{cell}", line.rsplit_once('\t').unwrap().0);
         sandbox.write("data/small/outputs.tsv", &table.replacen(line, &spoilt, 1));
-        let says = ["outputs.tsv, line 4", &format!("{cell:?}"), "\"size\"", "finite number"];
+        let says = ["outputs.tsv:4", &format!("{cell:?}"), "\"size\"", "finite number"];
         sandbox.fail(&["train", "small.toml"], 2, &says);
     }
 }

@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
+use dsokr_data::multi_label::{ArffLabels, MultiLabel, read_arff};
 use dsokr_decode::{Candidates, MultiLabelMetrics, Queries, top_rows};
-use dsokr_machines::data::{ArffLabels, MultiLabel, read_arff};
 use dsokr_machines::ridge::{OutputSpace, Precision, Scaling, fit, fit_sketched};
 
 type Failure = Box<dyn std::error::Error>;

@@ -4,7 +4,6 @@
 
 mod lipschitz;
 
-pub mod data;
 pub mod ridge;
 
 pub use lipschitz::*;

@@ -5,9 +5,9 @@ use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_nn::{Encoder, Pass, contract, parameters};
 
-use crate::data::Split;
 use crate::run::Prepared;
 use crate::{Error, Prepare, Recipe, Start};
+use dsokr_data::Split;
 
 /// Inputs that the encoder's own contract is checked on.
 const INPUTS: usize = 8;

@@ -1,7 +1,5 @@
 use std::path::{Path, PathBuf};
 
-use crate::data::error::DataError;
-
 /// What can go wrong between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,86 +43,7 @@ pub enum Error {
     },
     /// A table, feature file or other data file.
     #[error(transparent)]
-    Data(#[from] DataError),
-    /// A row that names an output without features.
-    #[error("{path}, line {line}: id {id:?} is not among the outputs of {outputs}", path = path.display())]
-    UnknownOutput {
-        /// The table of pairs.
-        path: PathBuf,
-        /// Its line.
-        line: usize,
-        /// The id.
-        id: String,
-        /// Where the outputs come from.
-        outputs: String,
-    },
-    /// A cell that should hold a SMILES.
-    #[error("{path}, line {line}: the SMILES {smiles:?}: {reason}", path = path.display())]
-    Smiles {
-        /// The table.
-        path: PathBuf,
-        /// Its line.
-        line: usize,
-        /// What stands there.
-        smiles: String,
-        /// What is wrong with it.
-        reason: dsokr_molecule::Error,
-    },
-    /// A cell that should hold the ranks of items.
-    #[error("{path}, line {line}: the ranking {found:?}: allowed is {allowed}", path = path.display())]
-    Ranking {
-        /// The table.
-        path: PathBuf,
-        /// Its line.
-        line: usize,
-        /// What stands there.
-        found: String,
-        /// What could stand there.
-        allowed: String,
-    },
-    /// A cell that should hold a number.
-    #[error("{path}, line {line}: {found:?} in the column {column:?}: allowed is a finite number", path = path.display())]
-    Number {
-        /// The table.
-        path: PathBuf,
-        /// Its line.
-        line: usize,
-        /// Its column.
-        column: String,
-        /// What stands there.
-        found: String,
-    },
-    /// Graph kernels.
-    #[error(transparent)]
-    GraphKernel(#[from] dsokr_molecule::kernels::KernelError),
-    /// A table and its feature file differ in length.
-    #[error("{features} has {found} rows, but {table} has {expected}", features = features.display(), table = table.display())]
-    RowCount {
-        /// The feature file.
-        features: PathBuf,
-        /// Its number of rows.
-        found: usize,
-        /// The table.
-        table: PathBuf,
-        /// Its number of rows.
-        expected: usize,
-    },
-    /// Official features asked of a file of another layout.
-    #[error("{path}: output.features.kind = \"official\" reads .txt files of the official ChEBI-20 layout", path = path.display())]
-    NotOfficial {
-        /// The file.
-        path: PathBuf,
-    },
-    /// No output is a candidate.
-    #[error("{path}: no row has {column} = {value:?}, so there is no candidate", path = path.display())]
-    NoCandidate {
-        /// The table of outputs.
-        path: PathBuf,
-        /// The column.
-        column: String,
-        /// The value of a candidate.
-        value: String,
-    },
+    Data(dsokr_data::Error),
     /// A run folder that is in the way.
     #[error("{path} exists: continue it with --resume, or choose another folder with --out", path = path.display())]
     RunExists {
@@ -231,6 +150,17 @@ pub enum Error {
         "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
     )]
     NotPretrained,
+}
+
+impl From<dsokr_data::Error> for Error {
+    /// A setting is one of the configuration.
+    fn from(error: dsokr_data::Error) -> Self {
+        match error {
+            dsokr_data::Error::Value { key, found, allowed } => Self::Value { key, found, allowed },
+            dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
+            other => Self::Data(other),
+        }
+    }
 }
 
 impl From<dsokr_nn::Error> for Error {

@@ -19,11 +19,11 @@ use dsokr_decode::Candidates;
 use tracing::{info, warn};
 
 use crate::config::{Checked, EncoderConfig};
-use crate::data::{DataRoot, Dataset, Outputs, Selected};
 use crate::device::Processor;
 use crate::run::{BASIS, Folder, Prepared, Report};
 use crate::trainer::Observer;
 use crate::{Error, Recipe};
+use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
 
 /// Where a run goes, and whether it goes on.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Resu
         let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
         return Err(Error::Device { device, message: message.into() });
     }
-    let dataset = Dataset::load(config, request.root)?;
+    let dataset = config.source().load(request.root)?;
     info!(
         train = dataset.train.ids.len(),
         validation = dataset.validation.ids.len(),

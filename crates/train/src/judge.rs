@@ -1,11 +1,12 @@
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool};
 
-use crate::config::{Checked, SplitName};
-use crate::data::{DataRoot, Dataset, Selected, Split, Truth};
+use crate::config::Checked;
 use crate::run::Report;
 use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
 use crate::{Error, Recipe};
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
 
 /// Molecules that are drawn.
 const EXAMPLES: usize = 20;

@@ -1,7 +1,7 @@
 //! Training for deep sketched output kernel regression: configuration, data sets, the loop,
 //! checkpoints, and run directories.
 //!
-//! Data flows one way. A [`config`] is read and checked; a [`data::Dataset`] is loaded;
+//! Data flows one way. A [`config`] is read and checked; a [`Dataset`](dsokr_data::Dataset) is loaded;
 //! [`fit`] fits the basis on the training outputs, projects targets and candidates, and prepares
 //! inputs; the [`trainer`] minimises `mean ‖z − ψ̃(y)‖²`, or another loss, for any
 //! [`Encoder`](dsokr_nn::Encoder); a [`run::Run`] is what is left on disk, and all that evaluation
@@ -10,7 +10,6 @@
 
 pub mod config;
 pub mod contract;
-pub mod data;
 pub mod device;
 pub mod fit;
 pub mod run;

@@ -3,9 +3,9 @@ use std::path::Path;
 use dsokr_nn::TokenIds;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 
-use crate::data::Split;
 use crate::token_inputs::tokenise;
 use crate::{Error, Prepare};
+use dsokr_data::Split;
 
 /// The tokenizer and the sizes of a pretrained encoder, and where it cuts texts.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::config::RidgeConfig;
-use crate::data::Split;
+use dsokr_data::Split;
 
 /// What is fitted on the training split and turns texts or vectors into inputs: a tokenizer, say.
 ///

@@ -11,9 +11,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Checked, RidgeConfig};
-use crate::data::{Structure, Truth};
 use crate::quantiles::QuantileScores;
 use crate::{Error, Recipe};
+use dsokr_data::{Structure, Truth};
 
 /// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
 /// is how the time for a state grows: about half a second. Molecules of QM9 need far less.
@@ -264,8 +264,8 @@ pub(crate) fn judged<R>(
     let Some(truth) = truth else {
         return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
     };
-    let outputs =
-        Truth::of_candidates(first, candidates, &config.output)?.map(|found| (truth, found));
+    let first = first.map(|candidate| candidates.label(candidate));
+    let outputs = Truth::of_labels(first, &config.output.features)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
     let scores = Scores { outputs: compared.transpose()?, ..metrics.into() };
     Ok(Evaluation { scores, ranks, outputs })
@@ -282,8 +282,9 @@ pub(crate) fn chance<R>(
     let ranks = Metrics::chance(&found.ranks, count, duplicate_candidates)?;
     let Some((truth, _)) = &found.outputs else { return Ok(ranks.into()) };
     let mut random = generator(config.seed, "chance", 0);
-    let drawn = (0..truth.len()).map(|_| random.random_range(0..candidates.len()));
-    let drawn = Truth::of_candidates(drawn, candidates, &config.output)?;
+    let drawn =
+        (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
+    let drawn = Truth::of_labels(drawn, &config.output.features)?;
     let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
     Ok(Scores { outputs, ..ranks.into() })
 }

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Split;
 use crate::{Error, Prepare};
+use dsokr_data::Split;
 
 /// How texts become token ids, for any encoder that reads them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

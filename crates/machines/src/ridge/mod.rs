@@ -13,7 +13,6 @@
 //! side. A [`Model`] maps input rows to coordinates, which are the queries of `dsokr-decode`;
 //! [`OutputSpace::points`] are its candidates. λ is chosen by [`Spectrum`], for all its values from
 //! one eigendecomposition. Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit_gram`].
-//! [`data`](crate::data) reads multi-label files, kernel matrices and lists of candidates.
 //!
 //! ```
 //! use dsokr_basis::features::{BitRows, DenseRows};

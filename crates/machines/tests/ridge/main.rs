@@ -3,11 +3,9 @@
 mod alignment;
 mod bad_input;
 mod conjugate;
-mod data;
 mod files;
 mod identities;
 mod metabolites;
 mod naive;
-mod retrieval_files;
 mod selection;
 mod streams;

@@ -3,39 +3,31 @@
 //! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
 //! checked configuration can be trained.
 
-mod data;
 mod decoding;
 mod embedding;
 mod encoder;
 mod ensemble;
-mod kernels;
 mod load;
 mod loss;
 mod output;
 mod reference;
 mod ridge;
-mod substructures;
-mod synthetic;
 mod training;
 
-pub use data::{DataConfig, FeatureFileConfig, InputsConfig, PoolConfig, PoolOrder};
 pub use decoding::{DecodingConfig, HubConfig};
 pub use embedding::EmbeddingConfig;
 pub use encoder::EncoderConfig;
 pub use ensemble::EnsembleConfig;
-pub use kernels::KernelsConfig;
 pub use load::{Override, load};
 pub use loss::LossConfig;
-pub use output::{CandidateConfig, OutputConfig, OutputFeatures, RankingEmbedding, SketchConfig};
+pub use output::{OutputConfig, SketchConfig};
 pub use reference::reference;
 pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
-pub use substructures::Substructures;
-pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
-pub use training::{
-    Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, SplitName, TrainingConfig,
-};
+pub use training::{Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, TrainingConfig};
 
 use dsokr_basis::Kernel;
+use dsokr_data::config::DataConfig;
+use dsokr_data::{Source, SplitName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +86,13 @@ impl<R> std::ops::Deref for Checked<R> {
 
     fn deref(&self) -> &Config<R> {
         &self.0
+    }
+}
+
+impl<R> Config<R> {
+    /// What the configuration says of the data.
+    pub fn source(&self) -> Source<'_> {
+        Source { data: &self.data, outputs: self.output.source(), seed: self.seed }
     }
 }
 
@@ -174,11 +173,11 @@ impl<R: Recipe> Config<R> {
             let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
             return Err(value("training.metric", metric, allowed));
         }
-        if metric == Metric::F1 && !self.output.are_labels() {
+        if metric == Metric::F1 && !self.output.features.are_labels() {
             let allowed = "another figure: F1 needs features of kind \"labels\"";
             return Err(value("training.metric", metric, allowed));
         }
-        if metric.is_a_distance() && !self.output.are_molecules() {
+        if metric.is_a_distance() && !self.output.features.are_molecules() {
             let allowed = "a figure of ranks: edit distances need features of kind \"molecules\"";
             return Err(value("training.metric", format!("{metric:?}"), allowed));
         }

@@ -1,8 +1,8 @@
+use dsokr_data::{SplitName, check_inside};
 use dsokr_decode::MissingGold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::data::inside;
 use super::{LossConfig, check, value};
 use crate::{Error, MoleculeScores, OutputScores, Scores};
 
@@ -270,25 +270,6 @@ impl TrainingConfig {
     }
 }
 
-/// A split of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SplitName {
-    /// The split that chooses the best checkpoint.
-    Validation,
-    /// The split that nothing was chosen on.
-    Test,
-}
-
-impl std::fmt::Display for SplitName {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Validation => "validation",
-            Self::Test => "test",
-        })
-    }
-}
-
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -319,6 +300,8 @@ impl Default for EvaluationConfig {
 impl EvaluationConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         check(self.batch > 0, "evaluation.batch", self.batch, "at least 1")?;
-        self.candidates.as_ref().map_or(Ok(()), |file| inside("evaluation.candidates", file))
+        self.candidates
+            .as_ref()
+            .map_or(Ok(()), |file| Ok(check_inside("evaluation.candidates", file)?))
     }
 }

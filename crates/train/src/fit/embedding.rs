@@ -6,10 +6,11 @@ use dsokr_machines::ridge::Model;
 use tracing::info;
 
 use super::solver::{Answered, Solver};
-use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
+use crate::config::{EmbeddingConfig, RidgeConfig};
 use crate::judge::Judge;
 use crate::run::{Answers, EmbeddingCurve, EmbeddingPoint};
 use crate::{Error, Recipe};
+use dsokr_data::SplitName;
 
 /// What embeddings are learned from and judged by.
 pub(super) struct Choice<'a, R> {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tracing::info;
 
 use super::{Request, Trained};
-use crate::config::{Checked, EnsembleConfig, SplitName};
-use crate::data::read_split;
+use crate::config::{Checked, EnsembleConfig};
 use crate::run::{EnsembleRun, Folder, MEMBERS, Report};
 use crate::scores::chance;
 use crate::trainer::{Event, Observer};
 use crate::{Error, Recipe};
+use dsokr_data::SplitName;
 
 pub(super) fn run<R: Recipe>(
     request: &Request<R>,
@@ -113,7 +113,10 @@ fn judge<R: Recipe>(
     let ask = |run: &EnsembleRun<R>, name| {
         let lists = &request.config.evaluation.candidates;
         let lists = lists.as_ref().map(|file| request.root.file(file));
-        run.ask(|member| read_split(&member.config, name, request.root), lists.as_deref())
+        run.ask(
+            |member| Ok(member.config.source().read_split(name, request.root)?),
+            lists.as_deref(),
+        )
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;

@@ -7,12 +7,13 @@ use dsokr_machines::ridge::LeaveOut;
 use dsokr_nn::{Model, parameters};
 use tracing::info;
 
-use crate::config::{HubConfig, SplitName};
-use crate::data::Dataset;
+use crate::config::HubConfig;
 use crate::judge::Judge;
 use crate::run::new_model;
 use crate::trainer::{Observer, Task, embed, train};
 use crate::{Error, Prepare, Recipe, Scores};
+use dsokr_data::Dataset;
+use dsokr_data::SplitName;
 
 /// Checks what can be averaged over answers to n training inputs.
 pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {

@@ -5,10 +5,11 @@ use dsokr_machines::{Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Tar
 use tracing::info;
 
 use super::solver::Answered;
-use crate::config::{RidgeConfig, SplitName};
+use crate::config::RidgeConfig;
 use crate::judge::Judge;
 use crate::run::Answers;
 use crate::{Error, Recipe};
+use dsokr_data::SplitName;
 
 /// What a machine is fitted to.
 pub(super) struct Fitting<'a> {

@@ -12,13 +12,14 @@ use super::lipschitz::Fitting;
 use super::placed::Placed;
 use super::solver::{Answered, Solver};
 use super::{Job, Trained, fingerprint};
-use crate::config::{EmbeddingConfig, RidgeConfig, SplitName};
-use crate::data::Selected;
+use crate::config::{EmbeddingConfig, RidgeConfig};
 use crate::judge::Judge;
 use crate::prepare::Outputs;
 use crate::run::{Prepared, machine};
 use crate::trainer::{Event, Observer};
 use crate::{Error, Preparation, Recipe};
+use dsokr_data::Selected;
+use dsokr_data::SplitName;
 
 pub(super) fn run<R: Recipe>(
     job: Job<R>,

@@ -8,14 +8,15 @@ use tracing::info;
 
 use super::hubs::{CrossFit, correct, folds};
 use super::{Job, Trained, candidates, fingerprint};
-use crate::config::{Checked, SplitName};
-use crate::data::Selected;
+use crate::config::Checked;
 use crate::device::Processor;
 use crate::judge::Judge;
 use crate::run::{BASIS, Folder, Prepared, new_model};
 use crate::scores::Origin;
 use crate::trainer::{Observer, Task, embed, train};
 use crate::{Error, Prepare, Recipe};
+use dsokr_data::Selected;
+use dsokr_data::SplitName;
 
 pub(super) fn run<R: Recipe>(
     job: Job<R>,

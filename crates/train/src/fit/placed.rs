@@ -8,10 +8,10 @@ use dsokr_decode::Candidates;
 use dsokr_machines::ridge::{OutputSpace, Targets};
 
 use super::{candidates_at, solver};
-use crate::data::Outputs;
 use crate::run::{BASIS, machine};
 use crate::scores::Origin;
 use crate::{Error, quantiles};
+use dsokr_data::Outputs;
 
 /// Outputs as answers reach them, beside the training pairs'.
 pub(super) enum Placed {

@@ -15,11 +15,11 @@ use super::candidates_at;
 use super::hubs::correct;
 use super::lipschitz::Fitting;
 use crate::config::{InputScaling, RidgeConfig};
-use crate::data::Outputs;
 use crate::judge::Judge;
 use crate::prepare::square;
 use crate::run::Answers;
 use crate::{Error, Recipe};
+use dsokr_data::Outputs;
 
 /// Candidates as points of a space.
 pub(crate) fn candidates(space: &OutputSpace, outputs: &Outputs) -> Result<Candidates, Error> {

@@ -9,10 +9,10 @@ use dsokr_nn::{BuiltIn, BuiltInInput, TransformerConfig};
 use rayon::prelude::*;
 
 use crate::config::{EncoderConfig, RidgeConfig};
-use crate::data::Split;
 use crate::pretrained_inputs::PretrainedInputs;
 use crate::token_inputs::{TokenInputs, TokenInputsConfig};
 use crate::{Error, Prepare, Recipe, Start};
+use dsokr_data::Split;
 
 pub(crate) use rows::{Outputs, square};
 

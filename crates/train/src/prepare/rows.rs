@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::{KERNELS, Preparation, VECTORS, read_width};
 use crate::Error;
 use crate::config::{Checked, RidgeConfig};
-use crate::data::Split;
+use dsokr_data::Split;
 
 /// What the weights of kernels are learned with.
 pub(crate) struct Outputs<'a> {

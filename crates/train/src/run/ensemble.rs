@@ -11,9 +11,9 @@ use dsokr_decode::{
 
 use super::{Folder, Run};
 use crate::config::{Checked, EncoderConfig};
-use crate::data::{Split, query};
 use crate::scores::{Evaluation, judged};
 use crate::{Error, Quantiles, Recipe};
+use dsokr_data::Split;
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
 const RULE: &str = "combination.json";
@@ -211,7 +211,7 @@ impl<R: Recipe> EnsembleRun<R> {
     /// # Errors
     /// `top` above the number of candidates, or a member that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<(Vec<Hit>, Option<Quantiles>), Error> {
-        let asked = self.ask(|run| Ok(Split::query(&query(text, &run.config)?)), None)?;
+        let asked = self.ask(|run| Ok(Split::query(&run.config.source().query(text)?)), None)?;
         let hits = self.ensemble(&asked)?.top_k(asked.pool(), &self.rule, top)?;
         Ok((hits.into_iter().next().unwrap_or_default(), self.quantiles(&asked)))
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables;
 use crate::Scores;
-use crate::config::SplitName;
+use dsokr_data::SplitName;
 
 /// The metrics of a split beside what chance gives and what the sketch allows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,10 +8,10 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 
 use super::{BASIS, Folder, Prepared, machine};
 use crate::config::{Checked, EncoderConfig};
-use crate::data::{Split, Truth, query};
 use crate::scores::{Evaluation, Origin, evaluate};
 use crate::trainer::{Keeper, check_basis, embed};
 use crate::{Error, Preparation, Prepare, Recipe, Start};
+use dsokr_data::{Split, Truth};
 
 /// A trained run, read from its directory alone. Its encoder's recipe is an `R`, by default that of
 /// the built-in encoders.
@@ -211,7 +211,8 @@ impl<R: Recipe> Run<R> {
     fn truth(&self, ids: &[String]) -> Result<Option<Truth>, Error> {
         let found: Option<Vec<usize>> = ids.iter().map(|id| self.candidates.find(id)).collect();
         let Some(found) = found else { return Ok(None) };
-        Truth::of_candidates(found.into_iter(), &self.candidates, &self.config.output)
+        let labels = found.into_iter().map(|candidate| self.candidates.label(candidate));
+        Ok(Truth::of_labels(labels, &self.config.output.features)?)
     }
 
     /// The `top` best candidates for a text, best first.
@@ -219,7 +220,7 @@ impl<R: Recipe> Run<R> {
     /// # Errors
     /// `top` above the number of candidates, or a model that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let z = self.coordinates(&Split::query(&query(text, &self.config)?))?;
+        let z = self.coordinates(&Split::query(&self.config.source().query(text)?))?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let queries = Queries::new(self.candidates.dim(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;

@@ -4,8 +4,7 @@ use dsokr_basis::{Features, RowSource, SketchKind, leverage};
 use dsokr_machines::ridge::OutputSpace;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
-use crate::config::{Checked, Metric, RidgeConfig, SplitName};
-use crate::data::{DataRoot, Dataset, Selected};
+use crate::config::{Checked, Metric, RidgeConfig};
 use crate::fit::solver::{self, Answered, Solver};
 use crate::fit::{basis, candidates};
 use crate::judge::Judge;
@@ -13,6 +12,8 @@ use crate::prepare::Outputs;
 use crate::run::machine::origin;
 use crate::scores::Origin;
 use crate::{Error, Preparation, Recipe, Scores};
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Dataset, Selected};
 
 /// Leverage scores that are kept.
 const SCORES: usize = 400;
@@ -41,7 +42,7 @@ impl<'a, R: Recipe> Study<'a, R> {
             let allowed = "absent: a training run chooses embeddings";
             return Err(wrong("encoder.embedding", "given".into(), allowed));
         }
-        let dataset = Dataset::load(config, root)?;
+        let dataset = config.source().load(root)?;
         let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
         let inputs = match config.encoder.ridge() {
             Some(settings) => {

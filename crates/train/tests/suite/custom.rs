@@ -6,10 +6,10 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::kernel::{self, OutputKernel};
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Block, Error, Features, Kernel, Mat, SketchKind, SketchOptions};
+use dsokr_data::Outputs;
 use dsokr_decode::{Metrics, MissingGold, Pool, Queries, Rank};
 use dsokr_nn::{Encoder, FrozenBasis, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr_train::config::{Metric, TrainingConfig};
-use dsokr_train::data::Outputs;
 use dsokr_train::fit::candidates;
 use dsokr_train::trainer::{Event, Observer, Task, embed, train};
 

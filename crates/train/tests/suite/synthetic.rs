@@ -1,9 +1,9 @@
 //! Vectors that are drawn, and the squared error of answers against a computation in the outputs' own space.
 
 use dsokr_basis::{Basis, Block, Features, RowSource, SketchKind, SketchOptions};
+use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_decode::Pool;
-use dsokr_train::config::{self, Checked, EncoderConfig, SplitName};
-use dsokr_train::data::{DataRoot, Dataset, read_split};
+use dsokr_train::config::{self, Checked, EncoderConfig};
 use dsokr_train::fit::{self, Request};
 use dsokr_train::run::{EmbeddingCurve, Run};
 
@@ -48,7 +48,7 @@ fn checked(folder: &Folder, text: &str) -> Checked<EncoderConfig> {
 }
 
 fn dataset(config: &Checked<EncoderConfig>) -> Dataset {
-    Dataset::load(config, &DataRoot::find("", None, None).unwrap()).expect("a data set")
+    config.source().load(&DataRoot::find("", None, None).unwrap()).expect("a data set")
 }
 
 /// All numbers of dense rows.
@@ -84,7 +84,7 @@ fn a_seed_stands_for_the_data_whatever_the_threads() {
     assert_eq!(found.unlabelled(), (790..820).collect::<Vec<_>>());
     let root = DataRoot::find("", None, None).unwrap();
     for name in [SplitName::Validation, SplitName::Test] {
-        let alone = read_split(&config, name, &root).unwrap();
+        let alone = config.source().read_split(name, &root).unwrap();
         let split = found.split(name).unwrap();
         assert_eq!(alone.ids, split.ids);
         assert_eq!(inputs(&alone.vectors), inputs(&split.vectors));
@@ -167,7 +167,7 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
         assert!(found > perfect);
 
         let run = Run::<EncoderConfig>::open(&out).unwrap();
-        let split = read_split(&config, SplitName::Test, &root).unwrap();
+        let split = config.source().read_split(SplitName::Test, &root).unwrap();
         let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
         assert!((again / found - 1.0).abs() < 1e-6, "{name}: {again} against {found}");
     }
@@ -202,7 +202,7 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     // The run answers as the chosen embedding does: a projection of rank 4.
     assert!((by_hand(&config, &out) / report.metrics.squared_error.unwrap() - 1.0).abs() < 1e-4);
     let run = Run::<EncoderConfig>::open(&out).unwrap();
-    let validation = read_split(&config, SplitName::Validation, &root).unwrap();
+    let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
     let scores = run.evaluate(&validation, Pool::Shared).unwrap().scores;
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
 }

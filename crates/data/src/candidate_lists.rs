@@ -1,0 +1,123 @@
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+
+use crate::Error;
+
+/// The candidates of each query, and all candidates that occur.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CandidateLists {
+    /// The candidates of the queries that were asked for, each once, as the file first names them: ids of
+    /// `dsokr_decode::Candidates`.
+    pub candidates: Vec<String>,
+    /// For each query the positions of its candidates, as `dsokr_decode::PerQuery::new` takes them.
+    pub lists: Vec<Vec<u32>>,
+    /// Lists in the file of queries that were not asked for.
+    pub unused: usize,
+}
+
+/// Reads a JSON object that maps each query to the list of its candidates, MassSpecGym's retrieval files
+/// among them (there both are SMILES):
+///
+/// ```json
+/// {"CCO": ["CCO", "COC"], "CC=O": ["C1CO1", "CC=O"]}
+/// ```
+///
+/// The lists of `queries` are returned in their order; a query that is asked for several times (several
+/// spectra of a molecule) has the same list each time. Lists of other queries are counted and passed over.
+/// The file is read as a stream, so what is held are the lists that were asked for.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Line`] for what is not such an object, a query with two lists, an empty list and
+/// a candidate that is listed twice; [`Error::File`] for a query without a list.
+pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<CandidateLists, Error> {
+    let io = |source| Error::io(path, source);
+    let file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
+    let mut reader = serde_json::Deserializer::from_reader(file);
+    let wanted = queries.iter().map(String::as_str).collect();
+    let mut found = Lists { wanted, lists: HashMap::new(), ids: HashMap::new(), unused: 0 };
+    (&mut found).deserialize(&mut reader).and_then(|()| reader.end()).map_err(
+        |error| match error.io_error_kind() {
+            Some(kind) => io(kind.into()),
+            None => Error::line(path, error.line(), error.to_string()),
+        },
+    )?;
+    let list = |query: &String| {
+        let message = || format!("no list of candidates for query {query:?}");
+        let list = found.lists.get(query).cloned();
+        list.ok_or_else(|| Error::file(path, message()))
+    };
+    let lists = queries.iter().map(list).collect::<Result<_, _>>()?;
+    let mut candidates = vec![String::new(); found.ids.len()];
+    found.ids.into_iter().for_each(|(id, at)| candidates[at as usize] = id);
+    Ok(CandidateLists { candidates, lists, unused: found.unused })
+}
+
+/// What has been read.
+struct Lists<'a> {
+    wanted: HashSet<&'a str>,
+    lists: HashMap<String, Vec<u32>>,
+    ids: HashMap<String, u32>,
+    unused: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Lists<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Lists<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str("an object that maps each query to the list of its candidates")
+    }
+
+    // What is said of a query carries line and column, which the reader adds.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = HashSet::new();
+        while let Some(query) = map.next_key::<String>()? {
+            if !self.wanted.contains(&query[..]) {
+                map.next_value::<IgnoredAny>()?;
+                self.unused += 1;
+                continue;
+            }
+            let ids: Vec<String> = map.next_value()?;
+            if ids.is_empty() {
+                return Err(A::Error::custom(format!("query {query:?} has no candidates")));
+            }
+            seen.clear();
+            let mut list = Vec::with_capacity(ids.len());
+            for id in ids {
+                let next = self.ids.len();
+                let at = match self.ids.get(&id) {
+                    Some(&at) => at,
+                    None => {
+                        let at = u32::try_from(next).map_err(|_| {
+                            A::Error::custom(format!("more than {} candidates", u32::MAX))
+                        })?;
+                        self.ids.insert(id.clone(), at);
+                        at
+                    }
+                };
+                if !seen.insert(at) {
+                    let reason = format!("query {query:?} lists the candidate {id:?} twice");
+                    return Err(A::Error::custom(reason));
+                }
+                list.push(at);
+            }
+            if self.lists.contains_key(&query) {
+                return Err(A::Error::custom(format!("query {query:?} has two lists")));
+            }
+            self.lists.insert(query, list);
+        }
+        Ok(())
+    }
+}

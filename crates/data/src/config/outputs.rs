@@ -1,0 +1,275 @@
+use dsokr_molecule::kernels::GraphKernel;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{DataConfig, FeatureFileConfig, Substructures};
+use crate::error::check;
+use crate::{Error, check_inside};
+
+/// Outputs that are candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// Column that says so.
+    pub column: String,
+    /// Its value for a candidate.
+    #[serde(default = "yes")]
+    pub value: String,
+}
+
+fn yes() -> String {
+    "1".into()
+}
+
+/// How rankings become rows (Korba et al. 2018).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankingEmbedding {
+    /// Which of two items comes first, a sign for every pair: for the kernel `kemeny`. Ties may be.
+    Kemeny,
+    /// Which item has which rank: for the kernel `hamming`. Each rank occurs once.
+    Hamming,
+}
+
+fn separator() -> char {
+    ' '
+}
+
+fn one() -> usize {
+    1
+}
+
+/// Where the outputs' features come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum OutputFeatures {
+    /// A matrix whose rows follow the table's.
+    File(FeatureFileConfig),
+    /// Counts of the character n-grams of a column.
+    Ngrams {
+        /// The column, e.g. `smiles`.
+        column: String,
+        /// Length of the shortest n-grams.
+        min: usize,
+        /// Length of the longest n-grams.
+        max: usize,
+        /// Whether `ln(1 + count)` takes the place of a count.
+        #[serde(default)]
+        log: bool,
+        /// N-grams of fewer outputs are left out.
+        #[serde(default = "one")]
+        min_outputs: usize,
+    },
+    /// Counts of what the molecules whose SMILES a column holds are made of.
+    Substructures {
+        /// The column, e.g. `smiles`.
+        column: String,
+        /// What is counted.
+        of: Substructures,
+        /// Whether `ln(1 + count)` takes the place of a count.
+        #[serde(default)]
+        log: bool,
+        /// Whether every value of a count is a feature of its own, which molecules share that have
+        /// exactly as many.
+        #[serde(default)]
+        exact: bool,
+        /// Parts that are in fewer outputs are left out.
+        #[serde(default = "one")]
+        min_outputs: usize,
+    },
+    /// Sets of labels: one bit for each label that occurs. A column holds the labels of each output with
+    /// a separator between; an empty cell is the empty set.
+    Labels {
+        /// The column.
+        column: String,
+        /// What stands between two labels; spaces around labels do not count.
+        #[serde(default = "separator")]
+        separator: char,
+    },
+    /// Rankings of items. A column holds the rank of each item, from 1, the best, with spaces between.
+    Rankings {
+        /// The column.
+        column: String,
+        /// How they become rows.
+        embedding: RankingEmbedding,
+    },
+    /// Numbers of a column, one for each output: with the linear kernel, for squared errors and quantiles.
+    Numbers {
+        /// The column.
+        column: String,
+    },
+    /// Counts of what a graph kernel compares, of the molecules whose SMILES a column holds. With the
+    /// linear kernel on them it is that graph kernel, with the cosine kernel the normalised one.
+    /// Predictions are judged by graph edit distance.
+    Molecules {
+        /// The column, e.g. `smiles`.
+        column: String,
+        /// What is counted.
+        graph: GraphKernel,
+    },
+    /// The vectors inside the official ChEBI-20 files.
+    Official {},
+    /// The vectors that `data.synthetic` draws.
+    Synthetic {},
+}
+
+/// What the outputs are: those keys of `[output]` that do not say how they are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputSource<'a> {
+    /// Table of outputs, where there is one.
+    pub table: Option<&'a str>,
+    /// Column of the outputs' ids.
+    pub id: &'a str,
+    /// Column that `search` shows beside the id.
+    pub label: Option<&'a str>,
+    /// Which outputs are candidates; all, if left out.
+    pub candidate: Option<&'a CandidateConfig>,
+    /// Whether only outputs of training pairs are candidates.
+    pub only_training: bool,
+    /// Rows of features that the kernel compares.
+    pub features: &'a OutputFeatures,
+}
+
+impl OutputFeatures {
+    /// The column that says what outputs are, where predictions are judged by more than ranks.
+    pub fn truth(&self) -> Option<&str> {
+        match self {
+            Self::Molecules { column, .. } | Self::Labels { column, .. } => Some(column),
+            Self::File(_)
+            | Self::Ngrams { .. }
+            | Self::Substructures { .. }
+            | Self::Rankings { .. }
+            | Self::Numbers { .. }
+            | Self::Official {}
+            | Self::Synthetic {} => None,
+        }
+    }
+
+    /// Whether outputs are molecules.
+    pub fn are_molecules(&self) -> bool {
+        matches!(self, Self::Molecules { .. })
+    }
+
+    /// Whether outputs are sets of labels.
+    pub fn are_labels(&self) -> bool {
+        matches!(self, Self::Labels { .. })
+    }
+
+    /// The column that features are computed from.
+    fn column(&self) -> Option<&str> {
+        match self {
+            Self::Ngrams { column, .. }
+            | Self::Labels { column, .. }
+            | Self::Rankings { column, .. }
+            | Self::Numbers { column }
+            | Self::Substructures { column, .. }
+            | Self::Molecules { column, .. } => Some(column),
+            Self::File(_) | Self::Official {} | Self::Synthetic {} => None,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        match self {
+            Self::File(file) => file.validate("output.features.file"),
+            Self::Ngrams { min, max, .. } => {
+                let holds = 1 <= *min && min <= max && *max <= 64;
+                let found = format!("min {min}, max {max}");
+                check(holds, "output.features", found, "1 ≤ min ≤ max ≤ 64")
+            }
+            Self::Substructures { log: true, exact: true, .. } => {
+                let allowed = "false beside exact: logarithms tell counts apart as they do";
+                Err(Error::value("output.features.log", true, allowed))
+            }
+            Self::Substructures { of, .. } => of.validate("output.features.of"),
+            Self::Molecules { graph, .. } => {
+                graph.validate().map_err(|e| Error::value("output.features.graph", e, KERNEL))
+            }
+            Self::Labels { .. }
+            | Self::Rankings { .. }
+            | Self::Numbers { .. }
+            | Self::Official {}
+            | Self::Synthetic {} => Ok(()),
+        }
+    }
+}
+
+/// What a graph kernel may be, whose own message has the parameter and its range.
+pub(super) const KERNEL: &str = "a graph kernel with parameters in these ranges";
+
+/// The error for a multi-label file beside other features.
+pub(crate) fn not_labels() -> Error {
+    let allowed = "\"labels\", which the rows of a multi-label file are";
+    Error::value("output.features.kind", "another", allowed)
+}
+
+impl OutputSource<'_> {
+    /// The columns that are read of the table of outputs, beside the ids.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        let candidate = self.candidate.map(|candidate| &candidate.column[..]);
+        [self.label, candidate, self.features.column()].into_iter().flatten()
+    }
+
+    /// Checks every value that the types leave open, beside the pairs of `data`.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
+    pub fn validate(&self, data: &DataConfig) -> Result<(), Error> {
+        if let Some(table) = self.table {
+            check_inside("output.table", table)?;
+        }
+        self.features.validate()?;
+        if let Some(column) = self.features.truth() {
+            let label = self.label.unwrap_or("absent");
+            let allowed = format!("{column:?}: predictions must equal the compared column");
+            check(label == column, "output.label", label, &allowed)?;
+        }
+        let drawn = *self.features == OutputFeatures::Synthetic {};
+        if drawn != data.synthetic.is_some() {
+            let (found, allowed) = match drawn {
+                true => ("\"synthetic\"", "another kind, without data.synthetic"),
+                false => ("another", "\"synthetic\", beside data.synthetic"),
+            };
+            return Err(Error::value("output.features.kind", found, allowed));
+        }
+        if drawn {
+            for (key, given) in [
+                ("output.table", self.table.is_some()),
+                ("output.label", self.label.is_some()),
+                ("output.candidate", self.candidate.is_some()),
+                ("output.only_training", self.only_training),
+            ] {
+                let allowed = "absent: candidates are the outputs of validation and test pairs";
+                check(!given, key, "given", allowed)?;
+            }
+            return Ok(());
+        }
+        let official = *self.features == OutputFeatures::Official {};
+        if official && (self.label.is_some() || self.candidate.is_some()) {
+            let key = if self.label.is_some() { "output.label" } else { "output.candidate" };
+            let allowed = "absent: in official files all outputs are candidates, without labels";
+            return Err(Error::value(key, "given", allowed));
+        }
+        if let Some(pool) = &data.pool {
+            if pool.is_multi_label() && !self.features.are_labels() {
+                return Err(not_labels());
+            }
+            check(
+                !official,
+                "output.features.kind",
+                "\"official\"",
+                "another kind, with data.pool",
+            )?;
+            let given = self.table.unwrap_or_default();
+            let allowed = "absent: the rows of data.pool are the outputs";
+            return check(self.table.is_none(), "output.table", given, allowed);
+        }
+        match (official, self.table) {
+            (false, None) => Err(Error::value("output.table", "absent", "the table of outputs")),
+            (true, Some(table)) => {
+                let allowed = "no table: the official files hold the outputs";
+                Err(Error::value("output.table", format!("{table:?}"), allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+}

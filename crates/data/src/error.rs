@@ -1,0 +1,214 @@
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Characters of an offending value that a message shows.
+const SHOWN: usize = 60;
+
+/// A file or a setting that cannot be used as it is.
+///
+/// Lines are counted from 1, as an editor does, and include the header; rows and columns of a
+/// matrix are counted from 0, as NumPy does. Values are shortened to 60 characters.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system failed to open or read a file.
+    #[error("{}: {}", .path.display(), io_message(.source))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file or folder that the request names does not exist.
+    #[error("{}: not found{hint}", .path.display())]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+        /// Where it is looked for.
+        hint: String,
+    },
+    /// A file that is not what its name or the configuration says.
+    #[error("{}: {message}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what is allowed.
+        message: String,
+    },
+    /// A line of a text file.
+    #[error("{}:{line}: {message}", .path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// What was found and what is allowed.
+        message: String,
+    },
+    /// A setting out of range.
+    #[error("{key} = {found}: allowed is {allowed}")]
+    Value {
+        /// The key, with its tables.
+        key: String,
+        /// The value found.
+        found: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// Rows of a file that `dsokr-basis` refuses.
+    #[error("{}", with_path(.path, .reason))]
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong: tensor, row, column and value where there are any.
+        reason: Box<dsokr_basis::Error>,
+    },
+    /// Rows that do not come from a file.
+    #[error(transparent)]
+    Basis(#[from] dsokr_basis::Error),
+    /// Graph kernels.
+    #[error(transparent)]
+    GraphKernel(#[from] dsokr_molecule::kernels::KernelError),
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_path_buf(), source }
+    }
+
+    pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
+        Self::File { path: path.to_path_buf(), message: message.into() }
+    }
+
+    pub(crate) fn line(path: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self::Line { path: path.to_path_buf(), line, message: message.into() }
+    }
+
+    pub(crate) fn value(key: &str, found: impl Display, allowed: impl Into<String>) -> Self {
+        Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+
+    pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
+        Self::Rows { path: path.to_path_buf(), reason: Box::new(reason) }
+    }
+
+    /// The error for an extension that is not read; `allowed` are those that are.
+    pub(crate) fn extension(path: &Path, allowed: &str) -> Self {
+        let found = extension_of(path);
+        Self::compressed(path).unwrap_or_else(|| {
+            Self::file(path, format!("unknown extension {found:?}; allowed: {allowed}"))
+        })
+    }
+
+    /// The error for a compressed file, if its extension says that it is one.
+    pub(crate) fn compressed(path: &Path) -> Option<Self> {
+        let found = extension_of(path);
+        let known = ["gz", "tgz", "bz2", "xz", "zst", "zip", "npz", "7z"].contains(&&*found);
+        known.then(|| {
+            let message = format!("compressed files ({found:?}) are not read; decompress it first");
+            Self::file(path, message)
+        })
+    }
+
+    pub(crate) fn missing_column(path: &Path, column: &str, available: &[String]) -> Self {
+        let available = list(available);
+        Self::file(path, format!("no column {column:?}; the file has: {available}"))
+    }
+
+    pub(crate) fn empty(path: &Path) -> Self {
+        Self::file(path, "the file is empty; at least one row is needed")
+    }
+
+    pub(crate) fn no_rows(path: &Path, columns: &[String]) -> Self {
+        let columns = list(columns);
+        let message =
+            format!("zero rows after the header (columns: {columns}); at least one is needed");
+        Self::file(path, message)
+    }
+
+    pub(crate) fn ragged(path: &Path, line: usize, found: usize, columns: &[String]) -> Self {
+        let (expected, columns) = (columns.len(), list(columns));
+        Self::line(path, line, format!("{found} fields; expected {expected} ({columns})"))
+    }
+
+    pub(crate) fn duplicate_column(
+        path: &Path,
+        line: usize,
+        column: &str,
+        first: usize,
+        second: usize,
+    ) -> Self {
+        let column = shorten(column);
+        let message = format!(
+            "{column:?} names both column {first} and column {second}; names must be distinct"
+        );
+        Self::line(path, line, message)
+    }
+
+    pub(crate) fn empty_value(path: &Path, line: usize, column: &str) -> Self {
+        Self::line(path, line, format!("empty value in column {column:?}; a value is needed"))
+    }
+
+    pub(crate) fn blank_line(path: &Path, line: usize) -> Self {
+        let message = "blank line inside the table; blank lines are allowed only at the end";
+        Self::line(path, line, message)
+    }
+
+    pub(crate) fn row_count(features: &Path, found: usize, table: &Path, expected: usize) -> Self {
+        let table = table.display();
+        Self::file(features, format!("{found} rows, but {table} has {expected}"))
+    }
+}
+
+/// `Ok` when `holds`, else the error about a key's value.
+pub(crate) fn check(
+    holds: bool,
+    key: &str,
+    found: impl Display,
+    allowed: &str,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::value(key, found, allowed)) }
+}
+
+/// The extension of a file name in lower case, empty if there is none.
+pub(crate) fn extension_of(path: &Path) -> String {
+    path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+/// At most [`SHOWN`] characters of a value from a file.
+pub(crate) fn shorten(value: &str) -> String {
+    match value.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+/// Quoted names; of a table of ten thousand columns the first thirty.
+pub(crate) fn list(names: &[String]) -> String {
+    const MOST: usize = 30;
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let shown: Vec<String> =
+        names.iter().take(MOST).map(|name| format!("{:?}", shorten(name))).collect();
+    let more = match names.len().saturating_sub(MOST) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    shown.join(", ") + &more
+}
+
+fn io_message(source: &io::Error) -> String {
+    match source.kind() {
+        io::ErrorKind::NotFound => "no such file".into(),
+        io::ErrorKind::IsADirectory => "is a directory; a file is needed".into(),
+        _ => format!("cannot be read: {source}"),
+    }
+}
+
+/// Names the file in a reason that does not.
+fn with_path(path: &Path, reason: &dsokr_basis::Error) -> String {
+    let (path, reason) = (path.display().to_string(), reason.to_string());
+    if reason.starts_with(&path) { reason } else { format!("{path}: {reason}") }
+}

@@ -1,0 +1,218 @@
+//! Feature matrices from files: safetensors, memory-mapped, and NumPy's npy.
+//!
+//! | extension | element types | rows |
+//! |---|---|---|
+//! | `.safetensors` | F32, F16, BF16, F64 | dense `f32`, memory-mapped |
+//! | `.safetensors` | U8 | packed bits, memory-mapped: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ |
+//! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
+//! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use dsokr_basis::features::{BitRows, Block, DenseRows, Features, MappedRows, RowKind, RowSource};
+
+use crate::error::{extension_of, list};
+use crate::{Error, npy};
+
+const EXTENSIONS: &str = ".safetensors, .npy";
+
+/// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
+const CHECKED_AT_ONCE: usize = 1 << 18;
+
+/// The longest header that the safetensors format allows, in bytes.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// The rows of a feature file; all finite, at least one.
+#[derive(Debug)]
+pub enum FeatureFile {
+    /// Read from the file block by block; resident memory does not grow with it.
+    Mapped(MappedRows),
+    /// Held in memory.
+    Loaded(Features),
+}
+
+impl FeatureFile {
+    fn rows(&self) -> &dyn RowSource {
+        match self {
+            FeatureFile::Mapped(rows) => rows,
+            FeatureFile::Loaded(rows) => rows,
+        }
+    }
+}
+
+impl RowSource for FeatureFile {
+    fn len(&self) -> usize {
+        self.rows().len()
+    }
+
+    fn width(&self) -> usize {
+        self.rows().width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.rows().kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
+        self.rows().block(rows)
+    }
+}
+
+/// Opens a matrix of features, one row per object; the extension, in any case, says the format.
+///
+/// `key` names a tensor of a safetensors file; it may be left out if there is only one. Numbers of
+/// a npy file, single bytes and truth values among them, become dense `f32`, rounded to the
+/// nearest; see [`read_packed`] for bits.
+///
+/// The whole file is read once, in blocks of 1 MiB, so that NaN is found before work begins.
+///
+/// ```
+/// use dsokr_basis::features::RowSource;
+/// use dsokr_data::feature_file::read_features;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("features.npy");
+/// let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }");
+/// let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+/// file.extend(header.bytes());
+/// file.extend(1.5f32.to_le_bytes());
+/// file.extend((-2.0f32).to_le_bytes());
+/// std::fs::write(&path, file)?;
+///
+/// let features = read_features(&path, None)?;
+/// assert_eq!((features.len(), features.width()), (1, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// An unknown extension, a file that is not what its extension says, truncated, or followed by
+/// something else; a missing or ambiguous key, or one for a npy file; an array that is not a
+/// matrix, or has a zero side; an element type not in the table above; NaN or an infinity, with
+/// row and column.
+pub fn read_features(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
+    match extension_of(path).as_str() {
+        "safetensors" => map(path, key),
+        "npy" => {
+            no_key(path, key)?;
+            let npy::Matrix { width, values, .. } = npy::read_numbers(path)?;
+            let rows = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
+            Ok(FeatureFile::Loaded(rows.into()))
+        }
+        _ => Err(Error::extension(path, EXTENSIONS)),
+    }
+}
+
+/// Opens a matrix of packed bits, eight columns a byte, the most significant bit first.
+///
+/// A width that is not a multiple of eight is rounded up to one: the padding is zeros.
+///
+/// # Errors
+/// As [`read_features`]; elements other than single bytes.
+pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
+    match extension_of(path).as_str() {
+        "safetensors" => match map(path, key)? {
+            bits if bits.kind() == RowKind::Bits => Ok(bits),
+            other => {
+                let tensor = key.map_or("the tensor".into(), |key| format!("tensor {key:?}"));
+                let message = format!(
+                    "{tensor} has elements of type number ({} rows); allowed: U8 (eight bits a byte)",
+                    other.kind()
+                );
+                Err(Error::file(path, message))
+            }
+        },
+        "npy" => {
+            no_key(path, key)?;
+            let npy::Matrix { width, values, .. } = npy::read_bytes(path)?;
+            let bits = BitRows::from_packed(width.saturating_mul(8), &values)
+                .map_err(|reason| Error::rows(path, reason))?;
+            Ok(FeatureFile::Loaded(bits.into()))
+        }
+        _ => Err(Error::extension(path, EXTENSIONS)),
+    }
+}
+
+fn no_key(path: &Path, key: Option<&str>) -> Result<(), Error> {
+    match key {
+        None => Ok(()),
+        Some(key) => {
+            let message = format!(
+                "key {key:?} given, but a .npy file holds one array without a name; leave the key out"
+            );
+            Err(Error::file(path, message))
+        }
+    }
+}
+
+/// Maps a tensor of a safetensors file and checks every row.
+fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
+    let keys = keys(path)?;
+    let key = match (key, keys.as_slice()) {
+        (Some(key), _) => key,
+        (None, [only]) => only,
+        (None, _) => {
+            let (count, keys) = (keys.len(), list(&keys));
+            let message = format!("the file holds {count} tensors; name one with a key: {keys}");
+            return Err(Error::file(path, message));
+        }
+    };
+    let mapped = MappedRows::open(path, key).map_err(|reason| Error::rows(path, reason))?;
+    let (len, width) = (mapped.len(), mapped.width());
+    if len == 0 {
+        let message = format!(
+            "tensor {key:?} has shape [0, {width}]; features must be a matrix [rows, columns] without \
+             a zero"
+        );
+        return Err(Error::file(path, message));
+    }
+    // Bits are always finite; only the columns of dense rows can hold anything wrong.
+    if mapped.kind() != RowKind::Bits {
+        let step = (CHECKED_AT_ONCE / width).max(1);
+        for start in (0..len).step_by(step) {
+            let end = start.saturating_add(step).min(len);
+            mapped.block(start..end).map_err(|reason| Error::rows(path, reason))?;
+        }
+    }
+    Ok(FeatureFile::Mapped(mapped))
+}
+
+/// The names of the tensors in a safetensors file, sorted; at least one.
+///
+/// Only the header is read here: eight bytes with its length, then a JSON object whose keys are
+/// the names and, perhaps, `__metadata__`. The mapping verifies it in full.
+fn keys(path: &Path) -> Result<Vec<String>, Error> {
+    let io = |source| Error::io(path, source);
+    let wrong =
+        |message: &str| Error::file(path, format!("not a valid .safetensors file: {message}"));
+    let mut file = File::open(path).map_err(io)?;
+    let mut length = Vec::with_capacity(8);
+    file.by_ref().take(8).read_to_end(&mut length).map_err(io)?;
+    let length =
+        <[u8; 8]>::try_from(length).map_err(|_| wrong("it ends within its first 8 bytes"))?;
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST_HEADER {
+        return Err(wrong(&format!(
+            "a header of {length} bytes; at most {LONGEST_HEADER} are allowed"
+        )));
+    }
+    let mut header = Vec::new();
+    file.take(length).read_to_end(&mut header).map_err(io)?;
+    if (header.len() as u64) < length {
+        return Err(wrong(&format!(
+            "truncated: a header of {length} bytes, of which {} are there",
+            header.len()
+        )));
+    }
+    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&header)
+        .map_err(|error| wrong(&format!("its header is not a JSON object: {error}")))?;
+    let mut keys: Vec<String> =
+        header.into_iter().map(|(key, _)| key).filter(|key| key != "__metadata__").collect();
+    keys.sort_unstable();
+    if keys.is_empty() {
+        return Err(wrong("it holds no tensor"));
+    }
+    Ok(keys)
+}

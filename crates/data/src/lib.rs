@@ -1,0 +1,32 @@
+//! From files to a data set: tables, feature matrices, kernels, multi-label files, lists of
+//! candidates, and the join of pairs with outputs.
+
+mod candidate_lists;
+pub mod config;
+mod dataset;
+mod error;
+pub mod feature_file;
+mod input_files;
+mod kernels;
+pub mod multi_label;
+mod npy;
+mod outputs;
+mod pool;
+mod root;
+mod row_index;
+mod selected;
+mod structure;
+mod synthetic;
+pub mod table;
+mod truth;
+
+pub use candidate_lists::{CandidateLists, read_candidate_lists};
+pub use config::SplitName;
+pub use dataset::{Dataset, Source, Split};
+pub use error::Error;
+pub use npy::read_matrix;
+pub use outputs::Outputs;
+pub use root::{DataRoot, check_inside};
+pub use selected::Selected;
+pub use structure::Structure;
+pub use truth::Truth;

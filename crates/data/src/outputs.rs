@@ -1,0 +1,201 @@
+use std::path::Path;
+
+use dsokr_basis::features::{
+    DenseRows, LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows, hamming_one_hot,
+    kemeny_signs,
+};
+use dsokr_basis::{Features, RowSource};
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::kernels::GraphVocabulary;
+use dsokr_molecule::{Chains, Configurations, Morgan, Rings, count_rows};
+use rayon::prelude::*;
+
+use super::feature_file::{read_features, read_packed};
+use super::structure::molecules;
+use super::table::{Table, unique_ids};
+use super::truth::labels;
+use super::{DataRoot, Truth};
+use crate::Error;
+use crate::config::{
+    CandidateConfig, FeatureFileConfig, OutputFeatures, OutputSource, RankingEmbedding,
+    Substructures,
+};
+
+/// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
+pub struct Outputs {
+    /// Unique ids.
+    pub ids: Vec<String>,
+    /// What `search` shows; empty strings where no column is named.
+    pub labels: Vec<String>,
+    /// One feature row an output.
+    pub rows: Box<dyn RowSource>,
+    /// Indices of the candidates, ascending.
+    pub candidates: Vec<usize>,
+    /// What they are, where predictions are judged by more than ranks.
+    pub truth: Option<Truth>,
+}
+
+/// The rows of a feature file that must follow a table.
+pub(super) fn feature_rows(
+    config: &FeatureFileConfig,
+    root: &DataRoot,
+    table: &Table,
+) -> Result<Box<dyn RowSource>, Error> {
+    let path = root.file(&config.file);
+    let key = config.key.as_deref();
+    let rows = if config.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
+    let expected = table.len();
+    if rows.len() != expected {
+        return Err(Error::row_count(&path, rows.len(), table.path(), expected));
+    }
+    Ok(Box::new(rows))
+}
+
+/// Counts without rare columns, as they are or their logarithms.
+fn counts(rows: SparseRows, log: bool, min_outputs: usize) -> Result<Box<dyn RowSource>, Error> {
+    let rows = if min_outputs > 1 { rows.common(min_outputs)? } else { rows };
+    let rows = if log { rows.log_counts()? } else { rows };
+    Ok(Box::new(Features::Sparse(rows)))
+}
+
+/// Rows of rankings, whose ranks are counted from 1 in the table.
+fn rankings(table: &Table, column: &str, embedding: RankingEmbedding) -> Result<Features, Error> {
+    let cells = table.column(column)?;
+    let wrong = |row: usize, allowed: String| {
+        let message = format!("the ranking {:?}: allowed is {allowed}", cells[row]);
+        Error::line(table.path(), table.line(row), message)
+    };
+    let mut rankings: Vec<Vec<u32>> = Vec::with_capacity(cells.len());
+    for (row, cell) in cells.iter().enumerate() {
+        let rank = |text: &str| text.parse::<u32>().ok()?.checked_sub(1);
+        let ranks: Option<Vec<u32>> = cell.split_whitespace().map(rank).collect();
+        let ranks = ranks.ok_or_else(|| wrong(row, "ranks from 1, with spaces between".into()))?;
+        let items = rankings.first().map_or(ranks.len(), Vec::len);
+        if ranks.len() != items || items < 2 {
+            let allowed = format!("the ranks of {} items, as in every row", items.max(2));
+            return Err(wrong(row, allowed));
+        }
+        let mut sorted = ranks.clone();
+        sorted.sort_unstable();
+        if embedding == RankingEmbedding::Hamming && !sorted.iter().copied().eq(0..items as u32) {
+            return Err(wrong(row, format!("each of the ranks 1 to {items} once")));
+        }
+        rankings.push(ranks);
+    }
+    Ok(match embedding {
+        RankingEmbedding::Kemeny => Features::Dense(kemeny_signs(&rankings)?),
+        RankingEmbedding::Hamming => Features::Bits(hamming_one_hot(&rankings)?),
+    })
+}
+
+/// A column of numbers as rows of one.
+fn numbers(table: &Table, column: &str) -> Result<Features, Error> {
+    let number = |(row, cell): (usize, &String)| {
+        let number = cell.trim().parse::<f32>().ok().filter(|number| number.is_finite());
+        number.ok_or_else(|| {
+            let message = format!("{cell:?} in the column {column:?}: allowed is a finite number");
+            Error::line(table.path(), table.line(row), message)
+        })
+    };
+    let values = table.column(column)?.iter().enumerate().map(number);
+    Ok(Features::Dense(DenseRows::new(1, values.collect::<Result<_, _>>()?)?))
+}
+
+impl Outputs {
+    pub(super) fn read(path: &Path, config: &OutputSource, root: &DataRoot) -> Result<Self, Error> {
+        let mut columns = vec![config.id];
+        columns.extend(config.columns());
+        Self::from_table(&Table::read(path, &columns)?, config.id, config, root)
+    }
+
+    /// From a table with the columns of [`OutputSource::columns`] and ids in the column `id`.
+    pub(super) fn from_table(
+        table: &Table,
+        id: &str,
+        config: &OutputSource,
+        root: &DataRoot,
+    ) -> Result<Self, Error> {
+        let path = table.path();
+        unique_ids(table, id)?;
+        let ids = table.column(id)?.to_vec();
+        let shown = match config.label {
+            Some(column) => table.column(column)?.to_vec(),
+            None => vec![String::new(); ids.len()],
+        };
+        let candidates = match config.candidate {
+            None => (0..ids.len()).collect(),
+            Some(rule) => {
+                let values = table.column(&rule.column)?.iter().enumerate();
+                let chosen: Vec<usize> =
+                    values.filter(|(_, v)| **v == rule.value).map(|(i, _)| i).collect();
+                if chosen.is_empty() {
+                    let CandidateConfig { column, value } = rule;
+                    let message =
+                        format!("no row has {column} = {value:?}, so there is no candidate");
+                    return Err(Error::file(path, message));
+                }
+                chosen
+            }
+        };
+        let truth = Truth::column(table, config.features)?;
+        let rows: Box<dyn RowSource> = match config.features {
+            OutputFeatures::File(file) => feature_rows(file, root, table)?,
+            OutputFeatures::Ngrams { column, min, max, log, min_outputs } => {
+                let texts = table.column(column)?;
+                let options = NgramOptions { min: *min, max: *max, boundaries: false };
+                let vocabulary = NgramVocabulary::fit(options, texts)?;
+                counts(vocabulary.rows(texts)?, *log, *min_outputs)?
+            }
+            OutputFeatures::Labels { column, separator } => {
+                let cells = table.column(column)?.iter();
+                let sets: Vec<Vec<String>> =
+                    cells.map(|cell| labels(cell, *separator).collect()).collect();
+                Box::new(Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?))
+            }
+            OutputFeatures::Rankings { column, embedding } => {
+                Box::new(rankings(table, column, *embedding)?)
+            }
+            OutputFeatures::Numbers { column } => Box::new(numbers(table, column)?),
+            OutputFeatures::Molecules { graph, .. } => {
+                let graphs: Vec<&Graph> = match &truth {
+                    Some(Truth::Molecules(read)) => read.iter().map(|read| &read.graph).collect(),
+                    _ => Vec::new(),
+                };
+                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
+                Box::new(Features::Sparse(rows))
+            }
+            OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
+                let molecules = molecules(table, column)?;
+                let rows = match of {
+                    Substructures::Morgan { radius, width } => {
+                        Morgan { radius: *radius, width: *width }.counts(&molecules)?
+                    }
+                    Substructures::Configurations { radius, width } => {
+                        Configurations { radius: *radius, width: *width }.counts(&molecules)?
+                    }
+                    Substructures::Chains { width } => {
+                        Chains { width: *width }.counts(&molecules)?
+                    }
+                    Substructures::Rings { width } => Rings { width: *width }.counts(&molecules)?,
+                    Substructures::Composition {} => count_rows(&molecules)?,
+                    Substructures::Graph { kernel } => {
+                        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
+                        GraphVocabulary::fit_rows(kernel.clone(), &graphs)?.1
+                    }
+                };
+                let rows = if *exact { rows.levels()? } else { rows };
+                counts(rows, *log, *min_outputs)?
+            }
+            OutputFeatures::Official {} | OutputFeatures::Synthetic {} => {
+                let found = format!("{:?}", path.display());
+                return Err(Error::value("output.table", found, "no table beside such features"));
+            }
+        };
+        Ok(Self { ids, labels: shown, rows, candidates, truth })
+    }
+
+    /// What some outputs are; none where one of them is unknown.
+    pub(super) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
+        self.truth.as_ref()?.select(outputs)
+    }
+}

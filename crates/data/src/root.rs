@@ -1,0 +1,57 @@
+use std::path::{Component, Path, PathBuf};
+
+use crate::Error;
+use crate::error::check;
+
+/// The folder with a configuration's files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataRoot(PathBuf);
+
+impl DataRoot {
+    /// The folder that `data.folder` names: under `data` if that is given; else, for `datasets/…`,
+    /// beside the folder of the configuration file or in the current one; else under `DSOKR_DATA`;
+    /// else under `data/`. An empty name is that of drawn data, which have no folder.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with the ways to say where the data are.
+    pub fn find(folder: &str, config: Option<&Path>, data: Option<&Path>) -> Result<Self, Error> {
+        if folder.is_empty() {
+            return Ok(Self(PathBuf::new()));
+        }
+        if data.is_none() && folder.starts_with("datasets/") {
+            let beside = config.and_then(Path::parent).map(|here| here.join("..").join(folder));
+            let mut places = beside.into_iter().chain([PathBuf::from(folder)]);
+            return places.find(|path| path.is_dir()).map(Self).ok_or_else(|| Error::NotFound {
+                path: folder.into(),
+                hint: " beside the folder of the configuration or in the current folder".into(),
+            });
+        }
+        let root = match (data, std::env::var_os("DSOKR_DATA")) {
+            (Some(root), _) => root.to_path_buf(),
+            (None, Some(root)) => root.into(),
+            (None, None) => "data".into(),
+        };
+        let path = root.join(folder);
+        if path.is_dir() {
+            return Ok(Self(path));
+        }
+        let hint = " (the data root is --data, else the variable DSOKR_DATA, else data/)".into();
+        Err(Error::NotFound { path, hint })
+    }
+
+    /// A file in the folder.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+/// Refuses the path of a `key` that leaves its folder: a configuration must work wherever the data
+/// root is.
+///
+/// # Errors
+/// [`Error::Value`] for an absolute or empty path, or one with `..`.
+pub fn check_inside(key: &str, path: &str) -> Result<(), Error> {
+    let normal = |c: Component| matches!(c, Component::Normal(_) | Component::CurDir);
+    let holds = !path.is_empty() && Path::new(path).components().all(normal);
+    check(holds, key, format!("{path:?}"), "a relative path without \"..\"")
+}

@@ -1,0 +1,244 @@
+//! Tables with named columns, from CSV, TSV and JSON-lines files, and the official ChEBI-20 text.
+//!
+//! | extension | fields | names of columns |
+//! |---|---|---|
+//! | `.csv` | separated by commas, quoted as in RFC 4180 | first record |
+//! | `.tsv` | separated by tabs, never quoted: a `"` is a character like others | first line |
+//! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
+//!
+//! Text is UTF-8, with or without a byte-order mark; lines end with `\n` or `\r\n`; blank lines are
+//! allowed at the end only.
+
+mod comma;
+mod json_lines;
+mod lines;
+mod official;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+use crate::error::{extension_of, shorten};
+use lines::Lines;
+pub use official::{Official, read_official};
+
+const EXTENSIONS: &str =
+    ".csv, .tsv, .jsonl, .ndjson (the official ChEBI-20 .txt layout has a loader of its own)";
+
+/// Some columns of a table file, as text, with the line that each row came from.
+///
+/// ```
+/// use dsokr_data::table::{Table, unique_ids};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("queries.tsv");
+/// std::fs::write(&path, "cid\tdescription\n7\tThe \"molecule\" is an acid.\n9\tAn alcohol.\n")?;
+///
+/// let table = Table::read(&path, &["description", "cid"])?;
+/// assert_eq!(table.len(), 2);
+/// assert_eq!(table.column("description")?[0], "The \"molecule\" is an acid.");
+/// assert_eq!(table.line(1), 3);
+/// assert_eq!(unique_ids(&table, "cid")?["9"], 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Table {
+    path: PathBuf,
+    names: Vec<String>,
+    columns: Vec<Vec<String>>,
+    lines: Vec<usize>,
+}
+
+impl Table {
+    /// Reads the named columns of a table; the extension, in any case, says which format it has.
+    ///
+    /// Other columns are checked for their number and dropped. A name given twice is read once.
+    /// Tabs and JSON lines are streamed; a CSV file is held in memory while it is read.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, with its line.
+    pub fn read(path: &Path, columns: &[&str]) -> Result<Table, Error> {
+        let mut table = Table {
+            path: path.to_path_buf(),
+            names: Vec::with_capacity(columns.len()),
+            columns: Vec::new(),
+            lines: Vec::new(),
+        };
+        for &name in columns {
+            if !table.names.iter().any(|known| known == name) {
+                table.names.push(name.to_owned());
+            }
+        }
+        table.columns.resize_with(table.names.len(), Vec::new);
+        match extension_of(path).as_str() {
+            "csv" => comma::read(&mut table)?,
+            "tsv" => read_tabs(&mut table)?,
+            "jsonl" | "ndjson" => json_lines::read(&mut table)?,
+            _ => return Err(Error::extension(path, EXTENSIONS)),
+        }
+        Ok(table)
+    }
+
+    /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
+    /// holds the numbers of the lines, from 1.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is empty, is not UTF-8, or has a blank line.
+    pub fn read_lines(path: &Path, id: &str, text: &str) -> Result<Table, Error> {
+        let names = vec![id.to_owned(), text.to_owned()];
+        let (mut ids, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lines = Lines::open(path)?;
+        while let Some((line, found)) = lines.next()? {
+            ids.push(line.to_string());
+            texts.push(found.to_owned());
+            numbers.push(line);
+        }
+        if numbers.is_empty() {
+            return Err(Error::empty(path));
+        }
+        let columns = vec![ids, texts];
+        Ok(Table { path: path.to_path_buf(), names, columns, lines: numbers })
+    }
+
+    /// Columns by their names, of one length; row i counts as line i + 1.
+    pub(super) fn of(path: &Path, columns: Vec<(String, Vec<String>)>) -> Self {
+        let rows = columns.first().map_or(0, |(_, values)| values.len());
+        let (names, columns) = columns.into_iter().unzip();
+        Table { path: path.to_path_buf(), names, columns, lines: (1..=rows).collect() }
+    }
+
+    /// Some rows, in a given order.
+    ///
+    /// # Panics
+    /// If a row is not below [`Table::len`].
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let pick = |column: &Vec<String>| rows.iter().map(|&row| column[row].clone()).collect();
+        Self {
+            path: self.path.clone(),
+            names: self.names.clone(),
+            columns: self.columns.iter().map(pick).collect(),
+            lines: rows.iter().map(|&row| self.lines[row]).collect(),
+        }
+    }
+
+    /// The file that was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Number of rows; at least one.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Never true: a table without rows is refused when it is read.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The values of a column, in the order of the file.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the column was not among those read.
+    pub fn column(&self, name: &str) -> Result<&[String], Error> {
+        let found = self.names.iter().position(|known| known == name);
+        let found = found.and_then(|index| self.columns.get(index)).map(Vec::as_slice);
+        found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
+    }
+
+    /// The line of the file, from 1, on which a row starts: for messages about the row.
+    ///
+    /// # Panics
+    /// If `row` is not below [`Table::len`].
+    pub fn line(&self, row: usize) -> usize {
+        self.lines[row]
+    }
+
+    /// Adds one row; `values` are in the order of `self.names`.
+    fn push(&mut self, line: usize, values: impl Iterator<Item = String>) {
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.push(value);
+        }
+        self.lines.push(line);
+    }
+
+    /// Where the wanted columns stand in a header, which must not name a column twice.
+    fn positions(&self, line: usize, header: &[String]) -> Result<Vec<usize>, Error> {
+        let mut seen = HashMap::with_capacity(header.len());
+        for (second, name) in header.iter().enumerate() {
+            if let Some(first) = seen.insert(name.as_str(), second) {
+                return Err(Error::duplicate_column(&self.path, line, name, first + 1, second + 1));
+            }
+        }
+        let place = |name: &String| {
+            let place = seen.get(name.as_str()).copied();
+            place.ok_or_else(|| Error::missing_column(&self.path, name, header))
+        };
+        self.names.iter().map(place).collect()
+    }
+}
+
+/// Where each id of a column stands: id → row.
+///
+/// # Errors
+/// An id that is empty or white space; one that occurs twice, with both lines; a column that was
+/// not read.
+pub fn unique_ids<'t>(table: &'t Table, column: &str) -> Result<HashMap<&'t str, usize>, Error> {
+    let ids = table.column(column)?;
+    index_ids(&table.path, column, ids, &table.lines)
+}
+
+/// [`unique_ids`] of ids with their lines.
+fn index_ids<'t>(
+    path: &Path,
+    column: &str,
+    ids: &'t [String],
+    lines: &[usize],
+) -> Result<HashMap<&'t str, usize>, Error> {
+    let mut rows: HashMap<&str, usize> = HashMap::with_capacity(ids.len());
+    for ((row, id), &line) in ids.iter().enumerate().zip(lines) {
+        if id.trim().is_empty() {
+            return Err(Error::empty_value(path, line, column));
+        }
+        match rows.entry(id) {
+            Entry::Vacant(place) => {
+                place.insert(row);
+            }
+            Entry::Occupied(known) => {
+                let (id, first) =
+                    (shorten(id), lines.get(*known.get()).copied().unwrap_or_default());
+                let message = format!(
+                    "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
+                );
+                return Err(Error::line(path, line, message));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Tab-separated values, without quoting: the csv crate with quoting off would do the same, but
+/// does not say on which line a blank line stands.
+fn read_tabs(table: &mut Table) -> Result<(), Error> {
+    let path = table.path.clone();
+    let mut lines = Lines::open(&path)?;
+    let Some((line, header)) = lines.next()? else {
+        return Err(Error::empty(&path));
+    };
+    let header: Vec<String> = header.split('\t').map(str::to_owned).collect();
+    let positions = table.positions(line, &header)?;
+    while let Some((line, text)) = lines.next()? {
+        let found = text.split('\t').count();
+        if found != header.len() {
+            return Err(Error::ragged(&path, line, found, &header));
+        }
+        // `found` fields are there, so `nth` finds the position of every column.
+        let fields = positions.iter().filter_map(|&at| text.split('\t').nth(at));
+        table.push(line, fields.map(str::to_owned));
+    }
+    if table.is_empty() {
+        return Err(Error::no_rows(&path, &header));
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Lines of a UTF-8 text file, numbered, one in memory at a time.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use crate::Error;
+
+/// Bytes that some editors put before UTF-8 text.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads lines ended by `\n` or `\r\n`; skips a byte-order mark and blank lines at the end, and
+/// refuses a blank line that has anything after it.
+pub(super) struct Lines<'p> {
+    path: &'p Path,
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+    number: usize,
+}
+
+impl<'p> Lines<'p> {
+    pub(super) fn open(path: &'p Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+        Ok(Lines {
+            path,
+            reader: BufReader::with_capacity(1 << 16, file),
+            buffer: Vec::new(),
+            number: 0,
+        })
+    }
+
+    /// The next line that is not blank, with its number from 1; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(usize, &str)>, Error> {
+        let mut blank = None;
+        loop {
+            self.buffer.clear();
+            let read = self.reader.read_until(b'\n', &mut self.buffer);
+            if read.map_err(|source| Error::io(self.path, source))? == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.number == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+                self.buffer.drain(..BYTE_ORDER_MARK.len());
+            }
+            if self.buffer.ends_with(b"\n") {
+                self.buffer.pop();
+            }
+            if self.buffer.ends_with(b"\r") {
+                self.buffer.pop();
+            }
+            // A line of tabs is a row of empty fields, not a blank line.
+            if self.buffer.iter().all(|&byte| byte == b' ') {
+                blank.get_or_insert(self.number);
+            } else {
+                break;
+            }
+        }
+        if let Some(line) = blank {
+            return Err(Error::blank_line(self.path, line));
+        }
+        match std::str::from_utf8(&self.buffer) {
+            Ok(text) => Ok(Some((self.number, text))),
+            Err(error) => Err(not_utf8(self.path, self.number, &self.buffer, error)),
+        }
+    }
+}
+
+/// Names the first byte of `bytes`, which start on line `line`, that is not UTF-8.
+pub(super) fn not_utf8(
+    path: &Path,
+    line: usize,
+    bytes: &[u8],
+    error: std::str::Utf8Error,
+) -> Error {
+    let (valid, rest) = bytes.split_at(error.valid_up_to().min(bytes.len()));
+    let start = valid.iter().rposition(|&byte| byte == b'\n');
+    let line = line + valid.iter().filter(|&&byte| byte == b'\n').count();
+    let position = valid.len() - start.map_or(0, |newline| newline + 1) + 1;
+    let found = rest.first().copied().unwrap_or_default();
+    let message = format!(
+        "byte {found:#04x} at position {position} of the line is not UTF-8; tables must be UTF-8 text"
+    );
+    Error::line(path, line, message)
+}

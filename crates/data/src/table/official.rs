@@ -1,0 +1,97 @@
+//! The layout of the official ChEBI-20 release.
+
+use std::path::Path;
+
+use dsokr_basis::features::DenseRows;
+
+use super::index_ids;
+use super::lines::Lines;
+use crate::Error;
+use crate::error::shorten;
+
+const COLUMNS: [&str; 3] = ["cid", "mol2vec", "description"];
+
+/// What an official ChEBI-20 file holds; the three have the same length and order.
+#[derive(Debug, Clone)]
+pub struct Official {
+    /// PubChem compound identifiers; unique.
+    pub ids: Vec<String>,
+    /// The descriptions: the queries.
+    pub descriptions: Vec<String>,
+    /// One Mol2vec embedding a row (300 wide in the release).
+    pub features: DenseRows,
+}
+
+/// Reads a file of the official ChEBI-20 release (Edwards, Zhai and Ji, *Text2Mol*, 2021).
+///
+/// Each line is `cid ⇥ mol2vec ⇥ description`: no header, tabs between the three, white space
+/// between the numbers of the embedding, no quoting. The first row sets the width. The lines are
+/// streamed: memory is that of what is returned.
+///
+/// # Errors
+/// A line without exactly three fields; a component that is not a finite 32-bit number; an embedding
+/// whose width differs from the first; an empty field; an id that occurs twice; and the errors of
+/// opening and reading a text file. A compressed file is refused.
+pub fn read_official(path: &Path) -> Result<Official, Error> {
+    if let Some(error) = Error::compressed(path) {
+        return Err(error);
+    }
+    let mut lines = Lines::open(path)?;
+    let mut ids = Vec::new();
+    let mut descriptions = Vec::new();
+    let mut places = Vec::new();
+    let mut values: Vec<f32> = Vec::new();
+    let mut width = 0;
+    while let Some((line, text)) = lines.next()? {
+        let mut fields = text.split('\t');
+        let (Some(id), Some(vector), Some(description), None) =
+            (fields.next(), fields.next(), fields.next(), fields.next())
+        else {
+            let columns = COLUMNS.map(str::to_owned);
+            return Err(Error::ragged(path, line, text.split('\t').count(), &columns));
+        };
+        for (column, field) in COLUMNS.iter().zip([id, vector, description]) {
+            if field.trim().is_empty() {
+                return Err(Error::empty_value(path, line, column));
+            }
+        }
+        let found = push_numbers(&mut values, vector).map_err(|(component, value)| {
+            let (column, value) = (COLUMNS[1], shorten(value));
+            let message = format!(
+                "component {component} of column {column:?} is {value:?}; a finite 32-bit number \
+                     is needed"
+            );
+            Error::line(path, line, message)
+        })?;
+        if ids.is_empty() {
+            width = found;
+        } else if found != width {
+            let (column, first) = (COLUMNS[1], places.first().copied().unwrap_or(1));
+            let message = format!(
+                "{found} numbers in column {column:?}; expected {width}, as on line {first}"
+            );
+            return Err(Error::line(path, line, message));
+        }
+        ids.push(id.to_owned());
+        descriptions.push(description.to_owned());
+        places.push(line);
+    }
+    if ids.is_empty() {
+        return Err(Error::empty(path));
+    }
+    index_ids(path, COLUMNS[0], &ids, &places)?;
+    let features = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
+    Ok(Official { ids, descriptions, features })
+}
+
+/// Appends the numbers of a vector and returns how many there are, or the first that is none.
+fn push_numbers<'v>(values: &mut Vec<f32>, vector: &'v str) -> Result<usize, (usize, &'v str)> {
+    let before = values.len();
+    for (component, text) in vector.split_ascii_whitespace().enumerate() {
+        match text.parse::<f32>() {
+            Ok(value) if value.is_finite() => values.push(value),
+            _ => return Err((component, text)),
+        }
+    }
+    Ok(values.len() - before)
+}

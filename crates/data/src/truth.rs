@@ -1,0 +1,94 @@
+use super::Structure;
+use super::table::Table;
+use crate::Error;
+use crate::config::OutputFeatures;
+
+/// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
+/// predicted ones are, where figures say more than ranks do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Truth {
+    /// Molecules, judged by graph edit distance.
+    Molecules(Vec<Structure>),
+    /// Sets of labels, judged by F1.
+    Labels(Vec<Vec<String>>),
+}
+
+impl Truth {
+    /// The column of outputs that [`OutputFeatures::truth`] names, if there is one.
+    pub(super) fn column(table: &Table, features: &OutputFeatures) -> Result<Option<Self>, Error> {
+        Ok(match features {
+            OutputFeatures::Molecules { column, .. } => {
+                Some(Self::Molecules(Structure::column(table, column)?))
+            }
+            OutputFeatures::Labels { column, separator } => {
+                let cells = table.column(column)?.iter();
+                Some(Self::Labels(cells.map(|cell| labels(cell, *separator).collect()).collect()))
+            }
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams { .. }
+            | OutputFeatures::Substructures { .. }
+            | OutputFeatures::Rankings { .. }
+            | OutputFeatures::Numbers { .. }
+            | OutputFeatures::Official {}
+            | OutputFeatures::Synthetic {} => None,
+        })
+    }
+
+    /// What candidates with these labels are.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a label that is no SMILES.
+    pub fn of_labels<'a>(
+        shown: impl Iterator<Item = &'a str>,
+        features: &OutputFeatures,
+    ) -> Result<Option<Self>, Error> {
+        Ok(match features {
+            OutputFeatures::Molecules { .. } => {
+                Some(Self::Molecules(shown.map(Structure::of_candidate).collect::<Result<_, _>>()?))
+            }
+            OutputFeatures::Labels { separator, .. } => {
+                let sets = shown.map(|cell| labels(cell, *separator).collect());
+                Some(Self::Labels(sets.collect()))
+            }
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams { .. }
+            | OutputFeatures::Substructures { .. }
+            | OutputFeatures::Rankings { .. }
+            | OutputFeatures::Numbers { .. }
+            | OutputFeatures::Official {}
+            | OutputFeatures::Synthetic {} => None,
+        })
+    }
+
+    /// Those at some places; none where one of them is unknown.
+    pub(super) fn select(&self, places: &[Option<usize>]) -> Option<Self> {
+        let places = places.iter().copied();
+        Some(match self {
+            Self::Molecules(all) => Self::Molecules(
+                places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?,
+            ),
+            Self::Labels(all) => {
+                Self::Labels(places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?)
+            }
+        })
+    }
+
+    /// Number of outputs.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Molecules(all) => all.len(),
+            Self::Labels(all) => all.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The labels of a cell; spaces around them do not count.
+pub(super) fn labels(cell: &str, separator: char) -> impl Iterator<Item = String> {
+    let parts = cell.split(separator).map(str::trim);
+    parts.filter(|label| !label.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,489 @@
+use std::error::Error;
+use std::path::Path;
+
+use dsokr_basis::features::{Block, RowKind, RowSource};
+use dsokr_data::feature_file::{FeatureFile, read_features, read_packed};
+
+use super::{Folder, published};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// A safetensors file of tensors (name, element type, shape, bytes), written by hand.
+fn safetensors(tensors: &[(&str, &str, &[usize], &[u8])]) -> Vec<u8> {
+    let mut end = 0;
+    let header: Vec<String> = tensors
+        .iter()
+        .map(|(name, element, shape, bytes)| {
+            let start = end;
+            end += bytes.len();
+            format!(
+                "\"{name}\":{{\"dtype\":\"{element}\",\"shape\":{shape:?},\"data_offsets\":[{start},{end}]}}"
+            )
+        })
+        .collect();
+    let mut header = format!("{{{}}}", header.join(","));
+    header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.bytes());
+    tensors.iter().for_each(|tensor| file.extend(tensor.3));
+    file
+}
+
+/// A .npy file of version 1, written by hand as NEP 1 says.
+fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let fortran = if fortran { "True" } else { "False" };
+    let mut header =
+        format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    let padding = (header.len() + 11).next_multiple_of(64) - header.len() - 11;
+    header.extend(std::iter::repeat_n(' ', padding));
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.bytes());
+    file.extend(data);
+    file
+}
+
+fn bytes<const N: usize, T: Copy>(values: &[T], encode: impl Fn(T) -> [u8; N]) -> Vec<u8> {
+    values.iter().flat_map(|&value| encode(value)).collect()
+}
+
+/// All rows, read in blocks of three.
+pub fn dense(source: &dyn RowSource) -> Result<Vec<Vec<f32>>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for start in (0..source.len()).step_by(3) {
+        match source.block(start..source.len().min(start + 3))? {
+            Block::Dense(block) => {
+                rows.extend(block.values().chunks(block.width()).map(<[f32]>::to_vec));
+            }
+            other => return Err(format!("{} rows", other.kind()).into()),
+        }
+    }
+    Ok(rows)
+}
+
+/// The columns that are set in each row.
+fn ones(source: &dyn RowSource) -> Result<Vec<Vec<usize>>, Box<dyn Error>> {
+    let Block::Bits(block) = source.block(0..source.len())? else {
+        return Err(format!("{} rows", source.kind()).into());
+    };
+    let set = |words: &[u64]| {
+        let columns = 0..source.width();
+        columns.filter(|j| words[j / 64] >> (j % 64) & 1 == 1).collect()
+    };
+    Ok(block.words().chunks(source.width().div_ceil(64)).map(set).collect())
+}
+
+type Reader = fn(&Path, Option<&str>) -> Result<FeatureFile, dsokr_data::Error>;
+
+/// File name, key, content, and parts of the message.
+type Refused<'c> = (&'c str, Option<&'c str>, Vec<u8>, &'c [&'c str]);
+
+/// Every case is refused with a message that holds all of the given parts.
+fn refuse(read: Reader, cases: &[Refused]) {
+    for (name, key, content, parts) in cases {
+        let folder = Folder::new();
+        match read(&folder.file(name, content), *key) {
+            Ok(features) => panic!("accepted: {parts:?}: {features:?}"),
+            Err(error) => {
+                let message = folder.message(error);
+                for part in *parts {
+                    assert!(message.contains(part), "{part:?} is not in {message:?}");
+                }
+                assert_eq!(message.matches(name).count(), 1, "{message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_every_type_in_safetensors() -> Outcome {
+    let expected = [vec![1.0f32, -2.5, 0.0], vec![4.0, 0.125, -8.0]];
+    let values: Vec<f32> = expected.concat();
+    // Bit patterns written out: sign, exponent and mantissa of IEEE 754 half and of bfloat16.
+    let half = [0x3c00u16, 0xc100, 0, 0x4400, 0x3000, 0xc800];
+    let brain = [0x3f80u16, 0xc020, 0, 0x4080, 0x3e00, 0xc100];
+    let cases = [
+        ("F32", bytes(&values, f32::to_le_bytes)),
+        ("F64", bytes(&values, |x| f64::from(x).to_le_bytes())),
+        ("F16", bytes(&half, u16::to_le_bytes)),
+        ("BF16", bytes(&brain, u16::to_le_bytes)),
+    ];
+    for (element, data) in cases {
+        let folder = Folder::new();
+        let file = safetensors(&[("x", element, &[2, 3], &data)]);
+        let path = folder.file("a.safetensors", file);
+        for key in [None, Some("x")] {
+            let features = read_features(&path, key)?;
+            assert!(matches!(features, FeatureFile::Mapped(_)), "{element}");
+            assert_eq!((features.len(), features.width()), (2, 3), "{element}");
+            assert_eq!(dense(&features)?, expected, "{element}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn bytes_in_safetensors_are_packed_bits() -> Outcome {
+    let folder = Folder::new();
+    let packed = [0b1000_0001u8, 0b0000_0010, 0, 0b0100_0000];
+    let file = safetensors(&[("x", "F32", &[1, 1], &[0; 4]), ("y", "U8", &[2, 2], &packed)]);
+    let path = folder.file("a.safetensors", file);
+    for read in [read_features as Reader, read_packed] {
+        let features = read(&path, Some("y"))?;
+        assert_eq!((features.len(), features.width()), (2, 16));
+        assert_eq!(ones(&features)?, [vec![0, 7, 14], vec![9]]);
+    }
+    Ok(())
+}
+
+#[test]
+fn numbers_of_every_type_in_npy() -> Outcome {
+    let expected = [vec![1.0f32, 2.0, 0.0], vec![4.0, 5.0, 127.0]];
+    let integers = [1u8, 2, 0, 4, 5, 127];
+    let half = [0x3c00u16, 0x4000, 0, 0x4400, 0x4500, 0x57f0];
+    let cases = [
+        ("'<f2'", bytes(&half, u16::to_le_bytes)),
+        ("'>f2'", bytes(&half, u16::to_be_bytes)),
+        ("'<f4'", bytes(&integers, |x| f32::from(x).to_le_bytes())),
+        ("'>f4'", bytes(&integers, |x| f32::from(x).to_be_bytes())),
+        ("'<f8'", bytes(&integers, |x| f64::from(x).to_le_bytes())),
+        ("'|i1'", integers.to_vec()),
+        ("'<i2'", bytes(&integers, |x| i16::from(x).to_le_bytes())),
+        ("'<i4'", bytes(&integers, |x| i32::from(x).to_le_bytes())),
+        ("'<i8'", bytes(&integers, |x| i64::from(x).to_le_bytes())),
+        ("'>i8'", bytes(&integers, |x| i64::from(x).to_be_bytes())),
+        ("'|u1'", integers.to_vec()),
+        ("'<u2'", bytes(&integers, |x| u16::from(x).to_le_bytes())),
+        ("'<u4'", bytes(&integers, |x| u32::from(x).to_le_bytes())),
+        ("'<u8'", bytes(&integers, |x| u64::from(x).to_le_bytes())),
+    ];
+    let folder = Folder::new();
+    for (descr, data) in cases {
+        let path = folder.file("a.npy", npy(descr, false, "(2, 3)", &data));
+        let features = read_features(&path, None)?;
+        assert_eq!(dense(&features)?, expected, "{descr}");
+    }
+
+    let path = folder.file("a.npy", npy("'|b1'", false, "(2, 2)", &[1, 0, 0, 1]));
+    let truth = dense(&read_features(&path, None)?)?;
+    assert_eq!(truth, [vec![1.0, 0.0], vec![0.0, 1.0]]);
+    let path = folder.file("a.npy", npy("'|i1'", false, "(1, 2)", &[0xff, 0x80]));
+    assert_eq!(dense(&read_features(&path, None)?)?, [vec![-1.0, -128.0]]);
+    Ok(())
+}
+
+#[test]
+fn fortran_order_is_transposed() -> Outcome {
+    // Written by numpy.save(numpy.asfortranarray([[1, -2.5, 3], [4, 5, 6e-8]], '<f2')).
+    let mut golden =
+        b"\x93NUMPY\x01\x00v\x00{'descr': '<f2', 'fortran_order': True, 'shape': (2, 3), }"
+            .to_vec();
+    golden.extend([b' '; 59]);
+    golden.extend(b"\n\x00<\x00D\x00\xc1\x00E\x00B\x01\x00");
+    let folder = Folder::new();
+    let path = folder.file("a.npy", golden);
+    let features = read_features(&path, None)?;
+    let smallest = 2f32.powi(-24);
+    assert_eq!(dense(&features)?, [vec![1.0, -2.5, 3.0], vec![4.0, 5.0, smallest]]);
+
+    // Rows 1 to 3 and a fourth, many more than wide.
+    let columns: Vec<f32> =
+        (0..2).flat_map(|j| (0..1000).map(move |i| (10 * i + j) as f32)).collect();
+    let data = bytes(&columns, f32::to_le_bytes);
+    let path = folder.file("b.NPY", npy("'<f4'", true, "(1000, 2)", &data));
+    let expected: Vec<Vec<f32>> =
+        (0..1000).map(|i| vec![(10 * i) as f32, (10 * i + 1) as f32]).collect();
+    assert_eq!(dense(&read_features(&path, None)?)?, expected);
+    Ok(())
+}
+
+#[test]
+fn bytes_in_npy_are_numbers_unless_packed() -> Outcome {
+    let folder = Folder::new();
+    let path = folder.file("a.npy", npy("'|u1'", false, "(2, 1)", &[0b1000_0010, 1]));
+    assert_eq!(dense(&read_features(&path, None)?)?, [vec![130.0], vec![1.0]]);
+    let packed = read_packed(&path, None)?;
+    assert_eq!((packed.len(), packed.width()), (2, 8));
+    assert_eq!(ones(&packed)?, [vec![0, 6], vec![7]]);
+    Ok(())
+}
+
+#[test]
+fn bad_safetensors_are_refused() {
+    const NAME: &str = "a.safetensors";
+    let nan = bytes(&[1.0, 2.0, 3.0, 4.0, f32::NAN, 6.0], f32::to_le_bytes);
+    let infinite = bytes(&[0x3c00u16, 0x7c00], u16::to_le_bytes);
+    let too_large = bytes(&[1.0, 1e300], f64::to_le_bytes);
+    let good = safetensors(&[("x", "F32", &[1, 2], &[0; 8])]);
+    let longer = [good.as_slice(), &[0]].concat();
+    let two: &[(&str, &str, &[usize], &[u8])] =
+        &[("x", "F32", &[1, 1], &[0; 4]), ("y", "U8", &[1, 1], &[0])];
+    refuse(
+        read_features,
+        &[
+            (
+                NAME,
+                None,
+                safetensors(&[("x", "F32", &[2, 3], &nan)]),
+                &["\"x\"", "row 1", "column 1", "NaN"],
+            ),
+            (
+                NAME,
+                None,
+                safetensors(&[("x", "F16", &[2, 1], &infinite)]),
+                &["row 1", "column 0", "inf"],
+            ),
+            (
+                NAME,
+                None,
+                safetensors(&[("x", "F64", &[1, 2], &too_large)]),
+                &["row 0", "column 1", "inf"],
+            ),
+            (
+                NAME,
+                None,
+                safetensors(two),
+                &["the file holds 2 tensors; name one with a key: \"x\", \"y\""],
+            ),
+            (NAME, Some("z"), safetensors(two), &["\"z\"", "\"x\"", "\"y\""]),
+            (NAME, None, safetensors(&[]), &["it holds no tensor"]),
+            (NAME, None, safetensors(&[("x", "F32", &[2], &[0; 8])]), &["\"x\"", "shape [2]"]),
+            (
+                NAME,
+                None,
+                safetensors(&[("x", "F32", &[1, 1, 2], &[0; 8])]),
+                &["\"x\"", "shape [1, 1, 2]"],
+            ),
+            (NAME, None, safetensors(&[("x", "F32", &[0, 2], &[])]), &["\"x\"", "shape [0, 2]"]),
+            (NAME, None, safetensors(&[("x", "F32", &[2, 0], &[])]), &["width 0"]),
+            (
+                NAME,
+                None,
+                safetensors(&[("x", "I64", &[1, 1], &[0; 8])]),
+                &["\"x\"", "I64", "F32", "U8"],
+            ),
+            (
+                NAME,
+                None,
+                good[..good.len() - 1].to_vec(),
+                &["not a safetensors file, or a truncated one"],
+            ),
+            (NAME, None, longer, &["not a safetensors file, or a truncated one"]),
+            (
+                NAME,
+                None,
+                good[..20].to_vec(),
+                &["truncated: a header of 64 bytes, of which 12 are there"],
+            ),
+            (NAME, None, good[..5].to_vec(), &["ends within its first 8 bytes"]),
+            (NAME, None, Vec::new(), &["ends within its first 8 bytes"]),
+            (
+                NAME,
+                None,
+                b"\xff\xff\xff\xff\xff\xff\xff\xffxx".to_vec(),
+                &["a header of 18446744073709551615 bytes; at most 100000000"],
+            ),
+            (NAME, None, b"\x02\0\0\0\0\0\0\0[]".to_vec(), &["its header is not a JSON object"]),
+            (NAME, None, b"\x08\0\0\0\0\0\0\0{\"x\": 1}".to_vec(), &["not a safetensors file"]),
+            ("a.npz", None, b"PK".to_vec(), &["compressed files (\"npz\") are not read"]),
+            (
+                "a.pt",
+                None,
+                b"PK".to_vec(),
+                &["unknown extension \"pt\"; allowed: .safetensors, .npy"],
+            ),
+        ],
+    );
+    refuse(read_packed, &[(NAME, Some("x"), good, &["\"x\"", "U8"])]);
+}
+
+#[test]
+fn bad_npy_is_refused() {
+    const NAME: &str = "a.npy";
+    let good = npy("'<f4'", false, "(2, 1)", &[0; 8]);
+    let nan = bytes(&[1.0, 2.0, f32::NAN, 4.0, 5.0, 6.0], f32::to_le_bytes);
+    let too_large = bytes(&[1.0, -1e300], f64::to_le_bytes);
+    let mut version = good.clone();
+    version[6] = 9;
+    let mut long_header = good.clone();
+    long_header[8..10].copy_from_slice(&20_000u16.to_le_bytes());
+    refuse(
+        read_features,
+        &[
+            (NAME, None, npy("'<f4'", false, "(3, 2)", &nan), &["row 1, column 0 is NaN"]),
+            (NAME, None, npy("'<f4'", true, "(3, 2)", &nan), &["row 2, column 0 is NaN"]),
+            (
+                NAME,
+                None,
+                npy("'<f8'", false, "(2, 1)", &too_large),
+                &["row 1, column 0 is -1", "finite 32-bit"],
+            ),
+            (
+                NAME,
+                None,
+                npy("'<f4'", false, "(2,)", &[0; 8]),
+                &["the array has shape [2]; features must be a matrix"],
+            ),
+            (NAME, None, npy("'<f4'", false, "(1, 1, 2)", &[0; 8]), &["shape [1, 1, 2]"]),
+            (NAME, None, npy("'<f4'", false, "()", &[0; 4]), &["shape []"]),
+            (NAME, None, npy("'<f4'", false, "(0, 2)", &[]), &["shape [0, 2]"]),
+            (NAME, None, npy("'<f4'", false, "(2, 0)", &[]), &["shape [2, 0]"]),
+            (
+                NAME,
+                None,
+                good[..good.len() - 1].to_vec(),
+                &["135 bytes; its header promises 136, so the file is truncated"],
+            ),
+            (
+                NAME,
+                None,
+                [good.as_slice(), &[0]].concat(),
+                &["137 bytes; its header promises 136, so the file is followed by something else"],
+            ),
+            (NAME, None, good[..100].to_vec(), &["the header ends early"]),
+            (NAME, None, good[..7].to_vec(), &["the header ends early"]),
+            (NAME, None, good[..3].to_vec(), &["it does not start with \\x93NUMPY"]),
+            (NAME, None, Vec::new(), &["it does not start with \\x93NUMPY"]),
+            (
+                NAME,
+                None,
+                b"PK\x03\x04 not an array".to_vec(),
+                &["it does not start with \\x93NUMPY"],
+            ),
+            (NAME, None, version, &["format version 9; allowed: 1, 2, 3"]),
+            (NAME, None, long_header, &["a header of 20000 bytes; at most 10000"]),
+            (
+                NAME,
+                None,
+                npy("'<c8'", false, "(1, 1)", &[0; 8]),
+                &["elements of type '<c8'; allowed: f2"],
+            ),
+            (NAME, None, npy("'<U4'", false, "(1, 1)", &[0; 16]), &["elements of type '<U4'"]),
+            (NAME, None, npy("'|O'", false, "(1, 1)", b"pickle"), &["elements of type '|O'"]),
+            (
+                NAME,
+                None,
+                npy("[('a', '<f4')]", false, "(1, 1)", &[0; 4]),
+                &["elements of type [('a', '<f4')"],
+            ),
+            (
+                NAME,
+                None,
+                npy("'|b1'", false, "(1, 1)", &[2]),
+                &["row 0, column 0 is 2; truth values"],
+            ),
+            (NAME, None, npy("nonsense", false, "(1, 1)", &[0]), &["elements of type nonsense"]),
+            (NAME, None, npy("'<f4'", false, "'2'", &[0]), &["sizes in parentheses"]),
+            (
+                NAME,
+                None,
+                npy("'<f4'", false, "(-1, 2)", &[0]),
+                &["\"-1\" in the header is not a size"],
+            ),
+            (
+                NAME,
+                None,
+                npy("'<f4'", false, "(9223372036854775807, 9)", &[0]),
+                &["the sizes in the header overflow"],
+            ),
+            (
+                NAME,
+                None,
+                npy("'<f4'", false, "(99999999999999999999, 9)", &[0]),
+                &["\"99999999999999999999\" in the header is not a size"],
+            ),
+            (
+                NAME,
+                None,
+                npy("'<f4'", false, "(0xFFFFFFFFFFFFFFFF, 9)", &[0]),
+                &["\"0xFFFFFFFFFFFFFFFF\" in the header is not a size"],
+            ),
+            (
+                NAME,
+                None,
+                npy("'<f8'", false, "(4611686018427387904, 1)", &[0]),
+                &["shape [4611686018427387904, 1]"],
+            ),
+            (
+                NAME,
+                None,
+                npy(&"(".repeat(9_000), false, "(1, 1)", &[0]),
+                &["elements of type (((("],
+            ),
+            (
+                NAME,
+                Some("x"),
+                good.clone(),
+                &["key \"x\" given, but a .npy file holds one array without a name"],
+            ),
+        ],
+    );
+    refuse(
+        read_packed,
+        &[
+            (NAME, None, good.clone(), &["elements of type '<f4'; allowed: u1"]),
+            (NAME, Some("x"), good, &["key \"x\" given"]),
+            ("a.csv", None, Vec::new(), &["unknown extension \"csv\""]),
+        ],
+    );
+}
+
+#[test]
+fn missing_feature_files_and_directories() -> Outcome {
+    let folder = Folder::new();
+    for name in ["a.npy", "a.safetensors"] {
+        for read in [read_features as Reader, read_packed] {
+            let error = read(&folder.path(name), None).expect_err("no file");
+            assert_eq!(folder.message(error), format!("{name}: no such file"));
+        }
+        std::fs::create_dir(folder.path(name))?;
+        for read in [read_features as Reader, read_packed] {
+            let error = read(&folder.path(name), None).expect_err("a directory");
+            let expected = format!("{name}: is a directory; a file is needed");
+            assert_eq!(folder.message(error), expected);
+        }
+    }
+    Ok(())
+}
+
+/// Every prefix, and every byte of the header changed: read or refused, never a panic.
+#[test]
+fn damaged_feature_files_never_panic() {
+    let folder = Folder::new();
+    let files = [
+        ("a.npy", npy("'<f4'", true, "(2, 1)", &[0; 8])),
+        ("a.safetensors", safetensors(&[("x", "F32", &[2, 1], &[0; 8])])),
+    ];
+    for (name, good) in files {
+        for place in 0..good.len() {
+            let path = folder.file(name, &good[..place]);
+            folder.message(read_features(&path, None).expect_err("truncated"));
+            for change in [0x01, 0x10, 0x80] {
+                let mut changed = good.clone();
+                changed[place] ^= change;
+                if let Err(error) = read_features(&folder.file(name, changed), None) {
+                    folder.message(error);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn published_features() -> Outcome {
+    let name = "published_features";
+    let (Some(vectors), Some(prints)) = (
+        published(name, "chebi20/mol2vec.safetensors"),
+        published(name, "chebi20/morgan.safetensors"),
+    ) else {
+        return Ok(());
+    };
+    let vectors = read_features(&vectors, None)?;
+    assert_eq!((vectors.len(), vectors.width()), (35_905, 300));
+    assert_eq!(vectors.kind(), RowKind::Dense);
+    let prints = read_features(&prints, Some("morgan_r2_2048"))?;
+    assert_eq!((prints.len(), prints.width()), (35_905, 2_048));
+    assert_eq!(prints.kind(), RowKind::Bits);
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! Multi-label files: what is read, what is refused, and that nothing panics.
+
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::Features;
+use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
+use dsokr_data::Error;
+use dsokr_data::multi_label::{ArffLabels, LibsvmOptions, MultiLabel, read_arff, read_libsvm};
+use proptest::prelude::*;
+
+fn with_file<T>(text: &[u8], read: impl FnOnce(&Path) -> T) -> T {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, text).unwrap();
+    read(&path)
+}
+
+fn arff(text: &str, labels: ArffLabels) -> Result<MultiLabel, Error> {
+    with_file(text.as_bytes(), |path| read_arff(path, &labels))
+}
+
+fn libsvm(text: &str, options: LibsvmOptions) -> Result<MultiLabel, Error> {
+    with_file(text.as_bytes(), |path| read_libsvm(path, options))
+}
+
+/// Line and reason of an error in a file.
+fn line(result: Result<MultiLabel, Error>) -> (usize, String) {
+    match result {
+        Err(Error::Line { line, message, .. }) => (line, message),
+        other => panic!("{other:?}"),
+    }
+}
+
+const HEADER: &str = "% a comment\n@RELATION 'x y'\n@attribute a numeric\n\
+    @attribute 'b b' {0,1}\n@Attribute c REAL\n@attribute L1 {0,1}\n@attribute \"L 2\" {0, 1}\n@data\n";
+
+#[test]
+fn sparse_and_dense_arff() {
+    let sparse = arff(
+        &format!("{HEADER}{{0 2.5,4 1}}\n\n{{}}\n% c\n{{3 1, 1 1 ,2 0}}\r\n"),
+        ArffLabels::Last(2),
+    );
+    let sparse = sparse.unwrap();
+    let rows = [vec![(0, 2.5)], vec![], vec![(1, 1.0)]];
+    assert_eq!(sparse.inputs, Features::Sparse(SparseRows::from_rows(3, rows).unwrap()));
+    assert_eq!(sparse.labels, BitRows::from_indices(2, [vec![1], vec![], vec![0]]).unwrap());
+    assert_eq!(sparse.names, ["L1", "L 2"]);
+    assert_eq!(sparse.row_without_labels(), Some(1));
+    assert_eq!(sparse.select(&[2, 0]).unwrap().row_without_labels(), None);
+    let dense =
+        arff(&format!("{HEADER}2.5,0,-1e3,0,'1'\n0, 1 ,0,1,0\n"), ArffLabels::Last(2)).unwrap();
+    let values = vec![2.5, 0.0, -1e3, 0.0, 1.0, 0.0];
+    assert_eq!(dense.inputs, Features::Dense(DenseRows::new(3, values).unwrap()));
+    assert_eq!(dense.labels, BitRows::from_indices(2, [vec![1], vec![0]]).unwrap());
+    let named = ArffLabels::Named(vec!["b b".into(), "L 2".into()]);
+    let named = arff(&format!("{HEADER}{{1 1, 3 1}}\n"), named).unwrap();
+    assert_eq!(named.names, ["b b", "L 2"]);
+    assert_eq!(named.labels, BitRows::from_indices(2, [vec![0]]).unwrap());
+    let rows = [vec![(2, 1.0)]];
+    assert_eq!(named.inputs, Features::Sparse(SparseRows::from_rows(3, rows).unwrap()));
+}
+
+#[test]
+fn arff_errors_have_the_line() {
+    let data = |row: &str| line(arff(&format!("{HEADER}{{0 1}}\n{row}\n"), ArffLabels::Last(2)));
+    for (row, part) in [
+        ("{5 1}", "index 5, allowed: 0..=4"),
+        ("{0 1, 0 2}", "index 0 twice"),
+        ("{0 1", "ends with }"),
+        ("{0}", "an index and a value"),
+        ("{x 1}", "an index and a value"),
+        ("{0 ?}", "a finite number"),
+        ("{0 inf}", "a finite number"),
+        ("{1 2}", "allowed: 0, 1"),
+        ("1,0,0,0", "4 values for 5 attributes"),
+    ] {
+        let (at, reason) = data(row);
+        assert_eq!(at, 10, "{row}");
+        assert!(reason.contains(part), "{row}: {reason}");
+    }
+    let labels = "@attribute a real\n@attribute l numeric\n@data\n1,0.5\n";
+    assert_eq!(line(arff(labels, ArffLabels::Last(1))).0, 4);
+    let head = |text: &str| line(arff(text, ArffLabels::Last(1)));
+    assert_eq!(head("@relation x\n@attribute a string\n").0, 2);
+    assert_eq!(head("@attribute a {red,blue}\n").0, 1);
+    assert_eq!(head("@attribute a\n").0, 1);
+    assert_eq!(head("hello\n").0, 1);
+    assert!(head("@relation x\n").1.contains("@data"));
+    assert!(matches!(arff(HEADER, ArffLabels::Last(2)), Err(Error::Rows { .. })));
+    for count in [0, 5, 9] {
+        let error = arff(HEADER, ArffLabels::First(count)).unwrap_err().to_string();
+        assert_eq!(error, format!("number of labels = {count}: allowed is 1 to 4"));
+    }
+    let named = ArffLabels::Named(vec!["none".into()]);
+    assert!(line(arff(HEADER, named)).1.contains("\"none\""));
+    let missing = read_arff(Path::new("/no/such/file"), &ArffLabels::Last(1));
+    assert!(matches!(missing, Err(Error::Io { .. })));
+    let latin = with_file(b"@relation \xff\n", |path| read_arff(path, &ArffLabels::Last(1)));
+    assert_eq!(line(latin).0, 1);
+}
+
+#[test]
+fn libsvm_files() {
+    let text = "1,3 2:0.5 1:-2 # comment\n 4:1\n\n0 \n3.0 3:1e1\n";
+    let found = libsvm(text, LibsvmOptions::default()).unwrap();
+    let rows = [vec![(0, -2.0), (1, 0.5)], vec![(3, 1.0)], vec![], vec![(2, 10.0)]];
+    assert_eq!(found.inputs, Features::Sparse(SparseRows::from_rows(4, rows).unwrap()));
+    let labels = [vec![1, 3], vec![], vec![0], vec![3]];
+    assert_eq!(found.labels, BitRows::from_indices(4, labels).unwrap());
+    assert_eq!(found.names, ["0", "1", "2", "3"]);
+    let wider = LibsvmOptions { zero_based: true, features: Some(9), labels: Some(7) };
+    let found = libsvm("6 8:1 0:2\n", wider).unwrap();
+    let rows = [vec![(0, 2.0), (8, 1.0)]];
+    assert_eq!(found.inputs, Features::Sparse(SparseRows::from_rows(9, rows).unwrap()));
+    assert_eq!(found.labels.width(), 7);
+    for (text, options, part) in [
+        ("1 0:1\n", LibsvmOptions::default(), "feature \"0\", allowed: 1..="),
+        ("7 0:1\n", wider, "label \"7\", allowed: 0..=6"),
+        ("1 9:1\n", wider, "feature \"9\", allowed: 0..=8"),
+        ("-1 1:1\n", LibsvmOptions::default(), "label"),
+        ("1 1:1 1:2\n", LibsvmOptions::default(), "feature 1 twice"),
+        ("1 1:nan\n", LibsvmOptions::default(), "a finite number"),
+        ("1 1:1 2\n", LibsvmOptions::default(), "feature:value"),
+    ] {
+        let (at, reason) = line(libsvm(&format!("0 1:1\n{text}"), options));
+        assert_eq!(at, 2, "{text}");
+        assert!(reason.contains(part), "{text}: {reason}");
+    }
+    assert!(matches!(libsvm("\n", LibsvmOptions::default()), Err(Error::Rows { .. })));
+}
+
+proptest! {
+    /// Whatever the bytes, reading ends with rows or an error.
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = with_file(&bytes, |path| read_libsvm(path, LibsvmOptions::default()));
+        let _ = with_file(&bytes, |path| read_arff(path, &ArffLabels::Last(1)));
+    }
+
+    /// Lines of the characters that the formats are made of.
+    #[test]
+    fn almost_files_are_read_or_refused(text in "[0-3{}:, .'\"%#a@\\-e\n]{0,120}") {
+        let _ = libsvm(&text, LibsvmOptions::default());
+        let _ = arff(&format!("{HEADER}{text}"), ArffLabels::Last(2));
+        let _ = arff(&format!("@attribute {text}"), ArffLabels::First(1));
+    }
+
+    /// What is written is what is read, in all three layouts.
+    #[test]
+    fn files_give_back_their_rows(
+        rows in prop::collection::vec(
+            (prop::collection::btree_map(0u32..6, -100i32..100, 0..6),
+             prop::collection::btree_set(0u32..3, 0..3)), 1..12)
+    ) {
+        let inputs = rows.iter().map(|(row, _)| {
+            row.iter().filter(|e| *e.1 != 0).map(|(&c, &v)| (c, v as f32 / 8.0)).collect::<Vec<_>>()
+        });
+        let inputs = Features::Sparse(SparseRows::from_rows(6, inputs).unwrap());
+        let sets = rows.iter().map(|(_, set)| set.iter().copied().collect::<Vec<_>>());
+        let labels = BitRows::from_indices(3, sets).unwrap();
+        let (mut svm, mut sparse, mut dense) = (String::new(), String::new(), String::new());
+        for j in 0..6 {
+            sparse += &format!("@attribute x{j} numeric\n");
+        }
+        for j in 0..3 {
+            sparse += &format!("@attribute {j} {{0,1}}\n");
+        }
+        sparse += "@data\n";
+        dense += &sparse;
+        for (row, set) in &rows {
+            let set: Vec<String> = set.iter().map(u32::to_string).collect();
+            let value = |j: &u32| row.get(j).map_or(0.0, |&v| f64::from(v) / 8.0);
+            let entries: Vec<String> = row.keys().map(|j| format!("{}:{}", j + 1, value(j))).collect();
+            svm += &format!("{} {}\n", set.join(","), entries.join(" "));
+            let mut entries: Vec<String> = row.keys().map(|j| format!("{j} {}", value(j))).collect();
+            entries.extend(set.iter().map(|j| format!("{} 1", j.parse::<u32>().unwrap() + 6)));
+            sparse += &format!("{{{}}}\n", entries.join(", "));
+            let mut values: Vec<String> = (0..6).map(|j| value(&j).to_string()).collect();
+            values.extend((0..3).map(|j: u32| u8::from(set.contains(&j.to_string())).to_string()));
+            dense += &format!("{}\n", values.join(","));
+        }
+        let options = LibsvmOptions { zero_based: false, features: Some(6), labels: Some(3) };
+        // a line without labels and entries is an empty line, which is no row
+        if rows.iter().all(|(row, set)| !row.is_empty() || !set.is_empty()) {
+            let svm = libsvm(&svm, options).unwrap();
+            prop_assert_eq!((&svm.inputs, &svm.labels), (&inputs, &labels));
+        }
+        let sparse = arff(&sparse, ArffLabels::Last(3)).unwrap();
+        prop_assert_eq!((&sparse.inputs, &sparse.labels), (&inputs, &labels));
+        let dense = arff(&dense, ArffLabels::Last(3)).unwrap();
+        prop_assert_eq!(&dense.labels, &labels);
+        let Features::Dense(found) = &dense.inputs else { panic!("dense") };
+        let expanded: Vec<f32> = rows.iter().flat_map(|(row, _)| {
+            (0..6).map(|j| row.get(&j).map_or(0.0, |&v| v as f32 / 8.0))
+        }).collect();
+        prop_assert_eq!(found.values(), &expanded[..]);
+    }
+}
+
+#[test]
+fn bibtex() {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let root = std::env::var_os("DSOKR_DATA").map_or(PathBuf::from(default), PathBuf::from);
+    let path = root.join("bibtex/bibtex-train.arff");
+    if !path.exists() {
+        return println!("skipped bibtex: DSOKR_DATA has no bibtex/bibtex-train.arff");
+    }
+    let found = read_arff(&path, &ArffLabels::Last(159)).unwrap();
+    let Features::Sparse(inputs) = &found.inputs else { panic!("sparse rows") };
+    assert_eq!((found.len(), inputs.width(), found.labels.width()), (4880, 1836, 159));
+    // as often as ", i 1" with i in the range occurs in the text
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (mut features, mut labels) = (0, 0);
+    for row in text.lines().filter(|line| line.starts_with('{')) {
+        for item in row.trim_matches(['{', '}']).split(',').filter(|item| !item.trim().is_empty()) {
+            let index: usize = item.split_whitespace().next().unwrap().parse().unwrap();
+            if index < 1836 { features += 1 } else { labels += 1 }
+        }
+    }
+    assert_eq!(inputs.entries(), features);
+    let ones: u32 = found.labels.words().iter().map(|word| word.count_ones()).sum();
+    assert_eq!(ones, labels);
+    assert_eq!(found.row_without_labels(), None);
+}
