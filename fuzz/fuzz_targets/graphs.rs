@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use dsokr_molecule::graph::{Graph, TuDataset, TuFiles, parse_json_lines};
+use dsokr_molecule::graph::{Graph, TuFiles, parse_json_lines};
 use dsokr_molecule::kernels::GraphKernel;
 use libfuzzer_sys::fuzz_target;
 
@@ -34,9 +34,10 @@ fuzz_target!(|bytes: &[u8]| {
         edge_labels: optional(2),
         graph_labels: optional(3),
     };
-    if let Ok(set) = TuDataset::parse(&files, path, "DS") {
-        assert!(set.classes.is_none_or(|classes| classes.len() == set.graphs.len()));
-        set.graphs.iter().for_each(check);
+    if let Ok(graphs) = files.parse(path, "DS") {
+        let labelled = files.graph_labels.is_some();
+        assert!(graphs.iter().all(|graph| graph.class.is_some() == labelled));
+        graphs.iter().for_each(|graph| check(&graph.graph));
     }
 });
 

@@ -67,9 +67,9 @@ pub enum Error {
     /// Rows that do not come from a file.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
-    /// Graph kernels.
+    /// Molecules, graphs and their features.
     #[error(transparent)]
-    GraphKernel(#[from] dsokr_molecule::kernels::KernelError),
+    Molecule(#[from] dsokr_molecule::Error),
 }
 
 impl Error {
@@ -87,6 +87,17 @@ impl Error {
 
     pub(crate) fn value(key: &str, found: impl Display, allowed: impl Into<String>) -> Self {
         Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+
+    /// The error for a setting of features of molecules or graphs that `key` holds.
+    pub(crate) fn setting(key: &str, error: dsokr_molecule::Error) -> Self {
+        match error {
+            dsokr_molecule::Error::Parameter { key: below, found, allowed, .. } => {
+                let dot = if below.is_empty() { "" } else { "." };
+                Self::value(&format!("{key}{dot}{below}"), found, allowed)
+            }
+            other => Self::Molecule(other),
+        }
     }
 
     pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {

@@ -5,10 +5,9 @@ use dsokr_basis::features::{
     kemeny_signs,
 };
 use dsokr_basis::{Features, RowSource};
+use dsokr_molecule::MoleculeFeatures;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphVocabulary;
-use dsokr_molecule::{Chains, Configurations, Morgan, Rings, count_rows};
-use rayon::prelude::*;
 
 use super::feature_file::{read_features, read_packed};
 use super::structure::molecules;
@@ -18,7 +17,6 @@ use super::{DataRoot, Truth};
 use crate::Error;
 use crate::config::{
     CandidateConfig, FeatureFileConfig, OutputFeatures, OutputSource, RankingEmbedding,
-    Substructures,
 };
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
@@ -166,23 +164,7 @@ impl Outputs {
             }
             OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
                 let molecules = molecules(table, column)?;
-                let rows = match of {
-                    Substructures::Morgan { radius, width } => {
-                        Morgan { radius: *radius, width: *width }.counts(&molecules)?
-                    }
-                    Substructures::Configurations { radius, width } => {
-                        Configurations { radius: *radius, width: *width }.counts(&molecules)?
-                    }
-                    Substructures::Chains { width } => {
-                        Chains { width: *width }.counts(&molecules)?
-                    }
-                    Substructures::Rings { width } => Rings { width: *width }.counts(&molecules)?,
-                    Substructures::Composition {} => count_rows(&molecules)?,
-                    Substructures::Graph { kernel } => {
-                        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
-                        GraphVocabulary::fit_rows(kernel.clone(), &graphs)?.1
-                    }
-                };
+                let rows = of.counts(&molecules)?;
                 let rows = if *exact { rows.levels()? } else { rows };
                 counts(rows, *log, *min_outputs)?
             }

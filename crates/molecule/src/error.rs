@@ -1,127 +1,130 @@
-//! What can be wrong with a SMILES.
+//! What can be wrong with what this crate is given.
+
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a SMILES was refused. Positions are byte offsets into the text, from 0.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+/// Why a SMILES, a graph, a file of graphs or a setting was refused.
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no text at all.
-    #[error("position 0: the SMILES is empty; at least one atom is needed")]
-    Empty,
-    /// The text is longer than [`MAX_LENGTH`](crate::MAX_LENGTH).
-    #[error("position {limit}: the SMILES has {length} bytes; at most {limit} are read")]
-    TooLong {
-        /// Bytes found.
-        length: usize,
-        /// Bytes allowed.
-        limit: usize,
-    },
-    /// More atoms than [`MAX_ATOMS`](crate::MAX_ATOMS).
-    #[error("position {position}: more than {limit} atoms, the largest molecule that is read")]
-    TooManyAtoms {
-        /// Where the first atom too many stands.
+    /// A SMILES that is no molecule, or one that is too large.
+    #[error("position {position}: {message}")]
+    Smiles {
+        /// The place in the text that is wrong, as a byte offset from 0.
         position: usize,
-        /// Atoms allowed.
-        limit: usize,
+        /// What is wrong.
+        message: String,
     },
-    /// More ring bonds than [`MAX_RINGS`](crate::MAX_RINGS).
-    #[error("position {position}: more than {limit} rings, the most that are read")]
-    TooManyRings {
-        /// Where the label that closes the first ring too many stands.
-        position: usize,
-        /// Rings allowed.
-        limit: usize,
+    /// An edge that a graph cannot have.
+    #[error("edge {edge} {message}")]
+    Edge {
+        /// Its number in the list of edges, from 0.
+        edge: usize,
+        /// What is wrong.
+        message: String,
     },
-    /// More open parentheses than [`MAX_NESTING`](crate::MAX_NESTING).
-    #[error("position {position}: branches nested deeper than {limit}")]
-    TooDeep {
-        /// Where the parenthesis too many stands.
-        position: usize,
-        /// Depth allowed.
-        limit: usize,
+    /// A list that does not map the nodes of one graph to those of another.
+    #[error("{message}")]
+    Mapping {
+        /// What is wrong.
+        message: String,
     },
-    /// A character that no SMILES has at this place.
-    #[error("position {position}: unexpected {found:?}; {expected}")]
-    Character {
-        /// Where it stands.
-        position: usize,
-        /// What was found.
-        found: char,
-        /// What could have stood there.
-        expected: &'static str,
+    /// A file that the operating system refuses to read.
+    #[error("{}: {}", path.display(), refusal(source))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
     },
-    /// A parenthesis or bracket without its partner.
-    #[error("position {position}: {found:?} has no partner")]
-    Unbalanced {
-        /// Where it stands.
-        position: usize,
-        /// The parenthesis or bracket.
-        found: char,
+    /// A file that does not hold what it must.
+    #[error("{}{place}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The place in it: `:line` or `:line:column`, from 1; empty for the whole file.
+        place: String,
+        /// What is wrong.
+        message: String,
     },
-    /// A ring bond that is opened and never closed.
-    #[error("position {position}: ring bond {label} is opened here and never closed")]
-    UnclosedRing {
-        /// Where the ring bond is opened.
-        position: usize,
-        /// Its label.
-        label: u32,
+    /// A setting out of range.
+    #[error("{of}: {}{found}; allowed: {allowed}", if key.is_empty() { String::new() } else { format!("{key} = ") })]
+    Parameter {
+        /// What has the setting, such as `graph kernel nspd`.
+        of: String,
+        /// The setting, by its path below that; empty for the whole.
+        key: String,
+        /// The value found.
+        found: String,
+        /// The values allowed.
+        allowed: String,
     },
-    /// A ring bond from an atom to itself or doubling another bond, or with two different orders.
-    #[error("position {position}: {reason}")]
-    RingBond {
-        /// Where the label that closes the ring stands.
-        position: usize,
-        /// What is wrong with the bond.
-        reason: String,
+    /// Features that make no vocabulary.
+    #[error("{message}")]
+    Vocabulary {
+        /// What is wrong.
+        message: String,
     },
-    /// An atom, bond or bracket that the grammar does not know.
-    #[error("position {position}: {reason}")]
-    Syntax {
-        /// Where reading stopped.
-        position: usize,
-        /// What the parser says.
-        reason: String,
-    },
-    /// An atom with more bonds than its element can have.
-    #[error("position {position}: {element} has valence {valence}, at most {allowed} is possible")]
-    Valence {
-        /// Where the atom stands.
-        position: usize,
-        /// Its element.
-        element: String,
-        /// Sum of its bond orders.
-        valence: u32,
-        /// What the element allows.
-        allowed: u32,
-    },
-    /// Lower-case atoms that admit no alternation of single and double bonds.
-    #[error("position {position}: the aromatic atoms have no Kekulé structure: {reason}")]
-    Kekule {
-        /// Where the first aromatic atom stands.
-        position: usize,
-        /// What the assignment ran into.
-        reason: String,
-    },
+    /// Rows that the features do not allow, such as those with more columns than can be numbered.
+    #[error(transparent)]
+    Rows(#[from] dsokr_basis::Error),
+}
+
+fn refusal(source: &std::io::Error) -> String {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        _ => format!("cannot be read: {source}"),
+    }
 }
 
 impl Error {
-    /// Byte offset of the offending place in the SMILES, from 0.
-    #[must_use]
-    pub fn position(&self) -> usize {
+    pub(crate) fn smiles(position: usize, message: impl Into<String>) -> Self {
+        Self::Smiles { position, message: message.into() }
+    }
+
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+
+    /// What is wrong with a whole file.
+    pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), place: String::new(), message: message.into() }
+    }
+
+    /// What is wrong with a line of a file.
+    pub(crate) fn line(path: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), place: format!(":{line}"), message: message.into() }
+    }
+
+    pub(crate) fn parameter(
+        of: impl Into<String>,
+        key: &str,
+        found: impl ToString,
+        allowed: impl Into<String>,
+    ) -> Self {
+        let (key, found) = (key.to_owned(), found.to_string());
+        Self::Parameter { of: of.into(), key, found, allowed: allowed.into() }
+    }
+
+    /// The same error of a setting that lies below `of`, at `parent`; other errors stay as they are.
+    pub(crate) fn below(self, outer: &str, parent: &str) -> Self {
         match self {
-            Self::Empty => 0,
-            Self::TooLong { limit, .. } => *limit,
-            Self::TooManyAtoms { position, .. }
-            | Self::TooManyRings { position, .. }
-            | Self::TooDeep { position, .. }
-            | Self::Character { position, .. }
-            | Self::Unbalanced { position, .. }
-            | Self::UnclosedRing { position, .. }
-            | Self::RingBond { position, .. }
-            | Self::Syntax { position, .. }
-            | Self::Valence { position, .. }
-            | Self::Kekule { position, .. } => *position,
+            Self::Parameter { key, found, allowed, .. } => {
+                let path = [parent, &key].into_iter().filter(|part| !part.is_empty());
+                let key = path.collect::<Vec<_>>().join(".");
+                Self::Parameter { of: outer.to_owned(), key, found, allowed }
+            }
+            other => other,
+        }
+    }
+
+    /// Byte offset of the place in a SMILES that is wrong, from 0; `None` for other errors.
+    #[must_use]
+    pub fn position(&self) -> Option<usize> {
+        match self {
+            Self::Smiles { position, .. } => Some(*position),
+            _ => None,
         }
     }
 }

@@ -2,12 +2,10 @@
 
 mod kernels;
 pub(crate) mod outputs;
-mod substructures;
 mod synthetic;
 
 pub use kernels::KernelsConfig;
 pub use outputs::{CandidateConfig, OutputFeatures, OutputSource, RankingEmbedding};
-pub use substructures::Substructures;
 pub use synthetic::{NoiseConfig, SyntheticConfig, SyntheticMap};
 
 use schemars::JsonSchema;

@@ -1,8 +1,9 @@
 use dsokr_molecule::kernels::GraphKernel;
+use dsokr_molecule::{MoleculeFeatures, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DataConfig, FeatureFileConfig, Substructures};
+use super::{DataConfig, FeatureFileConfig};
 use crate::error::check;
 use crate::{Error, check_inside};
 
@@ -180,9 +181,11 @@ impl OutputFeatures {
                 let allowed = "false beside exact: logarithms tell counts apart as they do";
                 Err(Error::value("output.features.log", true, allowed))
             }
-            Self::Substructures { of, .. } => of.validate("output.features.of"),
+            Self::Substructures { of, .. } => {
+                of.validate().map_err(|error| Error::setting("output.features.of", error))
+            }
             Self::Molecules { graph, .. } => {
-                graph.validate().map_err(|e| Error::value("output.features.graph", e, KERNEL))
+                graph.validate().map_err(|error| Error::setting("output.features.graph", error))
             }
             Self::Labels { .. }
             | Self::Rankings { .. }
@@ -192,9 +195,6 @@ impl OutputFeatures {
         }
     }
 }
-
-/// What a graph kernel may be, whose own message has the parameter and its range.
-pub(super) const KERNEL: &str = "a graph kernel with parameters in these ranges";
 
 /// The error for a multi-label file beside other features.
 pub(crate) fn not_labels() -> Error {

@@ -2,41 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
-
+use crate::Error;
 use crate::graph::Graph;
-
-/// Why a list is no mapping of the nodes of one graph to those of another. Nodes are numbered from 0.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum MappingError {
-    /// Another number of entries than the first graph has nodes.
-    #[error("a mapping of {found} nodes for a graph of {expected}")]
-    Length {
-        /// Entries.
-        found: usize,
-        /// Nodes of the first graph.
-        expected: usize,
-    },
-    /// An entry that is no node of the second graph.
-    #[error("node {node} goes to node {to}; the second graph has {nodes} nodes, numbered from 0")]
-    NoSuchNode {
-        /// Node of the first graph.
-        node: usize,
-        /// What it goes to.
-        to: usize,
-        /// Nodes of the second graph.
-        nodes: usize,
-    },
-    /// Two nodes go to the same one.
-    #[error("nodes {} and {} both go to node {to}", nodes[0], nodes[1])]
-    Shared {
-        /// The two nodes of the first graph.
-        nodes: [usize; 2],
-        /// The node of the second graph.
-        to: usize,
-    },
-}
 
 /// Cost of the edit path from `a` to `b` that a mapping of nodes stands for.
 ///
@@ -46,7 +13,8 @@ pub enum MappingError {
 /// one.
 ///
 /// # Errors
-/// [`MappingError::Length`], [`MappingError::NoSuchNode`], [`MappingError::Shared`].
+/// [`Error::Mapping`] for a list of another length than `a`, an entry that is no node of `b`, and one that
+/// two nodes share.
 ///
 /// ```
 /// use dsokr_molecule::{Molecule, ged::mapping_cost, graph::Graph};
@@ -59,22 +27,24 @@ pub enum MappingError {
 /// assert!(cost(&[Some(0), Some(1), Some(1)]).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn mapping_cost(
-    a: &Graph,
-    b: &Graph,
-    mapping: &[Option<usize>],
-) -> Result<usize, MappingError> {
+pub fn mapping_cost(a: &Graph, b: &Graph, mapping: &[Option<usize>]) -> Result<usize, Error> {
     if mapping.len() != a.len() {
-        return Err(MappingError::Length { found: mapping.len(), expected: a.len() });
+        let message = format!("a mapping of {} nodes for a graph of {}", mapping.len(), a.len());
+        return Err(Error::Mapping { message });
     }
     let mut origin = vec![None; b.len()];
     for (node, to) in mapping.iter().enumerate() {
         let Some(to) = *to else { continue };
         let Some(origin) = origin.get_mut(to) else {
-            return Err(MappingError::NoSuchNode { node, to, nodes: b.len() });
+            let nodes = b.len();
+            let message = format!(
+                "node {node} goes to node {to}; the second graph has {nodes} nodes, numbered from 0"
+            );
+            return Err(Error::Mapping { message });
         };
         if let Some(first) = origin.replace(node) {
-            return Err(MappingError::Shared { nodes: [first, node], to });
+            let message = format!("nodes {first} and {node} both go to node {to}");
+            return Err(Error::Mapping { message });
         }
     }
     let deleted = mapping.iter().filter(|to| to.is_none()).count();

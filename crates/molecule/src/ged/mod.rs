@@ -28,7 +28,7 @@ use crate::graph::Graph;
 use instance::Instance;
 
 pub use limit::Limit;
-pub use mapping::{MappingError, mapping_cost};
+pub use mapping::mapping_cost;
 
 /// Most nodes of either graph in a search, 1,024.
 ///

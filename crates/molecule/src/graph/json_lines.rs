@@ -5,19 +5,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
-use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, ReadError, label};
-
-/// A graph of a file, with the name that the file gives it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct GraphLine {
-    /// Its `id`, a whole number as its digits.
-    pub id: Option<String>,
-    /// The graph.
-    pub graph: Graph,
-}
+use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
+use crate::Error;
 
 /// Reads graphs from a file of JSON lines.
 ///
@@ -32,7 +23,7 @@ pub struct GraphLine {
 ///   ([`label`]), a whole number from −2⁶³ to 2⁶⁴ − 1 for itself (a negative one modulo 2⁶⁴), so `"2"`
 ///   and `2` differ.
 /// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
-/// - `id`: a text or whole number; may be left out.
+/// - `id`: a text or whole number; the number of the line where it is left out.
 /// - Other keys are not looked at. Blank lines are passed over.
 ///
 /// A graph without nodes is read. Edges from a node to itself, and two edges between the same
@@ -40,9 +31,9 @@ pub struct GraphLine {
 /// [`MAX_EDGES`] edges, a line at most [`MAX_LINE`] bytes.
 ///
 /// # Errors
-/// [`ReadError`], with the line.
-pub fn read_json_lines(path: &Path) -> Result<Vec<GraphLine>, ReadError> {
-    let file = File::open(path).map_err(|error| ReadError::io(path, error))?;
+/// [`Error::Io`]; [`Error::File`], with the line.
+pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
     parse_json_lines(BufReader::new(file), path)
 }
 
@@ -60,10 +51,7 @@ pub fn read_json_lines(path: &Path) -> Result<Vec<GraphLine>, ReadError> {
 ///
 /// # Errors
 /// As [`read_json_lines`].
-pub fn parse_json_lines(
-    mut reader: impl BufRead,
-    path: &Path,
-) -> Result<Vec<GraphLine>, ReadError> {
+pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let mut graphs = Vec::new();
     let mut text = Vec::new();
     for line in 1.. {
@@ -71,45 +59,43 @@ pub fn parse_json_lines(
         // two more than allowed, so that a line that is too long can be told from one that is not
         let mut limited = reader.by_ref().take(MAX_LINE as u64 + 2);
         let read = limited.read_until(b'\n', &mut text);
-        if read.map_err(|error| ReadError::io(path, error))? == 0 {
+        if read.map_err(|error| Error::io(path, error))? == 0 {
             break;
         }
         if text.last() == Some(&b'\n') {
             text.pop();
         }
         if text.len() > MAX_LINE {
-            return Err(ReadError::LineTooLong { path: path.to_owned(), line, limit: MAX_LINE });
+            let message =
+                format!("the line has more than {MAX_LINE} bytes, the most that are read");
+            return Err(Error::line(path, line, message));
         }
         if text.iter().any(|byte| !byte.is_ascii_whitespace()) {
             graphs.push(parse(&text, path, line)?);
         }
     }
     if graphs.is_empty() {
-        return Err(ReadError::Empty { path: path.to_owned() });
+        return Err(super::empty(path));
     }
     Ok(graphs)
 }
 
-fn parse(text: &[u8], path: &Path, line: usize) -> Result<GraphLine, ReadError> {
+fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
     let row: Row = serde_json::from_slice(text).map_err(|error| {
         let (column, reason) = (error.column(), error.to_string());
         // its own line number would be 1, whatever the line
         let place = format!(" at line {} column {column}", error.line());
-        let reason = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
-        ReadError::Json { path: path.to_owned(), line, column, reason }
+        let message = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
+        Error::File { path: path.to_owned(), place: format!(":{line}:{column}"), message }
     })?;
-    let sizes = [("nodes", row.nodes.len(), MAX_NODES), ("edges", row.edges.len(), MAX_EDGES)];
-    if let Some((what, found, limit)) = sizes.into_iter().find(|(_, found, limit)| found > limit) {
-        return Err(ReadError::TooLarge { path: path.to_owned(), line, what, found, limit });
-    }
+    super::check_size(path, line, "nodes", row.nodes.len(), MAX_NODES)?;
+    super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
     let labels = row.nodes.into_iter().map(|Label(label)| label).collect();
     let edges: Vec<_> = row.edges.into_iter().map(|Edge(a, b, label)| (a, b, label)).collect();
-    let graph = Graph::new(labels, &edges).map_err(|source| ReadError::Graph {
-        path: path.to_owned(),
-        line,
-        source,
-    })?;
-    Ok(GraphLine { id: row.id.map(|Id(id)| id), graph })
+    let graph =
+        Graph::new(labels, &edges).map_err(|error| Error::line(path, line, error.to_string()))?;
+    let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
+    Ok(NamedGraph { id, graph, class: None })
 }
 
 #[derive(serde::Deserialize)]
@@ -136,13 +122,13 @@ impl<'de> Deserialize<'de> for Id {
             fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
                 formatter.write_str("an id, a text or a whole number")
             }
-            fn visit_u64<E: Error>(self, id: u64) -> Result<Id, E> {
+            fn visit_u64<E: de::Error>(self, id: u64) -> Result<Id, E> {
                 Ok(Id(id.to_string()))
             }
-            fn visit_i64<E: Error>(self, id: i64) -> Result<Id, E> {
+            fn visit_i64<E: de::Error>(self, id: i64) -> Result<Id, E> {
                 Ok(Id(id.to_string()))
             }
-            fn visit_str<E: Error>(self, id: &str) -> Result<Id, E> {
+            fn visit_str<E: de::Error>(self, id: &str) -> Result<Id, E> {
                 Ok(Id(id.to_owned()))
             }
         }
@@ -158,13 +144,13 @@ impl<'de> Deserialize<'de> for Label {
             fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
                 formatter.write_str("a label, a text or a whole number")
             }
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Label, E> {
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Label, E> {
                 Ok(Label(number))
             }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Label, E> {
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Label, E> {
                 Ok(Label(number as u64))
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Label, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Label, E> {
                 Ok(Label(label(text)))
             }
         }
@@ -183,12 +169,12 @@ impl<'de> Deserialize<'de> for Edge {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Edge, A::Error> {
                 let mut node = |place| {
                     let node = list.next_element::<usize>()?;
-                    node.ok_or_else(|| Error::invalid_length(place, &self))
+                    node.ok_or_else(|| de::Error::invalid_length(place, &self))
                 };
                 let (a, b) = (node(0)?, node(1)?);
                 let label = list.next_element::<Label>()?.map_or(0, |Label(label)| label);
                 if list.next_element::<serde::de::IgnoredAny>()?.is_some() {
-                    return Err(Error::invalid_length(4, &self));
+                    return Err(de::Error::invalid_length(4, &self));
                 }
                 Ok(Edge(a, b, label))
             }

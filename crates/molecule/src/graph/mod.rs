@@ -1,19 +1,17 @@
 //! Labelled graphs: what graph kernels count and edit distances compare, and the files they are
 //! read from.
 
-mod error;
 mod json_lines;
-mod read_error;
 mod subgraph;
 mod tudataset;
 
-use crate::refinement::graph_hash;
-use crate::{Element, Molecule};
+use std::path::Path;
 
-pub use error::GraphError;
-pub use json_lines::{GraphLine, parse_json_lines, read_json_lines};
-pub use read_error::ReadError;
-pub use tudataset::{TuDataset, TuFiles};
+use crate::refinement::graph_hash;
+use crate::{Element, Error, Molecule};
+
+pub use json_lines::{parse_json_lines, read_json_lines};
+pub use tudataset::{TuFiles, read_tudataset};
 
 /// The most nodes of a graph that is read from a file.
 pub const MAX_NODES: usize = 100_000;
@@ -23,6 +21,17 @@ pub const MAX_EDGES: usize = 1_000_000;
 
 /// The most bytes of a line of a JSON lines file.
 pub const MAX_LINE: usize = 64 << 20;
+
+/// A graph of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedGraph {
+    /// The name that the file gives it, else its number.
+    pub id: String,
+    /// The graph.
+    pub graph: Graph,
+    /// Its class, where the file gives one.
+    pub class: Option<i64>,
+}
 
 /// A step along an edge: the node it leads to and the edge's label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,17 +75,20 @@ impl Graph {
     /// A graph with the nodes `labels` and the edges (node, node, label), in any order and direction.
     ///
     /// # Errors
-    /// [`GraphError::NoSuchNode`], [`GraphError::Loop`], [`GraphError::DoubleEdge`], each with the
-    /// number of the edge.
-    pub fn new(labels: Vec<u64>, edges: &[(usize, usize, u64)]) -> Result<Self, GraphError> {
+    /// [`Error::Edge`] for an edge to a node that does not exist, from a node to itself, or between nodes
+    /// that another one joins.
+    pub fn new(labels: Vec<u64>, edges: &[(usize, usize, u64)]) -> Result<Self, Error> {
         let nodes = labels.len();
         let mut offsets = vec![0; nodes + 1];
         for (edge, &(a, b, _)) in edges.iter().enumerate() {
             if let Some(node) = [a, b].into_iter().find(|&node| node >= nodes) {
-                return Err(GraphError::NoSuchNode { edge, node, nodes });
+                let message =
+                    format!("leads to node {node}; there are {nodes} nodes, numbered from 0");
+                return Err(Error::Edge { edge, message });
             }
             if a == b {
-                return Err(GraphError::Loop { edge, node: a });
+                let message = format!("joins node {a} to itself; loops are not allowed");
+                return Err(Error::Edge { edge, message });
             }
             offsets[a + 1] += 1;
             offsets[b + 1] += 1;
@@ -101,7 +113,8 @@ impl Graph {
                 };
                 // the second of the two is the one too many
                 let edge = edges.iter().rposition(joins).unwrap_or(0);
-                return Err(GraphError::DoubleEdge { edge, nodes: [node, twice[0].node] });
+                let message = format!("joins nodes {node} and {} a second time", twice[0].node);
+                return Err(Error::Edge { edge, message });
             }
         }
         Ok(Self { labels, offsets, arcs })
@@ -179,4 +192,23 @@ impl From<&Molecule> for Graph {
         // The parser refuses loops and double bonds written as two bonds.
         Self::new(labels, &edges).unwrap_or_else(|error| unreachable!("{error}"))
     }
+}
+
+/// The error for a file without any graph.
+fn empty(path: &Path) -> Error {
+    Error::file(path, "the file is empty; at least one graph is needed")
+}
+
+/// Refuses a graph with more nodes or edges than are read.
+fn check_size(
+    path: &Path,
+    line: usize,
+    what: &str,
+    found: usize,
+    limit: usize,
+) -> Result<(), Error> {
+    if found <= limit {
+        return Ok(());
+    }
+    Err(Error::line(path, line, format!("a graph with {found} {what}; allowed: at most {limit}")))
 }

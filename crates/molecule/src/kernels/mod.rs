@@ -13,7 +13,6 @@
 
 mod counts;
 mod distances;
-mod error;
 mod k_core;
 mod nspd;
 mod shortest_path;
@@ -24,11 +23,11 @@ mod weisfeiler_lehman;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::graph::Graph;
 use crate::refinement::mix;
 use counts::Counts;
 
-pub use error::KernelError;
 pub use vocabulary::GraphVocabulary;
 
 /// The most refinements of a Weisfeiler–Lehman kernel.
@@ -177,32 +176,41 @@ impl GraphKernel {
     /// Checks the parameters of the kernel and of its bases.
     ///
     /// # Errors
-    /// [`KernelError::Parameter`], [`KernelError::Nesting`].
-    pub fn validate(&self) -> Result<(), KernelError> {
-        let at_most = |parameter, value, most| {
+    /// [`Error::Parameter`], with the path of the parameter below this kernel.
+    pub fn validate(&self) -> Result<(), Error> {
+        let depth = self.depth();
+        if depth > MAX_NESTING {
+            let found = format!("{depth} kernels one inside another");
+            return Err(Error::parameter(
+                "graph kernel",
+                "",
+                found,
+                format!("at most {MAX_NESTING}"),
+            ));
+        }
+        let of = format!("graph kernel {}", self.name());
+        let at_most = |key, value: usize, most| {
             if value <= most {
                 return Ok(());
             }
-            let allowed = format!("0 to {most}");
-            Err(KernelError::Parameter { kernel: self.name(), parameter, value, allowed })
+            Err(Error::parameter(&of, key, value, format!("0 to {most}")))
         };
-        let depth = self.depth();
-        if depth > MAX_NESTING {
-            return Err(KernelError::Nesting { depth, allowed: MAX_NESTING });
-        }
         match self {
             Self::VertexHistogram { .. } | Self::ShortestPath { .. } => Ok(()),
             Self::WeisfeilerLehman { iterations, base, .. } => {
                 at_most("iterations", *iterations, MAX_ITERATIONS)?;
-                base.validate()
+                base.validate().map_err(|error| error.below(&of, "base"))
             }
-            Self::Core { base } => base.validate(),
-            Self::Sum { of } if of.is_empty() || of.len() > MAX_SUMMANDS => {
-                let (parameter, value) = ("number of kernels in `of`", of.len());
-                let allowed = format!("1 to {MAX_SUMMANDS}");
-                Err(KernelError::Parameter { kernel: self.name(), parameter, value, allowed })
+            Self::Core { base } => base.validate().map_err(|error| error.below(&of, "base")),
+            Self::Sum { of: kernels } if kernels.is_empty() || kernels.len() > MAX_SUMMANDS => {
+                let found = format!("{} kernels", kernels.len());
+                Err(Error::parameter(&of, "of", found, format!("1 to {MAX_SUMMANDS} kernels")))
             }
-            Self::Sum { of } => of.iter().try_for_each(Self::validate),
+            Self::Sum { of: kernels } => {
+                (0..).zip(kernels).try_for_each(|(at, kernel): (usize, _)| {
+                    kernel.validate().map_err(|error| error.below(&of, &format!("of[{at}]")))
+                })
+            }
             Self::Nspd { radius, distance, .. } => {
                 at_most("radius", *radius, MAX_RADIUS)?;
                 at_most("distance", *distance, MAX_DISTANCE)
@@ -215,7 +223,7 @@ impl GraphKernel {
         match self {
             Self::WeisfeilerLehman { base, .. } | Self::Core { base } => 1 + base.depth(),
             Self::Sum { of } => 1 + of.iter().map(Self::depth).max().unwrap_or(0),
-            _ => 1,
+            Self::VertexHistogram { .. } | Self::ShortestPath { .. } | Self::Nspd { .. } => 1,
         }
     }
 
@@ -239,7 +247,7 @@ impl GraphKernel {
     /// assert_eq!(values, [1.0, 2.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn features(&self, graph: &Graph) -> Result<Vec<(u64, f64)>, KernelError> {
+    pub fn features(&self, graph: &Graph) -> Result<Vec<(u64, f64)>, Error> {
         self.validate()?;
         Ok(self.counted(graph, &mut Counts::default()))
     }

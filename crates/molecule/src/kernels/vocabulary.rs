@@ -4,8 +4,9 @@ use std::ops::Range;
 use dsokr_basis::features::SparseRows;
 use rayon::prelude::*;
 
+use super::GraphKernel;
 use super::counts::Counts;
-use super::{GraphKernel, KernelError};
+use crate::Error;
 use crate::graph::Graph;
 
 /// Graphs whose features one task counts.
@@ -47,8 +48,8 @@ impl GraphVocabulary {
     /// The features that occur in `graphs`.
     ///
     /// # Errors
-    /// As [`GraphKernel::validate`]; [`KernelError::NoFeatures`] when no graph has a node.
-    pub fn fit(kernel: GraphKernel, graphs: &[Graph]) -> Result<Self, KernelError> {
+    /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] when no graph has a node.
+    pub fn fit(kernel: GraphKernel, graphs: &[Graph]) -> Result<Self, Error> {
         kernel.validate()?;
         let features = graphs
             .par_chunks(CHUNK)
@@ -64,7 +65,7 @@ impl GraphVocabulary {
     pub fn fit_rows<G: Borrow<Graph> + Sync>(
         kernel: GraphKernel,
         graphs: &[G],
-    ) -> Result<(Self, SparseRows), KernelError> {
+    ) -> Result<(Self, SparseRows), Error> {
         kernel.validate()?;
         let counted: Vec<Counted> =
             graphs.par_chunks(CHUNK).map(|graphs| Counted::new(&kernel, graphs)).collect();
@@ -81,24 +82,26 @@ impl GraphVocabulary {
     /// The vocabulary of features that were stored, in the order of their columns.
     ///
     /// # Errors
-    /// As [`GraphKernel::validate`]; [`KernelError::FeatureOrder`] for features that do not
-    /// increase, [`KernelError::NoFeatures`] when there are none.
-    pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, KernelError> {
+    /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] for features that do not
+    /// increase, and when there are none.
+    pub fn from_features(kernel: GraphKernel, features: Vec<u64>) -> Result<Self, Error> {
         kernel.validate()?;
         if let Some(at) = features.windows(2).position(|pair| pair[1] <= pair[0]) {
             let (previous, found) = (features[at], features[at + 1]);
-            return Err(KernelError::FeatureOrder { position: at + 1, found, previous });
+            let message = format!(
+                "feature {} of the vocabulary, {found:#018x}, does not exceed the one before it, {previous:#018x}",
+                at + 1,
+            );
+            return Err(Error::Vocabulary { message });
         }
         Self::checked(kernel, features, 0)
     }
 
-    fn checked(
-        kernel: GraphKernel,
-        features: Vec<u64>,
-        graphs: usize,
-    ) -> Result<Self, KernelError> {
+    fn checked(kernel: GraphKernel, features: Vec<u64>, graphs: usize) -> Result<Self, Error> {
         if features.is_empty() {
-            return Err(KernelError::NoFeatures { kernel: kernel.name(), graphs });
+            let name = kernel.name();
+            let message = format!("graph kernel {name}: none of the {graphs} graphs has a feature");
+            return Err(Error::Vocabulary { message });
         }
         // one column more, and columns are numbered by u32
         if u32::try_from(features.len()).is_err() {
@@ -132,7 +135,7 @@ impl GraphVocabulary {
     ///
     /// # Errors
     /// None that a fitted vocabulary can bring up; the rows are checked all the same.
-    pub fn rows(&self, graphs: &[Graph]) -> Result<SparseRows, KernelError> {
+    pub fn rows(&self, graphs: &[Graph]) -> Result<SparseRows, Error> {
         let parts = |graphs| self.parts(Counted::new(&self.kernel, graphs));
         self.assemble(graphs.par_chunks(CHUNK).map(parts))
     }
@@ -168,7 +171,7 @@ impl GraphVocabulary {
     fn assemble(
         &self,
         parts: impl IndexedParallelIterator<Item = Parts>,
-    ) -> Result<SparseRows, KernelError> {
+    ) -> Result<SparseRows, Error> {
         let parts: Vec<Parts> = parts.collect();
         let entries = parts.iter().map(|part| part.columns.len()).sum();
         let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));

@@ -13,7 +13,7 @@ pub(super) fn check_aromatic_atoms(
     parsed: &chematic_core::Molecule,
     places: &Places,
 ) -> Result<(), Error> {
-    if !super::has_aromatic(parsed) {
+    if !has_aromatic(parsed) {
         return Ok(());
     }
     let in_ring = ring_bond_flags_shared(parsed);
@@ -26,10 +26,8 @@ pub(super) fn check_aromatic_atoms(
         }
     });
     if let Some((idx, _)) = stray {
-        return Err(Error::Kekule {
-            position: places.atom(idx.0 as usize),
-            reason: "an aromatic atom or bond lies in no ring".to_owned(),
-        });
+        let reason = "an aromatic atom or bond lies in no ring";
+        return Err(no_kekule(places.atom(idx.0 as usize), reason));
     }
     // B, C, N, O, Si, P, S, Ge, As, Se, Sb, Te.
     const CAN_BE_AROMATIC: [u8; 12] = [5, 6, 7, 8, 14, 15, 16, 32, 33, 34, 51, 52];
@@ -37,12 +35,18 @@ pub(super) fn check_aromatic_atoms(
         a.aromatic && !a.wildcard && !CAN_BE_AROMATIC.contains(&a.element.atomic_number())
     });
     match other {
-        Some((idx, atom)) => Err(Error::Kekule {
-            position: places.atom(idx.0 as usize),
-            reason: format!("{} cannot be aromatic", atom.element.symbol()),
-        }),
+        Some((idx, atom)) => {
+            let reason = format!("{} cannot be aromatic", atom.element.symbol());
+            Err(no_kekule(places.atom(idx.0 as usize), &reason))
+        }
         None => Ok(()),
     }
+}
+
+/// Whether a text has aromatic atoms or bonds.
+pub(super) fn has_aromatic(parsed: &chematic_core::Molecule) -> bool {
+    parsed.atoms().any(|(_, atom)| atom.aromatic)
+        || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
 }
 
 /// Refuses atoms of B, C, N, O and F with more bonds than an atom with as many electrons can have:
@@ -77,15 +81,26 @@ pub(super) fn check_valences(
         }
         .unsigned_abs();
         if valence > u32::from(allowed) {
-            return Err(Error::Valence {
-                position: place(index),
-                element: atom.element.symbol().to_owned(),
+            return Err(self::valence(
+                place(index),
+                atom.element.symbol(),
                 valence,
-                allowed: u32::from(allowed),
-            });
+                u32::from(allowed),
+            ));
         }
     }
     Ok(())
+}
+
+/// The error for lower-case atoms that admit no alternation of single and double bonds.
+pub(super) fn no_kekule(position: usize, reason: &str) -> Error {
+    Error::smiles(position, format!("the aromatic atoms have no Kekulé structure: {reason}"))
+}
+
+/// The error for an atom with more bonds than its element can have.
+pub(super) fn valence(position: usize, element: &str, valence: u32, allowed: u32) -> Error {
+    let message = format!("{element} has valence {valence}, at most {allowed} is possible");
+    Error::smiles(position, message)
 }
 
 /// Everything but hydrogen, the noble gases and B, C, N, O, F, Si, P, S, Cl, As, Se, Br, Te, I, At;

@@ -9,43 +9,63 @@ mod checks;
 mod configuration;
 mod scan;
 
+use std::str::FromStr;
+
 use chematic_core::{AtomIdx, BondIdx, BondOrder as Order, KekuleResult, kekulize};
 use chematic_perception::{
     apply_aromaticity_rdkit_parity_shared, find_sssr_shared, rdkit_canonical_kekule,
 };
 use chematic_smiles::{SmilesError, rdkit_mol_block};
 
-use self::checks::{check_aromatic_atoms, check_valences};
+use self::checks::{check_aromatic_atoms, check_valences, has_aromatic};
 pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};
 use self::scan::{Places, scan};
 use crate::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Ring};
 
-pub(crate) fn parse(smiles: &str) -> Result<Molecule, Error> {
+impl Molecule {
+    /// Reads a SMILES (OpenSMILES grammar), perceives aromaticity by RDKit's default model, and
+    /// takes RDKit's canonical Kekulé structure. Where the port of its rules does not model the
+    /// molecule, any Kekulé structure is taken.
+    ///
+    /// Parts separated by `.` are one molecule. Isotopes are kept, and make a hydrogen an atom of its own.
+    /// The wildcard `*` is an atom of element [`Element::WILDCARD`] without hydrogens or limits to its
+    /// bonds. B, C, N, O and F with more bonds than they can have are refused, except that a neutral
+    /// nitrogen may have five, the old way to write nitro groups; other elements are not checked.
+    ///
+    /// # Errors
+    /// [`Error::Smiles`] with the position of what is wrong. Text longer than [`MAX_LENGTH`] bytes, more
+    /// than [`MAX_ATOMS`] atoms or [`MAX_RINGS`] rings, and branches deeper than [`MAX_NESTING`] are
+    /// refused.
+    pub fn parse(smiles: &str) -> Result<Self, Error> {
+        parse(smiles)
+    }
+}
+
+impl FromStr for Molecule {
+    type Err = Error;
+
+    fn from_str(smiles: &str) -> Result<Self, Error> {
+        parse(smiles)
+    }
+}
+
+fn parse(smiles: &str) -> Result<Molecule, Error> {
     let places = scan(smiles)?;
     let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
     check_aromatic_atoms(&parsed, &places)?;
-    let first_aromatic = || {
+    let no_kekule = |reason: &str| {
         let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
-        places.atom(atom)
+        checks::no_kekule(places.atom(atom), reason)
     };
     let view = apply_aromaticity_rdkit_parity_shared(&parsed);
-    let view = view
-        .as_ref()
-        .as_ref()
-        .map_err(|e| Error::Kekule { position: first_aromatic(), reason: e.to_string() })?;
+    let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
     match kekule_structure(view, &parsed) {
         Ok(kekule) => convert(view, &kekule, &places),
         // the rings that were perceived cannot be: the text itself is a Kekulé structure
         Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), &places),
-        Err(reason) => Err(Error::Kekule { position: first_aromatic(), reason }),
+        Err(reason) => Err(no_kekule(&reason)),
     }
-}
-
-/// Whether a text has aromatic atoms or bonds.
-fn has_aromatic(parsed: &chematic_core::Molecule) -> bool {
-    parsed.atoms().any(|(_, atom)| atom.aromatic)
-        || parsed.bonds().any(|(_, bond)| bond.order == Order::Aromatic)
 }
 
 /// RDKit's canonical Kekulé structure where one of the two ports of its rules reaches it.
@@ -146,9 +166,9 @@ fn convert(
             continue;
         }
         let written = kekule.get(&idx).copied().unwrap_or(entry.order);
-        let order = order(written).ok_or_else(|| Error::Syntax {
-            position: places.atom(entry.atom2.0 as usize),
-            reason: "an aromatic bond between atoms that are not aromatic".to_owned(),
+        let order = order(written).ok_or_else(|| {
+            let message = "an aromatic bond between atoms that are not aromatic";
+            Error::smiles(places.atom(entry.atom2.0 as usize), message)
         })?;
         bonds.push(Bond {
             atoms: [a, b],
@@ -228,51 +248,42 @@ fn translate(error: SmilesError, smiles: &str, places: &Places) -> Error {
     // The parser's own wording ends in the position that our errors give themselves.
     let reason = reason.split(" at position ").next().unwrap_or_default().to_owned();
     match error {
-        SmilesError::EmptyInput => Error::Empty,
         SmilesError::UnexpectedCharacter { pos } => {
             match smiles[pos.min(smiles.len())..].chars().next() {
-                Some(found) => Error::Character {
-                    position: pos,
+                Some(found) => scan::unexpected(
+                    pos,
                     found,
-                    expected: "an atom, a bond, a ring label or a branch is expected; elements other than B C N O P S F Cl Br I stand in brackets",
-                },
-                None => Error::Syntax { position: pos, reason },
+                    "an atom, a bond, a ring label or a branch is expected; elements other than B C N O P S F Cl Br I stand in brackets",
+                ),
+                None => Error::smiles(pos, reason),
             }
         }
+        SmilesError::EmptyInput => Error::smiles(0, reason),
         SmilesError::UnexpectedEnd { pos }
         | SmilesError::UnknownElement { pos, .. }
         | SmilesError::MismatchedParentheses { pos }
         | SmilesError::NestingTooDeep { pos }
-        | SmilesError::UnsupportedChiralityClass { pos, .. } => {
-            Error::Syntax { position: pos, reason }
-        }
+        | SmilesError::UnsupportedChiralityClass { pos, .. } => Error::smiles(pos, reason),
         SmilesError::InvalidBracketAtom { detail, pos } if detail.starts_with("duplicate") => {
-            Error::RingBond {
-                position: places.ring_label_before(pos),
-                reason: "a second bond between two atoms that are already joined".to_owned(),
-            }
+            let message = "a second bond between two atoms that are already joined";
+            Error::smiles(places.ring_label_before(pos), message)
         }
         SmilesError::InvalidBracketAtom { detail, pos } => {
-            Error::Syntax { position: pos, reason: format!("bracket atom: {detail}") }
+            Error::smiles(pos, format!("bracket atom: {detail}"))
         }
         SmilesError::UnmatchedRingClosure { ring_num, pos } => {
-            Error::UnclosedRing { position: pos, label: u32::from(ring_num) }
+            scan::unclosed_ring(pos, u32::from(ring_num))
         }
         SmilesError::UnmatchedExtendedRingClosure { ring_num, pos } => {
-            Error::UnclosedRing { position: pos, label: ring_num }
+            scan::unclosed_ring(pos, ring_num)
         }
         SmilesError::ConflictingRingBond { pos, .. }
         | SmilesError::ConflictingExtendedRingBond { pos, .. } => {
-            Error::RingBond { position: places.ring_label_before(pos), reason }
+            Error::smiles(places.ring_label_before(pos), reason)
         }
-        SmilesError::InvalidValence { element, atom, valence, max } => Error::Valence {
-            position: places.atom(atom),
-            element: element.to_owned(),
-            valence,
-            allowed: max,
-        },
-        SmilesError::ResourceLimit { actual, .. } => {
-            Error::TooLong { length: actual, limit: MAX_LENGTH }
+        SmilesError::InvalidValence { element, atom, valence, max } => {
+            checks::valence(places.atom(atom), element, valence, max)
         }
+        SmilesError::ResourceLimit { actual, .. } => scan::too_long(actual),
     }
 }

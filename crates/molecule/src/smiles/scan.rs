@@ -37,17 +37,14 @@ impl Places {
 /// Walks over the text once, before any recursion.
 pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
     if smiles.is_empty() {
-        return Err(Error::Empty);
+        return Err(Error::smiles(0, "the SMILES is empty; at least one atom is needed"));
     }
     if smiles.len() > MAX_LENGTH {
-        return Err(Error::TooLong { length: smiles.len(), limit: MAX_LENGTH });
+        return Err(too_long(smiles.len()));
     }
     if let Some((position, found)) = smiles.char_indices().find(|(_, c)| !c.is_ascii_graphic()) {
-        return Err(Error::Character {
-            position,
-            found,
-            expected: "a SMILES is written in printable ASCII without spaces",
-        });
+        let expected = "a SMILES is written in printable ASCII without spaces";
+        return Err(unexpected(position, found, expected));
     }
 
     let bytes = smiles.as_bytes();
@@ -60,8 +57,7 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
     let mut expects_atom = true;
     let mut i = 0;
     while let Some(&byte) = bytes.get(i) {
-        let unexpected =
-            |expected| Error::Character { position: i, found: char::from(byte), expected };
+        let unexpected = |expected| unexpected(i, char::from(byte), expected);
         let mut length = 1;
         match byte {
             b'[' => {
@@ -69,29 +65,26 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
                 let end = inside.iter().position(|&b| b == b']' || b == b'[');
                 match end {
                     Some(end) if inside[end] == b']' => length = end + 2,
-                    _ => {
-                        return Err(Error::Unbalanced { position: i, found: '[' });
-                    }
+                    _ => return Err(unbalanced(i, '[')),
                 }
                 places.atoms.push(i);
                 expects_atom = false;
             }
-            b']' => {
-                return Err(Error::Unbalanced { position: i, found: ']' });
-            }
+            b']' => return Err(unbalanced(i, ']')),
             b'(' => {
                 if expects_atom {
                     return Err(unexpected("a branch follows an atom"));
                 }
                 if open_branches.len() == MAX_NESTING {
-                    return Err(Error::TooDeep { position: i, limit: MAX_NESTING });
+                    let message = format!("branches nested deeper than {MAX_NESTING}");
+                    return Err(Error::smiles(i, message));
                 }
                 open_branches.push(i);
                 expects_atom = true;
             }
             b')' => {
                 if open_branches.pop().is_none() {
-                    return Err(Error::Unbalanced { position: i, found: ')' });
+                    return Err(unbalanced(i, ')'));
                 }
                 if expects_atom {
                     return Err(unexpected("a branch holds at least one atom"));
@@ -102,7 +95,7 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
                     return Err(unexpected("a part holds at least one atom"));
                 }
                 if let Some(&position) = open_branches.last() {
-                    return Err(Error::Unbalanced { position, found: '(' });
+                    return Err(unbalanced(position, '('));
                 }
                 expects_atom = true;
             }
@@ -114,13 +107,12 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
                 let here = places.atoms.len();
                 match open_rings.remove(&label) {
                     Some((_, opened)) if opened == here => {
-                        return Err(Error::RingBond {
-                            position: i,
-                            reason: "a ring bond joins the atom to itself".to_owned(),
-                        });
+                        return Err(Error::smiles(i, "a ring bond joins the atom to itself"));
                     }
                     Some(_) if closed == MAX_RINGS => {
-                        return Err(Error::TooManyRings { position: i, limit: MAX_RINGS });
+                        let message =
+                            format!("more than {MAX_RINGS} rings, the most that are read");
+                        return Err(Error::smiles(i, message));
                     }
                     Some(_) => closed += 1,
                     None => {
@@ -142,23 +134,42 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
             _ => return Err(unexpected("no atom, bond or branch starts like this")),
         }
         if places.atoms.len() > MAX_ATOMS {
-            return Err(Error::TooManyAtoms { position: i, limit: MAX_ATOMS });
+            let message = format!("more than {MAX_ATOMS} atoms, the largest molecule that is read");
+            return Err(Error::smiles(i, message));
         }
         i += length;
     }
     if let Some(&position) = open_branches.last() {
-        return Err(Error::Unbalanced { position, found: '(' });
+        return Err(unbalanced(position, '('));
     }
     if expects_atom {
-        return Err(Error::Syntax {
-            position: smiles.len(),
-            reason: "the text ends where an atom is expected".to_owned(),
-        });
+        return Err(Error::smiles(smiles.len(), "the text ends where an atom is expected"));
     }
     if let Some((&label, &(position, _))) = open_rings.iter().min_by_key(|(_, open)| open.0) {
-        return Err(Error::UnclosedRing { position, label });
+        return Err(unclosed_ring(position, label));
     }
     Ok(places)
+}
+
+/// The error for a text of too many bytes.
+pub(super) fn too_long(length: usize) -> Error {
+    let message = format!("the SMILES has {length} bytes; at most {MAX_LENGTH} are read");
+    Error::smiles(MAX_LENGTH, message)
+}
+
+/// The error for a character that no SMILES has at this place.
+pub(super) fn unexpected(position: usize, found: char, expected: &str) -> Error {
+    Error::smiles(position, format!("unexpected {found:?}; {expected}"))
+}
+
+/// The error for a ring bond that is opened and never closed.
+pub(super) fn unclosed_ring(position: usize, label: u32) -> Error {
+    Error::smiles(position, format!("ring bond {label} is opened here and never closed"))
+}
+
+/// The error for a parenthesis or bracket without its partner.
+fn unbalanced(position: usize, found: char) -> Error {
+    Error::smiles(position, format!("{found:?} has no partner"))
 }
 
 /// A ring label and the bytes that it takes: a digit, `%nn`, or `%(n…)`.

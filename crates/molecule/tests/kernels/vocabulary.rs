@@ -1,7 +1,7 @@
 //! Columns of fitted features, and what becomes of features that were not fitted.
 
 use dsokr_molecule::graph::Graph;
-use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary, KernelError};
+use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
 use proptest::prelude::*;
 
 use crate::support::{all_kernels, graphs, kernel};
@@ -67,7 +67,8 @@ fn a_vocabulary_is_made_again_from_its_features() {
     }
     let swapped = GraphVocabulary::from_features(histogram(), vec![3, 5, 5]);
     let error = swapped.unwrap_err();
-    assert!(matches!(error, KernelError::FeatureOrder { position: 2, found: 5, previous: 5 }));
+    let said = "feature 2 of the vocabulary, 0x0000000000000005, does not exceed the one before it";
+    assert!(error.to_string().starts_with(said), "{error}");
 }
 
 #[test]
@@ -75,10 +76,11 @@ fn graphs_without_nodes_give_no_vocabulary() {
     for graphs in [vec![], vec![nodes(&[]), nodes(&[])]] {
         let error = GraphVocabulary::fit(histogram(), &graphs).unwrap_err();
         let found = graphs.len();
-        assert!(matches!(error, KernelError::NoFeatures { graphs, .. } if graphs == found));
+        let said = format!("none of the {found} graphs has a feature");
+        assert!(error.to_string().ends_with(&said), "{error}");
         assert!(GraphVocabulary::fit_rows(histogram(), &graphs).is_err());
     }
     let wl = kernel(r#"{"name": "weisfeiler-lehman", "iterations": 1000}"#);
     let error = GraphVocabulary::fit(wl, &[nodes(&[6])]).unwrap_err();
-    assert!(matches!(error, KernelError::Parameter { value: 1000, .. }));
+    assert!(error.to_string().contains("iterations = 1000; allowed: 0 to 100"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Counts of atoms, bonds and groups against the text itself.
 
-use dsokr_molecule::{FunctionalGroup, Molecule, count_columns, count_rows, functional_groups};
+use dsokr_molecule::{Composition, FunctionalGroup, Molecule, MoleculeFeatures, functional_groups};
 
 use crate::support::{parse, quickstart};
 
@@ -9,7 +9,7 @@ fn every_group_has_its_place() {
     for (place, &group) in FunctionalGroup::ALL.iter().enumerate() {
         assert_eq!(group as usize, place);
     }
-    let names = count_columns();
+    let names = Composition::columns();
     let distinct: std::collections::BTreeSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
     assert_eq!(names[6], "atom C");
@@ -19,8 +19,8 @@ fn every_group_has_its_place() {
 #[test]
 fn rows_hold_what_the_molecules_have() {
     let molecules: Vec<Molecule> = quickstart().map(parse).collect();
-    let rows = count_rows(&molecules).unwrap();
-    let names = count_columns();
+    let rows = Composition {}.counts(&molecules).unwrap();
+    let names = Composition::columns();
     assert_eq!((rows.len(), rows.width()), (molecules.len(), names.len()));
     for (row, molecule) in molecules.iter().enumerate() {
         let (columns, values) = rows.row(row);
@@ -49,9 +49,9 @@ fn rows_hold_what_the_molecules_have() {
 
 #[test]
 fn unusual_atoms_and_bonds_have_columns() {
-    let names = count_columns();
+    let names = Composition::columns();
     let found = |smiles: &str| -> Vec<(String, f32)> {
-        let rows = count_rows(&[parse(smiles)]).unwrap();
+        let rows = Composition {}.counts(&[parse(smiles)]).unwrap();
         let (columns, values) = rows.row(0);
         columns.iter().zip(values).map(|(&c, &v)| (names[c as usize].clone(), v)).collect()
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dsokr_basis::random::{below, generator};
-use dsokr_molecule::{Molecule, Morgan};
+use dsokr_molecule::{HashedFeatures, Molecule, MoleculeFeatures, Morgan};
 use safetensors::SafeTensors;
 
 use crate::data::data;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
-use dsokr_molecule::{Chains, Configurations, Molecule, Rings};
+use dsokr_molecule::{Chains, Configurations, HashedFeatures, Molecule, MoleculeFeatures, Rings};
 
 use crate::support::{chebi, parse, quickstart};
 

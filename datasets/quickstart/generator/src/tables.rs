@@ -20,7 +20,7 @@ pub const VALIDATION: usize = 200;
 pub const TEST: usize = 200;
 
 /// Why a list of molecules makes no quickstart set. Lines count from 1, the header included.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QuickstartError {
     /// The first line is not the expected header.

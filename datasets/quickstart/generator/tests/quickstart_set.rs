@@ -165,12 +165,8 @@ fn bad_tables_are_refused_with_their_line() {
         tables(&format!("{header}1\tC\n2\tC(\n"), SEED),
         Err(QuickstartError::Smiles { line: 3, .. })
     ));
-    assert_eq!(
-        tables(&format!("{header}1\tC\n"), SEED),
-        Err(QuickstartError::TooFew { found: 1, needed: VALIDATION + TEST + 1 })
-    );
-    assert_eq!(
-        select(&[("1", "CCCCCC"), ("2", "CCCCCC")], SEED),
-        Err(QuickstartError::TooFew { found: 1, needed: MOLECULES })
-    );
+    let few = tables(&format!("{header}1\tC\n"), SEED).unwrap_err().to_string();
+    assert_eq!(few, format!("1 molecules; at least {} are needed", VALIDATION + TEST + 1));
+    let few = select(&[("1", "CCCCCC"), ("2", "CCCCCC")], SEED).unwrap_err().to_string();
+    assert_eq!(few, format!("1 molecules; at least {MOLECULES} are needed"));
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::features::SparseRows;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::featurizer::HashedFeatures;
+use super::morgan::{atom_codes, bond_code, combine, surroundings};
 use crate::descriptors::{Descriptors, code};
 use crate::molecule::Molecule;
-use crate::morgan::{atom_codes, bond_code, combine, folded, surroundings};
 
 /// Configurations with the surroundings that they stand in, as hashed features: those of [`Morgan`]
 /// that hold a stereo centre or a double bond with a geometry, whose codes say R, S, E or Z.
@@ -17,7 +19,7 @@ use crate::morgan::{atom_codes, bond_code, combine, folded, surroundings};
 /// a few configurations need more.
 ///
 /// ```
-/// use dsokr_molecule::{Configurations, Molecule};
+/// use dsokr_molecule::{Configurations, HashedFeatures, Molecule};
 ///
 /// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
 ///     Configurations::default().codes(&Molecule::parse(smiles)?)
@@ -28,11 +30,12 @@ use crate::morgan::{atom_codes, bond_code, combine, folded, surroundings};
 /// ```
 ///
 /// [`Morgan`]: crate::Morgan
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Configurations {
-    /// Bonds from an atom to the rim of its surroundings, 2 by default.
+    /// Bonds from an atom to the rim of its surroundings.
     pub radius: usize,
-    /// Number of columns, 2,048 by default.
+    /// Number of columns.
     pub width: usize,
 }
 
@@ -42,10 +45,14 @@ impl Default for Configurations {
     }
 }
 
-impl Configurations {
-    /// The features of a molecule before they are folded into columns, and how often it has each.
-    #[must_use]
-    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+impl HashedFeatures for Configurations {
+    const NAME: &'static str = "configurations";
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let found = Descriptors::of(molecule);
         let mut atoms = atom_codes(molecule);
         let mut bonds: Vec<u32> = molecule.bonds().iter().map(bond_code).collect();
@@ -63,14 +70,5 @@ impl Configurations {
             }
         }
         surroundings(molecule, self.radius, (atoms, &bonds), marked)
-    }
-
-    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
-    /// the width.
-    ///
-    /// # Errors
-    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
-    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
-        folded(molecules, self.width, |molecule| self.codes(molecule))
     }
 }

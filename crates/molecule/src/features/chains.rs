@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::features::SparseRows;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::featurizer::HashedFeatures;
+use super::morgan::combine;
 use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
-use crate::morgan::{combine, folded};
 
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
 /// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
@@ -15,7 +17,7 @@ use crate::morgan::{combine, folded};
 ///   its bonds to other elements and its double bonds, and again with hydrogens and charges.
 ///
 /// ```
-/// use dsokr_molecule::{Chains, Molecule};
+/// use dsokr_molecule::{Chains, HashedFeatures, Molecule};
 ///
 /// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
 ///     Chains::default().codes(&Molecule::parse(smiles)?)
@@ -26,9 +28,10 @@ use crate::morgan::{combine, folded};
 /// assert!(codes("c1ccccc1")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Chains {
-    /// Number of columns, 2,048 by default.
+    /// Number of columns.
     pub width: usize,
 }
 
@@ -38,10 +41,14 @@ impl Default for Chains {
     }
 }
 
-impl Chains {
-    /// The features of a molecule before they are folded into columns, and how often it has each.
-    #[must_use]
-    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+impl HashedFeatures for Chains {
+    const NAME: &'static str = "chains";
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let forest = Forest::of(molecule);
         let mut counts = BTreeMap::new();
         let mut count = |words: &[u32]| {
@@ -62,15 +69,6 @@ impl Chains {
             count(&[&[CARBON, full], &sides[..]].concat());
         }
         counts
-    }
-
-    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
-    /// the width.
-    ///
-    /// # Errors
-    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
-    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
-        folded(molecules, self.width, |molecule| self.codes(molecule))
     }
 }
 

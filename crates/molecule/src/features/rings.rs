@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::features::SparseRows;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::featurizer::HashedFeatures;
+use super::morgan::{bond_code, combine};
 use crate::descriptors::{Descriptors, code};
 use crate::molecule::Molecule;
-use crate::morgan::{bond_code, combine, folded};
 use crate::refinement::{graph_hash, mix, unordered};
 use crate::ring_systems::{RingSystem, ring_systems};
 
@@ -19,7 +21,7 @@ use crate::ring_systems::{RingSystem, ring_systems};
 ///   the ring.
 ///
 /// ```
-/// use dsokr_molecule::{Molecule, Rings};
+/// use dsokr_molecule::{HashedFeatures, Molecule, Rings};
 ///
 /// let codes = |smiles| Ok::<_, dsokr_molecule::Error>(
 ///     Rings::default().codes(&Molecule::parse(smiles)?)
@@ -30,9 +32,10 @@ use crate::ring_systems::{RingSystem, ring_systems};
 /// assert!(codes("CCCCO")?.is_empty());
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Rings {
-    /// Number of columns, 2,048 by default.
+    /// Number of columns.
     pub width: usize,
 }
 
@@ -42,10 +45,14 @@ impl Default for Rings {
     }
 }
 
-impl Rings {
-    /// The features of a molecule before they are folded into columns, and how often it has each.
-    #[must_use]
-    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+impl HashedFeatures for Rings {
+    const NAME: &'static str = "rings";
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let mut counts = BTreeMap::new();
         let mut count = |words: [u64; 2]| {
             let hash = words.into_iter().fold(0, mix);
@@ -82,15 +89,6 @@ impl Rings {
             }
         }
         counts
-    }
-
-    /// A row of counts for each molecule: how many features fall into a column, a feature's code modulo
-    /// the width.
-    ///
-    /// # Errors
-    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
-    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
-        folded(molecules, self.width, |molecule| self.codes(molecule))
     }
 }
 

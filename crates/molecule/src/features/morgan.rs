@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dsokr_basis::features::{BitRows, SparseRows};
+use dsokr_basis::features::BitRows;
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::featurizer::{HashedFeatures, MoleculeFeatures};
+use crate::Error;
 use crate::molecule::{Bond, BondOrder, Molecule};
 
 /// Morgan (extended-connectivity) fingerprints after Rogers and Hahn (2010),
@@ -23,7 +27,7 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 /// feature's column is its code modulo the width. Nothing of this changes within a major version.
 ///
 /// ```
-/// use dsokr_molecule::{Molecule, Morgan};
+/// use dsokr_molecule::{HashedFeatures, Molecule, Morgan};
 ///
 /// let molecules = [Molecule::parse("CCO")?, Molecule::parse("OCC")?];
 /// let bits = Morgan::default().bits(&molecules)?;
@@ -33,11 +37,12 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 /// assert_eq!(Morgan::default().codes(&molecules[0]).len(), 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Morgan {
-    /// Bonds from an atom to the rim of its surroundings, 2 by default; 0 looks at atoms alone.
+    /// Bonds from an atom to the rim of its surroundings.
     pub radius: usize,
-    /// Number of columns, 2,048 by default.
+    /// Number of columns.
     pub width: usize,
 }
 
@@ -47,34 +52,33 @@ impl Default for Morgan {
     }
 }
 
-impl Morgan {
-    /// The features of a molecule before they are folded into columns, and how often it has each.
-    #[must_use]
-    pub fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
+impl HashedFeatures for Morgan {
+    const NAME: &'static str = "morgan";
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let bonds = molecule.bonds().iter().map(bond_code).collect::<Vec<_>>();
         let all = vec![true; molecule.atoms().len()];
         surroundings(molecule, self.radius, (atom_codes(molecule), &bonds), all)
     }
+}
 
+impl Morgan {
     /// A row of bits for each molecule: which columns its features fall into.
     ///
     /// # Errors
-    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
-    pub fn bits(&self, molecules: &[Molecule]) -> Result<BitRows, dsokr_basis::Error> {
-        // Refuses a width that no column can be taken modulo of.
+    /// As [`counts`](MoleculeFeatures::counts).
+    pub fn bits(&self, molecules: &[Molecule]) -> Result<BitRows, Error> {
+        self.validate()?;
+        // Refuses a width above that of 32-bit column numbers.
         BitRows::from_indices(self.width, [[0; 0]; 0])?;
         let rows = molecules.par_iter().map(|molecule| {
             self.codes(molecule).into_keys().map(|code| self.column(code)).collect::<Vec<_>>()
         });
-        BitRows::from_indices(self.width, rows.collect::<Vec<_>>())
-    }
-
-    /// A row of counts for each molecule: how many features fall into a column.
-    ///
-    /// # Errors
-    /// [`ZeroWidth`](dsokr_basis::Error::ZeroWidth), [`TooWide`](dsokr_basis::Error::TooWide).
-    pub fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, dsokr_basis::Error> {
-        folded(molecules, self.width, |molecule| self.codes(molecule))
+        Ok(BitRows::from_indices(self.width, rows.collect::<Vec<_>>())?)
     }
 
     fn column(&self, code: u32) -> u32 {
@@ -84,7 +88,7 @@ impl Morgan {
 
 /// The features of the surroundings of atoms up to a radius, given the codes of atoms and bonds at radius
 /// 0, and how often each is there; only of surroundings that hold a marked atom.
-pub(crate) fn surroundings(
+pub(super) fn surroundings(
     molecule: &Molecule,
     radius: usize,
     (mut codes, bonds): (Vec<u32>, &[u32]),
@@ -136,31 +140,12 @@ pub(crate) fn surroundings(
     counts
 }
 
-/// A row of counts for each molecule: how many of its features fall into a column, the feature's code
-/// modulo the width.
-pub(crate) fn folded(
-    molecules: &[Molecule],
-    width: usize,
-    codes: impl Fn(&Molecule) -> BTreeMap<u32, u32> + Sync,
-) -> Result<SparseRows, dsokr_basis::Error> {
-    // Refuses a width that no column can be taken modulo of.
-    BitRows::from_indices(width, [[0; 0]; 0])?;
-    let rows = molecules.par_iter().map(|molecule| {
-        let mut row = BTreeMap::new();
-        for (code, count) in codes(molecule) {
-            *row.entry(code % width as u32).or_insert(0.0) += count as f32;
-        }
-        row
-    });
-    SparseRows::from_rows(width, rows.collect::<Vec<_>>())
-}
-
 /// The hash of Boost, `hash_combine`.
-pub(crate) fn combine(hash: u32, value: u32) -> u32 {
+pub(super) fn combine(hash: u32, value: u32) -> u32 {
     hash ^ value.wrapping_add(0x9e37_79b9).wrapping_add(hash << 6).wrapping_add(hash >> 2)
 }
 
-pub(crate) fn atom_codes(molecule: &Molecule) -> Vec<u32> {
+pub(super) fn atom_codes(molecule: &Molecule) -> Vec<u32> {
     let mut in_ring = vec![false; molecule.atoms().len()];
     molecule.rings().iter().flat_map(|ring| &ring.atoms).for_each(|&atom| in_ring[atom] = true);
     let atoms = molecule.atoms().iter().enumerate();
@@ -178,7 +163,7 @@ pub(crate) fn atom_codes(molecule: &Molecule) -> Vec<u32> {
         .collect()
 }
 
-pub(crate) fn bond_code(bond: &Bond) -> u32 {
+pub(super) fn bond_code(bond: &Bond) -> u32 {
     match bond.order {
         _ if bond.aromatic => 12,
         BondOrder::Dative => 17,

@@ -1,0 +1,85 @@
+//! What a featurizer is.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::{BitRows, SparseRows};
+use rayon::prelude::*;
+
+use crate::{Error, Molecule};
+
+/// Turns molecules into feature rows.
+///
+/// ```
+/// use dsokr_basis::features::SparseRows;
+/// use dsokr_molecule::{Error, Molecule, MoleculeFeatures};
+///
+/// /// The number of heavy atoms.
+/// struct Size;
+///
+/// impl MoleculeFeatures for Size {
+///     fn validate(&self) -> Result<(), Error> {
+///         Ok(())
+///     }
+///
+///     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
+///         let row = |molecule: &Molecule| [(0, molecule.atoms().len() as f32)];
+///         Ok(SparseRows::from_rows(1, molecules.iter().map(row))?)
+///     }
+/// }
+///
+/// let rows = Size.counts(&[Molecule::parse("CCO")?])?;
+/// assert_eq!(rows.row(0), (&[0][..], &[3.0][..]));
+/// # Ok::<(), Error>(())
+/// ```
+pub trait MoleculeFeatures {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for one that is out of range.
+    fn validate(&self) -> Result<(), Error>;
+
+    /// One row of counts a molecule.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate), and [`Error::Rows`] for rows that cannot be, such as those
+    /// with more columns than can be numbered.
+    fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
+}
+
+/// Features that are 32-bit hashes of parts of a molecule, folded into columns.
+///
+/// The column of a feature is its code modulo the width. Each implementation is a [`MoleculeFeatures`].
+pub trait HashedFeatures: Sync {
+    /// The featurizer's name, for messages.
+    const NAME: &'static str;
+
+    /// Number of columns, at least 1.
+    fn width(&self) -> usize;
+
+    /// The features of a molecule before they are folded into columns, and how often it has each.
+    fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32>;
+}
+
+impl<F: HashedFeatures> MoleculeFeatures for F {
+    fn validate(&self) -> Result<(), Error> {
+        match self.width() {
+            0 => Err(Error::parameter(F::NAME, "width", 0, "at least 1")),
+            _ => Ok(()),
+        }
+    }
+
+    fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        self.validate()?;
+        let width = self.width();
+        // Refuses a width above that of 32-bit column numbers.
+        BitRows::from_indices(width, [[0; 0]; 0])?;
+        let rows = molecules.par_iter().map(|molecule| {
+            let mut row = BTreeMap::new();
+            for (code, count) in self.codes(molecule) {
+                *row.entry(code % width as u32).or_insert(0.0) += count as f32;
+            }
+            row
+        });
+        Ok(SparseRows::from_rows(width, rows.collect::<Vec<_>>())?)
+    }
+}
