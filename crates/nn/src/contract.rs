@@ -1,21 +1,20 @@
-//! The contract that every [`Encoder`] keeps, as a check that can be run on any of them, one's own
-//! included.
+//! The contract of [`Encoder`] as a check that runs on built-in and custom encoders.
 
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
 use crate::{Encoder, Pass, parameters};
 
-/// Checks an encoder, made on a device with autodiff, on two or more different inputs.
+/// Checks an encoder on a device with autodiff, with two or more different inputs.
 ///
 /// - The output has shape `[batch, p]` and is finite.
-/// - Evaluation repeats itself bit for bit, and row i depends on input i alone: alone, in another
-///   order, or in a larger batch it agrees to 1e-5 of the largest coordinate.
+/// - Evaluation repeats itself bit for bit, and row i depends on input i alone: on its own, in
+///   reverse order and in a larger batch it agrees to 1e-5 of the largest coordinate.
 /// - A training pass is a function of its key.
 /// - The gradient of a sum of squares reaches every trainable parameter and is finite.
 ///
 /// # Errors
-/// The first breach, in words.
+/// A description of the first breach.
 pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String> {
     if inputs.len() < 2 {
         return Err(format!("two inputs are needed, not {}", inputs.len()));

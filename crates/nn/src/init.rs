@@ -1,5 +1,5 @@
-//! Initial values of parameters, drawn from a generator that the caller passes: the same seed gives
-//! the same model whatever else the process has drawn.
+//! Initial values of parameters. They are drawn from a generator that the caller passes, so the same
+//! seed gives the same model whatever else the process has drawn.
 
 use burn::module::Param;
 use burn::nn::conv::{Conv1d, Conv1dConfig};
@@ -46,7 +46,7 @@ pub fn constant<const D: usize>(
     Param::from_tensor(Tensor::full(shape, value, device))
 }
 
-/// A vector of given values.
+/// A vector of the given values.
 pub fn vector(values: &[f32], device: &Device) -> Param<Tensor<1>> {
     Param::from_tensor(Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), device))
 }
@@ -60,9 +60,9 @@ pub fn linear(inputs: usize, outputs: usize, generator: &mut impl Rng, device: &
     }
 }
 
-/// A convolution over `span` neighbouring positions, `[batch, inputs, length]` to `[batch, outputs,
-/// length]`, with zeros beyond the ends; weights and bias uniform on `±1/√(inputs · span)`, PyTorch's
-/// default.
+/// A convolution over `span` neighbouring positions from `[batch, inputs, length]` to
+/// `[batch, outputs, length]`, padded with zeros; weights and bias are uniform on
+/// `±1/√(inputs · span)`, PyTorch's default.
 pub fn convolution(
     inputs: usize,
     outputs: usize,
@@ -72,19 +72,19 @@ pub fn convolution(
 ) -> Conv1d {
     let bound = 1.0 / ((inputs * span) as f32).sqrt();
     let config = Conv1dConfig::new(inputs, outputs, span).with_padding(PaddingConfig1d::Same);
-    // parameters are drawn when they are first used: those of Burn's own never are
+    // Burn draws parameters on first use: those of `config.init` are replaced before
     let mut convolution = config.init(device);
     convolution.weight = uniform([outputs, inputs, span], bound, generator, device);
     convolution.bias = Some(uniform([outputs], bound, generator, device));
     convolution
 }
 
-/// The last layer of an encoder: the bias at `offset`, best the mean of the targets, so that training
-/// does not begin by looking for it, and weights uniform on ±1/√(inputs · p) for p coordinates.
+/// The last layer of an encoder with p coordinates: its bias is `offset`, ideally the mean of the
+/// targets, which spares training the search for it; weights are uniform on ±1/√(inputs · p).
 ///
-/// Targets have a norm of about 1 whatever p is. For inputs of unit variance the answers are then at a
-/// squared distance of about 1/3 of the offset; with ±1/√inputs it would be p/3, and the first epochs
-/// would go by with unlearning it.
+/// Targets have a norm of about 1 whatever p is. For inputs of unit variance the initial predictions
+/// have a squared distance of about 1/3 from the offset; with ±1/√inputs it would be p/3, and the
+/// first epochs would be spent on unlearning it.
 pub fn head(inputs: usize, offset: &[f32], generator: &mut impl Rng, device: &Device) -> Linear {
     let bound = 1.0 / ((inputs * offset.len()) as f32).sqrt();
     Linear {

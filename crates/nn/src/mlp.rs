@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::pass::{check_dropout, dropout};
 use crate::{Encoder, Error, Pass, init};
 
-/// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear, the
+/// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlpConfig {
-    /// Width of each hidden layer; empty for the SLP.
+    /// Widths of the hidden layers; empty for the SLP.
     pub hidden: Vec<usize>,
     /// Share of hidden units dropped in training, in `[0, 1)`.
     pub dropout: f32,
@@ -38,8 +38,8 @@ impl MlpConfig {
         check_dropout("dropout", self.dropout)
     }
 
-    /// Draws an MLP from `inputs` features to as many coordinates as `offset` has: the bias of the
-    /// last layer, best the mean of the targets.
+    /// Draws an MLP from `inputs` features to `offset.len()` coordinates. `offset` becomes the bias of
+    /// the last layer; the mean of the targets is the best choice.
     pub fn init(
         &self,
         inputs: usize,
@@ -58,7 +58,7 @@ impl MlpConfig {
     }
 }
 
-/// Linear layers with GELU and dropout between them; see [`MlpConfig`].
+/// Linear layers with GELU and dropout in between; see [`MlpConfig`].
 #[derive(Module, Debug)]
 pub struct Mlp {
     layers: Vec<Linear>,
@@ -67,7 +67,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// The same MLP with a last layer of zeros, so that it starts by adding nothing.
+    /// The same MLP with a last layer of zeros, so that its initial output is zero.
     pub(crate) fn with_zero_head(mut self) -> Self {
         if let Some(head) = self.layers.last_mut() {
             let device = head.weight.device();
@@ -76,8 +76,7 @@ impl Mlp {
         self
     }
 
-    /// Applies the layers to a batch `[batch, inputs]`; `site` keeps its dropout apart from that of
-    /// other layers in the same model.
+    /// Applies the layers to a batch `[batch, inputs]`. Dropout takes the sites from `site + 1` on.
     pub fn apply(&self, mut x: Tensor<2>, pass: Pass, site: u64) -> Tensor<2> {
         for (i, layer) in self.layers.iter().enumerate() {
             if i > 0 {

@@ -1,21 +1,21 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-/// A batch of sequences of ids, filled up to the longest.
+/// A batch of id sequences, padded to the longest.
 #[derive(Clone, Debug)]
 pub struct Padded {
-    /// The ids `[batch, length]`, 0 where there is none.
+    /// The ids `[batch, length]`, padded with 0.
     pub ids: Tensor<2, Int>,
-    /// 1 for each id and 0 for padding, `[batch, length, 1]`, to be multiplied with vectors.
+    /// 1 for an id and 0 for padding, `[batch, length, 1]`: a factor of token vectors.
     pub mask: Tensor<3>,
     /// Number of ids of each sequence `[batch, 1]`, at least 1.
     pub lengths: Tensor<2>,
 }
 
-/// Fills a batch of sequences with zeros up to the longest, at least 1.
+/// Pads a batch of sequences with zeros to the length of the longest, at least 1.
 ///
-/// What an encoder makes of padding must not reach its output: multiply by `mask` before
-/// anything that mixes positions, and again before a sum over them.
-/// [`contract::check`](crate::contract::check) notices where it does.
+/// Padding must not reach the output of an encoder: multiply by `mask` before every operation that
+/// mixes positions, and before a sum over positions. [`contract::check`](crate::contract::check)
+/// detects padding that does.
 pub fn pad<T: AsRef<[u32]>>(batch: &[&T], device: &Device) -> Padded {
     let batch: Vec<&[u32]> = batch.iter().map(|ids| ids.as_ref()).collect();
     let length = batch.iter().map(|ids| ids.len()).max().unwrap_or(0).max(1);
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sequences_are_filled_with_zeros_and_the_mask_says_where() {
+    fn sequences_are_padded_with_zeros_and_the_mask_says_where() {
         let (long, short, empty) = (vec![7, 8, 9], vec![5], vec![]);
         let padded = pad(&[&short, &long, &empty], &Device::flex());
         let ids = padded.ids.into_data().convert::<i64>().try_to_vec::<i64>().unwrap();

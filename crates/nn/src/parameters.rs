@@ -1,4 +1,4 @@
-//! A module's parameters by name: what files hold, and what `--resume` restores.
+//! A module's parameters by name, as files hold them and `--resume` restores them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,11 +9,10 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::{Error, NamedShapes};
 
-/// One parameter: where it sits in the module (`encoder.layers.0.query.weight`), its values, and the
-/// identity under which the optimiser keeps its state.
+/// One parameter: its shape, its values, and the identity under which the optimiser keeps its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter<'a> {
-    /// Identity of the parameter; `None` in a file that only holds weights.
+    /// Identity of the parameter; `None` in a file of weights alone.
     pub id: Option<u64>,
     /// Shape, outermost dimension first.
     pub shape: Vec<usize>,
@@ -21,7 +20,7 @@ pub struct Parameter<'a> {
     pub values: Cow<'a, [f32]>,
 }
 
-/// Parameters by their path in the module.
+/// Parameters by path in the module, such as `encoder.layers.0.query.weight`.
 pub type Parameters<'a> = BTreeMap<String, Parameter<'a>>;
 
 /// Copies all float parameters out of `module`.
@@ -83,7 +82,7 @@ pub(crate) fn check(
     check_finite(parameters)
 }
 
-/// Puts `parameters` into `module`, whose shapes and trainability stay as they are.
+/// Replaces the parameters of `module`; shapes and trainability stay the same.
 ///
 /// # Errors
 /// A parameter that is missing, unknown, of a different shape or not finite; the module is consumed.
@@ -93,19 +92,26 @@ pub fn restore<M: Module>(module: M, parameters: &Parameters) -> Result<M, Error
     Ok(module.map(&mut Restorer { path: Vec::new(), parameters }))
 }
 
+/// Keeps `self.path` the path of the module that is visited.
+macro_rules! keep_path {
+    () => {
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.push(name.to_string());
+        }
+
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.pop();
+        }
+    };
+}
+
 struct Collector {
     path: Vec<String>,
     parameters: Parameters<'static>,
 }
 
 impl ModuleVisitor for Collector {
-    fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
-    }
+    keep_path!();
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let tensor = param.val();
@@ -134,13 +140,7 @@ struct Finite<'a> {
 }
 
 impl ModuleVisitor for Finite<'_> {
-    fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
-    }
+    keep_path!();
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id)
@@ -170,13 +170,7 @@ struct Places {
 }
 
 impl ModuleVisitor for Places {
-    fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
-    }
+    keep_path!();
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let (name, shape) = (self.path.join("."), param.lazy_shape().to_vec());
@@ -190,13 +184,7 @@ struct Restorer<'a> {
 }
 
 impl ModuleMapper for Restorer<'_> {
-    fn enter_module(&mut self, name: &str, _container: &str) {
-        self.path.push(name.to_string());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.pop();
-    }
+    keep_path!();
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let parameter = &self.parameters[&self.path.join(".")];

@@ -4,24 +4,24 @@ use rayon::prelude::*;
 
 use crate::Error;
 
-/// How a forward pass is run: dropout acts in training only.
+/// The mode of a forward pass: dropout acts in training only.
 ///
 /// The mode is an argument, not a state of the module, so a model cannot be left in the wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// No dropout; the output is a function of the input alone.
     Evaluate,
-    /// Dropout masks are functions of `key`, the layer and the element's index: the same key gives
-    /// the same masks whatever the number of threads, and nothing has to be stored to resume.
+    /// Dropout masks are functions of `key`, the layer and the element's index. The same key gives the
+    /// same masks whatever the number of threads, so a resumed run needs no stored state.
     Train {
-        /// Differs from step to step, e.g. drawn from (seed, "dropout", step).
+        /// Differs from step to step, for example drawn from (seed, "dropout", step).
         key: u64,
     },
 }
 
 impl Pass {
-    /// The dropout of one place in a model (`site` tells places apart), or `None` when nothing is
-    /// dropped: in evaluation, or with probability 0.
+    /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
+    /// probability 0. Places with the same `site` share their masks.
     ///
     /// `probability` must lie in `[0, 1)`; configurations check it.
     pub fn dropout(self, site: u64, probability: f32) -> Option<Dropout> {
@@ -44,13 +44,13 @@ pub struct Dropout {
 
 impl Dropout {
     fn new(key: u64, site: u64, probability: f32) -> Self {
-        // an odd constant apart, so that neighbouring keys and sites share no bits
+        // adding an odd constant keeps neighbouring keys and sites from sharing bits
         let next = |z: u64| finalise(z.wrapping_add(0x9e37_79b9_7f4a_7c15));
         let mixed = next(next(key).wrapping_add(site));
         Self {
             low: mixed as u32,
             high: (mixed >> 32) as u32,
-            // 31 bits, so that the comparison below can be a signed one, which vectorises everywhere
+            // 31 bits allow a signed comparison in `at`, which vectorises everywhere
             threshold: (f64::from(probability) * f64::from(1u32 << 31)) as u32,
             scale: 1.0 / (1.0 - probability),
         }
@@ -80,10 +80,9 @@ impl Dropout {
         x * self.factors(elements).reshape(shape)
     }
 
-    /// [`at`](Self::at) of 32-bit element numbers, computed where they are: the same bits on every
-    /// device.
+    /// [`at`](Self::at) for 32-bit element numbers, computed on their device with the same bits.
     pub(crate) fn factors(&self, elements: Tensor<1, Int>) -> Tensor<1> {
-        // the numbers are signed: after a shift the copies of the sign are masked out
+        // the numbers are signed: the mask removes the copies of the sign bit
         let shift = |x: Tensor<1, Int>, bits: i32| {
             x.bitwise_right_shift_scalar(bits).bitwise_and_scalar(i32::MAX >> (bits - 1))
         };
@@ -109,8 +108,7 @@ pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), E
     Err(Error::setting(key, probability, "a number in [0, 1)"))
 }
 
-/// Drops elements of `x` with probability `p` when `pass` is a training pass: see [`Pass::dropout`].
-/// `site` tells the places of one model apart.
+/// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`].
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
     match pass.dropout(site, p) {
         Some(mask) => mask.apply(x),

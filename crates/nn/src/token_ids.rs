@@ -4,11 +4,11 @@ use std::io::{self, Write};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Ids that are held in memory at most, 16 MiB of them; more go to a file.
+/// Largest number of ids that are held in memory, 16 MiB; more go to a file.
 const HELD: usize = 1 << 22;
 
-/// The token ids of one text: a piece of an array that many texts share. It is a `[u32]`, and cheap
-/// to clone.
+/// The token ids of one text: a slice of an array that many texts share. It dereferences to `[u32]`
+/// and is cheap to clone.
 ///
 /// ```
 /// use dsokr_nn::{TokenIds, TokenIdsBuilder};
@@ -68,9 +68,9 @@ impl fmt::Debug for TokenIds {
     }
 }
 
-/// Takes the ids of texts one after the other. Up to 16 MiB stay in memory; all beyond is written to a
-/// file without a name in the folder for temporary files and mapped, so that the system may drop pages
-/// that are not in use. The file is gone with the last of the ids.
+/// Collects the ids of texts. Up to 16 MiB stay in memory. More are written to an unnamed temporary file
+/// and mapped, so that the system may drop pages that are not in use. The file disappears with the last
+/// of the ids.
 #[derive(Debug)]
 pub struct TokenIdsBuilder {
     most: usize,
@@ -87,10 +87,10 @@ impl Default for TokenIdsBuilder {
 }
 
 impl TokenIdsBuilder {
-    /// Adds a text behind the others.
+    /// Appends a text.
     ///
     /// # Errors
-    /// A temporary file that cannot be made or written.
+    /// A temporary file that cannot be created or written.
     pub fn push(&mut self, ids: &[u32]) -> io::Result<()> {
         self.held.extend_from_slice(ids);
         self.ends.push(self.ends.last().unwrap_or(&0) + ids.len());
@@ -107,7 +107,7 @@ impl TokenIdsBuilder {
         Ok(())
     }
 
-    /// The texts, in the order in which they came.
+    /// The texts in the order of [`push`](Self::push).
     ///
     /// # Errors
     /// A temporary file that cannot be written or mapped.

@@ -13,19 +13,19 @@ use crate::{Encoder, Error, Mlp, MlpConfig, Pass, init};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
-/// With a linear path, embeddings have p columns and their sum is itself a prediction, to which the
-/// MLP adds: `z = b + h + MLP(h)`, `h = Σ tfidf_i E_i`. Without it, `z = MLP(h)`.
+/// With a linear path, embeddings have p columns, and the MLP corrects the prediction that their sum
+/// is: `z = b + h + MLP(h)`, `h = Σ tfidf_i E_i`. Without a linear path, `z = MLP(h)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NgramBagConfig {
     /// Blocks of n-grams.
     pub ngrams: Vec<NgramConfig>,
-    /// Whether the embedding's sum runs beside the MLP to the output.
+    /// Whether the sum of embeddings is added to the MLP's output.
     pub linear: bool,
-    /// Columns of the embedding without a linear path; with one they are the coordinates.
+    /// Columns of the embedding without a linear path; with it there are p.
     pub embedding: usize,
-    /// Width of each hidden layer of the MLP. Empty leaves the MLP out beside a linear path, and
-    /// makes it one linear layer without.
+    /// Widths of the MLP's hidden layers. If empty, there is no MLP beside a linear path, and a single
+    /// linear layer without one.
     pub hidden: Vec<usize>,
     /// Share of hidden units dropped in training, in `[0, 1)`.
     pub dropout: f32,
@@ -75,11 +75,11 @@ impl NgramBagConfig {
         MlpConfig { hidden: self.hidden.clone(), dropout: self.dropout }
     }
 
-    /// Draws a bag over `features` n-grams with as many coordinates as `offset` has: the bias b, best
-    /// the mean of the targets.
+    /// Draws a bag over `features` n-grams with `offset.len()` coordinates. `offset` becomes the bias b;
+    /// the mean of the targets is the best choice.
     ///
-    /// With a linear path, embeddings and the MLP's last layer start at zero: training begins at
-    /// the bias, and gradient descent on the embeddings fits first what many texts share, as ridge
+    /// With a linear path, embeddings and the MLP's last layer start at zero: training begins at the
+    /// bias, and gradient descent on the embeddings first fits n-grams that many texts share, as ridge
     /// regression does.
     pub fn init(
         &self,
@@ -116,7 +116,7 @@ pub struct NgramBag {
     ngram_dropout: f32,
 }
 
-/// Place of the n-grams' dropout; the MLP's places count up from 1.
+/// Dropout site of the n-grams; the MLP's sites start at 1.
 const NGRAM_SITE: u64 = 0;
 
 impl Encoder for NgramBag {

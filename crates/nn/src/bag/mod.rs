@@ -1,5 +1,5 @@
-//! The n-gram bag: texts become sparse TF-IDF rows ([`TfIdf`]), a row becomes a weighted sum of
-//! embedding rows ([`fused::bag`](crate::fused::bag)), and a linear path beside an MLP maps it to coordinates.
+//! The n-gram bag: a text becomes a sparse TF-IDF row ([`TfIdf`]), the row a weighted sum of embeddings
+//! ([`fused::bag`](crate::fused::bag)), and a linear path beside an MLP maps the sum to coordinates.
 
 mod encoder;
 

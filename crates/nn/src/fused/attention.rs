@@ -1,14 +1,14 @@
-// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+// The macro's generated dispatch is undocumented.
 #![allow(missing_docs)]
 
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 
-use super::buffer::{Fresh, contiguous, sides, values, wrap};
+use super::buffer::{Fresh, contiguous, sides, tracked, values, wrap};
 use super::heads::{HeadGradients, Heads, Setting};
 
 #[backend_extension(Flex, Autodiff)]
@@ -41,10 +41,7 @@ impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
         let (qkv, node) = qkv.into_parts();
         let qkv = contiguous(qkv);
         let (y, log_sums) = packed(&qkv, &setting).forward();
-        match AttendBackward.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((qkv, log_sums, setting), y),
-            OpsKind::UnTracked(prepared) => prepared.finish(y),
-        }
+        tracked::<C, _, _>(AttendBackward, [node], (qkv, log_sums, setting), y)
     }
 
     fn attend_first(
@@ -55,10 +52,7 @@ impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
         let ((q, q_node), (kv, kv_node)) = (q.into_parts(), kv.into_parts());
         let (q, kv) = (contiguous(q), contiguous(kv));
         let (y, log_sums) = first(&q, &kv, &setting).forward();
-        match AttendFirstBackward.prepare::<C>([q_node, kv_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((q, kv, log_sums, setting), y),
-            OpsKind::UnTracked(prepared) => prepared.finish(y),
-        }
+        tracked::<C, _, _>(AttendFirstBackward, [q_node, kv_node], (q, kv, log_sums, setting), y)
     }
 }
 
@@ -75,7 +69,6 @@ fn packed<'a>(qkv: &'a FlexTensor, setting: &'a Setting) -> Heads<'a> {
         values: &all[2 * d..],
         key_width: width,
         rows: setting.sequences.rows(),
-        gaps: setting.sequences.gaps().collect(),
         d,
         setting,
     }
@@ -93,7 +86,6 @@ fn first<'a>(q: &'a FlexTensor, kv: &'a FlexTensor, setting: &'a Setting) -> Hea
         values: &all[d..],
         key_width: width,
         rows: texts,
-        gaps: Vec::new(),
         d,
         setting,
     }
@@ -113,13 +105,9 @@ impl Backward<Flex, 1> for AttendBackward {
         let (n, width) = sides(&qkv);
         let d = width / 3;
         let mut gradient = Fresh::new(n * width);
-        for gap in setting.sequences.gaps() {
-            gradient.places()[gap.start * width..gap.end * width]
-                .fill(std::mem::MaybeUninit::new(0.0));
-        }
         let start = gradient.as_mut_ptr();
-        // SAFETY: the three parts lie side by side in rows of `width`; every row of a text is
-        // written by the call, every other row above
+        // SAFETY: the three parts lie side by side in rows of `width`; the call writes every row, since
+        // texts have no padding
         let gradient = unsafe {
             let parts = HeadGradients::new(start, start.add(d), start.add(2 * d));
             packed(&qkv, &setting).backward(&log_sums, values(&dy), parts);
@@ -141,11 +129,8 @@ impl Backward<Flex, 2> for AttendFirstBackward {
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
         let ((texts, d), (n, width)) = (sides(&q), sides(&kv));
         let (mut dq, mut dkv) = (Fresh::new(texts * d), Fresh::new(n * width));
-        for gap in setting.sequences.gaps() {
-            dkv.places()[gap.start * width..gap.end * width].fill(std::mem::MaybeUninit::new(0.0));
-        }
         let start = dkv.as_mut_ptr();
-        // SAFETY: as above, with the queries' gradient in a matrix of its own
+        // SAFETY: as above, with the gradient of the queries in a separate matrix
         let (dq, dkv) = unsafe {
             let parts = HeadGradients::new(dq.as_mut_ptr(), start, start.add(d));
             first(&q, &kv, &setting).backward(&log_sums, values(&dy), parts);

@@ -1,17 +1,17 @@
-// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+// The macro's generated dispatch is undocumented.
 #![allow(missing_docs)]
 
 use std::sync::Arc;
 
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
 
-use super::buffer::{contiguous, values, wrap};
+use super::buffer::{contiguous, tracked, values, wrap};
 
 /// Sparse rows of one batch, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -49,10 +49,7 @@ impl<C: CheckpointStrategy> BagOps for Autodiff<Flex, C> {
         let table = contiguous(table);
         let y = forward(&table, &batch);
         let rows = table.layout().shape()[0];
-        match BagBackward.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((batch, rows), y),
-            OpsKind::UnTracked(prepared) => prepared.finish(y),
-        }
+        tracked::<C, _, _>(BagBackward, [node], (batch, rows), y)
     }
 }
 
@@ -88,8 +85,8 @@ fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
     wrap(y, [batch.rows(), width])
 }
 
-/// `dtable[index] += value · dy_row`. Each task owns a range of table rows, so that every element is
-/// summed by one thread in the order of the batch, whatever the number of threads.
+/// `dtable[index] += value · dy_row`. Each task owns a range of table rows, so one thread sums every element
+/// in the order of the batch, whatever the number of threads.
 fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
     let width = dy.layout().shape()[1];
     let dy = values(dy);
@@ -99,7 +96,7 @@ fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
             entries.push((batch.indices[j], i as u32, batch.values[j]));
         }
     }
-    // stable: entries of one table row stay in the order of the batch
+    // a stable sort keeps the entries of one table row in the order of the batch
     entries.par_sort_by_key(|entry| entry.0);
     let mut dtable = vec![0.0f32; rows * width];
     let tasks = 4 * rayon::current_num_threads();

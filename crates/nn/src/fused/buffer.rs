@@ -1,12 +1,16 @@
-//! Memory of the CPU engine's tensors.
+//! Memory and graph nodes of the CPU engine's tensors.
 
 use std::mem::MaybeUninit;
 
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::ops::{Backward, NodeGuard, OpsKind};
 use burn::backend::flex::{FlexTensor, Layout};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Flex};
 use burn::tensor::{Bytes, DType, Shape};
 
-/// Memory that is written before it is read. Clearing the large buffers of a step first would take a
-/// tenth of its time.
+/// Memory that is written before it is read. Clearing the large buffers of a step would take a tenth of
+/// its time.
 pub struct Fresh(Vec<MaybeUninit<f32>>);
 
 impl Fresh {
@@ -18,12 +22,12 @@ impl Fresh {
         Self(values)
     }
 
-    /// The places to write.
+    /// The values to write.
     pub fn places(&mut self) -> &mut [MaybeUninit<f32>] {
         &mut self.0
     }
 
-    /// Where to write, for matrix products.
+    /// A pointer to the values, for matrix products.
     pub fn as_mut_ptr(&mut self) -> *mut f32 {
         self.0.as_mut_ptr().cast()
     }
@@ -31,16 +35,16 @@ impl Fresh {
     /// The values.
     ///
     /// # Safety
-    /// Every place has been written.
+    /// Every value has been written.
     pub unsafe fn written(self) -> Vec<f32> {
         let mut values = std::mem::ManuallyDrop::new(self.0);
         // SAFETY: the same allocation; `MaybeUninit<f32>` has the layout of `f32`, and the caller has
-        // written all of it
+        // written every value
         unsafe { Vec::from_raw_parts(values.as_mut_ptr().cast(), values.len(), values.capacity()) }
     }
 }
 
-/// A tensor of these values.
+/// A tensor of the given values.
 pub fn wrap(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(shape.into()), DType::F32)
 }
@@ -55,7 +59,7 @@ pub fn values(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice::<f32>().expect("operations are called on contiguous 32-bit tensors")
 }
 
-/// A tensor whose memory may be changed: its own where nobody else has it, else a copy.
+/// A tensor whose memory may be changed: a copy if the memory is shared.
 pub fn owned(tensor: FlexTensor) -> FlexTensor {
     let mut tensor = contiguous(tensor);
     let layout = tensor.layout();
@@ -65,6 +69,19 @@ pub fn owned(tensor: FlexTensor) -> FlexTensor {
     }
     let shape = tensor.layout().shape().clone();
     wrap(values(&tensor).to_vec(), shape)
+}
+
+/// The result `y` of an operation, with what its backward pass needs if an input is tracked.
+pub fn tracked<C: CheckpointStrategy, B: Backward<Flex, N>, const N: usize>(
+    operation: B,
+    inputs: [NodeGuard; N],
+    state: B::State,
+    y: FlexTensor,
+) -> FloatTensor<Autodiff<Flex, C>> {
+    match operation.prepare::<C>(inputs).compute_bound().stateful() {
+        OpsKind::Tracked(prepared) => prepared.finish(state, y),
+        OpsKind::UnTracked(prepared) => prepared.finish(y),
+    }
 }
 
 /// Number of rows and columns of a matrix.

@@ -1,4 +1,4 @@
-//! The same operations from Burn's own, for devices other than the CPU engine; the fused ones are
+//! The same operations composed of Burn's, for devices other than the CPU engine. The fused operations are
 //! tested against them.
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, activation, module};
@@ -66,16 +66,9 @@ pub fn attention(qkv: Tensor<2>, setting: &Setting, stride: usize) -> Tensor<2> 
     };
     let result = attend(part(0), part(1), part(2), sequences, *dropout, false);
     let result = result.swap_dims(1, 2).reshape([texts * stride, d]);
-    // rows of padding read the zero row behind all others
-    let zero = Tensor::zeros([1, d], (&device, result.dtype()));
-    let result = Tensor::cat(vec![result, zero], 0);
-    let mut places = vec![(texts * stride) as i32; sequences.rows()];
-    for (i, range) in sequences.ranges().enumerate() {
-        for (j, row) in range.enumerate() {
-            places[row] = (i * stride + j) as i32;
-        }
-    }
-    result.select(0, integers(places, &device))
+    let places = sequences.lengths().iter().enumerate();
+    let places = places.flat_map(|(i, n)| (i * stride..i * stride + n).map(|place| place as i32));
+    result.select(0, integers(places.collect(), &device))
 }
 
 pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, setting: &Setting, stride: usize) -> Tensor<2> {
@@ -93,7 +86,7 @@ pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, setting: &Setting, stride: u
 }
 
 /// `softmax(q kᵀ / √d_h) v` for `[texts, heads, queries, d_h]` and `[texts, heads, stride, d_h]`,
-/// where the keys beyond a text's length do not count.
+/// where keys beyond a text's length are ignored.
 fn attend(
     q: Tensor<4>,
     k: Tensor<4>,
@@ -127,8 +120,8 @@ fn attend(
     probabilities.cast(narrow).matmul(v)
 }
 
-/// The number of each probability among all, counted text by text, head by head, row by row and
-/// without padding, as the fused operation counts them.
+/// The number of each probability among all, counted as in the fused operation: text by text, head by
+/// head, row by row and without padding.
 fn numbers(
     sequences: &Sequences,
     [texts, heads, queries, stride]: [usize; 4],
@@ -152,7 +145,8 @@ fn numbers(
         + count(stride).reshape([1, 1, 1, stride])
 }
 
-/// Which row stands where when every text has `stride` rows; padding repeats the text's first.
+/// The source row of each row of a batch in which every text has `stride` rows; padding repeats the text's
+/// first row.
 pub fn padded_rows(sequences: &Sequences, stride: usize) -> Vec<i32> {
     let ranges = sequences.ranges();
     let text = |range: std::ops::Range<usize>| {

@@ -1,7 +1,6 @@
-//! Attention head by head, on strided views: nothing is transposed or copied, and no matrix of
+//! Attention head by head on strided views: nothing is transposed or copied, and no matrix of
 //! probabilities outlives its head.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::sequences::Sequences;
 use super::simd::{exp, simd, sum};
 use crate::Dropout;
 
-/// What attention depends on beside its tensors.
+/// The arguments of attention beside its tensors.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// The texts' rows.
@@ -36,9 +35,8 @@ pub struct Heads<'a> {
     pub keys: &'a [f32],
     pub values: &'a [f32],
     pub key_width: usize,
-    /// Rows of the result, and those of them that belong to no text.
+    /// Number of rows of the result.
     pub rows: usize,
-    pub gaps: Vec<Range<usize>>,
     /// Width of the result: all heads side by side.
     pub d: usize,
     pub setting: &'a Setting,
@@ -49,19 +47,19 @@ struct Head<'a> {
     /// Number of queries and of keys.
     queries: usize,
     keys: usize,
-    /// Where it begins among queries, keys and values.
+    /// Queries, keys and values from the head's first one on.
     q: &'a [f32],
     k: &'a [f32],
     v: &'a [f32],
-    /// Where its part of queries and results begins, and of keys.
+    /// Offsets of the head's part of queries, results and keys.
     query_offset: usize,
     result_offset: usize,
     key_offset: usize,
-    /// Number of its first probability among all, for dropout.
+    /// Number of the head's first probability among all, for dropout.
     first: u32,
 }
 
-/// Where gradients go: matrices of the same layout as queries, keys and values.
+/// Targets of gradients: matrices of the same layout as queries, keys and values.
 #[derive(Clone, Copy)]
 pub struct HeadGradients {
     queries: Target,
@@ -75,11 +73,11 @@ impl HeadGradients {
     }
 }
 
-/// A pointer that tasks write disjoint parts behind.
+/// A pointer to memory of which tasks write disjoint parts.
 #[derive(Clone, Copy)]
 struct Target(*mut f32);
 
-// SAFETY: tasks write disjoint parts, those of their own head and text
+// SAFETY: tasks write disjoint parts, each those of its head and text
 unsafe impl Send for Target {}
 // SAFETY: as above
 unsafe impl Sync for Target {}
@@ -93,7 +91,7 @@ impl Target {
     }
 }
 
-/// The log-sum-exp of every query's scores, cut by head: the parts of one vector.
+/// Splits a vector into parts of the given sizes, one for each head.
 fn by_head<T>(all: &mut [T], sizes: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = all;
     sizes
@@ -114,7 +112,7 @@ impl<'a> Heads<'a> {
         1.0 / (self.width() as f32).sqrt()
     }
 
-    /// All heads of all texts: text by text.
+    /// All heads of all texts, text by text.
     fn all(&self) -> Vec<Head<'a>> {
         let (heads, width) = (self.setting.heads, self.width());
         let mut first = 0u32;
@@ -150,14 +148,11 @@ impl<'a> Heads<'a> {
         ]
     }
 
-    /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head: all that the
+    /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head, which the
     /// backward pass needs beside the inputs.
     pub fn forward(&self) -> (FlexTensor, Vec<f32>) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
         let mut result = Fresh::new(self.rows * d);
-        for gap in &self.gaps {
-            result.places()[gap.start * d..gap.end * d].fill(MaybeUninit::new(0.0));
-        }
         let target = Target(result.as_mut_ptr());
         let all = self.all();
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
@@ -167,7 +162,7 @@ impl<'a> Heads<'a> {
             let (queries, keys) = (head.queries, head.keys);
             let scores = room(scratch, queries * keys);
             let [q, k, v] = self.views(head);
-            // SAFETY: views of this head's rows; the scratch is this task's own
+            // SAFETY: views of this head's rows; the scratch belongs to this task
             unsafe {
                 let sizes = (queries, keys, width);
                 let target = scores.as_mut_ptr();
@@ -175,18 +170,18 @@ impl<'a> Heads<'a> {
             }
             softmax(scores, log_sums, keys, head.first, dropout);
             let probabilities = View::rows(scores.as_ptr(), keys);
-            // SAFETY: the columns of this head in the rows of this text are written here alone
+            // SAFETY: only this task writes the columns of this head in the rows of this text
             unsafe {
                 let (sizes, target) = ((queries, width, keys), target.at(head.result_offset));
                 product(sizes, target, d, false, 1.0, probabilities, v, Threads::One);
             }
         });
-        // SAFETY: all heads of all texts cover every row but the gaps
+        // SAFETY: the heads of all texts cover all rows
         let result = unsafe { result.written() };
         (wrap(result, [self.rows, d]), log_sums)
     }
 
-    /// Writes the gradients of queries, keys and values, given that of the result.
+    /// Writes the gradients of queries, keys and values, given the gradient of the result.
     ///
     /// With P the probabilities, M the dropout mask and `G = dy vᵀ ∘ M`:
     /// `dv = (P ∘ M)ᵀ dy`, `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
@@ -219,8 +214,8 @@ impl<'a> Heads<'a> {
             let log_sums = &log_sums[start..start + queries];
             softmax_backward(p, g, log_sums, keys, scale, head.first, dropout);
             let (p, g) = (View::rows(p.as_ptr(), keys), View::rows(g.as_ptr(), keys));
-            // SAFETY: the caller's promise about the layout; the parts of this head and text are
-            // written here alone
+            // SAFETY: the caller's promise about the layout; only this task writes the parts of this
+            // head and text
             unsafe {
                 let dq = gradients.queries.at(head.query_offset);
                 let dk = gradients.keys.at(head.key_offset);
@@ -235,7 +230,7 @@ impl<'a> Heads<'a> {
     }
 }
 
-/// A slice of `n` values of a thread's scratch, which grows as needed.
+/// The first `n` values of a thread's scratch, which grows as needed.
 fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
     if scratch.len() < n {
         scratch.resize(n, 0.0);
@@ -243,7 +238,7 @@ fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
     &mut scratch[..n]
 }
 
-/// Scores to dropped probabilities, row by row, and the rows' log-sum-exp.
+/// Turns scores into probabilities with dropout, row by row, and writes the rows' log-sum-exp.
 fn softmax(
     scores: &mut [f32],
     log_sums: &mut [f32],
@@ -278,8 +273,8 @@ fn softmax(
     });
 }
 
-/// In: scores p, and `dy vᵀ` in g. Out: dropped probabilities in p, and in g the gradient of the
-/// products `q kᵀ`.
+/// Turns scores in p into probabilities with dropout, and `dy vᵀ` in g into the gradient of the products
+/// `q kᵀ`.
 fn softmax_backward(
     p: &mut [f32],
     g: &mut [f32],

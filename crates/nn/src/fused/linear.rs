@@ -1,4 +1,4 @@
-// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+// The macro's generated dispatch is undocumented.
 #![allow(missing_docs)]
 
 use std::mem::MaybeUninit;
@@ -6,13 +6,13 @@ use std::mem::MaybeUninit;
 use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, owned, sides, values, wrap};
+use super::buffer::{Fresh, contiguous, owned, sides, tracked, values, wrap};
 use super::product::{Threads, View, product};
 use super::simd::{normal, simd};
 use crate::Dropout;
@@ -71,20 +71,14 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
             (x.into_parts(), w.into_parts(), b.into_parts());
         let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
         let y = forward(&x, &w, Some(&b));
-        match AffineBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((x, w), y),
-            OpsKind::UnTracked(prepared) => prepared.finish(y),
-        }
+        tracked::<C, _, _>(AffineBackward, [x_node, w_node, b_node], (x, w), y)
     }
 
     fn product(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self> {
         let ((x, x_node), (w, w_node)) = (x.into_parts(), w.into_parts());
         let (x, w) = (contiguous(x), contiguous(w));
         let y = forward(&x, &w, None);
-        match ProductBackward.prepare::<C>([x_node, w_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((x, w), y),
-            OpsKind::UnTracked(prepared) => prepared.finish(y),
-        }
+        tracked::<C, _, _>(ProductBackward, [x_node, w_node], (x, w), y)
     }
 
     fn affine_gelu(
@@ -99,15 +93,12 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         let mut slope = owned(forward(&x, &w, None));
         let y = gelu(slope.storage_mut::<f32>(), values(&b), dropout);
         let y = wrap(y, slope.layout().shape().clone());
-        match GeluBackward.prepare::<C>([x_node, w_node, b_node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((x, w, slope), y),
-            OpsKind::UnTracked(prepared) => prepared.finish(y),
-        }
+        tracked::<C, _, _>(GeluBackward, [x_node, w_node, b_node], (x, w, slope), y)
     }
 }
 
-/// Rows of one parallel task: sums over rows are taken in this grouping whatever the number of
-/// threads.
+/// Rows of one parallel task. Sums over rows are grouped by tasks, so they do not depend on the number
+/// of threads.
 pub(super) const ROWS: usize = 64;
 
 /// `x w [+ b]` for x `[n, k]`, w `[k, m]`.
@@ -122,8 +113,7 @@ fn forward(x: &FlexTensor, w: &FlexTensor, b: Option<&FlexTensor>) -> FlexTensor
         });
     }
     let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
-    // SAFETY: the shapes agree (checked where the operation is called); y holds the bias, or its old
-    // values do not count
+    // SAFETY: the caller has checked the shapes; y holds the bias, or is overwritten
     let y = unsafe {
         product((n, m, k), y.as_mut_ptr(), m, b.is_some(), 1.0, x, w, Threads::All);
         y.written()
@@ -131,7 +121,7 @@ fn forward(x: &FlexTensor, w: &FlexTensor, b: Option<&FlexTensor>) -> FlexTensor
     wrap(y, [n, m])
 }
 
-/// Registers the gradients of x and w, given that of `x w + b`.
+/// Registers the gradients of x and w, given the gradient of `x w + b`.
 fn register_products(
     grads: &mut Gradients,
     [x_node, w_node]: [Option<NodeId>; 2],
@@ -157,8 +147,8 @@ fn register_products(
     register(x_node, (n, k, m), dy, w.transposed());
 }
 
-/// In: `x w`. Out: `dropout(gelu(x w + b))`, and its derivative in the place of the input, so that the
-/// backward pass is one product. The bias is added here, which saves a pass over memory.
+/// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
+/// pass is one product. Adding the bias here saves a pass over memory.
 fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
     let width = bias.len();
     let mut y = Fresh::new(input.len());
@@ -191,11 +181,11 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
             }
         });
     });
-    // SAFETY: the two have the same length, a multiple of the width, so the rows have covered y
+    // SAFETY: y is as long as the input, a multiple of the width, so the rows cover it
     unsafe { y.written() }
 }
 
-/// [`gelu`] where no gradient is wanted.
+/// [`gelu`] without a derivative.
 fn gelu_in_place(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) {
     let width = bias.len();
     input.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
@@ -235,7 +225,7 @@ fn column_sums(x: &[f32], width: usize) -> Vec<f32> {
     add_up(partial.iter().map(Vec::as_slice), width)
 }
 
-/// `dy ← dy ∘ slope`, and the sums over rows of the result.
+/// `dy ← dy ∘ slope`; returns the sums over rows of the result.
 fn scale_by_slope(dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
     let partial: Vec<Vec<f32>> = dy
         .par_chunks_mut(ROWS * width)
@@ -256,7 +246,7 @@ fn scale_by_slope(dy: &mut [f32], slope: &[f32], width: usize) -> Vec<f32> {
     add_up(partial.iter().map(Vec::as_slice), width)
 }
 
-/// The sum of vectors, first to last.
+/// The sum of vectors, from the first to the last.
 pub(super) fn add_up<'a>(vectors: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f32> {
     let mut total = vec![0.0; width];
     for vector in vectors {

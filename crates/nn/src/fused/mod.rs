@@ -1,23 +1,22 @@
-//! Operations that do in one pass over memory what encoders otherwise do in many, with backward
-//! passes of their own on the CPU engine. On every other device the same functions are compositions
-//! of Burn's operations, which fuse there by themselves.
+//! Fused operations: one pass over memory where Burn's operations take many, with hand-written backward
+//! passes, on the CPU engine. On every other device the same functions are compositions of Burn's
+//! operations, which Burn fuses there.
 //!
 //! | function | value |
 //! |---|---|
 //! | [`linear`] | `x w + b` |
-//! | [`product`] | `x w`, its bias left to the operation behind it |
+//! | [`product`] | `x w`, where the next operation adds the bias |
 //! | [`linear_gelu`] | `dropout(gelu(x w + b))`, with the exact (erf) GELU |
 //! | [`residual_norm`] | `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` |
-//! | [`attention`] | softmax attention of every token to the tokens of its own text |
+//! | [`attention`] | softmax attention of every token to the tokens of its text |
 //! | [`attention_first`] | the same for each text's first token alone |
 //! | [`bag`] | weighted sums of table rows |
 //!
-//! Token vectors are rows of one matrix; [`Sequences`] says which rows are which text's. Dropout is a
-//! function of a key and of the element's number ([`Dropout`]), so no mask is
-//! stored, and results are the same bit for bit whatever the number of threads. Sums over rows are
-//! taken in blocks of fixed size for the same reason.
+//! Token vectors are rows of one matrix; [`Sequences`] assigns them to texts. Dropout is a function of a
+//! key and of the element's number ([`Dropout`]), so no mask is stored. Results are the same bit for bit
+//! whatever the number of threads; sums over rows are taken in blocks of fixed size for that reason.
 //!
-//! What it is worth: `cargo bench --bench train_step`, and docs/benchmarks.md.
+//! `cargo bench --bench train_step` measures them; docs/benchmarks.md has the figures.
 
 mod attention;
 mod bag;
@@ -44,12 +43,13 @@ use crate::Dropout;
 use crate::pass::is_cpu_engine;
 use attention::AttentionOps;
 use bag::BagOps;
+pub(crate) use buffer::tracked;
 pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
 use linear::LinearOps;
 use norm::NormOps;
 
-/// Whether tensors like this one are computed by the fused loops.
+/// Whether the fused loops compute tensors like this one.
 fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && is_cpu_engine(&x.device())
 }
@@ -133,8 +133,8 @@ pub fn residual_norm(
 /// its own text.
 ///
 /// `qkv` `[n, 3d]` holds queries, keys and values side by side, each with its heads side by side; n is
-/// [`Sequences::rows`]. Returns `[n, d]`, zero in rows of padding. Probabilities are dropped; they are
-/// numbered text by text, head by head, row by row, so that padding changes no mask.
+/// [`Sequences::rows`]. Returns `[n, d]`. Dropout applies to probabilities, which are numbered text by text,
+/// head by head, row by row.
 ///
 /// # Panics
 /// If the shapes do not fit, or `heads` does not divide d.

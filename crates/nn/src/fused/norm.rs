@@ -1,17 +1,17 @@
-// `Backend` methods take tensors by value; the macro's generated dispatch is undocumented code.
+// The macro's generated dispatch is undocumented.
 #![allow(missing_docs)]
 
 use std::mem::MaybeUninit;
 
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, owned, sides, values, wrap};
+use super::buffer::{Fresh, contiguous, owned, sides, tracked, values, wrap};
 use super::linear::{ROWS, add_up};
 use super::simd::{simd, sum};
 use crate::Dropout;
@@ -61,24 +61,19 @@ impl<C: CheckpointStrategy> NormOps for Autodiff<Flex, C> {
         let nodes = [x_node, r_node, bias_node, gamma_node, beta_node];
         let Normalised { value, standard, inverse } = forward(&inputs, epsilon, dropout, true);
         let [_, _, _, gamma, _] = inputs;
-        match NormBackward.prepare::<C>(nodes).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => {
-                prepared.finish((standard, inverse, gamma, dropout), value)
-            }
-            OpsKind::UnTracked(prepared) => prepared.finish(value),
-        }
+        tracked::<C, _, _>(NormBackward, nodes, (standard, inverse, gamma, dropout), value)
     }
 }
 
 struct Normalised {
     value: FlexTensor,
-    /// `(z − mean) / √(variance + ε)`, row by row, if it is kept.
+    /// `(z − mean) / √(variance + ε)`, row by row, or empty.
     standard: Vec<f32>,
     /// `1 / √(variance + ε)` of each row.
     inverse: Vec<f32>,
 }
 
-/// From x, r, bias, gamma and beta; what only a backward pass reads is kept if `keep` says so.
+/// The value for x, r, bias, gamma and beta; `keep` asks for the data of the backward pass.
 fn forward(
     inputs: &[FlexTensor; 5],
     epsilon: f64,
@@ -88,7 +83,7 @@ fn forward(
     let (n, width) = sides(&inputs[0]);
     let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
     let mut y = Fresh::new(n * width);
-    // a task that keeps nothing standardises all its rows in one place
+    // a task that keeps nothing reuses one row
     let room = if keep { ROWS * width } else { width };
     let mut standard = Fresh::new(if keep { n * width } else { n.div_ceil(ROWS) * width });
     let mut inverse = vec![0.0f32; n];
@@ -134,7 +129,7 @@ fn forward(
             }
         });
     });
-    // SAFETY: every row of y has been written, and of what is kept
+    // SAFETY: every row of y has been written, and every row of `standard` if it is kept
     let (y, standard) =
         unsafe { (y.written(), if keep { standard.written() } else { Vec::new() }) };
     Normalised { value: wrap(y, [n, width]), standard, inverse }
@@ -171,8 +166,8 @@ impl Backward<Flex, 5> for NormBackward {
     }
 }
 
-/// Turns the gradient of the value into that of x, in place; returns those of r (with dropout), and of
-/// bias, gamma and beta.
+/// Turns the gradient of the value into that of x in place. Returns the gradients of r (with dropout), and
+/// of bias, gamma and beta.
 ///
 /// With h the standardised row, g = dy ∘ gamma and means over the row:
 /// `dx = (g − mean(g) − h · mean(g ∘ h)) / √(variance + ε)`.
@@ -232,7 +227,7 @@ fn backward(
             })
         })
         .collect();
-    // SAFETY: with dropout every row has been written, without it there is none
+    // SAFETY: with dropout every row has been written; without it there are no rows
     let dr = dropout.map(|_| unsafe { dr.written() });
     (dr, [0, 1, 2].map(|which| add_up(sums.iter().map(|sums| &sums[which][..]), width)))
 }

@@ -1,6 +1,6 @@
 //! Matrix products with strides.
 
-/// A matrix in memory: where it begins, and how far its rows and columns are apart.
+/// A matrix in memory: its first value, and the distances between rows and between columns.
 #[derive(Clone, Copy)]
 pub struct View {
     pub start: *const f32,
@@ -29,12 +29,12 @@ pub enum Threads {
     All,
 }
 
-/// `target ← [target +] factor · a b` with a `[m, k]`, b `[k, n]`; the target's rows are `width` apart,
-/// and its old values count if `add`. Sums run over k in one order whatever the number of threads.
+/// `target ← [target +] factor · a b` for a `[m, k]`, b `[k, n]`; the target's rows are `width` apart, and
+/// `add` adds to its values. The order of summation does not depend on the number of threads.
 ///
 /// # Safety
-/// The views and the target cover these sizes, the target overlaps neither operand and no other thread
-/// touches it; with `add`, it has been written.
+/// The views and the target cover these sizes; the target overlaps neither operand, and no other thread
+/// uses it; with `add` it has been written.
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn product(
     (m, n, k): (usize, usize, usize),

@@ -1,10 +1,8 @@
 use std::ops::Range;
 
-/// Which rows of a matrix of token vectors belong to which text.
+/// The rows of each text in a matrix of token vectors.
 ///
-/// Texts lie one after the other. [`packed`](Self::packed) rows have no padding, so that every
-/// operation costs what the tokens are; [`padded`](Self::padded) rows are a batch of equal lengths,
-/// whose padding no text attends to.
+/// Texts lie one after the other without padding, so operations cost only what the tokens cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequences {
     starts: Vec<usize>,
@@ -13,10 +11,10 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Texts of these lengths without anything between them.
+    /// Texts of the given lengths without padding.
     ///
     /// # Panics
-    /// If a text has no token: attention over nothing is not defined.
+    /// If a text has no token: attention over no tokens is undefined.
     pub fn packed(lengths: impl IntoIterator<Item = usize>) -> Self {
         let lengths: Vec<usize> = lengths.into_iter().collect();
         assert!(lengths.iter().all(|&length| length > 0), "a text without tokens");
@@ -26,18 +24,6 @@ impl Sequences {
             rows - length
         };
         let starts = lengths.iter().map(&mut next).collect();
-        Self { starts, lengths, rows }
-    }
-
-    /// Texts of these lengths, each in `stride` rows.
-    ///
-    /// # Panics
-    /// If a text has no token or more than `stride`.
-    pub fn padded(lengths: impl IntoIterator<Item = usize>, stride: usize) -> Self {
-        let lengths: Vec<usize> = lengths.into_iter().collect();
-        assert!(lengths.iter().all(|&n| n > 0 && n <= stride), "a length beyond 1..={stride}");
-        let starts = (0..lengths.len()).map(|i| i * stride).collect();
-        let rows = lengths.len() * stride;
         Self { starts, lengths, rows }
     }
 
@@ -51,7 +37,7 @@ impl Sequences {
         self.lengths.is_empty()
     }
 
-    /// Number of rows of the matrix, padding included.
+    /// Number of rows of the matrix: of tokens of all texts.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -75,13 +61,6 @@ impl Sequences {
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.starts.iter().zip(&self.lengths).map(|(&start, &length)| start..start + length)
     }
-
-    /// The rows of padding.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = Range<usize>> {
-        let ends = self.ranges().map(|range| range.end);
-        let next = self.starts.iter().copied().skip(1).chain([self.rows]);
-        ends.zip(next).map(|(end, next)| end..next).filter(|gap| !gap.is_empty())
-    }
 }
 
 #[cfg(test)]
@@ -89,13 +68,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packed_rows_have_no_gap_and_padded_ones_the_rest() {
+    fn texts_follow_one_another() {
         let packed = Sequences::packed([3, 1, 2]);
         assert_eq!((packed.starts(), packed.rows(), packed.longest()), (&[0, 3, 4][..], 6, 3));
-        assert_eq!(packed.gaps().count(), 0);
-        let padded = Sequences::padded([3, 1, 2], 3);
-        assert_eq!((padded.starts(), padded.rows()), (&[0, 3, 6][..], 9));
-        assert_eq!(padded.gaps().collect::<Vec<_>>(), [4..6, 8..9]);
+        assert_eq!(packed.ranges().collect::<Vec<_>>(), [0..3, 3..4, 4..6]);
     }
 
     #[test]

@@ -1,12 +1,11 @@
-//! Elementary functions as plain arithmetic that compilers vectorise, and a way to compile a loop for
+//! Elementary functions as plain arithmetic that compilers vectorise, and a macro that compiles a loop for
 //! several instruction sets.
 
-/// Compiles a block for AVX-512, for AVX2 with FMA, and for the target's baseline, and runs the best
-/// that the processor has, so that no `target-cpu` flag is needed.
+/// Compiles a block for AVX-512, for AVX2 with FMA, and for the target's baseline, and runs the best version
+/// that the processor supports, so no `target-cpu` flag is needed.
 ///
-/// The block becomes a function of the variables that are listed with their types. A closure would
-/// not be inlined into the function that has the instruction set, and `mul_add` would then be a call
-/// of the C library.
+/// The block becomes a function of the listed variables. A closure would not be inlined into the function
+/// with the instruction set, and `mul_add` would become a call of the C library.
 macro_rules! simd {
     (($($name:ident: $type:ty),* $(,)?) -> $out:ty $body:block) => {{
         #[inline(always)]
@@ -37,7 +36,7 @@ macro_rules! simd {
 }
 pub(super) use simd;
 
-/// Instruction sets that loops are compiled for.
+/// The instruction sets that loops are compiled for.
 #[derive(Clone, Copy)]
 pub enum Level {
     /// AVX-512 with its byte, word, double word and short vector parts.
@@ -46,11 +45,11 @@ pub enum Level {
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// What the target always has.
+    /// The target's minimum.
     Baseline,
 }
 
-/// The best that this processor has.
+/// The best level that this processor supports.
 pub fn level() -> Level {
     #[cfg(target_arch = "x86_64")]
     {
@@ -65,10 +64,10 @@ pub fn level() -> Level {
     Level::Baseline
 }
 
-/// `eˣ` to a relative error of 2·10⁻⁷, after Cephes' `expf`; arguments are held in [−87, 88].
+/// `eˣ` with a relative error of 2·10⁻⁷, after Cephes' `expf`; arguments are clamped to [−87, 88].
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    // adding it rounds to a whole number, which then stands in the lowest bits
+    // adding it rounds to an integer, which is then in the lowest bits
     const ROUND: f32 = 12_582_912.0;
     let x = x.clamp(-87.0, 88.0);
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
@@ -84,8 +83,8 @@ pub fn exp(x: f32) -> f32 {
     y * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
-/// Distribution function and density of the standard normal at x, by one exponential; the former to
-/// 10⁻⁷ (Abramowitz and Stegun, 7.1.26).
+/// Distribution function and density of the standard normal at x from one exponential; the former with an
+/// error of 10⁻⁷ (Abramowitz and Stegun, 7.1.26).
 #[inline(always)]
 pub fn normal(x: f32) -> (f32, f32) {
     let e = exp(-0.5 * x * x);
@@ -100,7 +99,7 @@ pub fn normal(x: f32) -> (f32, f32) {
     (if x >= 0.0 { 1.0 - tail } else { tail }, e * 0.398_942_3)
 }
 
-/// `Σ f(i, x_i)` in 32 partial sums: always the same order, and vectorisable.
+/// `Σ f(i, x_i)` in 32 partial sums, in a fixed order that vectorises.
 #[inline(always)]
 pub fn sum(x: &[f32], f: impl Fn(usize, f32) -> f32) -> f32 {
     const LANES: usize = 32;
@@ -133,8 +132,8 @@ mod tests {
         assert!(exp(-1e9) < 1e-37 && exp(f32::NAN).is_nan());
     }
 
-    /// The distribution function as an integral of the density (Simpson), which shares nothing with
-    /// the approximation.
+    /// The distribution function as an integral of the density (Simpson), independent of the
+    /// approximation.
     fn distribution(x: f64) -> f64 {
         let density = |t: f64| (-0.5 * t * t).exp() / std::f64::consts::TAU.sqrt();
         let (n, a) = (20_000, -10.0);

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use crate::Error;
 use crate::transformer::Architecture;
 
-/// More than any size of a model; keeps products of two sizes within 64 bits.
+/// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
 const LARGEST: u64 = i32::MAX as u64;
-/// More layers than any model has; a configuration that asks for more is broken.
+/// Upper bound for the number of layers; a configuration with more is broken.
 const MOST_LAYERS: u64 = 1000;
 
 /// A model's `config.json`, checked.
@@ -19,16 +19,16 @@ pub(super) struct Config {
     pub(super) json: Map<String, Value>,
 }
 
-/// Models that are BERT but for names, positions and tokenizers.
+/// Models that differ from BERT only in names, positions and tokenizers.
 #[derive(Debug)]
 pub(super) struct Family {
     /// `model_type` in config.json.
     pub(super) model_type: &'static str,
-    /// Class of the body alone in transformers.
+    /// Class of the body in transformers.
     pub(super) class: &'static str,
-    /// Whether positions start after the padding token's id, as fairseq has it.
+    /// Whether positions start after the padding token's id, as in fairseq.
     padded_positions: bool,
-    /// Whether a vocab.txt is a WordPiece vocabulary where nothing else is said.
+    /// Whether a vocab.txt is a WordPiece vocabulary by default.
     pub(super) word_pieces: bool,
 }
 
@@ -95,7 +95,7 @@ impl Config {
         Ok(Self { family, architecture, json })
     }
 
-    /// The configuration of a body in 32-bit floats that was written back.
+    /// The configuration of a body that is written back in 32-bit floats.
     pub(super) fn of_written_body(&self) -> Map<String, Value> {
         let mut json = self.json.clone();
         json.insert("architectures".into(), vec![self.family.class].into());
@@ -114,7 +114,7 @@ pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
     serde_json::from_slice(&bytes).map_err(|e| Error::file(path, format!("not a JSON object: {e}")))
 }
 
-/// Typed access to the keys of a JSON object, with errors that say where and what.
+/// Typed access to the keys of a JSON object, with errors that name the file, the key and the value.
 pub(super) struct Keys<'a> {
     pub(super) path: &'a Path,
     pub(super) json: &'a Map<String, Value>,

@@ -15,28 +15,28 @@ use crate::{Error, Pooling, Transformer};
 #[serde(deny_unknown_fields)]
 pub struct PretrainedConfig {
     /// The folder, as transformers saves it: `config.json`, `tokenizer.json` or `vocab.txt`, and
-    /// `model.safetensors` or `pytorch_model.bin`. A relative path is taken from the working directory. It is
-    /// read when training starts; the run keeps all that it needs.
+    /// `model.safetensors` or `pytorch_model.bin`. A relative path starts at the working directory. The
+    /// folder is read when training starts; the run keeps everything that it needs.
     pub folder: String,
-    /// Longest text in tokens, special ones included; the rest is cut off and the number of cut
-    /// texts reported. At most what the model has positions for.
+    /// Longest text in tokens, special ones included, at most the number of the model's positions.
+    /// Longer texts are truncated, and their number is reported.
     #[serde(default = "max_length")]
     pub max_length: usize,
     /// Which token vectors the head reads.
     #[serde(default = "pooling")]
     pub pooling: Pooling,
-    /// Freezes the embeddings and this many of the lowest layers; 0 freezes nothing.
+    /// Number of the lowest layers that are frozen, together with the embeddings; 0 freezes nothing.
     #[serde(default)]
     pub freeze: usize,
-    /// Share of units dropped in training, in `[0, 1)`, in place of the two shares in `config.json`
-    /// (hidden units and attention probabilities).
+    /// Share of units dropped in training, in `[0, 1)`. It replaces the two shares in `config.json`, of
+    /// hidden units and of attention probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f32>,
     /// The numbers that matrix products are computed in.
     #[serde(default)]
     pub precision: Precision,
-    /// Layers keep their input alone and are computed once more in the backward pass: about a third
-    /// more time, a fraction of the memory.
+    /// Layers keep only their input and are computed again in the backward pass: about a third more
+    /// time, a fraction of the memory.
     #[serde(default)]
     pub activation_checkpointing: bool,
 }
@@ -50,7 +50,7 @@ fn pooling() -> Pooling {
 }
 
 impl PretrainedConfig {
-    /// Checks what can be checked without the folder.
+    /// Checks the settings that do not depend on the model.
     ///
     /// # Errors
     /// An empty folder or a dropout outside `[0, 1)`.
@@ -61,7 +61,7 @@ impl PretrainedConfig {
         self.dropout.map_or(Ok(()), |dropout| check_dropout("dropout", dropout))
     }
 
-    /// Checks the settings against the model that they are for.
+    /// Checks the settings against the model.
     ///
     /// # Errors
     /// A length beyond the model's positions, or more frozen layers than it has.
@@ -75,9 +75,9 @@ impl PretrainedConfig {
         Ok(())
     }
 
-    /// An encoder with as many coordinates as `offset` has, the bias of its head, and the names of the
-    /// weight file's tensors that it does without. Opened without weights, its body is drawn: for
-    /// parameters that are read from elsewhere.
+    /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it
+    /// does not use. `offset` becomes the bias of its head. If the folder was opened without weights,
+    /// the body is drawn, and its parameters are to be read from elsewhere.
     ///
     /// # Errors
     /// As [`check`](Self::check) and [`Pretrained::body`].

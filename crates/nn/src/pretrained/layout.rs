@@ -2,16 +2,17 @@
 
 use crate::transformer::Architecture;
 
-/// One parameter of the body, and the tensors of the file that make it.
+/// One parameter of the body, and the tensors of the file that it consists of.
 pub(super) struct Piece {
     /// Path of the parameter in the body.
     pub(super) path: String,
     /// Its shape.
     pub(super) shape: Vec<usize>,
-    /// The tensors, side by side along the parameter's last dimension: one, or query, key and value.
+    /// The tensors, side by side along the parameter's last dimension: one tensor, or query, key and
+    /// value.
     pub(super) names: Vec<String>,
-    /// Whether the tensors are matrices `[out, in]`, as PyTorch's linear layers keep them, and the
-    /// parameter `[in, out]`.
+    /// Whether the tensors are matrices `[out, in]`, as in PyTorch's linear layers, while the parameter
+    /// is `[in, out]`.
     transposed: bool,
 }
 
@@ -73,10 +74,10 @@ impl Piece {
         Self { path, shape, names: vec![name], transposed: false }
     }
 
-    /// Shape of each of the tensors.
+    /// Shape of each tensor.
     pub(super) fn file_shape(&self) -> Vec<usize> {
         let mut shape = self.shape.clone();
-        // only parameters of several tensors are wider than these
+        // only parameters of several tensors are wider than their tensors
         if let Some(last) = shape.last_mut() {
             *last /= self.names.len();
         }
@@ -86,7 +87,7 @@ impl Piece {
         shape
     }
 
-    /// The parameter's values, of `tensors` in the order of `names`, each of the
+    /// The parameter's values from `tensors` in the order of `names`, each of the
     /// [`file_shape`](Self::file_shape).
     pub(super) fn join(&self, mut tensors: Vec<Vec<f32>>) -> Vec<f32> {
         if !self.transposed {

@@ -1,4 +1,4 @@
-//! Tensors by name, of a safetensors file or one of PyTorch's, whole or in shards.
+//! Tensors by name, from safetensors or PyTorch files, whole or in shards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::config::{Keys, read_object};
 use crate::Error;
 
-/// The weight files that are looked for, the preferred first.
+/// The possible weight files, the preferred one first.
 const CANDIDATES: [&str; 4] = [
     "model.safetensors",
     "model.safetensors.index.json",
@@ -29,7 +29,7 @@ pub(super) fn weight_file(folder: &Path) -> Result<PathBuf, Error> {
     })
 }
 
-/// The tensors of a weight file, whose values are read when asked for.
+/// The tensors of a weight file; values are read on demand.
 pub(super) struct Tensors {
     /// The file, or the index of several.
     pub(super) path: PathBuf,
@@ -50,14 +50,14 @@ enum Source {
 }
 
 impl Tensors {
-    /// Opens what [`weight_file`] found; shards are opened all.
+    /// Opens a [`weight_file`], or all its shards.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let mut by_name = BTreeMap::new();
         for file in files(path)? {
             for tensor in open(&file)? {
                 let name = tensor.name.clone();
                 if let Some(first) = by_name.insert(name.clone(), tensor) {
-                    let message = format!("`{name}` is in {} too", first.path.display());
+                    let message = format!("`{name}` is also in {}", first.path.display());
                     return Err(Error::file(&file, message));
                 }
             }
@@ -92,9 +92,8 @@ fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
     let file: Arc<Path> = path.into();
     if path.extension().is_some_and(|extension| extension == "safetensors") {
         let opened = std::fs::File::open(path).map_err(|e| Error::file(path, e))?;
-        // SAFETY: nothing here can enforce that no process writes to or truncates the file while it
-        // is mapped, which the documentation of `Pretrained` asks for. Elements are plain numbers,
-        // of which every bit pattern is a value.
+        // SAFETY: the documentation of `Pretrained` demands that nothing writes to or truncates the file
+        // while it is mapped, which cannot be enforced. Every bit pattern of the elements is a number.
         let map = unsafe { memmap2::Mmap::map(&opened) }.map_err(|e| Error::file(path, e))?;
         let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|e| {
             Error::file(path, format!("not a safetensors file, or a truncated one: {e}"))
@@ -154,7 +153,7 @@ impl Tensor {
             }
             Source::PyTorch(tensor) => {
                 let read = || tensor.read().map_err(|e| Error::file(&self.path, e));
-                // the reader gives elements in the machine's order of bytes
+                // the reader converts elements to the machine's byte order
                 match tensor.dtype() {
                     DType::F32 => Ok(decode(&read()?, f32::from_ne_bytes)),
                     DType::F16 => Ok(decode(&read()?, |b| f16::from_ne_bytes(b).to_f32())),

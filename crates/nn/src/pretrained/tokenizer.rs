@@ -12,15 +12,15 @@ use crate::Error;
 
 /// The tokenizer of a pretrained encoder.
 ///
-/// Ids are those of Hugging Face's tokenizers with the special tokens at both ends. Padding and
-/// truncation that a tokenizer.json asks for are switched off: batches need no padding here, and
-/// [`encode`](Self::encode) cuts itself, because it says whether it did.
+/// Ids are those of Hugging Face's tokenizers, with the special tokens at both ends. Padding and
+/// truncation of a tokenizer.json are switched off: batches need no padding, and
+/// [`encode`](Self::encode) truncates texts itself and reports it.
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
-    /// Where it was read.
+    /// The file that it was read from.
     path: PathBuf,
-    /// The file as read, or what it would be for a vocab.txt.
+    /// The tokenizer.json as read, or its equivalent for a vocab.txt.
     json: String,
     /// Special tokens added to every text.
     special: usize,
@@ -30,8 +30,8 @@ impl Tokenizer {
     /// Reads a tokenizer.json.
     ///
     /// # Errors
-    /// A file that cannot be read or is no such tokenizer; special tokens that are not in the
-    /// vocabulary, or none at all, so that an empty text would have no token.
+    /// A file that cannot be read or is not a tokenizer; special tokens that are not in the vocabulary,
+    /// or no special token at all, so that an empty text would have no token.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let json = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
         let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
@@ -39,7 +39,7 @@ impl Tokenizer {
         Self::checked(inner, path, json)
     }
 
-    /// Reads a WordPiece vocabulary, one token a line, as BERT's tokenizer reads it.
+    /// Reads a WordPiece vocabulary with one token per line, as BERT's tokenizer does.
     ///
     /// Texts are cleaned of control characters, lower-cased, stripped of accents, split at spaces,
     /// punctuation and Chinese characters, and enclosed in `[CLS]` and `[SEP]`. A
@@ -62,7 +62,7 @@ impl Tokenizer {
 
         let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
         let library = |e: tokenizers::Error| Error::file(path, e);
-        // empty lines at the end are no tokens, for which the model would lack a vector
+        // empty lines at the end are not tokens: the model would lack vectors for them
         let lines = text.trim_end_matches(['\n', '\r']).as_bytes();
         let vocabulary = WordPiece::read_bytes(lines).map_err(library)?;
         let special = |key: &str, default: &str| special_token(&keys, key, default);
@@ -127,7 +127,7 @@ impl Tokenizer {
         Ok(Self { inner, path: path.to_path_buf(), json, special })
     }
 
-    /// Number of rows that a table of token vectors needs: the largest id and one.
+    /// Number of rows that a table of token vectors needs: the largest id plus one.
     pub fn vocabulary(&self) -> usize {
         self.inner.get_vocab(true).into_values().max().map_or(0, |id| id as usize + 1)
     }
@@ -137,12 +137,11 @@ impl Tokenizer {
         self.special
     }
 
-    /// The text's tokens between the special ones, and whether tokens were cut off at the text's end
-    /// so that all are at most `max_length`. An empty text has the special tokens alone.
+    /// The text's tokens between the special ones, truncated at the text's end to `max_length` in all,
+    /// and whether tokens were lost. An empty text has only the special tokens.
     ///
     /// # Errors
-    /// A `max_length` without room for a token beside the special ones, and what the tokenizer
-    /// reports.
+    /// A `max_length` without room for a token beside the special ones; [`Error::Tokenizer`].
     pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
         let fail = |e: tokenizers::Error| Error::Tokenizer(e.to_string());
         let room = self.room(max_length)?;
@@ -156,7 +155,7 @@ impl Tokenizer {
         Ok((encoding.get_ids().to_vec(), cut))
     }
 
-    /// Tokens of a text of at most `max_length` tokens that are not special, at least one.
+    /// Number of tokens, at least one, that the special ones leave of `max_length`.
     pub(super) fn room(&self, max_length: usize) -> Result<usize, Error> {
         match max_length.checked_sub(self.special) {
             Some(room) if room > 0 => Ok(room),
@@ -181,7 +180,7 @@ impl Tokenizer {
         })
     }
 
-    /// The tokenizer as a tokenizer.json: the file as it was read, or what stands for a vocab.txt.
+    /// The tokenizer as a tokenizer.json: the file as read, or its equivalent for a vocab.txt.
     pub fn to_json(&self) -> &str {
         &self.json
     }
@@ -199,8 +198,8 @@ fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error>
     }
 }
 
-/// The token that a tokenizer.json's model has for what it does not know. The library looks it up
-/// only when a text needs it.
+/// The token of a tokenizer.json's model for unknown words, which the library looks up only when a text
+/// needs it.
 fn unknown_token(json: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct File {

@@ -11,15 +11,15 @@ use crate::parameters::{Parameter, Parameters};
 use crate::transformer::Architecture;
 use crate::{Error, NamedShapes};
 
-/// The tensor by which a body is found in a file; what precedes it is the prefix of all its names.
+/// The tensor that locates a body in a file: the prefix of its name is that of all tensors.
 const WORDS: &str = "embeddings.word_embeddings.weight";
-/// Buffers of whole numbers that older versions of transformers saved.
+/// Integer buffers that older versions of transformers saved.
 const BUFFERS: [&str; 2] = ["embeddings.position_ids", "embeddings.token_type_ids"];
-/// The heads of pre-training and of other tasks, which a body does without.
+/// The heads of pre-training and of other tasks, which a body does not use.
 const HEADS: [&str; 5] = [POOLER, "cls.", "lm_head.", "classifier.", "qa_outputs."];
 const POOLER: &str = "pooler.";
 
-/// The body's parameters, and the sorted names of the known tensors that it does without.
+/// The body's parameters, and the sorted names of the known tensors that it does not use.
 pub(super) fn body(
     tensors: &Tensors,
     architecture: &Architecture,
@@ -62,13 +62,13 @@ pub(super) fn body(
         let values = Cow::Owned(piece.join(values?));
         Ok(Parameter { id: None, shape: piece.shape.clone(), values })
     };
-    // all are read before the first error is looked for, so that it is the same one every time
+    // all tensors are read before the first error is reported, so that it is always the same one
     let read: Vec<_> = pieces.par_iter().map(read).collect();
     let named = pieces.iter().zip(read).map(|(piece, read)| Ok((piece.path.clone(), read?)));
     Ok((named.collect::<Result<_, Error>>()?, unused))
 }
 
-/// The tensors of the pooler as they are, by their names in a body; none where the file has none.
+/// The pooler's tensors by their names in a body; empty if the file has no pooler.
 pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter<'static>)>, Error> {
     let prefix = prefix(tensors)?;
     let named = tensors.by_name.iter().filter_map(|(full, tensor)| {
@@ -85,8 +85,8 @@ pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter<'static
 /// What precedes the names of the body's tensors: nothing, `bert.`, `state_dict.roberta.`, …
 fn prefix(tensors: &Tensors) -> Result<&str, Error> {
     let ends = tensors.by_name.keys().filter_map(|name| name.strip_suffix(WORDS));
-    let found: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
-    match found[..] {
+    let prefixes: Vec<&str> = ends.filter(|end| end.is_empty() || end.ends_with('.')).collect();
+    match prefixes[..] {
         [] => Ok(""),
         [prefix] => Ok(prefix),
         [first, second, ..] => {
@@ -96,13 +96,13 @@ fn prefix(tensors: &Tensors) -> Result<&str, Error> {
     }
 }
 
-/// The name of a tensor beside the body, without what it has in common with `prefix`.
+/// The name of a tensor beside the body, without the outer part of the body's `prefix`.
 fn beside<'n>(full: &'n str, prefix: &str) -> &'n str {
     let outer = prefix.trim_end_matches('.').rsplit_once('.').map_or("", |(outer, _)| outer);
     full.strip_prefix(outer).map_or(full, |name| name.strip_prefix('.').unwrap_or(name))
 }
 
-/// A tensor's name today; BERT's first files have `gamma` and `beta`.
+/// A tensor's current name; BERT's first files use `gamma` and `beta`.
 fn present(name: &str) -> String {
     let renamed = |old: &str, new: &str| {
         name.strip_suffix(old)

@@ -17,73 +17,95 @@ use crate::parameters::{Parameters, check};
 const KIND: &str = "transformer-body";
 const VERSION: u32 = 1;
 
-/// See [`Pretrained::write`].
-pub(super) fn write(model: &Pretrained, folder: &Path, body: &Parameters) -> Result<(), Error> {
-    let pieces = layout(model.architecture());
-    let shapes = pieces.iter().map(|piece| (piece.path.clone(), piece.shape.clone())).collect();
-    check(body, &shapes)?;
-    create(folder)?;
-    let path = folder.join("model.safetensors");
-    let mut pooler = Vec::new();
-    if let Some(file) = &model.weights {
-        let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
-        if same(folder, &model.folder) {
-            let message = "the weights were read from this folder; write to a different one";
-            return Err(Error::file(folder, message));
+impl Pretrained {
+    /// Writes `body` in the layout of transformers into a folder, which is created if it is missing:
+    /// `AutoModel.from_pretrained` and `AutoTokenizer.from_pretrained` load it.
+    ///
+    /// The folder holds config.json (as read, except for `architectures` and `dtype`),
+    /// tokenizer.json, the tokenizer's other files, and model.safetensors in 32-bit floats, written
+    /// last. Each file is replaced as a whole or not at all.
+    ///
+    /// A pooler in the weights that were read is written back unchanged, because `AutoModel` would
+    /// otherwise draw one at random. It has not been trained with the body: use the token vectors, not
+    /// `pooler_output`. A folder that was opened without weights is written without a pooler. Heads of
+    /// other tasks are not written.
+    ///
+    /// # Errors
+    /// [`Error::Names`], [`Error::Shape`] or [`Error::NotFinite`] for a body of a different
+    /// architecture, before anything is written; [`Error::File`] for a file that cannot be written,
+    /// or if `folder` is the one that was opened, whose weights would be lost.
+    pub fn write(&self, folder: &Path, body: &Parameters) -> Result<(), Error> {
+        let pieces = layout(self.architecture());
+        let shapes = pieces.iter().map(|piece| (piece.path.clone(), piece.shape.clone())).collect();
+        check(body, &shapes)?;
+        create(folder)?;
+        let mut pooler = Vec::new();
+        if let Some(file) = &self.weights {
+            let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
+            if same(folder, &self.folder) {
+                let message = "the weights were read from this folder; write to a different one";
+                return Err(Error::file(folder, message));
+            }
+            pooler = weights::pooler(&Tensors::open(file)?)?;
         }
-        pooler = weights::pooler(&Tensors::open(file)?)?;
+        self.write_description(folder, &self.config.of_written_body())?;
+
+        let mut parts = Vec::new();
+        for piece in &pieces {
+            let values = &body[&piece.path].values;
+            parts.extend(piece.names.iter().zip(piece.split(values)));
+        }
+        let shapes = pieces.iter().flat_map(|piece| piece.names.iter().map(|_| piece.file_shape()));
+        let tensors = parts.iter().zip(shapes);
+        let tensors = tensors.map(|((name, values), shape)| Tensor::f32(name, &shape, values));
+        let pooler =
+            pooler.iter().map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
+        let tensors: Vec<Tensor> = tensors.chain(pooler).collect();
+        // transformers refuses files without this entry
+        let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+        let path = folder.join("model.safetensors");
+        let contents = store::Contents::new(KIND, VERSION, &metadata, &tensors);
+        contents.write(&path).map_err(|e| failed(&path, e))
     }
-    description(model, folder, &model.config.of_written_body())?;
 
-    let mut parts = Vec::new();
-    for piece in &pieces {
-        let values = &body[&piece.path].values;
-        parts.extend(piece.names.iter().zip(piece.split(values)));
+    /// Writes all files but the weights. [`open_without_weights`](Self::open_without_weights) reads
+    /// the folder.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that cannot be written.
+    pub fn write_without_weights(&self, folder: &Path) -> Result<(), Error> {
+        create(folder)?;
+        self.write_description(folder, &self.config.json)
     }
-    let shapes = pieces.iter().flat_map(|piece| piece.names.iter().map(|_| piece.file_shape()));
-    let tensors = parts.iter().zip(shapes);
-    let tensors = tensors.map(|((name, values), shape)| Tensor::f32(name, &shape, values));
-    let kept = pooler.iter().map(|(name, kept)| Tensor::f32(name, &kept.shape, &kept.values));
-    let tensors: Vec<Tensor> = tensors.chain(kept).collect();
-    // transformers refuses files that do not say this
-    let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
-    store::Contents::new(KIND, VERSION, &metadata, &tensors)
-        .write(&path)
-        .map_err(|e| failed(&path, e))
-}
 
-/// See [`Pretrained::write_without_weights`].
-pub(super) fn write_without_weights(model: &Pretrained, folder: &Path) -> Result<(), Error> {
-    create(folder)?;
-    description(model, folder, &model.config.json)
-}
-
-/// See [`Pretrained::files`].
-pub(super) fn files(model: &Pretrained) -> Result<Vec<(&'static str, String)>, Error> {
-    let config = serde_json::to_string_pretty(&model.config.json)
-        .map_err(|e| Error::file(Path::new("config.json"), e))?;
-    let mut files =
-        vec![("config.json", config), ("tokenizer.json", model.tokenizer.to_json().to_owned())];
-    let texts = model.companions.iter();
-    files.extend(
-        texts.filter_map(|(name, bytes)| Some((*name, String::from_utf8(bytes.clone()).ok()?))),
-    );
-    Ok(files)
-}
-
-/// All that the folder holds but the weights.
-fn description(
-    model: &Pretrained,
-    folder: &Path,
-    config: &Map<String, Value>,
-) -> Result<(), Error> {
-    for (name, bytes) in &model.companions {
-        write_bytes(&folder.join(name), bytes)?;
+    /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
+    /// other files that are text. [`open_without_weights`](Self::open_without_weights) reads a folder
+    /// that holds them.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a configuration that cannot be written as JSON.
+    pub fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        let config = serde_json::to_string_pretty(&self.config.json)
+            .map_err(|e| Error::file(Path::new("config.json"), e))?;
+        let tokenizer = self.tokenizer.to_json().to_owned();
+        let mut files = vec![("config.json", config), ("tokenizer.json", tokenizer)];
+        files.extend(
+            self.companions
+                .iter()
+                .filter_map(|(name, bytes)| Some((*name, String::from_utf8(bytes.clone()).ok()?))),
+        );
+        Ok(files)
     }
-    write_bytes(&folder.join("tokenizer.json"), model.tokenizer.to_json().as_bytes())?;
-    let path = folder.join("config.json");
-    let config = serde_json::to_vec_pretty(config).map_err(|e| Error::file(&path, e))?;
-    write_bytes(&path, &config)
+
+    fn write_description(&self, folder: &Path, config: &Map<String, Value>) -> Result<(), Error> {
+        for (name, bytes) in &self.companions {
+            write_bytes(&folder.join(name), bytes)?;
+        }
+        write_bytes(&folder.join("tokenizer.json"), self.tokenizer.to_json().as_bytes())?;
+        let path = folder.join("config.json");
+        let config = serde_json::to_vec_pretty(config).map_err(|e| Error::file(&path, e))?;
+        write_bytes(&path, &config)
+    }
 }
 
 fn create(folder: &Path) -> Result<(), Error> {

@@ -1,23 +1,23 @@
 use crate::Error;
 use crate::pass::check_dropout;
 
-/// What a transformer encoder is made of: post-norm layers with GELU and learned positions, as in
-/// BERT (Devlin et al. 2019).
+/// Sizes and rates of a transformer with post-norm layers, GELU and learned positions, as in BERT
+/// (Devlin et al. 2019).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
     /// Number of tokens, special ones included.
     pub vocabulary: usize,
     /// Rows of the table of positions.
     pub positions: usize,
-    /// The row of a text's first token: 0 for BERT, 2 for RoBERTa, which keeps rows for padding.
+    /// The row of a text's first token: 0 for BERT; 2 for RoBERTa, which reserves rows for padding.
     pub first_position: usize,
-    /// Rows of the table of token types, of which the first is added to every token; 0 for none.
+    /// Rows of the table of token types, whose first is added to every token; 0 for no table.
     pub types: usize,
     /// Number of layers.
     pub layers: usize,
     /// Width d of the token vectors.
     pub width: usize,
-    /// Attention heads; divides `width`.
+    /// Number of attention heads; divides `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
@@ -35,8 +35,8 @@ impl Architecture {
     /// Checks sizes and rates.
     ///
     /// # Errors
-    /// A size of 0, heads that do not divide the width, no position for a token, or a dropout outside
-    /// `[0, 1)`.
+    /// A size of 0, a number of heads that does not divide the width, no position for a token, or a
+    /// dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
         let sizes = [
             ("vocabulary", self.vocabulary),

@@ -25,10 +25,10 @@ pub enum Pooling {
     Max,
 }
 
-/// A transformer without its head: from token ids to one vector of width d a text.
+/// A transformer without its head: maps the token ids of a text to one vector of width d.
 ///
-/// Texts of a batch lie one after the other without padding ([`Sequences::packed`]), so that a batch
-/// costs what its tokens are.
+/// Texts of a batch lie one after the other without padding ([`Sequences::packed`]), so the cost of a
+/// batch is that of its tokens.
 #[derive(Module, Debug)]
 pub struct Body {
     tokens: Param<Tensor<2>>,
@@ -45,8 +45,8 @@ pub struct Body {
 }
 
 impl Body {
-    /// Draws parameters: embeddings normal with deviation 0.02 as in BERT, layers as PyTorch's linear
-    /// default.
+    /// Draws parameters: embeddings are normal with standard deviation 0.02 as in BERT, layers follow
+    /// PyTorch's default for linear layers.
     pub fn init(architecture: &Architecture, generator: &mut impl Rng, device: &Device) -> Self {
         let Architecture { vocabulary, positions, types, width, layers, .. } = *architecture;
         let mut table = |rows| init::normal([rows, width], 0.02, generator, device);
@@ -62,36 +62,36 @@ impl Body {
         }
     }
 
-    /// Activation checkpointing: layers keep their input alone and are computed once more in the
-    /// backward pass, which costs about a third more time and saves most of the memory. Values and
-    /// gradients stay as they are.
+    /// Activation checkpointing: layers keep only their input and are computed again in the backward
+    /// pass, which costs about a third more time and saves most of the memory. Values and gradients do
+    /// not change.
     ///
-    /// This is for the CPU engine; elsewhere give the model's device Burn's own
+    /// This applies to the CPU engine. On other devices use Burn's
     /// [`gradient_checkpointing`](Device::gradient_checkpointing).
     pub fn with_recomputation(mut self, recompute: bool) -> Self {
         self.recompute = recompute;
         self
     }
 
-    /// Computes matrix products in fewer bits.
+    /// Sets the numbers that matrix products are computed in.
     pub fn with_precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
     }
 
-    /// Drops this share of hidden units and of attention probabilities in training.
+    /// Sets the share of hidden units and of attention probabilities that training drops.
     pub fn with_dropout(mut self, share: f32) -> Self {
         self.architecture.dropout = share;
         self.architecture.attention_dropout = share;
         self
     }
 
-    /// What it is made of.
+    /// Sizes and rates.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// The device of its parameters.
+    /// The device of the parameters.
     pub fn device(&self) -> Device {
         self.tokens.device()
     }
@@ -112,17 +112,17 @@ impl Body {
         dropout(self.norm.forward(tokens, (places, kind), epsilon, None), pass, 0, p)
     }
 
-    /// Vectors `[n, d]` of all tokens behind the last layer, text after text.
+    /// Vectors `[n, d]` of all tokens after the last layer, text by text.
     ///
     /// # Panics
-    /// If a text is empty or longer than [`Architecture::longest`], or a token not in the vocabulary:
-    /// whoever makes the ids sees to that.
+    /// If a text is empty or longer than [`Architecture::longest`], or if an id is not in the
+    /// vocabulary.
     pub fn hidden(&self, batch: &[&[u32]], pass: Pass) -> Tensor<2> {
         let sequences = self.sequences(batch);
         self.layers(self.embed(batch, pass), &sequences, pass)
     }
 
-    /// All layers on given vectors `[n, d]`.
+    /// Applies all layers to vectors `[n, d]`.
     pub fn layers(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         self.run(self.layers.len(), x, sequences, pass)
     }
@@ -131,7 +131,7 @@ impl Body {
         Shared { architecture: &self.architecture, sequences, pass, precision: self.precision }
     }
 
-    /// The first `count` layers.
+    /// Applies the first `count` layers.
     fn run(&self, count: usize, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let shared = self.shared(sequences, pass);
         let layers = self.layers[..count].iter().enumerate();
@@ -141,7 +141,7 @@ impl Body {
         })
     }
 
-    /// All layers on given vectors `[n, d]`, but the last for each text's first token alone:
+    /// Applies all layers to vectors `[n, d]`, the last one to each text's first token alone:
     /// `[texts, d]`.
     pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
         let shared = self.shared(sequences, pass);
@@ -150,7 +150,7 @@ impl Body {
         self.layers[last].forward_first(x, shared, last)
     }
 
-    /// One vector a text, `[texts, d]`.
+    /// One vector per text, `[texts, d]`.
     ///
     /// # Panics
     /// As [`hidden`](Self::hidden).
@@ -172,7 +172,7 @@ impl Body {
                 let device = x.device();
                 let x = self.layers(x, &sequences, pass);
                 let (stride, width) = (sequences.longest(), self.architecture.width);
-                // padding repeats a token of the text, which changes no maximum
+                // padding repeats a token of the text, so the maximum is the same
                 let rows = integers(fused::padded_rows(&sequences, stride), &device);
                 let x = x.select(0, rows).reshape([batch.len(), stride, width]);
                 x.max_dim(1).reshape([batch.len(), width])
@@ -182,12 +182,12 @@ impl Body {
 
     fn sequences(&self, batch: &[&[u32]]) -> Arc<Sequences> {
         let sequences = Sequences::packed(batch.iter().map(|ids| ids.len()));
-        let (found, longest) = (sequences.longest(), self.architecture.longest());
-        assert!(found <= longest, "a text of {found} tokens, {longest} have positions");
+        let (length, positions) = (sequences.longest(), self.architecture.longest());
+        assert!(length <= positions, "a text of {length} tokens for {positions} positions");
         Arc::new(sequences)
     }
 
-    /// Freezes the embeddings and the lowest `layers` layers: training leaves them as they are.
+    /// Freezes the embeddings and the lowest `layers` layers, which training leaves unchanged.
     pub fn freeze(mut self, layers: usize) -> Self {
         let frozen = |param: Param<Tensor<2>>| param.set_require_grad(false);
         self.tokens = frozen(self.tokens);
@@ -201,7 +201,7 @@ impl Body {
     }
 }
 
-/// One table row each.
+/// One table row per id.
 fn rows(ids: impl Iterator<Item = u32>) -> Arc<SparseBatch> {
     let indices: Vec<u32> = ids.collect();
     let n = indices.len();

@@ -9,32 +9,32 @@ use super::tokens::TokensConfig;
 use super::{Architecture, Body, Pooling, Precision};
 use crate::{Encoder, Error, Pass, TokenIds, init};
 
-/// A transformer encoder over tokens, trained from scratch: post-norm layers with GELU, learned
-/// positions, one linear head.
+/// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
+/// and a linear head.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransformerConfig {
     /// How texts become tokens.
     pub tokens: TokensConfig,
-    /// Longest text in tokens; the rest is cut off and the number of cut texts reported.
+    /// Longest text in tokens; longer texts are truncated, and their number is reported.
     pub max_length: usize,
     /// Number of layers.
     pub layers: usize,
     /// Width d of the token vectors.
     pub width: usize,
-    /// Attention heads; must divide `width`.
+    /// Number of attention heads; must divide `width`.
     pub heads: usize,
     /// Width of the feed-forward layers.
     pub feed_forward: usize,
-    /// Share of units dropped in training, in `[0, 1)`: embeddings, attention probabilities and
-    /// the output of each sub-layer.
+    /// Share of units dropped in training, in `[0, 1)`: of embeddings, attention probabilities and
+    /// sub-layers' outputs.
     pub dropout: f32,
     /// Which token vectors the head reads.
     pub pooling: Pooling,
     /// The numbers that matrix products are computed in.
     pub precision: Precision,
-    /// Layers keep their input alone and are computed once more in the backward pass: about a third
-    /// more time, a fraction of the memory.
+    /// Layers keep only their input and are computed again in the backward pass: about a third more
+    /// time, a fraction of the memory.
     pub activation_checkpointing: bool,
 }
 
@@ -59,7 +59,7 @@ impl TransformerConfig {
     /// Checks sizes and rates.
     ///
     /// # Errors
-    /// A size of 0, heads that do not divide the width, or a dropout outside `[0, 1)`.
+    /// A size of 0, a number of heads that does not divide the width, or a dropout outside `[0, 1)`.
     pub fn validate(&self) -> Result<(), Error> {
         self.tokens.validate()?;
         self.architecture(1).validate()
@@ -82,8 +82,8 @@ impl TransformerConfig {
         }
     }
 
-    /// Draws a transformer over `vocabulary` tokens with as many coordinates as `offset` has, the
-    /// bias of the head.
+    /// Draws a transformer over `vocabulary` tokens with `offset.len()` coordinates; `offset` becomes
+    /// the bias of the head.
     pub fn init(
         &self,
         vocabulary: usize,
@@ -98,7 +98,7 @@ impl TransformerConfig {
     }
 }
 
-/// A [`Body`], a pooling and a linear head.
+/// A [`Body`], pooling and a linear head.
 #[derive(Module, Debug)]
 pub struct Transformer {
     body: Body,
@@ -108,14 +108,14 @@ pub struct Transformer {
 }
 
 impl Transformer {
-    /// Draws a head with as many coordinates as `offset` has, which becomes its bias.
+    /// Draws a head with `offset.len()` coordinates; `offset` becomes its bias.
     pub fn new(body: Body, pooling: Pooling, offset: &[f32], generator: &mut impl Rng) -> Self {
         let (width, device) = (body.architecture().width, body.device());
         let head = init::head(width, offset, generator, &device);
         Self { body, head, pooling }
     }
 
-    /// The part before the head.
+    /// The transformer without pooling and head.
     pub fn body(&self) -> &Body {
         &self.body
     }

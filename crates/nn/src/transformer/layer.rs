@@ -25,7 +25,7 @@ impl Affine {
         }
     }
 
-    /// `x w`, in the precision's numbers and back in 32 bits: whoever takes it adds the bias.
+    /// `x w` in the given precision, converted back to 32 bits; the next operation adds the bias.
     fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
         let weight = self.weight.val();
         match precision.narrow() {
@@ -34,12 +34,12 @@ impl Affine {
         }
     }
 
-    /// In the precision's numbers, of which the result is too.
+    /// `x w + b` in the given precision, which the result keeps.
     fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
         affine(x, self.weight.val(), self.bias.val(), precision)
     }
 
-    /// The outputs `from..to` alone.
+    /// [`forward`](Self::forward) for the outputs `from..to` alone.
     fn part(&self, x: Tensor<2>, from: usize, to: usize, precision: Precision) -> Tensor<2> {
         let weight = self.weight.val();
         let inputs = weight.dims()[0];
@@ -55,7 +55,7 @@ fn affine(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Ten
     }
 }
 
-/// Back to 32 bits after a product in fewer.
+/// Converts back to 32 bits after a product in fewer.
 fn widen(x: Tensor<2>, precision: Precision) -> Tensor<2> {
     if precision.narrow().is_some() { x.cast(FloatDType::F32) } else { x }
 }
@@ -84,11 +84,11 @@ impl Norm {
     }
 }
 
-/// Attention and a feed-forward layer, each with a residual path and normalised after it:
+/// Attention and a feed-forward layer, each followed by a residual path and normalisation:
 /// `x ← norm(x + attention(x))`, `x ← norm(x + fall(gelu(rise(x))))`.
 #[derive(Module, Debug)]
 pub(super) struct Layer {
-    /// Queries, keys and values side by side: one product in place of three.
+    /// Queries, keys and values side by side: one product instead of three.
     qkv: Affine,
     output: Affine,
     attention_norm: Norm,
@@ -97,10 +97,10 @@ pub(super) struct Layer {
     feed_forward_norm: Norm,
 }
 
-/// Dropout places of one layer.
+/// Dropout sites of one layer.
 const SITES: u64 = 4;
 
-/// What layers share beside their parameters.
+/// The arguments that all layers share.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
     pub(super) architecture: &'a Architecture,
@@ -138,8 +138,8 @@ impl Layer {
         [q, o, r, f, &a.gamma, &a.beta, &b.gamma, &b.beta]
     }
 
-    /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which tells its dropout from
-    /// the others'.
+    /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
+    /// sites.
     pub(super) fn forward(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
         let Shared { architecture, sequences, pass, precision } = shared;
         let qkv = self.qkv.forward(x.clone(), precision);
@@ -148,9 +148,9 @@ impl Layer {
         self.after_attention(x, context, shared, index)
     }
 
-    /// New vectors `[texts, d]` of each text's first token: but for which units are dropped, exactly
-    /// those rows of [`forward`](Self::forward). Where only first tokens are pooled the last layer
-    /// need not do more.
+    /// New vectors `[texts, d]` of each text's first token: exactly those rows of
+    /// [`forward`](Self::forward), except that training drops different units. If only first tokens are
+    /// pooled, the last layer needs no more.
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
         let Shared { architecture, sequences, pass, precision } = shared;
         let (d, heads) = (architecture.width, architecture.heads);
@@ -188,7 +188,7 @@ impl Layer {
     }
 }
 
-/// The dropout site of a layer's place; 0 is that of the embeddings.
+/// The dropout site of a place in a layer; site 0 belongs to the embeddings.
 fn site(layer: usize, place: u64) -> u64 {
     1 + SITES * layer as u64 + place
 }

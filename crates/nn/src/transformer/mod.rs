@@ -1,6 +1,5 @@
-//! Transformer encoders: a [`Body`] of learned positions and post-norm layers as in BERT, pooling, and
-//! a linear head. [`Transformer`] is the whole; trained from scratch it has its own tokens
-//! ([`Tokens`]).
+//! Transformer encoders: a [`Body`] with learned positions and post-norm layers as in BERT, pooling,
+//! and a linear head make a [`Transformer`]. One that is trained from scratch learns its own [`Tokens`].
 
 mod architecture;
 mod body;

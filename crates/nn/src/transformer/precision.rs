@@ -12,14 +12,14 @@ pub enum Precision {
     /// 32 bits throughout.
     #[default]
     F32,
-    /// 16 bits with 5 of exponent: gradients below 6·10⁻⁸ vanish.
+    /// 16 bits with 5 bits of exponent: gradients below 6·10⁻⁸ vanish.
     F16,
-    /// 16 bits with the exponents of 32-bit numbers.
+    /// 16 bits with the exponent of 32-bit numbers.
     Bf16,
 }
 
 impl Precision {
-    /// The type of products, if it is not the parameters' own.
+    /// The type of products, if it is not that of the parameters.
     pub(super) fn narrow(self) -> Option<FloatDType> {
         match self {
             Self::F32 => None,
@@ -28,10 +28,10 @@ impl Precision {
         }
     }
 
-    /// Checks that a device computes in it.
+    /// Checks that a device supports this precision.
     ///
     /// # Errors
-    /// [`Error::Setting`] where it does not.
+    /// [`Error::Setting`] if it does not.
     pub fn check(self, device: &Device) -> Result<(), Error> {
         match self.narrow() {
             Some(dtype) if !device.supports_dtype(dtype) => {

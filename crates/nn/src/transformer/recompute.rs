@@ -4,7 +4,7 @@ use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::ops::{Backward, NodeGuard, Ops};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::module::{Module, Param};
@@ -13,12 +13,12 @@ use burn::tensor::Tensor;
 use super::layer::{Layer, Shared};
 use super::{Architecture, Precision};
 use crate::Pass;
-use crate::fused::Sequences;
+use crate::fused::{Sequences, tracked};
 
-/// Parameters of a layer, and its input.
+/// A layer's input and its parameters.
 const PARENTS: usize = 13;
 
-/// What is kept of a layer for its backward pass: its input and nothing that it computed.
+/// The arguments of a layer, kept for its backward pass; nothing that it computed is kept.
 #[derive(Clone, Debug)]
 struct Kept {
     x: FlexTensor,
@@ -30,9 +30,9 @@ struct Kept {
     index: usize,
 }
 
-/// [`Layer::forward`] that keeps its input alone and computes the layer once more in the backward
-/// pass (activation checkpointing; Chen et al. 2016), dropout included, since its masks are functions
-/// of the pass's key. `None` on another device than the CPU engine, and outside training.
+/// [`Layer::forward`] that keeps only its input and computes the layer again in the backward pass
+/// (activation checkpointing; Chen et al. 2016). Dropout repeats itself, since its masks are functions of
+/// the pass's key. `None` outside training, and on devices other than the CPU engine.
 pub(super) fn recomputed(
     layer: &Layer,
     x: &Tensor<2>,
@@ -54,19 +54,14 @@ pub(super) fn recomputed(
     let y = inner.forward(Tensor::from_primitive::<Flex>(x.clone()), shared, index);
     let y = y.try_into_primitive::<Flex>().ok()?;
     let Shared { architecture, sequences, pass, precision } = shared;
-    let y = match Recompute.prepare::<NoCheckpointing>(nodes).compute_bound().stateful() {
-        OpsKind::Tracked(prepared) => {
-            let (architecture, sequences) = (architecture.clone(), sequences.clone());
-            let kept = Kept { x, layer: inner, architecture, sequences, pass, precision, index };
-            prepared.finish(kept, y)
-        }
-        OpsKind::UnTracked(prepared) => prepared.finish(y),
-    };
+    let (architecture, sequences) = (architecture.clone(), sequences.clone());
+    let kept = Kept { x, layer: inner, architecture, sequences, pass, precision, index };
+    let y = tracked::<NoCheckpointing, _, _>(Recompute, nodes, kept, y);
     Some(Tensor::from_primitive::<Autodiff<Flex>>(y))
 }
 
-/// A parameter's place in the graph.
-fn node<const D: usize>(tensor: Tensor<D>) -> Option<burn::backend::autodiff::ops::NodeGuard> {
+/// The node of a parameter in the graph.
+fn node<const D: usize>(tensor: Tensor<D>) -> Option<NodeGuard> {
     let tensor = tensor.try_into_primitive::<Autodiff<Flex>>().ok()?;
     Some(tensor.into_parts().1)
 }
@@ -80,7 +75,7 @@ impl Backward<Flex, PARENTS> for Recompute {
     fn backward(self, ops: Ops<Kept, PARENTS>, grads: &mut Gradients, _: &mut Checkpointer) {
         let Kept { x, layer, architecture, sequences, pass, precision, index } = ops.state;
         let dy = Tensor::<2>::from_primitive::<Flex>(grads.consume::<Flex>(&ops.node));
-        // a graph of its own, which ends at new leaves
+        // a separate graph, which ends at new leaves
         let x = Tensor::<2>::from_primitive::<Flex>(x).autodiff().require_grad();
         let layer = layer.train();
         let (architecture, sequences) = (&architecture, &sequences);

@@ -14,13 +14,13 @@ use tokenizers::{
 
 use crate::Error;
 
-/// What a token is.
+/// The unit that a text is split into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenKind {
     /// One character, for strings such as SMILES.
     Characters,
-    /// Byte-pair encoding trained on the training texts.
+    /// Byte-pair encoding, learned from the training texts.
     BytePairs,
 }
 
@@ -28,11 +28,11 @@ pub enum TokenKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokensConfig {
-    /// What a token is.
+    /// The unit that a text is split into.
     pub kind: TokenKind,
     /// Largest vocabulary, special tokens included.
     pub vocabulary: usize,
-    /// Whether texts are lower-cased. Not for SMILES: `c` is aromatic, `C` is not.
+    /// Whether texts are lower-cased. Must be false for SMILES: `c` is aromatic, `C` is not.
     pub lowercase: bool,
 }
 
@@ -46,7 +46,7 @@ impl TokensConfig {
     /// Checks the size of the vocabulary.
     ///
     /// # Errors
-    /// One that has no room beside the special tokens.
+    /// A vocabulary without room for more than the special tokens.
     pub fn validate(&self) -> Result<(), Error> {
         if self.vocabulary > SPECIAL.len() {
             return Ok(());
@@ -59,7 +59,7 @@ impl TokensConfig {
 const SPECIAL: [&str; 3] = ["[PAD]", "[UNK]", "[CLS]"];
 const CLS: u32 = 2;
 
-/// A tokenizer trained on the training texts; every text starts with `[CLS]`.
+/// A tokenizer that is trained on the training texts; every text starts with `[CLS]`.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     tokenizer: Tokenizer,
@@ -93,7 +93,7 @@ impl Tokens {
             TokenKind::BytePairs => PreTokenizerWrapper::BertPreTokenizer(BertPreTokenizer),
         };
         tokenizer.with_pre_tokenizer(Some(pieces));
-        // pieces of one character give byte pairs nothing to merge: the vocabulary is the alphabet
+        // pieces of one character leave byte pairs nothing to merge: the vocabulary is the alphabet
         let trainer = BpeTrainer::builder()
             .vocab_size(config.vocabulary)
             .special_tokens(SPECIAL.iter().map(|s| AddedToken::from(*s, true)).collect())
@@ -103,7 +103,7 @@ impl Tokens {
         tokenizer.train(&mut trainer, texts.iter().copied()).map_err(fail)?;
         let tokens = Self { tokenizer };
         if tokens.vocabulary() > config.vocabulary {
-            // the trainer takes in the whole alphabet, whatever the limit says
+            // the trainer adds the whole alphabet, even beyond the limit
             let allowed = format!("at least {}, the characters of the texts", tokens.vocabulary());
             return Err(Error::setting("tokens.vocabulary", config.vocabulary, allowed));
         }
@@ -119,10 +119,10 @@ impl Tokens {
         self.tokenizer.get_vocab_size(true)
     }
 
-    /// `[CLS]` and the text's tokens, cut to `max_length`; the flag says whether it was cut.
+    /// `[CLS]` and the text's tokens, truncated to `max_length`, and whether tokens were lost.
     ///
     /// # Errors
-    /// What the tokenizer reports.
+    /// [`Error::Tokenizer`].
     pub fn encode(&self, text: &str, max_length: usize) -> Result<(Vec<u32>, bool), Error> {
         let encoding = self.tokenizer.encode_fast(text, false);
         let encoding = encoding.map_err(fail)?;
@@ -136,7 +136,7 @@ impl Tokens {
     /// The tokenizer in the `tokenizers` library's own JSON format.
     ///
     /// # Errors
-    /// What the library reports.
+    /// [`Error::Tokenizer`].
     pub fn to_json(&self) -> Result<String, Error> {
         self.tokenizer.to_string(false).map_err(fail)
     }
@@ -144,7 +144,7 @@ impl Tokens {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// A file that cannot be read or is no such tokenizer.
+    /// A file that cannot be read or is not such a tokenizer.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let tokenizer = Tokenizer::from_file(path).map_err(|e| Error::file(path, e))?;
         for (id, token) in SPECIAL.iter().enumerate() {

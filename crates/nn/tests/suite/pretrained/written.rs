@@ -8,7 +8,7 @@ use dsokr_nn::pretrained::Pretrained;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
-use crate::folder::{Made, value};
+use super::folder::{Made, value};
 
 #[test]
 fn a_body_comes_back_in_the_same_layout() {

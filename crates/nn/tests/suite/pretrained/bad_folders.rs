@@ -3,7 +3,7 @@
 use dsokr_nn::Error;
 use serde_json::{Value, json};
 
-use crate::folder::Made;
+use super::folder::Made;
 
 /// Opens the folder and reads the weights, which must fail with all the parts in the message.
 fn refused(made: &Made, parts: &[&str]) {

@@ -3,8 +3,8 @@
 use dsokr_nn::pretrained::{Pretrained, Tokenizer};
 use serde_json::json;
 
-use crate::folder::{Made, VOCABULARY};
-use crate::golden::golden;
+use super::folder::{Made, VOCABULARY};
+use super::golden::golden;
 
 fn ids(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let (ids, cut) = tokenizer.encode(text, 512).unwrap();

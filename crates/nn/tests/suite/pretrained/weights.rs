@@ -8,7 +8,7 @@ use dsokr_nn::pretrained::Pretrained;
 use safetensors::Dtype;
 use serde_json::json;
 
-use crate::folder::{Made, value, write_safetensors};
+use super::folder::{Made, value, write_safetensors};
 
 /// What the body of the made-up BERT must be, written out from the layout that is documented.
 fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
@@ -124,7 +124,7 @@ fn robertas_positions_start_after_the_padding_token() {
 
 fn with_pytorch_file(name: &str) -> (Made, Pretrained) {
     let made = Made::bert();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pretrained");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/pretrained");
     std::fs::copy(fixtures.join(name), made.file("pytorch_model.bin")).unwrap();
     let model = Pretrained::open(made.write_description()).unwrap();
     (made, model)

@@ -1,0 +1,5 @@
+//! Encoders, their contract, and pretrained folders.
+
+mod contract;
+mod encoders;
+mod pretrained;
