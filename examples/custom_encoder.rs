@@ -1,4 +1,4 @@
-//! An encoder of one's own, from its definition to a search; docs/custom-encoder.md walks through it.
+//! A custom encoder, from its definition to a search; docs/custom-encoder.md walks through it.
 //! Its settings and those of the training are in custom_encoder.toml beside this file.
 //!
 //! ```sh
@@ -10,7 +10,7 @@ use burn::nn::{Embedding, Linear, conv::Conv1d};
 use burn::tensor::{Tensor, activation::gelu};
 use dsokr_data::DataRoot;
 use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
-use dsokr_train::{Error, Recipe, Start, TokenInputs, TokenInputsConfig};
+use dsokr_train::{Error, Recipe, Start, TokenInputs, TokenInputsConfig, register};
 use dsokr_train::{config, contract, fit, run::Run, trainer::Lines};
 
 /// The keys of `[encoder]`.
@@ -51,8 +51,8 @@ impl Recipe for ConvolutionConfig {
     type Preparation = TokenInputs;
     type Encoder = Convolution;
 
-    fn preparation(&self) -> &TokenInputsConfig {
-        &self.inputs
+    fn preparation(&self) -> TokenInputsConfig {
+        self.inputs.clone()
     }
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Convolution, Error> {
@@ -66,16 +66,18 @@ impl Recipe for ConvolutionConfig {
 
 fn main() -> Result<(), Error> {
     let file = "examples/custom_encoder.toml".as_ref();
-    let config: &config::Checked<ConvolutionConfig> = &config::load(file, &[])?;
+    register::<ConvolutionConfig>("convolution")?;
+    let config = &config::load(file, &[])?;
     let root = &DataRoot::find(&config.data.folder, Some(file), None)?;
-    contract::check(&config.encoder, &config.source().load(root)?.train)?;
+    let recipe: Option<&ConvolutionConfig> = config.encoder.get();
+    recipe.map_or(Ok(()), |r| contract::check(r, &config.source().load(root)?.train))?;
 
     // trains, keeps the best model in a run directory, and evaluates it on the test split
     let trained = fit::run(&fit::Request::new(config, root), &mut Lines)?;
     println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
 
     // reads it again, as another program would
-    let run: Run<ConvolutionConfig> = Run::open(&trained.path)?;
+    let run = Run::open(&trained.path)?;
     for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)? {
         println!("{:.4}  {}", hit.score, run.candidates.label(hit.candidate));
     }

@@ -6,7 +6,7 @@ use dsokr_data::{DataRoot, Split, Truth};
 use dsokr_decode::report::{Comparison, Difference, compare};
 use dsokr_decode::{Combination, Metrics, Pool, bootstrap};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{Asked, EnsembleRun, Run, tables};
+use dsokr_train::run::{EnsembleRun, QueryAnswers, Run, tables};
 use dsokr_train::{Error, Scores, drawing};
 use serde::Serialize;
 
@@ -226,7 +226,7 @@ impl std::fmt::Display for Wanted<'_> {
 }
 
 /// Asks every run the queries.
-fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<Asked, Error> {
+fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<QueryAnswers, Error> {
     let root = |run: &Run| DataRoot::find(&run.config.data.folder, None, arguments.data.as_deref());
     let read = |run: &Run| match wanted {
         Wanted::File(file) => {
@@ -244,7 +244,7 @@ fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<Aske
 }
 
 /// What each run is worth by itself.
-fn each(runs: &EnsembleRun, asked: &Asked) -> Result<Vec<Own>, Error> {
+fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Vec<Own>, Error> {
     let pool = asked.pool();
     let own = |(at, (run, split)): (usize, (&Run, &Split))| {
         let same = run.candidates.ids() == runs.members()[0].candidates.ids();

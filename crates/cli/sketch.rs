@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use dsokr_data::DataRoot;
+use dsokr_train::Error;
 use dsokr_train::config::{self, Checked, Override};
 use dsokr_train::sketch::{Curve, Leverage, Point, Study};
-use dsokr_train::{Error, Recipe};
 
 use crate::{plot, print, print_json};
 
@@ -92,7 +92,7 @@ fn study(
         [] => vec![config.output.power],
         powers => powers.to_vec(),
     };
-    if powers.len() > 1 && config.encoder.ridge().is_none() {
+    if powers.len() > 1 && !config.encoder.needs_cpu() {
         return Err(Error::Value {
             key: "--powers".into(),
             found: format!("{powers:?}"),

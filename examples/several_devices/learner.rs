@@ -5,7 +5,7 @@ use burn::module::Module;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_train::{InferenceStep, RegressionOutput, TrainOutput, TrainStep};
-use dsokr_nn::{BuiltIn, Encoder};
+use dsokr_nn::{Encoder, Transformer};
 use dsokr_train::config::TrainingConfig;
 use dsokr_train::trainer::{clip, learning_rate};
 
@@ -15,7 +15,7 @@ use crate::pairs::Part;
 /// copied to every device for nothing.
 #[derive(Module, Debug)]
 pub struct Learning {
-    pub encoder: BuiltIn,
+    pub encoder: Transformer,
     /// Largest length of the gradients of a step; 0 for any.
     #[module(skip)]
     pub clip: f32,
@@ -103,7 +103,7 @@ mod tests {
     use burn::module::ParamId;
     use burn::tensor::Device;
     use dsokr_basis::random::generator;
-    use dsokr_nn::{BuiltInInput, MlpConfig, parameters};
+    use dsokr_nn::{MlpConfig, TransformerInput, parameters};
 
     use super::*;
     use crate::pairs::{Loader, Order, Pairs};
@@ -114,10 +114,10 @@ mod tests {
         let device = Device::flex().autodiff();
         let config = MlpConfig { hidden: vec![6], dropout: 0.0 };
         let encoder = config.init(5, &[0.0, 0.0], &mut generator(1, "parameters", 0), &device);
-        let learning = Learning { encoder: BuiltIn::Mlp(encoder), clip: 0.0 };
+        let learning = Learning { encoder: Transformer::Mlp(encoder), clip: 0.0 };
         let vector = |i: usize| (0..5).map(|j| ((i * 5 + j) % 7) as f32 - 3.0).collect();
         let pairs = Arc::new(Pairs {
-            inputs: (0..20).map(|i| BuiltInInput::Dense(vector(i))).collect(),
+            inputs: (0..20).map(|i| TransformerInput::Dense(vector(i))).collect(),
             lengths: vec![1; 20],
             targets: (0..40).map(|i| (i % 3) as f32).collect(),
             residuals: (0..20).map(|i| i as f64 / 20.0).collect(),

@@ -27,12 +27,13 @@ use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Projection, SketchOptions};
 use dsokr_data::{DataRoot, Dataset, Selected, Split};
 use dsokr_decode::{Candidates, Metrics, PerQuery, Pool};
-use dsokr_nn::{BuiltIn, Encoder, FrozenBasis, Model, parameters};
-use dsokr_train::config::{self, Checked, EncoderConfig, Override};
+use dsokr_nn::{Encoder, FrozenBasis, Model, Transformer, parameters};
+use dsokr_train::config::{self, Checked, Override};
 use dsokr_train::device::Processor;
-use dsokr_train::run::{Network, Predictor, Run, tables};
+use dsokr_train::run::{Run, tables};
+use dsokr_train::targets::candidates;
 use dsokr_train::trainer::{Update, learning_rate};
-use dsokr_train::{Error, Preparation, Prepare, Recipe, Start, fit};
+use dsokr_train::{Error, Network, Prepare, Recipe, Start, TokenInputs};
 
 use learner::{Learning, Schedule};
 use pairs::{Loader, Order, Pairs, Part};
@@ -75,6 +76,13 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let config: Checked = config::load(&arguments.config, &arguments.set)?;
     check(&config, devices.len())?;
+    let recipe: TransformerConfig = match config.encoder.get() {
+        Some(transformer) => TransformerConfig::clone(transformer),
+        None => {
+            let kind = format!("{:?}", config.encoder.kind());
+            return Err(Error::value("encoder.kind", kind, "\"transformer\" in this example"));
+        }
+    };
     let places = open(devices)?;
     let root =
         DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
@@ -87,20 +95,20 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         .with_seed(config.seed)
         .with_tolerance(sketch.tolerance);
     let basis = Basis::fit(kernel, &outputs, &options)?;
-    let candidates = fit::candidates(&basis, &dataset.outputs)?;
-    let preparation = Preparation::fit(config.encoder.preparation(), &dataset.train)?;
+    let candidates = candidates(&basis, &dataset.outputs)?;
+    let preparation = TokenInputs::fit(&recipe.preparation(), &dataset.train)?;
 
     // the model starts as the trainer's would, on the first device; the learner copies it
     let targets = basis.project(&outputs)?;
     let mut first = places[0].clone().autodiff();
-    let recomputes = config.encoder.recomputes() && devices[0] != Processor::Cpu;
+    let recomputes = recipe.recomputes() && devices[0] != Processor::Cpu;
     if recomputes {
         first = first.gradient_checkpointing();
     }
     let mut random = generator(config.seed, "parameters", 0);
     let mean = targets.mean();
     let start = Start { offset: &mean, random: &mut random, device: &first };
-    let encoder = config.encoder.encoder(&preparation, start)?;
+    let encoder = recipe.encoder(&preparation, start)?;
     let pairs = |split: &Split, targets| pairs(&encoder, &preparation, split, targets);
     let train = pairs(&dataset.train, targets)?;
     let rows = known(&dataset.validation);
@@ -118,8 +126,8 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         train_on(&config, devices, places.clone(), recomputes, encoder, train, validation)?;
     let matrix = FrozenBasis::new(basis.matrix().values.into_owned(), basis.rank(), &places[0]);
     let model = Model::new(encoder, matrix);
-    let predictor = Predictor::Network(Network { basis, preparation, model });
-    Run { config, candidates, predictor }.save(out)?;
+    let network = Network { recipe, preparation, model, batch: config.evaluation.batch };
+    Run::new(config, basis, candidates, network).save(out)?;
     evaluate(out, &places[0], &dataset, &root)
 }
 
@@ -168,7 +176,7 @@ fn known(split: &Split) -> Vec<usize> {
 
 /// The pairs of a split that have an output, in its order.
 fn pairs(
-    encoder: &BuiltIn,
+    encoder: &Transformer,
     preparation: &Preparation,
     split: &Split,
     targets: Projection,
@@ -186,10 +194,10 @@ fn train_on(
     devices: &[Processor],
     places: Vec<Device>,
     recomputes: bool,
-    encoder: BuiltIn,
+    encoder: Transformer,
     train: Arc<Pairs>,
     validation: Arc<Pairs>,
-) -> Result<BuiltIn, Error> {
+) -> Result<Transformer, Error> {
     let settings = &config.training;
     let loader =
         Loader::new(train, Order::Train { seed: config.seed }, settings.batch, places.len());
@@ -241,7 +249,7 @@ fn train_on(
 
 /// Reads the run directory again, as any other program would, and ranks the configuration's split.
 fn evaluate(path: &Path, device: &Device, dataset: &Dataset, root: &DataRoot) -> Result<(), Error> {
-    let run: Run<EncoderConfig> = Run::open_on(path, device)?;
+    let run = Run::open_on(path, device)?;
     let settings = &run.config.evaluation;
     let candidates: &Candidates = &run.candidates;
     let split = dataset.split(settings.split).unwrap_or(&dataset.validation);

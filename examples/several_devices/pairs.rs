@@ -7,13 +7,13 @@ use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
-use dsokr_nn::{BuiltInInput, Pass};
+use dsokr_nn::{Pass, TokenIds};
 use dsokr_train::trainer::batches;
 use rand::Rng;
 
 /// Prepared inputs, their lengths, targets `[n × p]` and residuals r(y).
 pub struct Pairs {
-    pub inputs: Vec<BuiltInInput>,
+    pub inputs: Vec<TokenIds>,
     pub lengths: Vec<usize>,
     pub targets: Vec<f32>,
     pub residuals: Vec<f64>,
@@ -174,7 +174,7 @@ mod tests {
     fn devices_share_every_batch_and_draw_their_own_masks() {
         let n = 205;
         let pairs = Arc::new(Pairs {
-            inputs: (0..n).map(|i| BuiltInInput::Tokens(vec![i as u32].into())).collect(),
+            inputs: (0..n).map(|i| TokenIds::Tokens(vec![i as u32].into())).collect(),
             lengths: (0..n).map(|i| i * 7919 % 13).collect(),
             targets: Vec::new(),
             residuals: Vec::new(),

@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_nn::{Encoder, Pass, contract, parameters};
 
-use crate::run::Prepared;
+use crate::run::PreparationFiles;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::Split;
 
@@ -29,7 +29,7 @@ const COORDINATES: usize = 5;
 /// [`Error::Contract`] with the first breach; whatever the recipe reports.
 pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     let breach = |what: String| Err(Error::Contract(what));
-    recipe.validate()?;
+    Recipe::validate(recipe)?;
     let text = toml::to_string(recipe).map_err(|e| Error::Serialise(e.to_string()))?;
     let again: R = toml::from_str(&text).map_err(|e| Error::Contract(e.to_string()))?;
     if again != *recipe {
@@ -39,7 +39,7 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
         return breach(format!("it needs two pairs to be checked on, not {}", train.ids.len()));
     }
     let settings = recipe.preparation();
-    let preparation = R::Preparation::fit(settings, train)?;
+    let preparation = R::Preparation::fit(&settings, train)?;
     let inputs = preparation.inputs(train)?;
     if inputs.len() != train.ids.len() {
         return breach(format!("{} inputs for {} pairs", inputs.len(), train.ids.len()));
@@ -65,8 +65,8 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
 
     let folder = tempfile::tempdir()
         .map_err(|e| Error::Io { path: std::env::temp_dir(), message: e.to_string() })?;
-    Prepared::of(&preparation)?.save(folder.path())?;
-    let read = R::Preparation::load(settings, folder.path())?;
+    PreparationFiles::new(preparation.files()?)?.save(folder.path())?;
+    let read = R::Preparation::load(&settings, folder.path())?;
     let answers = |inputs: &[<R::Encoder as Encoder>::Input]| {
         encoder.forward(&inputs.iter().collect::<Vec<_>>(), Pass::Evaluate).into_data()
     };

@@ -176,6 +176,15 @@ impl From<dsokr_nn::Error> for Error {
 }
 
 impl Error {
+    /// A value of a configuration key or an argument that is not allowed.
+    pub fn value(
+        key: impl Into<String>,
+        found: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+
     /// The error for a file that could not be read.
     pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
         match error.kind() {

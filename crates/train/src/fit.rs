@@ -1,35 +1,34 @@
 //! From a configuration to a trained run.
 
-mod embedding;
 mod ensemble;
 mod hubs;
-mod lipschitz;
-mod machine;
-mod network;
-mod placed;
-pub(crate) mod solver;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use dsokr_basis::features::{DenseRows, distinct};
 use dsokr_basis::store::{self, Tensor};
-use dsokr_basis::{Basis, Features, RowKind, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::Candidates;
-use tracing::{info, warn};
+use tracing::info;
 
-use crate::config::{Checked, EncoderConfig};
+use crate::Error;
+use crate::config::Checked;
 use crate::device::Processor;
-use crate::run::{BASIS, Folder, Prepared, Report};
-use crate::trainer::Observer;
-use crate::{Error, Recipe};
-use dsokr_data::{DataRoot, Dataset, Outputs, Selected};
+use crate::evaluator::Evaluator;
+use crate::learner::{Fitted, Task};
+use crate::run::{Folder, PreparationFiles, Report};
+use crate::targets::TrainingOutputs;
+use crate::trainer::{Event, Observer};
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Dataset};
+
+pub(crate) use hubs::{CrossFit, correct};
 
 /// Where a run goes, and whether it goes on.
 #[derive(Clone, Debug)]
-pub struct Request<'a, R = EncoderConfig> {
+pub struct Request<'a> {
     /// The configuration.
-    pub config: &'a Checked<R>,
+    pub config: &'a Checked,
     /// Where its data lie.
     pub root: &'a DataRoot,
     /// The run directory, or where under `runs/` one is made.
@@ -40,9 +39,9 @@ pub struct Request<'a, R = EncoderConfig> {
     pub processor: Processor,
 }
 
-impl<'a, R> Request<'a, R> {
+impl<'a> Request<'a> {
     /// A new run under `runs/`, trained on the CPU.
-    pub fn new(config: &'a Checked<R>, root: &'a DataRoot) -> Self {
+    pub fn new(config: &'a Checked, root: &'a DataRoot) -> Self {
         Self { config, root, out: None, resume: false, processor: Processor::Cpu }
     }
 }
@@ -55,34 +54,24 @@ pub struct Trained {
     pub report: Report,
 }
 
-/// A request whose data have been read.
-struct Job<'a, R> {
-    request: &'a Request<'a, R>,
-    config: &'a Checked<R>,
-    /// The run directory.
-    path: PathBuf,
-    /// Whether it is there, and goes on.
-    resumed: bool,
-    dataset: Dataset,
-}
-
-/// Fits the basis, trains, and evaluates the best checkpoint; or fits a kernel machine.
+/// Fits the learner of a configuration to its data, writes the run directory, and evaluates it.
 ///
 /// # Errors
 /// Everything in [`Error`]. Nothing is written before data, basis and inputs have been accepted.
-pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Result<Trained, Error> {
+pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
     if let Some(settings) = &config.ensemble {
         return ensemble::run(request, settings, path, observer);
     }
-    let resumed = request.resume && path.exists();
-    if resumed {
+    let resumed = (request.resume && path.exists()).then_some(path.as_path());
+    if resumed.is_some() {
         unchanged(&path, config)?;
     }
-    // a device that is not there is said before data are read
+    let learner = &config.encoder;
+    // a device that does not exist is reported before data are read
     let device = request.processor.open()?;
-    if config.encoder.ridge().is_some() && request.processor != Processor::Cpu {
+    if learner.needs_cpu() && request.processor != Processor::Cpu {
         let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
         return Err(Error::Device { device, message: message.into() });
     }
@@ -94,110 +83,99 @@ pub fn run<R: Recipe>(request: &Request<R>, observer: &mut dyn Observer) -> Resu
         candidates = dataset.outputs.candidates.len(),
         "data loaded"
     );
-    let job = Job { request, config, path, resumed, dataset };
-    match config.encoder.ridge() {
-        Some(settings) => machine::run(job, settings, observer),
-        None => network::run(job, device, observer),
+    let started = Instant::now();
+    let outputs = TrainingOutputs::new(config, &dataset, resumed);
+    if let Some(hubs) = &config.decoding.hubs {
+        hubs::check(hubs, outputs.len())?;
     }
-}
-
-impl<R: Recipe> Job<'_, R> {
-    /// The outputs of the training pairs, as indices.
-    fn training_outputs(&self) -> Vec<usize> {
-        self.dataset.train.outputs.iter().flatten().copied().collect()
-    }
-
-    /// The outputs that embeddings are learned from beside predictions, as indices.
-    fn unlabelled(&self) -> Result<Vec<usize>, Error> {
-        let found = self.dataset.unlabelled();
-        if found.is_empty() {
-            return Err(Error::Value {
-                key: "encoder.embedding.supervised".into(),
-                found: "a number below 1".into(),
-                allowed: "[1]: every output belongs to a pair, none is left over".into(),
-            });
+    let targets = learner.targets(&outputs)?;
+    let candidates = targets.candidates(&dataset.outputs)?;
+    info!(
+        kernel = config.output.kernel.name(),
+        rank = targets.width(),
+        sketched = targets.as_basis().is_some(),
+        candidates = candidates.len(),
+        distinct = candidates.distinct(),
+        seconds = started.elapsed().as_secs_f64(),
+        "targets made"
+    );
+    let origin = targets.origin();
+    let basis = targets.as_basis();
+    let evaluator = Evaluator::new(config, request.root, &dataset, basis, (&candidates, &origin))?;
+    let space = targets.fingerprint();
+    let data = fingerprint(&dataset, targets.coordinates(), &candidates);
+    if resumed.is_some() {
+        Folder::check_data(&path, &data)?;
+        if let Some(report) = Folder::finished(&path)? {
+            info!(path = %path.display(), "the run is complete");
+            return Ok(Trained { path, report });
         }
-        Ok(found)
     }
-
-    /// The basis of a resumed run, or one fitted on the training outputs.
-    fn basis(&self, outputs: &Selected) -> Result<Basis, Error> {
-        if self.resumed {
-            return Ok(Basis::load(&self.path.join(BASIS))?);
+    let opener = |files: &PreparationFiles| match resumed {
+        None => {
+            let save = |here: &Path| targets.save(here);
+            Folder::create(&path, config, &candidates, files, space.clone(), &data, save)
         }
-        let basis = basis(self.config, outputs, self.config.sketch.size, self.config.seed)?;
-        let (rank, size) = (basis.rank(), basis.sketch_size());
-        if rank < size {
-            warn!(
-                rank,
-                size,
-                "the sketch is larger than the rank of its Gram matrix: what is beyond is cut"
-            );
+        Some(path) => {
+            let folder = Folder::open(path, space.clone(), files);
+            folder.tidy();
+            Ok(folder)
         }
-        Ok(basis)
-    }
-
-    /// The run directory: that of the resumed run, whose data must be the same, or a new one.
-    fn folder(
-        &self,
-        candidates: &Candidates,
-        prepared: &Prepared,
-        space: String,
-        data: &str,
-        save: impl FnOnce(&Path) -> Result<(), Error>,
-    ) -> Result<Folder, Error> {
-        if !self.resumed {
-            return Folder::create(
-                &self.path,
-                self.config,
-                candidates,
-                prepared,
-                space,
-                data,
-                save,
-            );
-        }
-        let folder = Folder::open(&self.path, space, prepared);
-        folder.check_data(data)?;
-        folder.tidy();
-        Ok(folder)
-    }
-}
-
-/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed; without a
-/// sketch the unit vectors of the feature space, in which targets are the feature rows.
-pub(crate) fn basis<R>(
-    config: &Checked<R>,
-    outputs: &Selected,
-    size: usize,
-    seed: u64,
-) -> Result<Basis, Error> {
-    let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
-    let options = |kind: &SketchKind, size| {
-        SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
     };
-    if sketch.full {
-        let width = outputs.width();
-        if outputs.kind() != RowKind::Dense {
-            return Err(Error::Value {
-                key: "sketch.full".into(),
-                found: format!("true, with {} rows", outputs.kind()),
-                allowed: "false, or dense rows: an encoder learns them as they are".into(),
-            });
-        }
-        let mut units = vec![0.0; width * width];
-        (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
-        let units = Features::Dense(DenseRows::new(width, units)?);
-        let all = SketchKind::Subsampling { replacement: false };
-        return Ok(Basis::fit(kernel, &units, &options(&all, width))?);
+    let started = Instant::now();
+    let task = &mut Task {
+        config,
+        dataset: &dataset,
+        targets: &targets,
+        evaluator: &evaluator,
+        device: &device,
+        observer,
+        opener: &opener,
+        resumed,
+        folder: None,
+    };
+    let Fitted { predictor, saved, held_out, summary } = learner.fit(task)?;
+    let mut folder = match task.folder.take() {
+        Some(folder) => folder,
+        None => opener(&PreparationFiles::new(predictor.preparation()?)?)?,
+    };
+    if !saved {
+        predictor.save(&mut folder)?;
     }
-    let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
-    Ok(basis.tempered(&config.output.tempering(), outputs)?)
+    let split = config.evaluation.split;
+    let hubs = config.decoding.hubs.as_ref().zip(held_out);
+    // answers to the validation split are needed for hubs, for the log and often for the report
+    let validation = match hubs.is_some() || summary.is_some() || split == SplitName::Validation {
+        true => Some(predictor.predict(&dataset.validation)?),
+        false => None,
+    };
+    let corrected = match (hubs, &validation) {
+        (Some((hubs, held_out)), Some(z)) => {
+            let corrected = correct(hubs, &evaluator, &candidates, &held_out, z)?;
+            folder.replace_candidates(&corrected, &data)?;
+            Some(corrected)
+        }
+        _ => None,
+    };
+    let evaluator = &match &corrected {
+        Some(corrected) => evaluator.among(corrected),
+        None => evaluator.among(&candidates),
+    };
+    if let (Some(summary), Some(z)) = (&summary, &validation) {
+        let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
+        task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });
+    }
+    let z = match (split, validation) {
+        (SplitName::Validation, Some(z)) => z,
+        _ => predictor.predict(evaluator.reported())?,
+    };
+    let report = folder.report_on(evaluator, &z)?;
+    Ok(Trained { path, report })
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else with the first free number behind it; to
 /// resume, the last one that exists.
-fn place<R>(request: &Request<R>) -> Result<PathBuf, Error> {
+fn place(request: &Request) -> Result<PathBuf, Error> {
     let taken = |path: &Path| path.exists();
     if let Some(out) = request.out {
         if taken(out) && !request.resume {
@@ -215,9 +193,9 @@ fn place<R>(request: &Request<R>) -> Result<PathBuf, Error> {
 }
 
 /// A run goes on only under the configuration that it was started with.
-fn unchanged<R: Recipe>(path: &Path, config: &Checked<R>) -> Result<(), Error> {
+fn unchanged(path: &Path, config: &Checked) -> Result<(), Error> {
     let before = Folder::config(path)?;
-    let table = |config: &Checked<R>| -> Result<toml::Table, Error> {
+    let table = |config: &Checked| -> Result<toml::Table, Error> {
         let text = config.to_toml()?;
         text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
     };
@@ -251,7 +229,7 @@ fn difference(
     })
 }
 
-/// What tells these data from any others: a run is resumed on those it was started with.
+/// Identifies the data: a run is resumed on those that it was started with.
 fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> String {
     let splits = [&dataset.train, &dataset.validation];
     let texts = splits.map(|split| [split.ids.join("\0"), split.texts.join("\0")].join("\0"));
@@ -267,34 +245,4 @@ fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> S
         tensors.extend(split.vectors.iter().flat_map(|rows| rows.tensors(name)));
     }
     store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum()
-}
-
-/// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,
-/// shifted by ½ for normalised kernels, where they then vanish (except for a zero row, which has
-/// k(c, c) = 0).
-///
-/// # Errors
-/// Rows that the basis does not project; outputs without a candidate.
-pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
-    candidates_at(outputs, |rows| {
-        let projected = basis.project(rows)?;
-        let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
-        let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-        Ok((basis.rank(), projected.coordinates, constants))
-    })
-}
-
-/// Candidates where `place` puts their distinct rows: the number of coordinates, the coordinates of
-/// each row, and their constants.
-fn candidates_at(
-    outputs: &Outputs,
-    place: impl FnOnce(&dyn RowSource) -> Result<(usize, Vec<f32>, Vec<f32>), Error>,
-) -> Result<Candidates, Error> {
-    let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
-    let groups = distinct(&pool)?;
-    let chosen: Vec<usize> = groups.representative.iter().map(|&i| outputs.candidates[i]).collect();
-    let (rank, coordinates, constants) = place(&Selected::new(outputs.rows.as_ref(), &chosen))?;
-    let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
-    let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
-    Ok(Candidates::new(ids, labels, groups.class, rank, coordinates, constants)?)
 }

@@ -12,18 +12,22 @@ pub mod config;
 pub mod contract;
 pub mod device;
 pub mod fit;
+pub mod inputs;
 pub mod run;
 pub mod sketch;
+pub mod targets;
 pub mod trainer;
 
+mod encoders;
 mod error;
-mod judge;
-mod prepare;
-mod pretrained_inputs;
+mod evaluator;
+mod kernel_machine;
+mod kinds;
+mod learner;
+mod network;
 mod quantiles;
 mod recipe;
 mod scores;
-mod token_inputs;
 
 /// The pages whose code is run.
 #[cfg(doctest)]
@@ -31,9 +35,11 @@ mod token_inputs;
 mod pages {}
 
 pub use error::Error;
-pub use prepare::Preparation;
-pub use pretrained_inputs::PretrainedInputs;
+pub use evaluator::Evaluator;
+pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
+pub use kinds::{EncoderTable, register};
+pub use learner::{ClosedForm, Fitted, InputKind, Learner, Predictor, StoredRun, Task};
+pub use network::Network;
 pub use quantiles::{Coverage, QuantileScores, Quantiles};
 pub use recipe::{Prepare, Recipe, Start};
-pub use scores::{Evaluation, MoleculeScores, OutputScores, Scores, drawing};
-pub use token_inputs::{TokenInputs, TokenInputsConfig};
+pub use scores::{Evaluation, MoleculeScores, Origin, OutputScores, Scores, drawing};

@@ -8,14 +8,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
-use crate::config::RidgeConfig;
 use dsokr_data::Split;
 
-/// What is fitted on the training split and turns texts or vectors into inputs: a tokenizer, say.
+/// How texts or vectors become an encoder's inputs, fitted on the training split: a tokenizer, say.
 ///
-/// [`TokenInputs`](crate::TokenInputs) is one that any encoder of tokens can use.
-pub trait Prepare: Sized {
-    /// What it is fitted with.
+/// [`TokenInputs`](crate::TokenInputs) serves any encoder of tokens.
+pub trait Prepare: Sized + Send + Sync {
+    /// The settings of the fit.
     type Settings;
 
     /// What it makes of one text or vector.
@@ -46,21 +45,21 @@ pub trait Prepare: Sized {
     fn load(settings: &Self::Settings, folder: &Path) -> Result<Self, Error>;
 }
 
-/// All that a run needs to know of an encoder: its settings, how texts or vectors become its inputs,
-/// and how it is made.
+/// A neural encoder's settings, how texts or vectors become its inputs, and how it is made.
 ///
-/// A recipe is the `[encoder]` table of a configuration. The built-in encoders have
-/// [`EncoderConfig`](crate::config::EncoderConfig); with a type of one's own,
-/// [`config::load`](crate::config::load), [`fit::run`](crate::fit::run) and
-/// [`Run::open`](crate::run::Run::open) train, resume, evaluate and search with an encoder of one's
-/// own. `examples/custom_encoder.rs` is a whole program; [`contract::check`](crate::contract::check)
-/// says whether a recipe and its encoder keep what is promised here.
-pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync {
+/// Each recipe is a [`Learner`](crate::Learner). The built-in encoders have recipes in
+/// [`encoders`](crate::encoders), and a custom one becomes the `[encoder]` table of a configuration with
+/// [`register`](crate::register). `examples/custom_encoder.rs` is a whole program;
+/// [`contract::check`](crate::contract::check) says whether a recipe and its encoder keep what is
+/// promised here.
+pub trait Recipe:
+    Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
+{
     /// What makes the inputs.
-    type Preparation: Prepare;
+    type Preparation: Prepare + 'static;
 
     /// What is trained on them.
-    type Encoder: Encoder<Input = <Self::Preparation as Prepare>::Input>;
+    type Encoder: Encoder<Input = <Self::Preparation as Prepare>::Input> + Sync + 'static;
 
     /// Checks the settings. The default accepts all that the type can hold.
     ///
@@ -76,7 +75,7 @@ pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Sen
     }
 
     /// The settings of the preparation.
-    fn preparation(&self) -> &<Self::Preparation as Prepare>::Settings;
+    fn preparation(&self) -> <Self::Preparation as Prepare>::Settings;
 
     /// Makes an encoder with as many coordinates as `start.offset` has.
     ///
@@ -93,21 +92,32 @@ pub trait Recipe: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Sen
     ///
     /// # Errors
     /// As [`encoder`](Self::encoder).
-    fn shell(&self, preparation: &Self::Preparation, start: Start) -> Result<Self::Encoder, Error> {
+    fn uninitialised(
+        &self,
+        preparation: &Self::Preparation,
+        start: Start,
+    ) -> Result<Self::Encoder, Error> {
         self.encoder(preparation, start)
-    }
-
-    /// The settings of a kernel machine that takes the encoder's place, and is fitted in closed form;
-    /// then nothing else of the recipe is asked but [`validate`](Self::validate) and
-    /// [`reads_vectors`](Self::reads_vectors). The default is none.
-    fn ridge(&self) -> Option<&RidgeConfig> {
-        None
     }
 
     /// Whether a device other than the CPU engine is to recompute activations in the backward pass
     /// (default: false).
     fn recomputes(&self) -> bool {
         false
+    }
+
+    /// Writes a trained encoder as other programs read it.
+    ///
+    /// # Errors
+    /// [`Error::NotPretrained`] by default.
+    fn export(
+        &self,
+        preparation: &Self::Preparation,
+        encoder: &Self::Encoder,
+        folder: &Path,
+    ) -> Result<(), Error> {
+        let _ = (preparation, encoder, folder);
+        Err(Error::NotPretrained)
     }
 }
 
@@ -116,7 +126,7 @@ pub struct Start<'a> {
     /// The mean of the targets, p numbers: as the last layer's bias
     /// ([`init::head`](dsokr_nn::init::head)) it spares training the search for it.
     pub offset: &'a [f32],
-    /// What all parameters are drawn from, so that a seed stands for a model.
+    /// All parameters are drawn from this generator, so that a seed stands for a model.
     pub random: &'a mut Generator,
     /// Where the parameters are.
     pub device: &'a Device,

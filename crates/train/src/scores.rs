@@ -10,9 +10,9 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Checked, RidgeConfig};
+use crate::Error;
+use crate::config::Checked;
 use crate::quantiles::QuantileScores;
-use crate::{Error, Recipe};
 use dsokr_data::{Structure, Truth};
 
 /// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
@@ -100,15 +100,15 @@ impl Deref for Scores {
 
 impl Scores {
     /// With what answers `z` say by themselves, to queries with these rows of the candidates as gold.
-    pub(crate) fn with_answers<R: Recipe>(
+    pub(crate) fn with_answers(
         mut self,
         z: &[f32],
         gold: &[Option<u32>],
         (candidates, origin): (&Candidates, &Origin),
-        config: &Checked<R>,
+        config: &Checked,
     ) -> Result<Self, Error> {
         self.squared_error = squared_error(z, gold, candidates, config, origin);
-        if let Some(levels) = config.encoder.ridge().and_then(RidgeConfig::levels) {
+        if let Some(levels) = config.encoder.levels() {
             self.quantiles = QuantileScores::of(levels, z, gold, candidates)?;
         }
         Ok(self)
@@ -183,7 +183,7 @@ pub struct Evaluation {
 
 /// From where the coordinates of candidates count.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// From zero, as answers do.
     Zero,
     /// From a point of the basis, p numbers.
@@ -196,11 +196,11 @@ pub(crate) enum Origin {
 ///
 /// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
 /// these were corrected for hubs.
-fn squared_error<R>(
+fn squared_error(
     z: &[f32],
     gold: &[Option<u32>],
     candidates: &Candidates,
-    config: &Checked<R>,
+    config: &Checked,
     origin: &Origin,
 ) -> Option<f64> {
     let normalised = config.output.is_normalised();
@@ -229,13 +229,13 @@ fn squared_error<R>(
 
 /// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares what is predicted,
 /// the first candidate of each query, with the truth where that is known.
-pub(crate) fn evaluate<R: Recipe>(
+pub(crate) fn evaluate(
     ids: &[String],
     truth: Option<Truth>,
     z: &[f32],
     (candidates, origin): (&Candidates, &Origin),
     pool: Pool,
-    config: &Checked<R>,
+    config: &Checked,
 ) -> Result<Evaluation, Error> {
     let z = config.decoding.scaled(z, candidates.dim())?;
     let queries = Queries::named(ids, candidates.dim(), &z)?;
@@ -253,13 +253,13 @@ pub(crate) fn evaluate<R: Recipe>(
 }
 
 /// The evaluation with these ranks and the `first` candidate of each query.
-pub(crate) fn judged<R>(
+pub(crate) fn judged(
     ranks: Vec<Option<Rank>>,
     metrics: Metrics,
     first: impl Iterator<Item = usize>,
     truth: Option<Truth>,
     candidates: &Candidates,
-    config: &Checked<R>,
+    config: &Checked,
 ) -> Result<Evaluation, Error> {
     let Some(truth) = truth else {
         return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
@@ -273,10 +273,10 @@ pub(crate) fn judged<R>(
 
 /// What a random order of the candidates is worth; of outputs that are compared, one candidate drawn for
 /// each query.
-pub(crate) fn chance<R>(
+pub(crate) fn chance(
     found: &Evaluation,
     candidates: &Candidates,
-    config: &Checked<R>,
+    config: &Checked,
 ) -> Result<Scores, Error> {
     let Metrics { candidates: count, duplicate_candidates, .. } = found.scores.ranks;
     let ranks = Metrics::chance(&found.ranks, count, duplicate_candidates)?;

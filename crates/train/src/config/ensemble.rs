@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Checked, Config, check, value};
-use crate::{Error, Recipe};
+use crate::Error;
 
 /// Several models that vote. Each is trained in a run directory of its own, under `members/`.
 ///
@@ -50,7 +50,7 @@ impl EnsembleConfig {
     }
 }
 
-impl<R: Recipe> Checked<R> {
+impl Checked {
     /// The members' configurations, each with its name; none where there is no `[ensemble]`.
     ///
     /// # Errors
@@ -82,13 +82,13 @@ impl<R: Recipe> Checked<R> {
     }
 }
 
-fn member<R: Recipe>(
+fn member(
     base: &toml::Table,
     change: &toml::Table,
     draw: usize,
     draws: usize,
     key: &str,
-) -> Result<Checked<R>, Error> {
+) -> Result<Checked, Error> {
     let mut table = base.clone();
     if change.contains_key("ensemble") {
         return Err(value(key, "an ensemble", "a member that is none"));
@@ -98,8 +98,7 @@ fn member<R: Recipe>(
     };
     merge(&mut table, change);
     let fail = |message: String| value(key, message.trim(), "values as a configuration has them");
-    let mut config: Config<R> =
-        table.try_into().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+    let mut config: Config = table.try_into().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     if draws > 1 {
         config.name = format!("{name}-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::{Checked, Config};
-use crate::{Error, Recipe};
+use crate::Error;
 
 /// `--set section.key=value`: the value is TOML, or a string if it is no TOML value.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +33,11 @@ impl FromStr for Override {
 /// # Errors
 /// A file that cannot be read or is no TOML, an unknown key, a wrong type ([`Error::Config`], with
 /// the place in the file), or a value out of range ([`Error::Value`]).
-pub fn load<R: Recipe>(path: &Path, overrides: &[Override]) -> Result<Checked<R>, Error> {
+pub fn load(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     // once as it stands, since only then does an error know its line
-    let mut config: Config<R> = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
     if !overrides.is_empty() {
         let mut table: toml::Table =
             text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;

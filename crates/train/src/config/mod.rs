@@ -5,7 +5,6 @@
 
 mod decoding;
 mod embedding;
-mod encoder;
 mod ensemble;
 mod load;
 mod loss;
@@ -16,7 +15,6 @@ mod training;
 
 pub use decoding::{DecodingConfig, HubConfig};
 pub use embedding::EmbeddingConfig;
-pub use encoder::EncoderConfig;
 pub use ensemble::EnsembleConfig;
 pub use load::{Override, load};
 pub use loss::LossConfig;
@@ -25,22 +23,21 @@ pub use reference::reference;
 pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
 pub use training::{Decay, EvaluationConfig, GroupConfig, Metric, OptimizerName, TrainingConfig};
 
-use dsokr_basis::Kernel;
 use dsokr_data::config::DataConfig;
 use dsokr_data::{Source, SplitName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Recipe};
+use crate::learner::InputKind;
+use crate::{EncoderTable, Error};
 
 /// Version of the configuration and of run directories that this program reads and writes.
 pub const FORMAT: u32 = 1;
 
 /// One training: data, output kernel and sketch, encoder, optimisation, evaluation.
-// R is the type of the `[encoder]` table, one's own for one's own encoder
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Config<R = EncoderConfig> {
+pub struct Config {
     /// Version of this format; 1 is the only one.
     #[serde(default = "format")]
     pub format: u32,
@@ -58,7 +55,7 @@ pub struct Config<R = EncoderConfig> {
     #[serde(default)]
     pub sketch: SketchConfig,
     /// The encoder, of the kind that `kind` names.
-    pub encoder: R,
+    pub encoder: EncoderTable,
     /// Optimisation.
     #[serde(default)]
     pub training: TrainingConfig,
@@ -77,31 +74,29 @@ fn format() -> u32 {
     FORMAT
 }
 
-/// A configuration whose values have been checked; `R` is the [`Recipe`] of its encoder.
+/// A configuration whose values have been checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checked<R = EncoderConfig>(Config<R>);
+pub struct Checked(Config);
 
-impl<R> std::ops::Deref for Checked<R> {
-    type Target = Config<R>;
+impl std::ops::Deref for Checked {
+    type Target = Config;
 
-    fn deref(&self) -> &Config<R> {
+    fn deref(&self) -> &Config {
         &self.0
     }
 }
 
-impl<R> Config<R> {
+impl Config {
     /// What the configuration says of the data.
     pub fn source(&self) -> Source<'_> {
         Source { data: &self.data, outputs: self.output.source(), seed: self.seed }
     }
-}
 
-impl<R: Recipe> Config<R> {
     /// Checks every value that the types leave open.
     ///
     /// # Errors
     /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
-    pub fn validate(self) -> Result<Checked<R>, Error> {
+    pub fn validate(self) -> Result<Checked, Error> {
         check(self.format == FORMAT, "format", self.format, "1")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let name = &self.name;
@@ -111,52 +106,19 @@ impl<R: Recipe> Config<R> {
         self.output.validate(&self.data)?;
         self.sketch.validate()?;
         self.encoder.validate()?;
-        if self.encoder.reads_vectors() && !self.data.has_vectors() {
-            return Err(value(
-                "data.inputs",
-                "absent",
-                "the feature vectors that this encoder reads",
-            ));
-        }
-        let combined = self.encoder.ridge().is_some_and(|ridge| ridge.kernels.is_some());
-        if combined != self.data.kernels.is_some() {
-            let (key, allowed) = match combined {
-                true => ("data.kernels", "the kernels that encoder.kernels combines"),
-                false => ("encoder.kernels", "\"uniform\" or \"alignf\", of kind \"ridge\""),
-            };
-            return Err(value(key, "absent", allowed));
-        }
-        if !self.encoder.reads_vectors() && self.data.has_vectors() {
-            let data = &self.data;
-            let key = match (&data.pool, &data.synthetic, &data.kernels) {
-                (Some(_), ..) => "data.pool",
-                (_, Some(_), _) => "data.synthetic",
-                (.., Some(_)) => "data.kernels",
-                _ => "data.inputs",
-            };
-            return Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"));
-        }
+        self.check_inputs()?;
         self.training.validate()?;
         self.evaluation.validate()?;
         self.decoding.validate()?;
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
-        let ridge = self.encoder.ridge();
-        ridge.map_or(Ok(()), |ridge| ridge.goes_with(self.sketch.full, &self.decoding))?;
+        self.encoder.check_compatible(&self)?;
         let tempering = self.output.tempering();
         if self.sketch.full && !tempering.changes_nothing() {
             let allowed = "0, as it is without a sketch: there is no basis to temper";
             return Err(value("output.power", tempering.power, allowed));
         }
-        if self.sketch.full
-            && ridge.is_none()
-            && !matches!(self.output.kernel, Kernel::Linear | Kernel::Cosine)
-        {
-            let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
-                           kernels linear and cosine";
-            return Err(value("sketch.full", true, allowed));
-        }
         let metric = self.training.metric;
-        let quantiles = ridge.is_some_and(|ridge| ridge.levels().is_some());
+        let quantiles = self.encoder.levels().is_some();
         if quantiles != (metric == Metric::Pinball) {
             let allowed = match quantiles {
                 true => "\"pinball\", for quantiles",
@@ -164,12 +126,8 @@ impl<R: Recipe> Config<R> {
             };
             return Err(value("training.metric", metric, allowed));
         }
-        if quantiles && self.output.kernel != Kernel::Linear {
-            let allowed = "\"linear\": quantiles are of numbers";
-            return Err(value("output.kernel.name", self.output.kernel.name(), allowed));
-        }
         let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
-        if metric == Metric::SquaredError && (corrected || self.sketch.full && ridge.is_some()) {
+        if metric == Metric::SquaredError && corrected {
             let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
             return Err(value("training.metric", metric, allowed));
         }
@@ -187,13 +145,43 @@ impl<R: Recipe> Config<R> {
         }
         Ok(Checked(self))
     }
+
+    /// Checks that `[data]` has what the learner reads.
+    fn check_inputs(&self) -> Result<(), Error> {
+        let data = &self.data;
+        let reads = self.encoder.reads();
+        match (reads, data.has_vectors(), &data.kernels) {
+            (InputKind::Vectors | InputKind::Kernels, false, _) => {
+                let allowed = "the feature vectors that this encoder reads";
+                Err(value("data.inputs", "absent", allowed))
+            }
+            (InputKind::Kernels, true, None) => {
+                Err(value("data.kernels", "absent", "the kernels that encoder.kernels combines"))
+            }
+            (InputKind::Texts | InputKind::Vectors, _, Some(_)) => {
+                let allowed = "\"uniform\" or \"alignf\", of kind \"ridge\"";
+                Err(value("encoder.kernels", "absent", allowed))
+            }
+            (InputKind::Texts, true, None) => {
+                let key = match (&data.pool, &data.synthetic) {
+                    (Some(_), _) => "data.pool",
+                    (None, Some(_)) => "data.synthetic",
+                    (None, None) => "data.inputs",
+                };
+                Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"))
+            }
+            (InputKind::Vectors, true, None)
+            | (InputKind::Kernels, true, Some(_))
+            | (InputKind::Texts, false, None) => Ok(()),
+        }
+    }
 }
 
-impl<R: Recipe> Checked<R> {
+impl Checked {
     /// The configuration as TOML, every default written out.
     ///
     /// # Errors
-    /// [`Error::Serialise`], which no configuration that was read from TOML brings about.
+    /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
     pub fn to_toml(&self) -> Result<String, Error> {
         toml::to_string(&self.0).map_err(|e| Error::Serialise(e.to_string()))
     }
@@ -201,7 +189,7 @@ impl<R: Recipe> Checked<R> {
 
 /// An error about a key's value.
 fn value(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -> Error {
-    Error::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    Error::value(key, found, allowed)
 }
 
 /// `Ok` when `holds`.

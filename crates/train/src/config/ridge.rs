@@ -140,8 +140,13 @@ impl RidgeConfig {
         }
     }
 
-    /// What goes together with the outputs' sketch, or none if they are `full`, and with the decoding.
-    pub(super) fn goes_with(&self, full: bool, decoding: &DecodingConfig) -> Result<(), Error> {
+    /// Checks which settings of the outputs' sketch, none if it is `full`, and of the decoding these are
+    /// compatible with.
+    pub(crate) fn check_compatible(
+        &self,
+        full: bool,
+        decoding: &DecodingConfig,
+    ) -> Result<(), Error> {
         let (key, hubs) = ("decoding.hubs", decoding.hubs.as_ref());
         if let Some(folds) = hubs.and_then(|hubs| hubs.folds) {
             let allowed = "absent: kernel machines know their leave-one-out answers";
@@ -176,7 +181,7 @@ impl RidgeConfig {
         Ok(())
     }
 
-    pub(super) fn validate(&self) -> Result<(), Error> {
+    pub(crate) fn validate(&self) -> Result<(), Error> {
         if let Some(blocks) = &self.ngrams {
             check(!blocks.is_empty(), "encoder.ngrams", "[]", "at least one block")?;
             blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;

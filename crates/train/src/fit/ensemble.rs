@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tracing::info;
 
 use super::{Request, Trained};
+use crate::Error;
 use crate::config::{Checked, EnsembleConfig};
 use crate::run::{EnsembleRun, Folder, MEMBERS, Report};
 use crate::scores::chance;
 use crate::trainer::{Event, Observer};
-use crate::{Error, Recipe};
 use dsokr_data::SplitName;
 
-pub(super) fn run<R: Recipe>(
-    request: &Request<R>,
+pub(super) fn run(
+    request: &Request,
     settings: &EnsembleConfig,
     path: PathBuf,
     observer: &mut dyn Observer,
@@ -26,7 +26,7 @@ pub(super) fn run<R: Recipe>(
     } else {
         Folder::create_ensemble(&path, request.config)?;
     }
-    let train = |member: &Checked<R>, observer: &mut dyn Observer| {
+    let train = |member: &Checked, observer: &mut dyn Observer| {
         if observer.stop() {
             return Err(Error::Interrupted { step: 0 });
         }
@@ -48,17 +48,17 @@ pub(super) fn run<R: Recipe>(
     if let Some(report) = Folder::finished(&path)? {
         return Ok(Trained { path, report });
     }
-    let report = judge(request, settings, &path)?;
+    let report = evaluate(request, settings, &path)?;
     Folder::finish(&path, &report)?;
     Ok(Trained { path, report })
 }
 
 /// Trains several members at a time.
-fn at_once<R: Recipe>(
-    members: &[Checked<R>],
+fn at_once(
+    members: &[Checked],
     threads: usize,
     observer: &mut dyn Observer,
-    train: impl Fn(&Checked<R>, &mut dyn Observer) -> Result<(), Error> + Sync,
+    train: impl Fn(&Checked, &mut dyn Observer) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let (next, shared) = (AtomicUsize::new(0), Mutex::new(observer));
     let work = || {
@@ -101,16 +101,12 @@ impl Observer for Shared<'_, '_> {
     }
 }
 
-/// Fits the weights, if asked for, and judges the ensemble.
-fn judge<R: Recipe>(
-    request: &Request<R>,
-    settings: &EnsembleConfig,
-    path: &Path,
-) -> Result<Report, Error> {
+/// Fits the weights, if the configuration asks for it, and evaluates the ensemble.
+fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result<Report, Error> {
     let device = request.processor.open()?;
-    let mut run = EnsembleRun::<R>::open_members(path, request.config, &device)?;
+    let mut run = EnsembleRun::open_members(path, request.config, &device)?;
     run.rule = settings.combination.clone();
-    let ask = |run: &EnsembleRun<R>, name| {
+    let ask = |run: &EnsembleRun, name| {
         let lists = &request.config.evaluation.candidates;
         let lists = lists.as_ref().map(|file| request.root.file(file));
         run.ask(

@@ -7,9 +7,9 @@ use dsokr_machines::ridge::LeaveOut;
 use dsokr_nn::{Model, parameters};
 use tracing::info;
 
-use crate::config::HubConfig;
-use crate::judge::Judge;
-use crate::run::new_model;
+use crate::config::{Checked, HubConfig};
+use crate::evaluator::Evaluator;
+use crate::network::new_model;
 use crate::trainer::{Observer, Task, embed, train};
 use crate::{Error, Prepare, Recipe, Scores};
 use dsokr_data::Dataset;
@@ -28,7 +28,7 @@ pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
 }
 
 /// The parts of n training pairs, drawn by a seed.
-pub(super) fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
+fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
     check(hubs, n)?;
     match LeaveOut::folds(n, hubs.folds(), seed) {
         Ok(LeaveOut::Folds(folds)) => Ok(folds),
@@ -41,8 +41,9 @@ pub(super) fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usi
 }
 
 /// What encoders are trained with that leave a part of the pairs out.
-pub(super) struct CrossFit<'a, R: Recipe> {
-    pub judge: &'a Judge<'a, R>,
+pub(crate) struct CrossFit<'a, R: Recipe> {
+    pub recipe: &'a R,
+    pub config: &'a Checked,
     pub dataset: &'a Dataset,
     pub basis: &'a Basis,
     pub targets: &'a Projection,
@@ -55,28 +56,30 @@ pub(super) struct CrossFit<'a, R: Recipe> {
 impl<R: Recipe> CrossFit<'_, R> {
     /// Answers to each training input by an encoder that was trained without its pair, `[n × p]`: one
     /// encoder for each fold, trained as the whole one is.
-    pub(super) fn answers(
+    pub(crate) fn answers(
         &self,
-        folds: &[Vec<usize>],
+        hubs: &HubConfig,
         observer: &mut dyn Observer,
     ) -> Result<Vec<f32>, Error> {
-        let (config, train_split) = (self.judge.config(), &self.dataset.train);
-        let (n, p, count) = (train_split.ids.len(), self.basis.rank(), folds.len());
+        let Self { recipe, config, basis, preparation, device, .. } = *self;
+        let train_split = &self.dataset.train;
+        let (n, p) = (train_split.ids.len(), basis.rank());
+        let folds = folds(hubs, n, config.seed)?;
+        let count = folds.len();
         let mut answers = vec![0.0; n * p];
         for (at, held) in folds.iter().enumerate() {
             info!(fold = at + 1, folds = count, pairs = n - held.len(), "training for hubs");
             let mut left_out = vec![false; n];
             held.iter().for_each(|&row| left_out[row] = true);
             let rest: Vec<usize> = (0..n).filter(|&row| !left_out[row]).collect();
-            let inputs = self.preparation.inputs(&train_split.select(&rest)?)?;
+            let inputs = preparation.inputs(&train_split.select(&rest)?)?;
             let targets = self.targets.select(&rest);
             let offset = targets.mean();
-            let model =
-                new_model(config, self.basis, self.preparation, &offset, self.device, false)?;
+            let model = new_model(recipe, config, basis, preparation, &offset, device, false)?;
             let task = Task {
                 config: &config.training,
                 seed: config.seed,
-                device: self.device,
+                device,
                 inputs: &inputs,
                 targets: &targets.coordinates,
                 residuals: &targets.residuals,
@@ -87,7 +90,7 @@ impl<R: Recipe> CrossFit<'_, R> {
                 Some(best) => parameters::restore(outcome.model, &best)?,
                 None => outcome.model,
             };
-            let inputs = self.preparation.inputs(&train_split.select(held)?)?;
+            let inputs = preparation.inputs(&train_split.select(held)?)?;
             let z = embed(&model, &inputs, config.evaluation.batch);
             for (z, &row) in z.chunks_exact(p).zip(held) {
                 answers[row * p..][..p].copy_from_slice(z);
@@ -99,14 +102,14 @@ impl<R: Recipe> CrossFit<'_, R> {
 
 /// Candidates corrected for hubs, by the weight and the number of neighbours that are best on the
 /// validation split; `held_out` are answers to the training inputs that have not seen their own pair.
-pub(super) fn correct<R: Recipe>(
+pub(crate) fn correct(
     hubs: &HubConfig,
-    judge: &Judge<R>,
+    evaluator: &Evaluator,
     candidates: &Candidates,
     held_out: &[f32],
     z: &[f32],
 ) -> Result<Candidates, Error> {
-    let metric = judge.config().training.metric;
+    let metric = evaluator.config().training.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
     let mut best: Option<(f64, Hubs, f32)> = None;
@@ -115,7 +118,7 @@ pub(super) fn correct<R: Recipe>(
         let found = Hubs::of(&unit, candidates, neighbours)?;
         for &weight in &hubs.weights {
             corrected = corrected.with_hubs(found.clone(), weight)?;
-            let scores = judge.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
+            let scores = evaluator.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
             let score = metric.score(&scores);
             info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {

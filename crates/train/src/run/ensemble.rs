@@ -10,9 +10,9 @@ use dsokr_decode::{
 };
 
 use super::{Folder, Run};
-use crate::config::{Checked, EncoderConfig};
+use crate::config::Checked;
 use crate::scores::{Evaluation, judged};
-use crate::{Error, Quantiles, Recipe};
+use crate::{Error, Quantiles};
 use dsokr_data::Split;
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
@@ -22,16 +22,16 @@ const RULE: &str = "combination.json";
 pub(crate) const MEMBERS: &str = "members";
 
 /// Trained runs whose candidates are the same, and the rule by which they vote.
-pub struct EnsembleRun<R: Recipe = EncoderConfig> {
+pub struct EnsembleRun {
     names: Vec<String>,
     /// At least one.
-    members: Vec<Run<R>>,
+    members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
 }
 
 /// Queries as each member reads them, with the members' answers.
-pub struct Asked {
+pub struct QueryAnswers {
     /// At least one.
     splits: Vec<Split>,
     lists: Option<PerQuery>,
@@ -39,7 +39,7 @@ pub struct Asked {
     answers: Vec<Vec<f32>>,
 }
 
-impl Asked {
+impl QueryAnswers {
     /// The queries as the first member reads them.
     pub fn split(&self) -> &Split {
         &self.splits[0]
@@ -56,7 +56,7 @@ impl Asked {
     }
 }
 
-impl<R: Recipe> EnsembleRun<R> {
+impl EnsembleRun {
     /// Reads run directories: runs of one model each, or an ensemble's. An ensemble's directory by
     /// itself brings its own rule; otherwise it is the mean of standardised scores. One run alone is
     /// an ensemble of one, which ranks as the run does.
@@ -67,7 +67,7 @@ impl<R: Recipe> EnsembleRun<R> {
         let mut places = Vec::new();
         let mut rule = Combination::Mean { weights: None, standardise: true };
         for path in paths {
-            let config = Folder::config::<R>(path)?;
+            let config = Folder::config(path)?;
             if config.ensemble.is_none() {
                 places.push((path.display().to_string(), path.clone()));
                 continue;
@@ -83,7 +83,7 @@ impl<R: Recipe> EnsembleRun<R> {
     /// The trained members of an ensemble's directory, which may have no rule yet.
     pub(crate) fn open_members(
         path: &Path,
-        config: &Checked<R>,
+        config: &Checked,
         device: &Device,
     ) -> Result<Self, Error> {
         Self::of(inner(path, config)?, Combination::default(), device)
@@ -99,7 +99,7 @@ impl<R: Recipe> EnsembleRun<R> {
         if opened.is_empty() {
             return Err(dsokr_decode::Error::NoMembers.into());
         }
-        let (names, members): (Vec<String>, Vec<Run<R>>) = opened.into_iter().unzip();
+        let (names, members): (Vec<String>, Vec<Run>) = opened.into_iter().unzip();
         let rule = if members.len() == 1 { Combination::default() } else { rule };
         Ok(Self { names, members, rule })
     }
@@ -110,12 +110,12 @@ impl<R: Recipe> EnsembleRun<R> {
     }
 
     /// The members; at least one.
-    pub fn members(&self) -> &[Run<R>] {
+    pub fn members(&self) -> &[Run] {
         &self.members
     }
 
     /// The configuration of the first member, by which what all members share is judged.
-    pub fn config(&self) -> &Checked<R> {
+    pub fn config(&self) -> &Checked {
         &self.members[0].config
     }
 
@@ -126,29 +126,29 @@ impl<R: Recipe> EnsembleRun<R> {
     /// As [`Run::coordinates`]; of `read`, and of a file of lists that is none.
     pub fn ask(
         &self,
-        read: impl Fn(&Run<R>) -> Result<Split, Error>,
+        read: impl Fn(&Run) -> Result<Split, Error>,
         lists: Option<&Path>,
-    ) -> Result<Asked, Error> {
+    ) -> Result<QueryAnswers, Error> {
         let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
         let candidates = &self.members[0].candidates;
         let list = |file| PerQuery::read(file, &splits[0].ids, candidates);
         let lists = lists.map(list).transpose()?;
-        let answer = |(run, split): (&Run<R>, &Split)| {
+        let answer = |(run, split): (&Run, &Split)| {
             let z = run.coordinates(split)?;
             Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
         };
         let answers = self.members.iter().zip(&splits).map(answer);
         let answers = answers.collect::<Result<Vec<_>, Error>>()?;
-        Ok(Asked { splits, lists, answers })
+        Ok(QueryAnswers { splits, lists, answers })
     }
 
     /// The members on queries that they have been asked.
     ///
     /// # Errors
     /// Members with other candidates or other queries than the first.
-    fn ensemble<'a>(&'a self, asked: &'a Asked) -> Result<Ensemble<'a>, Error> {
+    fn ensemble<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ensemble<'a>, Error> {
         let ids = &asked.split().ids;
-        let member = |((run, name), z): ((&'a Run<R>, &'a String), &'a Vec<f32>)| {
+        let member = |((run, name), z): ((&'a Run, &'a String), &'a Vec<f32>)| {
             Ok::<_, Error>(Member {
                 name,
                 queries: Queries::named(ids, run.candidates.dim(), z)?,
@@ -164,7 +164,7 @@ impl<R: Recipe> EnsembleRun<R> {
     ///
     /// # Errors
     /// Members with other candidates or other queries than the first; a rule that is none for them.
-    pub fn evaluate(&self, asked: &Asked) -> Result<(Evaluation, Vec<Decoded>), Error> {
+    pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let (split, pool) = (asked.split(), asked.pool());
         let ensemble = self.ensemble(asked)?;
         let config = self.config();
@@ -187,7 +187,7 @@ impl<R: Recipe> EnsembleRun<R> {
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    pub fn fit_weights(&mut self, asked: &Asked) -> Result<FittedWeights, Error> {
+    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<FittedWeights, Error> {
         let pool = asked.pool();
         let fitted = {
             let ensemble = self.ensemble(asked)?;
@@ -217,8 +217,8 @@ impl<R: Recipe> EnsembleRun<R> {
     }
 
     /// The answers, where they are quantiles; none of several members.
-    pub fn quantiles(&self, asked: &Asked) -> Option<Quantiles> {
-        let levels = self.config().encoder.ridge()?.levels()?;
+    pub fn quantiles(&self, asked: &QueryAnswers) -> Option<Quantiles> {
+        let levels = self.config().encoder.levels()?;
         let [values] = asked.answers.as_slice() else { return None };
         Some(Quantiles { levels: levels.to_vec(), values: values.clone() })
     }
@@ -232,9 +232,9 @@ impl<R: Recipe> EnsembleRun<R> {
 }
 
 /// Names and run directories of an ensemble's members.
-fn inner<R: Recipe>(path: &Path, config: &Checked<R>) -> Result<Vec<(String, PathBuf)>, Error> {
+fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error> {
     let members = config.members()?.into_iter();
-    let place = |member: Checked<R>| {
+    let place = |member: Checked| {
         let inner = path.join(MEMBERS).join(&member.name);
         (member.name.clone(), inner)
     };

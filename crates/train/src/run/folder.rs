@@ -7,19 +7,19 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
-use super::prepared::check_preparation;
-use super::{MEMBERS, Prepared, Report};
+use super::preparation_files::check_preparation;
+use super::{MEMBERS, PreparationFiles, Report};
+use crate::Error;
 use crate::config::{self, Checked, FORMAT};
-use crate::judge::Judge;
-use crate::trainer::{Checkpoint, Keeper, LogLine, check_basis, read_parameters};
-use crate::{Error, Recipe};
+use crate::evaluator::Evaluator;
+use crate::trainer::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
 
 /// A run directory's files.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     path: PathBuf,
     /// Fingerprint of the coordinates that the model belongs to, of the basis where there is one.
     basis: String,
@@ -31,11 +31,11 @@ impl Folder {
     /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
     /// its place and renamed. `space` is the fingerprint of the coordinates, `data` that of what is
     /// trained on; `save` writes what says what the coordinates are.
-    pub(crate) fn create<R: Recipe>(
+    pub(crate) fn create(
         path: &Path,
-        config: &Checked<R>,
+        config: &Checked,
         candidates: &Candidates,
-        prepared: &Prepared,
+        prepared: &PreparationFiles,
         space: String,
         data: &str,
         save: impl FnOnce(&Path) -> Result<(), Error>,
@@ -78,12 +78,12 @@ impl Folder {
     }
 
     /// A run directory that exists, with the fingerprint of its coordinates.
-    pub(crate) fn open(path: &Path, space: String, prepared: &Prepared) -> Self {
+    pub(crate) fn open(path: &Path, space: String, prepared: &PreparationFiles) -> Self {
         Self { path: path.into(), basis: space, preparation: prepared.fingerprint() }
     }
 
     /// Reads the configuration of a run.
-    pub(crate) fn config<R: Recipe>(path: &Path) -> Result<Checked<R>, Error> {
+    pub(crate) fn config(path: &Path) -> Result<Checked, Error> {
         if !path.is_dir() {
             return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
         }
@@ -103,6 +103,20 @@ impl Folder {
             return Err(Error::Run { path: path.into(), message });
         }
         config::load(&file, &[])
+    }
+
+    /// The run directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a model file says that it belongs to: the coordinates of the candidates, and the
+    /// preparation of the inputs.
+    pub fn belongs(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("basis".to_string(), self.basis.clone()),
+            ("preparation".to_string(), self.preparation.clone()),
+        ])
     }
 
     fn encoder_file(&self) -> PathBuf {
@@ -125,7 +139,7 @@ impl Folder {
     }
 
     /// The last state, if one has been kept.
-    pub(crate) fn checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
+    pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
         let file = self.checkpoint_file();
         if !file.exists() {
             return Ok(None);
@@ -134,12 +148,12 @@ impl Folder {
     }
 
     /// Refuses other data than those that the run was started with.
-    pub(crate) fn check_data(&self, data: &str) -> Result<(), Error> {
-        let stored = Candidates::open(&self.path.join("candidates.safetensors"))?;
+    pub(crate) fn check_data(path: &Path, data: &str) -> Result<(), Error> {
+        let stored = Candidates::open(&path.join("candidates.safetensors"))?;
         if stored.metadata("data")? == data {
             return Ok(());
         }
-        Err(Error::DataChanged { path: self.path.clone() })
+        Err(Error::DataChanged { path: path.into() })
     }
 
     /// Keeps candidates with other constants.
@@ -180,10 +194,7 @@ impl Folder {
     }
 
     /// Makes the directory of an ensemble.
-    pub(crate) fn create_ensemble<R: Recipe>(
-        path: &Path,
-        config: &Checked<R>,
-    ) -> Result<(), Error> {
+    pub(crate) fn create_ensemble(path: &Path, config: &Checked) -> Result<(), Error> {
         let made = fs::create_dir_all(path.join(MEMBERS));
         made.map_err(|e| Error::Run {
             path: path.into(),
@@ -191,11 +202,6 @@ impl Folder {
         })?;
         let toml = config.to_toml()?;
         Ok(write_atomically(&path.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
-    }
-
-    /// The final report, if the run is complete.
-    pub(crate) fn report(&self) -> Result<Option<Report>, Error> {
-        Self::finished(&self.path)
     }
 
     /// The final report of the run at `path`, if it is complete.
@@ -212,12 +218,8 @@ impl Folder {
 
     /// Finishes the run with the report on coordinates of the split that is evaluated, and with
     /// drawings where outputs are molecules.
-    pub(crate) fn report_on<R: Recipe>(
-        &self,
-        judge: &Judge<R>,
-        z: &[f32],
-    ) -> Result<Report, Error> {
-        let (report, drawings) = judge.report(z)?;
+    pub(crate) fn report_on(&self, evaluator: &Evaluator, z: &[f32]) -> Result<Report, Error> {
+        let (report, drawings) = evaluator.report(z)?;
         if let Some(svg) = drawings {
             let file = self.path.join("examples.svg");
             write_atomically(&file, |out| out.write_all(svg.as_bytes()))?;
@@ -235,7 +237,7 @@ impl Folder {
     }
 }
 
-impl Keeper for Folder {
+impl CheckpointSink for Folder {
     fn log(&mut self, line: &LogLine) -> Result<(), Error> {
         let file = self.path.join("log.jsonl");
         let text = serde_json::to_string(line).map_err(|e| Error::Serialise(e.to_string()))?;
@@ -247,15 +249,11 @@ impl Keeper for Folder {
     }
 
     fn best(&mut self, parameters: &Parameters) -> Result<(), Error> {
-        let metadata = BTreeMap::from([
-            ("basis".to_string(), self.basis.clone()),
-            ("preparation".to_string(), self.preparation.clone()),
-        ]);
         let tensors: Vec<Tensor> = parameters
             .iter()
             .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
             .collect();
-        Ok(store::Contents::new(ENCODER_KIND, ENCODER_VERSION, &metadata, &tensors)
+        Ok(store::Contents::new(ENCODER_KIND, ENCODER_VERSION, &self.belongs(), &tensors)
             .write(&self.encoder_file())?)
     }
 

@@ -25,22 +25,19 @@
 
 mod embedding;
 mod ensemble;
-mod export;
 mod folder;
-pub(crate) mod machine;
-mod prepared;
+mod preparation_files;
 mod report;
 pub mod tables;
 mod trained;
 
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub(crate) use ensemble::MEMBERS;
-pub use ensemble::{Asked, EnsembleRun};
-pub(crate) use folder::Folder;
-pub(crate) use prepared::Prepared;
+pub use ensemble::{EnsembleRun, QueryAnswers};
+pub use folder::Folder;
+pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use report::Report;
-pub(crate) use trained::new_model;
-pub use trained::{Answers, Machine, Network, Predictor, Run};
+pub use trained::Run;
 
 /// The basis, where outputs are sketched.
 pub(crate) const BASIS: &str = "basis.safetensors";

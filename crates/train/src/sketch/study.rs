@@ -1,65 +1,44 @@
 use std::time::Instant;
 
-use dsokr_basis::{Features, RowSource, SketchKind, leverage};
-use dsokr_machines::ridge::OutputSpace;
+use dsokr_basis::{Basis, SketchKind, leverage};
+use dsokr_decode::Candidates;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
-use crate::config::{Checked, Metric, RidgeConfig};
-use crate::fit::solver::{self, Answered, Solver};
-use crate::fit::{basis, candidates};
-use crate::judge::Judge;
-use crate::prepare::Outputs;
-use crate::run::machine::origin;
+use crate::config::{Checked, Metric};
+use crate::evaluator::Evaluator;
+use crate::fit::correct;
+use crate::learner::{ClosedForm, Fitted};
 use crate::scores::Origin;
-use crate::{Error, Preparation, Recipe, Scores};
+use crate::targets::{TrainingOutputs, candidates, fit_basis};
+use crate::{Error, Scores};
 use dsokr_data::SplitName;
-use dsokr_data::{DataRoot, Dataset, Selected};
+use dsokr_data::{DataRoot, Dataset};
 
 /// Leverage scores that are kept.
 const SCORES: usize = 400;
 
 /// The data of a configuration, on which curves are made.
-pub struct Study<'a, R> {
-    config: &'a Checked<R>,
+pub struct Study<'a> {
+    config: &'a Checked,
     root: &'a DataRoot,
     dataset: Dataset,
-    /// The training outputs, as indices.
-    outputs: Vec<usize>,
-    /// Training and validation inputs of a kernel machine.
-    inputs: Option<(Features, Features)>,
 }
 
-impl<'a, R: Recipe> Study<'a, R> {
+impl<'a> Study<'a> {
     /// Reads the data of a configuration.
     ///
     /// # Errors
-    /// Whatever is wrong with them; [`Error::Value`] where outputs are not sketched.
-    pub fn load(config: &'a Checked<R>, root: &'a DataRoot) -> Result<Self, Error> {
+    /// Data that cannot be read; [`Error::Value`] where outputs are not sketched.
+    pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
         if config.sketch.full {
             return Err(wrong("sketch.full", "true".into(), "false: there is no sketch to study"));
         }
-        if config.encoder.ridge().is_some_and(|ridge| ridge.embedding.is_some()) {
-            let allowed = "absent: a training run chooses embeddings";
-            return Err(wrong("encoder.embedding", "given".into(), allowed));
-        }
         let dataset = config.source().load(root)?;
-        let outputs: Vec<usize> = dataset.train.outputs.iter().flatten().copied().collect();
-        let inputs = match config.encoder.ridge() {
-            Some(settings) => {
-                let trained = Selected::new(dataset.outputs.rows.as_ref(), &outputs);
-                let trained = Some(Outputs::of(config, &trained));
-                let preparation = Preparation::of_ridge(settings, &dataset.train, trained)?;
-                let rows = preparation.rows(&dataset.train)?;
-                settings.accepts(rows.kind())?;
-                Some((rows, preparation.rows(&dataset.validation)?))
-            }
-            None => None,
-        };
-        Ok(Self { config, root, dataset, outputs, inputs })
+        Ok(Self { config, root, dataset })
     }
 
-    fn training_outputs(&self) -> Selected<'_> {
-        Selected::new(self.dataset.outputs.rows.as_ref(), &self.outputs)
+    fn outputs(&self) -> TrainingOutputs<'_> {
+        TrainingOutputs::new(self.config, &self.dataset, None)
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
@@ -69,7 +48,7 @@ impl<'a, R: Recipe> Study<'a, R> {
     /// # Errors
     /// [`Error::Value`] for a name that is none of theirs.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
-        let n = self.outputs.len();
+        let n = self.outputs().len();
         let density = (20.0 / n as f64).min(1.0);
         let all = [
             SketchKind::Subsampling { replacement: false },
@@ -98,9 +77,10 @@ impl<'a, R: Recipe> Study<'a, R> {
     /// # Errors
     /// As [`leverage::scores`].
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
-        let pilot = ((self.outputs.len() as f64).sqrt() as usize).max(1);
+        let outputs = self.outputs();
+        let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
         let (kernel, seed) = (&self.config.output.kernel, self.config.seed);
-        let mut scores = leverage::scores(kernel, &self.training_outputs(), lambda, pilot, seed)?;
+        let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);
@@ -108,8 +88,8 @@ impl<'a, R: Recipe> Study<'a, R> {
     }
 
     /// Draws `draws` sketches of each size of one kind, with the seed of the configuration (the second
-    /// draw has the seed after it, and so on), of the kernel tempered by `power`, and judges them on the
-    /// validation split. `found` is told of each point as it is known.
+    /// draw has the seed after it, and so on), of the kernel tempered by `power`, and evaluates them on the
+    /// validation split. `found` is called with each point.
     ///
     /// # Errors
     /// No size, no draw, or sizes that do not increase; a size above the number of training outputs; a
@@ -122,21 +102,23 @@ impl<'a, R: Recipe> Study<'a, R> {
         draws: usize,
         mut found: impl FnMut(&Point),
     ) -> Result<Curve, Error> {
-        self.check(sizes, draws)?;
+        let outputs = self.outputs();
+        check(sizes, draws, outputs.len())?;
         let mut config = (**self.config).clone();
         config.sketch.method = method.clone();
         config.output.power = power;
         let config = config.validate()?;
         let metric = config.training.metric;
-        let n = self.outputs.len() as f64;
+        let n = outputs.len() as f64;
+        let learner = config.encoder.closed_form(&config, &self.dataset, &outputs)?;
         let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
         for &size in sizes {
             let started = Instant::now();
             let mut draw = Draws::default();
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
-                let basis = basis(&config, &self.training_outputs(), size, seed)?;
-                let targets = basis.project(&self.training_outputs())?;
+                let basis = fit_basis(&config, &outputs.rows(), size, seed)?;
+                let targets = basis.project(&outputs.rows())?;
                 draw.rank += basis.rank() as f64 / draws as f64;
                 draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms.iter().sum::<f64>() / n;
@@ -146,10 +128,11 @@ impl<'a, R: Recipe> Study<'a, R> {
                     spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
                 let points = candidates(&basis, &self.dataset.outputs)?;
-                let judge = self.judge(&config, &basis, (&points, &Origin::Zero))?;
-                draw.perfect.extend(judge.perfect(SplitName::Validation)?);
-                if let (Some(settings), Some(inputs)) = (config.encoder.ridge(), &self.inputs) {
-                    draw.fitted.push(metric.value(&self.fit(&config, settings, inputs, basis)?));
+                let evaluator = self.evaluator(&config, &basis, (&points, &Origin::Zero))?;
+                draw.perfect.extend(evaluator.perfect(SplitName::Validation)?);
+                if let Some(learner) = &learner {
+                    let scores = self.fit(&config, learner.as_ref(), &outputs.with_basis(basis))?;
+                    draw.fitted.push(metric.value(&scores));
                 }
             }
             let figures: Vec<f64> = draw.perfect.iter().map(|s| metric.value(s)).collect();
@@ -178,49 +161,51 @@ impl<'a, R: Recipe> Study<'a, R> {
         })
     }
 
-    fn judge<'b>(
+    fn evaluator<'b>(
         &'b self,
-        config: &'b Checked<R>,
-        basis: &'b dsokr_basis::Basis,
-        candidates: (&'b dsokr_decode::Candidates, &'b Origin),
-    ) -> Result<Judge<'b, R>, Error> {
-        Judge::new(config, self.root, &self.dataset, Some(basis), candidates)
+        config: &'b Checked,
+        basis: &'b Basis,
+        candidates: (&'b Candidates, &'b Origin),
+    ) -> Result<Evaluator<'b>, Error> {
+        Evaluator::new(config, self.root, &self.dataset, Some(basis), candidates)
     }
 
-    /// What a kernel machine onto the targets of a basis is worth.
+    /// Fits a learner to the targets in a basis, and evaluates it.
     fn fit(
         &self,
-        config: &Checked<R>,
-        settings: &RidgeConfig,
-        (rows, validation): &(Features, Features),
-        basis: dsokr_basis::Basis,
+        config: &Checked,
+        learner: &dyn ClosedForm,
+        outputs: &TrainingOutputs,
     ) -> Result<Scores, Error> {
-        let outputs = self.training_outputs();
-        let (space, targets) = OutputSpace::basis(basis.clone(), settings.rank, &outputs)?;
-        let placed = solver::candidates(&space, &self.dataset.outputs)?;
-        let origin = origin(&space);
-        let judge = self.judge(config, &basis, (&placed, &origin))?;
-        let solver = Solver::new(settings, rows, &targets, config.seed)?;
-        let Answered { z, corrected, .. } = solver.answer(&space, &judge, &placed, validation)?;
+        let targets = config.encoder.targets(outputs)?;
+        let basis = outputs.basis(false)?;
+        let (placed, origin) = (targets.candidates(&self.dataset.outputs)?, targets.origin());
+        let evaluator = self.evaluator(config, &basis, (&placed, &origin))?;
+        let Fitted { predictor, held_out, .. } = learner.fit(&targets, &evaluator)?;
+        let z = predictor.predict(&self.dataset.validation)?;
+        let corrected = match (&config.decoding.hubs, held_out) {
+            (Some(hubs), Some(held_out)) => {
+                Some(correct(hubs, &evaluator, &placed, &held_out, &z)?)
+            }
+            _ => None,
+        };
         let candidates = corrected.as_ref().unwrap_or(&placed);
-        Ok(judge.evaluate_among(SplitName::Validation, &z, candidates)?.scores)
+        Ok(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores)
     }
+}
 
-    fn check(&self, sizes: &[usize], draws: usize) -> Result<(), Error> {
-        if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
-            let allowed = "increasing sizes of at least 1";
-            return Err(wrong("--sizes", format!("{sizes:?}"), allowed));
-        }
-        if draws == 0 {
-            return Err(wrong("--draws", "0".into(), "at least 1"));
-        }
-        if let Some(&size) = sizes.iter().find(|&&size| size > self.outputs.len()) {
-            let count = self.outputs.len();
-            let allowed = format!("at most {count}, the number of training outputs");
-            return Err(wrong("--sizes", size.to_string(), &allowed));
-        }
-        Ok(())
+fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
+    if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
+        return Err(wrong("--sizes", format!("{sizes:?}"), "increasing sizes of at least 1"));
     }
+    if draws == 0 {
+        return Err(wrong("--draws", "0".into(), "at least 1"));
+    }
+    if let Some(&size) = sizes.iter().find(|&&size| size > outputs) {
+        let allowed = format!("at most {outputs}, the number of training outputs");
+        return Err(wrong("--sizes", size.to_string(), &allowed));
+    }
+    Ok(())
 }
 
 /// What the draws of one size gave.

@@ -19,4 +19,4 @@ pub use embed::embed;
 pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;
-pub use steps::{Keeper, LogLine, Outcome, Task, train};
+pub use steps::{CheckpointSink, LogLine, Outcome, Task, train};

@@ -61,7 +61,7 @@ pub struct LogLine {
 }
 
 /// Where a training's state is kept. `()` keeps nothing.
-pub trait Keeper {
+pub trait CheckpointSink {
     /// Takes the result of an evaluation.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ pub trait Keeper {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error>;
 }
 
-impl Keeper for () {
+impl CheckpointSink for () {
     fn log(&mut self, _: &LogLine) -> Result<(), Error> {
         Ok(())
     }
@@ -114,13 +114,13 @@ pub struct Outcome<E: Encoder> {
 /// # Errors
 /// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer asks
-/// to stop, after the state has been kept; whatever `validate` and the keeper report. The best
+/// to stop, after the state has been kept; whatever `validate` and the sink report. The best
 /// parameters so far are kept before an error returns.
 pub fn train<E: Encoder>(
     task: &Task<E>,
     model: Model<E>,
     start: Option<Checkpoint>,
-    keeper: &mut dyn Keeper,
+    sink: &mut dyn CheckpointSink,
     observer: &mut dyn Observer,
 ) -> Result<Outcome<E>, Error> {
     let lengths: Vec<usize> = task.inputs.iter().map(|input| model.encoder.length(input)).collect();
@@ -163,14 +163,14 @@ pub fn train<E: Encoder>(
         state,
         new_best: None,
         best: None,
-        keeper,
+        sink,
         observer,
     };
     let done = training.run(model, &lengths, per_epoch);
     if done.is_err()
         && let Some(best) = &training.new_best
     {
-        training.keeper.best(best)?;
+        training.sink.best(best)?;
     }
     let (model, steps) = (done?, training.state.step);
     Ok(Outcome { model, best: training.best, steps })
@@ -192,10 +192,10 @@ struct Training<'a, E: Encoder> {
     /// Pairs since the last evaluation, and the time that their steps took.
     pairs: usize,
     stepping: Duration,
-    /// The best parameters, until the keeper has them.
+    /// The best parameters, until the sink has them.
     new_best: Option<Parameters<'static>>,
     best: Option<Parameters<'static>>,
-    keeper: &'a mut dyn Keeper,
+    sink: &'a mut dyn CheckpointSink,
     observer: &'a mut dyn Observer,
 }
 
@@ -288,7 +288,7 @@ impl<E: Encoder> Training<'_, E> {
         let pairs_per_second = self.pairs as f64 / self.stepping.as_secs_f64().max(1e-9);
         (self.pairs, self.stepping) = (0, Duration::ZERO);
         let residuals = self.task.residuals;
-        self.keeper.log(&LogLine {
+        self.sink.log(&LogLine {
             step,
             epoch,
             loss,
@@ -323,10 +323,10 @@ impl<E: Encoder> Training<'_, E> {
         }
         self.state.optimizer = Checkpoint::optimizer_bytes(&self.optimizer)?;
         if let Some(best) = self.new_best.take() {
-            self.keeper.best(&best)?;
+            self.sink.best(&best)?;
             self.best = Some(best);
         }
-        self.keeper.checkpoint(&self.state)?;
+        self.sink.checkpoint(&self.state)?;
         self.state.parameters.clear();
         self.state.optimizer = Vec::new();
         let step = self.state.step;

@@ -10,7 +10,7 @@ use dsokr_data::Outputs;
 use dsokr_decode::{Metrics, MissingGold, Pool, Queries, Rank};
 use dsokr_nn::{Encoder, FrozenBasis, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr_train::config::{Metric, TrainingConfig};
-use dsokr_train::fit::candidates;
+use dsokr_train::targets::candidates;
 use dsokr_train::trainer::{Event, Observer, Task, embed, train};
 
 /// Multiplies two embeddings: of the first and of the second number of an input.

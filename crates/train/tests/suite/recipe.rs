@@ -1,5 +1,6 @@
 //! A user's own encoder from its configuration to a search, by a recipe.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +12,17 @@ use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
 use dsokr_data::{DataRoot, Split};
 use dsokr_decode::Pool;
-use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
-use dsokr_train::config::{self, Checked};
+use dsokr_nn::{
+    Encoder, MlpConfig, NgramBagConfig, Padded, Pass, TokenIds, TransformerConfig, dropout, init,
+    pad,
+};
+use dsokr_train::config;
 use dsokr_train::fit::{self, Request, Trained};
-use dsokr_train::run::{Predictor, Run};
+use dsokr_train::run::Run;
 use dsokr_train::trainer::{Event, Observer};
-use dsokr_train::{Error, Prepare, Recipe, Start, TokenInputs, TokenInputsConfig, contract};
+use dsokr_train::{
+    Error, Network, Prepare, Recipe, Start, TokenInputs, TokenInputsConfig, contract, register,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::Folder;
@@ -63,8 +69,8 @@ impl Recipe for MeanConfig {
         Err(Error::Value { key, found, allowed })
     }
 
-    fn preparation(&self) -> &TokenInputsConfig {
-        &self.inputs
+    fn preparation(&self) -> TokenInputsConfig {
+        self.inputs.clone()
     }
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Mean, Error> {
@@ -86,6 +92,7 @@ kernel = { name = "ngram" }
 [sketch]
 size = 20
 [encoder]
+kind = "mean"
 width = 24
 [training]
 epochs = 40
@@ -128,7 +135,8 @@ fn train(
     resume: bool,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
-    let config: Checked<MeanConfig> = config::load(file, &[])?;
+    register::<MeanConfig>("mean")?;
+    let config = config::load(file, &[])?;
     let root = DataRoot::find(&config.data.folder, None, Some(&folder.path("")))?;
     let out = Some(folder.path(out));
     let request = Request { out: out.as_deref(), resume, ..Request::new(&config, &root) };
@@ -147,7 +155,7 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
 
     // the directory alone is all that is read
     std::fs::rename(folder.path("run"), folder.path("moved")).unwrap();
-    let run: Run<MeanConfig> = Run::open(&folder.path("moved")).unwrap();
+    let run = Run::open(&folder.path("moved")).unwrap();
     let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
     let test = run.config.source().load(&root).unwrap().test.unwrap();
     let again = run.evaluate(&test, Pool::Shared).unwrap();
@@ -160,9 +168,14 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     // a complete run is not trained again
     let again = train(&folder, &file, "moved", true, &mut ()).unwrap();
     assert_eq!(again.report, trained.report);
-    // and not read as that of another encoder
-    let error = Run::<config::EncoderConfig>::open(&folder.path("moved")).err().unwrap();
-    assert!(matches!(error, Error::Config { .. }), "{error}");
+    // a name stands for one learner
+    let error = register::<dsokr_nn::MlpConfig>("mean").unwrap_err().to_string();
+    assert!(error.contains("\"mean\""), "{error}");
+}
+
+fn network(run: &Run) -> &Network<MeanConfig> {
+    let predictor: &dyn Any = run.predictor.as_ref();
+    predictor.downcast_ref().expect("a network")
 }
 
 #[test]
@@ -170,11 +183,11 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     let folder = Folder::new();
     let file = words(&folder);
     train(&folder, &file, "run", false, &mut ()).unwrap();
-    let mut run: Run<MeanConfig> = Run::open(&folder.path("run")).unwrap();
+    let mut run = Run::open(&folder.path("run")).unwrap();
     run.save(&folder.path("copy")).unwrap();
-    let copy: Run<MeanConfig> = Run::open(&folder.path("copy")).unwrap();
-    let values = |run: &Run<MeanConfig>| -> Vec<Vec<f32>> {
-        let parameters = dsokr_nn::parameters::collect(&run.predictor.network().unwrap().model);
+    let copy = Run::open(&folder.path("copy")).unwrap();
+    let values = |run: &Run| -> Vec<Vec<f32>> {
+        let parameters = dsokr_nn::parameters::collect(&network(run).model);
         parameters.into_values().map(|parameter| parameter.values.into_owned()).collect()
     };
     assert_eq!(values(&copy), values(&run));
@@ -187,7 +200,8 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     let error = train(&folder, &file, "copy", true, &mut ()).err().unwrap();
     assert!(matches!(error, Error::DataChanged { .. }), "{error}");
     // a model that cannot be read again is not written
-    let Predictor::Network(network) = &mut run.predictor else { panic!("no network") };
+    let predictor: &mut dyn Any = run.predictor.as_mut();
+    let network: &mut Network<MeanConfig> = predictor.downcast_mut().expect("a network");
     let table = &mut network.model.encoder.table;
     *table = Param::from_tensor(table.val() * f32::NAN);
     let error = run.save(&folder.path("broken")).unwrap_err().to_string();
@@ -220,8 +234,8 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
     let resumed = train(&folder, &file, "parts", true, &mut ()).unwrap();
     assert_eq!(resumed.report, whole.report);
     let bytes = |out: &str| {
-        let run: Run<MeanConfig> = Run::open(&folder.path(out)).unwrap();
-        dsokr_nn::parameters::collect(&run.predictor.network().unwrap().model)
+        let run = Run::open(&folder.path(out)).unwrap();
+        dsokr_nn::parameters::collect(&network(&run).model)
             .into_values()
             .map(|p| p.values)
             .collect::<Vec<_>>()
@@ -237,13 +251,14 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
 fn an_own_table_is_checked_as_the_built_in_ones_are() {
     let folder = Folder::new();
     words(&folder);
+    register::<MeanConfig>("mean").unwrap();
     for (from, to, part) in [
         ("width = 24", "width = 0", "encoder.width = 0: allowed is at least 1"),
         ("width = 24", "breadth = 24", "breadth"),
         ("width = 24", "width = 24\ninputs = { max_lenth = 3 }", "max_lenth"),
     ] {
         let file = folder.file("wrong.toml", CONFIG.replace(from, to));
-        let error = config::load::<MeanConfig>(&file, &[]).unwrap_err().to_string();
+        let error = config::load(&file, &[]).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }
@@ -308,8 +323,8 @@ impl Recipe for Wrong {
     type Preparation = Letters;
     type Encoder = Mean;
 
-    fn preparation(&self) -> &Mistake {
-        &self.mistake
+    fn preparation(&self) -> Mistake {
+        self.mistake
     }
 
     fn encoder(&self, letters: &Letters, start: Start) -> Result<Mean, Error> {
@@ -336,15 +351,16 @@ fn the_built_in_recipes_keep_the_contract() {
     let rows = DenseRows::new(3, (0..12).map(|i| i as f32).collect()).unwrap();
     let vectors = Some(Features::Dense(rows));
     let train = Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4], truth: None };
-    for encoder in [
-        "kind = 'ngram-bag'\nngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8",
-        "kind = 'ngram-bag'\nhidden = []",
-        "kind = 'mlp'\nhidden = [7]",
-        "kind = 'transformer'\nwidth = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12",
-    ] {
-        let recipe: config::EncoderConfig = toml::from_str(encoder).unwrap();
-        contract::check(&recipe, &train).unwrap_or_else(|breach| panic!("{encoder}: {breach}"));
+    fn keeps<R: Recipe>(train: &Split, settings: &str) {
+        let recipe: R = toml::from_str(settings).unwrap();
+        contract::check(&recipe, train).unwrap_or_else(|breach| panic!("{settings}: {breach}"));
     }
+    let bag = "ngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8";
+    keeps::<NgramBagConfig>(&train, bag);
+    keeps::<NgramBagConfig>(&train, "hidden = []");
+    keeps::<MlpConfig>(&train, "hidden = [7]");
+    let transformer = "width = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12";
+    keeps::<TransformerConfig>(&train, transformer);
 }
 
 #[test]

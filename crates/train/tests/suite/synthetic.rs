@@ -3,7 +3,7 @@
 use dsokr_basis::{Basis, Block, Features, RowSource, SketchKind, SketchOptions};
 use dsokr_data::{DataRoot, Dataset, SplitName};
 use dsokr_decode::Pool;
-use dsokr_train::config::{self, Checked, EncoderConfig};
+use dsokr_train::config::{self, Checked};
 use dsokr_train::fit::{self, Request};
 use dsokr_train::run::{EmbeddingCurve, Run};
 
@@ -43,11 +43,11 @@ split = "test"
 
 const RIDGE: &str = "\n[encoder]\nkind = \"ridge\"\nlambda = 1e-3\n";
 
-fn checked(folder: &Folder, text: &str) -> Checked<EncoderConfig> {
+fn checked(folder: &Folder, text: &str) -> Checked {
     config::load(&folder.file("drawn.toml", text), &[]).expect("a configuration")
 }
 
-fn dataset(config: &Checked<EncoderConfig>) -> Dataset {
+fn dataset(config: &Checked) -> Dataset {
     config.source().load(&DataRoot::find("", None, None).unwrap()).expect("a data set")
 }
 
@@ -124,8 +124,8 @@ fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
 }
 
 /// `‖ŷ − y‖²` in the outputs' own space, mean over the test pairs.
-fn by_hand(config: &Checked<EncoderConfig>, run: &std::path::Path) -> f64 {
-    let (data, opened) = (dataset(config), Run::<EncoderConfig>::open(run).unwrap());
+fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
+    let (data, opened) = (dataset(config), Run::open(run).unwrap());
     let test = data.test.as_ref().unwrap();
     let basis = Basis::load(&run.join("basis.safetensors")).unwrap();
     let z = opened.coordinates(test).unwrap();
@@ -166,7 +166,7 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
         }
         assert!(found > perfect);
 
-        let run = Run::<EncoderConfig>::open(&out).unwrap();
+        let run = Run::open(&out).unwrap();
         let split = config.source().read_split(SplitName::Test, &root).unwrap();
         let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
         assert!((again / found - 1.0).abs() < 1e-6, "{name}: {again} against {found}");
@@ -201,7 +201,7 @@ fn an_embedding_is_chosen_by_the_validation_error() {
     }
     // The run answers as the chosen embedding does: a projection of rank 4.
     assert!((by_hand(&config, &out) / report.metrics.squared_error.unwrap() - 1.0).abs() < 1e-4);
-    let run = Run::<EncoderConfig>::open(&out).unwrap();
+    let run = Run::open(&out).unwrap();
     let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
     let scores = run.evaluate(&validation, Pool::Shared).unwrap().scores;
     assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);

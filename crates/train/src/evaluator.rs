@@ -1,19 +1,19 @@
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool};
 
+use crate::Error;
 use crate::config::Checked;
 use crate::run::Report;
 use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
-use crate::{Error, Recipe};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
 
 /// Molecules that are drawn.
 const EXAMPLES: usize = 20;
 
-/// Ranks splits, and knows their chance level and ceiling.
-pub(crate) struct Judge<'a, R> {
-    config: &'a Checked<R>,
+/// Evaluates coordinates on the splits of a data set, and knows their chance level and ceiling.
+pub struct Evaluator<'a> {
+    config: &'a Checked,
     dataset: &'a Dataset,
     /// None where outputs are not sketched.
     basis: Option<&'a Basis>,
@@ -23,9 +23,9 @@ pub(crate) struct Judge<'a, R> {
     lists: Vec<(SplitName, PerQuery)>,
 }
 
-impl<'a, R: Recipe> Judge<'a, R> {
+impl<'a> Evaluator<'a> {
     pub(crate) fn new(
-        config: &'a Checked<R>,
+        config: &'a Checked,
         root: &DataRoot,
         dataset: &'a Dataset,
         basis: Option<&'a Basis>,
@@ -55,13 +55,15 @@ impl<'a, R: Recipe> Judge<'a, R> {
         Ok(Self { config, dataset, basis, candidates, origin, lists })
     }
 
-    pub(crate) fn config(&self) -> &'a Checked<R> {
+    /// The configuration.
+    pub fn config(&self) -> &'a Checked {
         self.config
     }
 
-    /// The same judge with other constants of the candidates.
-    pub(crate) fn among(self, candidates: &'a Candidates) -> Self {
-        Self { candidates, ..self }
+    /// The same evaluator with other constants of the candidates.
+    pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Evaluator<'b> {
+        let Self { config, dataset, basis, origin, .. } = *self;
+        Evaluator { config, dataset, basis, candidates, origin, lists: self.lists.clone() }
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
@@ -72,8 +74,11 @@ impl<'a, R: Recipe> Judge<'a, R> {
         self.dataset.split(name).unwrap_or(&self.dataset.validation)
     }
 
-    /// What coordinates `z` `[queries × p]` are worth on a split.
-    pub(crate) fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
+    /// Evaluates coordinates `z` `[queries × p]` on a split.
+    ///
+    /// # Errors
+    /// Coordinates that are not finite, or not one row a query.
+    pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
         self.evaluate_among(name, z, self.candidates)
     }
 
@@ -107,15 +112,6 @@ impl<'a, R: Recipe> Judge<'a, R> {
             }
         }
         Ok(Some(self.evaluate(name, &z)?.scores))
-    }
-
-    /// Targets of the training outputs with what of them lies outside of the basis; none where outputs
-    /// are not sketched.
-    pub(crate) fn training_targets(&self) -> Result<Option<Projection>, Error> {
-        let Some(basis) = self.basis else { return Ok(None) };
-        let rows: Vec<usize> = self.dataset.train.outputs.iter().flatten().copied().collect();
-        let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &rows);
-        Ok(Some(basis.project(&outputs)?))
     }
 
     /// The report on coordinates of the split that is evaluated, and drawings of the first queries

@@ -5,17 +5,17 @@ use dsokr_machines::OutputEmbedding;
 use dsokr_machines::ridge::Model;
 use tracing::info;
 
-use super::solver::{Answered, Solver};
+use super::solver::Solver;
+use crate::Error;
 use crate::config::{EmbeddingConfig, RidgeConfig};
-use crate::judge::Judge;
-use crate::run::{Answers, EmbeddingCurve, EmbeddingPoint};
-use crate::{Error, Recipe};
+use crate::evaluator::Evaluator;
+use crate::run::{EmbeddingCurve, EmbeddingPoint};
 use dsokr_data::SplitName;
 
-/// What embeddings are learned from and judged by.
-pub(super) struct Choice<'a, R> {
+/// What embeddings are learned from, and what chooses among them.
+pub(super) struct EmbeddingSearch<'a> {
     pub settings: &'a EmbeddingConfig,
-    pub judge: &'a Judge<'a, R>,
+    pub evaluator: &'a Evaluator<'a>,
     pub solver: &'a Solver<'a>,
     /// The inputs of both splits.
     pub training: &'a Features,
@@ -24,13 +24,13 @@ pub(super) struct Choice<'a, R> {
     pub unlabelled: &'a [f32],
 }
 
-impl<R: Recipe> Choice<'_, R> {
+impl EmbeddingSearch<'_> {
     /// The best model of those of several λ, each embedded in every way, and the curve.
     pub(super) fn best(
         &self,
         lambdas: impl Iterator<Item = f64>,
-    ) -> Result<(Answered, EmbeddingCurve), Error> {
-        let metric = self.judge.config().training.metric;
+    ) -> Result<(Model, EmbeddingCurve), Error> {
+        let metric = self.evaluator.config().training.metric;
         let mut points = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, Model, OutputEmbedding)> = None;
         for lambda in lambdas {
@@ -45,7 +45,7 @@ impl<R: Recipe> Choice<'_, R> {
                 for rank in self.settings.ranks_in(width)? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
-                    let scores = self.judge.evaluate(SplitName::Validation, &z)?.scores;
+                    let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
                     let value = metric.value(&scores);
                     info!(lambda, supervised, rank, metric = %metric, value, "embedding");
                     let point = EmbeddingPoint { lambda, supervised, rank, value };
@@ -61,9 +61,7 @@ impl<R: Recipe> Choice<'_, R> {
         match best {
             Some((_, chosen, model, embedding)) => {
                 let model = model.mapped(embedding.projector().as_ref())?;
-                let z = model.predict(self.validation)?;
-                let answered = Answered { model: Answers::Ridge(model), z, corrected: None };
-                Ok((answered, EmbeddingCurve { metric, larger_is_better, points, chosen }))
+                Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
             }
             None => Err(RidgeConfig::no_lambda()),
         }

@@ -3,34 +3,18 @@
 use std::borrow::Cow;
 
 use dsokr_basis::{Features, RowSource};
-use dsokr_decode::Candidates;
 use dsokr_machines::ridge::{
-    LeaveOut, Model, OutputSpace, Points, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
+    LeaveOut, Model, OutputSpace, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
 };
-use dsokr_machines::{Offset, OutputMatrix};
 use faer::Mat;
 use tracing::info;
 
-use super::candidates_at;
-use super::hubs::correct;
-use super::lipschitz::Fitting;
+use super::inputs::gram_block;
+use crate::Error;
 use crate::config::{InputScaling, RidgeConfig};
-use crate::judge::Judge;
-use crate::prepare::square;
-use crate::run::Answers;
-use crate::{Error, Recipe};
-use dsokr_data::Outputs;
-
-/// Candidates as points of a space.
-pub(crate) fn candidates(space: &OutputSpace, outputs: &Outputs) -> Result<Candidates, Error> {
-    candidates_at(outputs, |rows| {
-        let Points { rank, coordinates, constants } = space.points(rows)?;
-        Ok((rank, coordinates, constants))
-    })
-}
 
 /// The training rows and targets of a kernel machine.
-pub(crate) struct Solver<'a> {
+pub(super) struct Solver<'a> {
     settings: &'a RidgeConfig,
     scaling: Option<Scaling>,
     /// Scaled.
@@ -39,17 +23,8 @@ pub(crate) struct Solver<'a> {
     seed: u64,
 }
 
-/// A model's answers to the validation split.
-pub(crate) struct Answered {
-    pub model: Answers,
-    /// Their coordinates.
-    pub z: Vec<f32>,
-    /// The candidates corrected for hubs, where the configuration asks for that.
-    pub corrected: Option<Candidates>,
-}
-
 impl<'a> Solver<'a> {
-    pub(crate) fn new(
+    pub(super) fn new(
         settings: &'a RidgeConfig,
         rows: &'a Features,
         targets: &'a Targets,
@@ -67,40 +42,13 @@ impl<'a> Solver<'a> {
         Ok(Self { settings, scaling, rows, targets, seed })
     }
 
-    /// The model of the configuration, and what it answers to the validation inputs.
-    pub(crate) fn answer<R: Recipe>(
-        &self,
-        space: &OutputSpace,
-        judge: &Judge<R>,
-        candidates: &Candidates,
-        validation: &Features,
-    ) -> Result<Answered, Error> {
-        let Self { settings, rows, .. } = self;
-        if settings.loss.is_some()
-            && let Some(projection) = judge.training_targets()?
-        {
-            let targets = dsokr_machines::Targets::projected(&projection)?;
-            let (output, offset) = (OutputMatrix::identity(space.rank())?, Offset::Zero);
-            let fitting = Fitting { settings, rows, targets, output, offset };
-            return fitting.best(judge, validation);
-        }
-        let hubs = &judge.config().decoding.hubs;
-        let (model, held_out) = self.solve(self.lambda(space)?, hubs.is_some())?;
-        let z = model.predict(validation)?;
-        let corrected = match (hubs, held_out) {
-            (Some(hubs), Some(held_out)) => Some(correct(hubs, judge, candidates, &held_out, &z)?),
-            _ => None,
-        };
-        Ok(Answered { model: Answers::Ridge(model), z, corrected })
-    }
-
     /// The rows as a Gram matrix, where that is what they are.
     fn gram(&self) -> Option<Mat<f64>> {
-        self.settings.kernels.map(|_| square(&self.rows, 0, self.rows.len()))
+        self.settings.kernels.map(|_| gram_block(&self.rows, 0, self.rows.len()))
     }
 
     /// λ as it is given, or the one with the least leave-one-out error.
-    fn lambda(&self, space: &OutputSpace) -> Result<f64, Error> {
+    pub(super) fn lambda(&self, space: &OutputSpace) -> Result<f64, Error> {
         let Self { settings, rows, targets, seed, .. } = self;
         let targets: &Targets = targets;
         if let Some(lambda) = settings.lambda {

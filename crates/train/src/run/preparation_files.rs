@@ -4,7 +4,7 @@ use std::path::Path;
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
-use crate::{Error, Prepare};
+use crate::Error;
 
 /// The run directory's own files, which no recipe may write.
 const OWN: [&str; 14] = [
@@ -24,13 +24,12 @@ const OWN: [&str; 14] = [
     "ridge.safetensors",
 ];
 
-/// The files of a preparation: name and text of each.
-pub(crate) struct Prepared(Vec<(&'static str, String)>);
+/// The files that hold how inputs are prepared: name and text of each.
+pub(crate) struct PreparationFiles(Vec<(&'static str, String)>);
 
-impl Prepared {
-    /// Takes a preparation's files.
-    pub(crate) fn of(preparation: &impl Prepare) -> Result<Self, Error> {
-        let files = preparation.files()?;
+impl PreparationFiles {
+    /// Checks the names of a preparation's files.
+    pub(crate) fn new(files: Vec<(&'static str, String)>) -> Result<Self, Error> {
         for (at, (name, _)) in files.iter().enumerate() {
             let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
             let again = files[..at].iter().any(|(other, _)| other == name);
@@ -50,7 +49,7 @@ impl Prepared {
         })
     }
 
-    /// What tells this preparation from any other: an encoder is trained on one.
+    /// Identifies the preparation: an encoder is trained on one.
     pub(crate) fn fingerprint(&self) -> String {
         let files = self.0.iter();
         let tensors: Vec<Tensor> =
@@ -59,8 +58,8 @@ impl Prepared {
     }
 }
 
-/// Refuses a model of inputs that were prepared otherwise; `own` is the fingerprint of the run's.
-pub(super) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> {
+/// Refuses a model of inputs with another preparation than the run's, whose fingerprint is `own`.
+pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> {
     let found = model.metadata("preparation")?;
     if found == own {
         return Ok(());

@@ -3,7 +3,8 @@ use std::path::Path;
 use dsokr_nn::TokenIds;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 
-use crate::token_inputs::tokenise;
+use super::tokens::tokenise;
+use super::warn_unknown;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
 
@@ -18,11 +19,6 @@ impl PretrainedInputs {
     /// The encoder's folder.
     pub fn model(&self) -> &Pretrained {
         &self.model
-    }
-
-    /// Number of tokens of an empty text.
-    pub(crate) fn special_tokens(&self) -> usize {
-        self.model.tokenizer().special_tokens()
     }
 }
 
@@ -39,7 +35,10 @@ impl Prepare for PretrainedInputs {
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
         let encode = |text: &str| Ok(self.model.tokenizer().encode(text, self.max_length)?);
-        tokenise(&split.texts, encode)
+        let ids = tokenise(&split.texts, encode)?;
+        let special = self.model.tokenizer().special_tokens();
+        warn_unknown(ids.iter().filter(|ids| ids.len() <= special).count(), ids.len());
+        Ok(ids)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {

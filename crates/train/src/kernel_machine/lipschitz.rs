@@ -1,27 +1,40 @@
 //! Kernel machines under Lipschitz losses.
 
-use dsokr_basis::{Basis, Features, SketchOptions};
+use dsokr_basis::{Basis, Features, RowSource, SketchOptions};
+use dsokr_machines::ridge::OutputSpace;
 use dsokr_machines::{Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
 use tracing::info;
 
-use super::solver::Answered;
+use super::predictor::KernelModel;
+use crate::Error;
 use crate::config::RidgeConfig;
-use crate::judge::Judge;
-use crate::run::Answers;
-use crate::{Error, Recipe};
+use crate::evaluator::Evaluator;
 use dsokr_data::SplitName;
 
 /// What a machine is fitted to.
-pub(super) struct Fitting<'a> {
-    pub settings: &'a RidgeConfig,
+pub(super) struct LipschitzProblem<'a> {
+    settings: &'a RidgeConfig,
     /// The training inputs.
-    pub rows: &'a Features,
-    pub targets: Targets,
-    pub output: OutputMatrix,
-    pub offset: Offset,
+    rows: &'a Features,
+    targets: Targets,
+    output: OutputMatrix,
+    offset: Offset,
 }
 
-impl<'a> Fitting<'a> {
+impl<'a> LipschitzProblem<'a> {
+    /// Points in the basis of a space, with the part of each output that lies outside of it.
+    pub(super) fn points(
+        settings: &'a RidgeConfig,
+        rows: &'a Features,
+        space: &OutputSpace,
+        outputs: &dyn RowSource,
+    ) -> Result<Self, Error> {
+        let Some(basis) = space.as_basis() else { return Err(RidgeConfig::no_sketch()) };
+        let targets = Targets::projected(&basis.project(outputs)?)?;
+        let output = OutputMatrix::identity(space.rank())?;
+        Ok(Self { settings, rows, targets, output, offset: Offset::Zero })
+    }
+
     /// Quantiles of numbers.
     pub(super) fn quantiles(
         settings: &'a RidgeConfig,
@@ -36,37 +49,35 @@ impl<'a> Fitting<'a> {
     }
 
     /// The machine with the λ that is best on the validation split.
-    pub(super) fn best<R: Recipe>(
+    pub(super) fn best(
         &self,
-        judge: &Judge<R>,
+        evaluator: &Evaluator,
         validation: &Features,
-    ) -> Result<Answered, Error> {
+    ) -> Result<KernelModel, Error> {
         let Self { settings, rows, targets, output, offset } = self;
         let (Some(loss), Some(sketch)) = (&settings.loss, &settings.sketch) else {
             return Err(RidgeConfig::no_sketch());
         };
-        let (kernel, seed) = (settings.kernel.clone(), judge.config().seed);
+        let (kernel, seed) = (settings.kernel.clone(), evaluator.config().seed);
         let options = SketchOptions::new(&sketch.method, sketch.size).with_seed(seed);
         let inputs = Basis::fit(kernel, *rows, &options)?;
         let prepared = Prepared::new(inputs, *rows)?;
-        let metric = judge.config().training.metric;
-        let mut best: Option<(f64, Machine, Vec<f32>)> = None;
+        let metric = evaluator.config().training.metric;
+        let mut best: Option<(f64, Machine)> = None;
         for lambda in settings.every_lambda() {
             let (loss, output, offset) = (loss.clone(), output.clone(), *offset);
             let problem = Problem { loss, output, lambda, offset };
             let machine = prepared.fit(targets, &problem, &Stop::default())?;
             let z = machine.predict(validation)?;
-            let scores = judge.evaluate(SplitName::Validation, &z)?.scores;
+            let scores = evaluator.evaluate(SplitName::Validation, &z)?.scores;
             let (score, value) = (metric.score(&scores), metric.value(&scores));
             info!(lambda, metric = %metric, value, "{}", machine.summary());
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, machine, z));
+                best = Some((score, machine));
             }
         }
         match best {
-            Some((_, machine, z)) => {
-                Ok(Answered { model: Answers::Lipschitz(machine), z, corrected: None })
-            }
+            Some((_, machine)) => Ok(KernelModel::Lipschitz(machine)),
             None => Err(RidgeConfig::no_lambda()),
         }
     }

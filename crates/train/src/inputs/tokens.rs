@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::warn_unknown;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
 
@@ -52,7 +53,10 @@ impl Prepare for TokenInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        tokenise(&split.texts, |text| Ok(self.tokens.encode(text, self.max_length)?))
+        let ids = tokenise(&split.texts, |text| Ok(self.tokens.encode(text, self.max_length)?))?;
+        // a text without known tokens is `[CLS]` alone
+        warn_unknown(ids.iter().filter(|ids| ids.len() <= 1).count(), ids.len());
+        Ok(ids)
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -70,7 +74,7 @@ impl Prepare for TokenInputs {
 const AT_ONCE: usize = 4096;
 
 /// The ids of texts, of which `encode` says whether they were cut; says in the log how many were.
-pub(crate) fn tokenise(
+pub(super) fn tokenise(
     texts: &[String],
     encode: impl Fn(&str) -> Result<(Vec<u32>, bool), Error> + Sync,
 ) -> Result<Vec<TokenIds>, Error> {

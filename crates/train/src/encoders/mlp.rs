@@ -1,0 +1,23 @@
+use dsokr_nn::{Mlp, MlpConfig};
+
+use crate::inputs::VectorInputs;
+use crate::{Error, Recipe, Start};
+
+impl Recipe for MlpConfig {
+    type Preparation = VectorInputs;
+    type Encoder = Mlp;
+
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
+    }
+
+    fn reads_vectors(&self) -> bool {
+        true
+    }
+
+    fn preparation(&self) {}
+
+    fn encoder(&self, vectors: &VectorInputs, start: Start) -> Result<Mlp, Error> {
+        Ok(self.init(vectors.width(), start.offset, start.random, start.device))
+    }
+}

@@ -1,0 +1,22 @@
+use dsokr_basis::features::NgramConfig;
+use dsokr_nn::{NgramBag, NgramBagConfig};
+
+use crate::inputs::NgramInputs;
+use crate::{Error, Recipe, Start};
+
+impl Recipe for NgramBagConfig {
+    type Preparation = NgramInputs;
+    type Encoder = NgramBag;
+
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
+    }
+
+    fn preparation(&self) -> Vec<NgramConfig> {
+        self.ngrams.clone()
+    }
+
+    fn encoder(&self, ngrams: &NgramInputs, start: Start) -> Result<NgramBag, Error> {
+        Ok(self.init(ngrams.width(), start.offset, start.random, start.device))
+    }
+}

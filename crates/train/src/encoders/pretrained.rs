@@ -1,0 +1,54 @@
+use std::path::Path;
+
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::{Transformer, parameters};
+use tracing::info;
+
+use crate::inputs::PretrainedInputs;
+use crate::{Error, Recipe, Start};
+
+impl Recipe for PretrainedConfig {
+    type Preparation = PretrainedInputs;
+    type Encoder = Transformer;
+
+    fn validate(&self) -> Result<(), Error> {
+        Ok(Self::validate(self)?)
+    }
+
+    fn preparation(&self) -> Self {
+        self.clone()
+    }
+
+    fn encoder(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
+        let mut model = inputs.model().clone();
+        model.find_weights(Path::new(&self.folder))?;
+        make(self, &model, start)
+    }
+
+    /// A run keeps all of the folder but the weights that training starts from.
+    fn uninitialised(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
+        make(self, inputs.model(), start)
+    }
+
+    fn recomputes(&self) -> bool {
+        self.activation_checkpointing
+    }
+
+    fn export(
+        &self,
+        inputs: &PretrainedInputs,
+        encoder: &Transformer,
+        folder: &Path,
+    ) -> Result<(), Error> {
+        Ok(inputs.model().write(folder, &parameters::collect(encoder.body()))?)
+    }
+}
+
+fn make(config: &PretrainedConfig, model: &Pretrained, start: Start) -> Result<Transformer, Error> {
+    config.precision.check(start.device)?;
+    let (encoder, unused) = config.init(model, start.offset, start.random, start.device)?;
+    if !unused.is_empty() {
+        info!(tensors = unused.join(", "), "not used of the pretrained weights");
+    }
+    Ok(encoder)
+}

@@ -1,0 +1,19 @@
+//! How texts or vectors become inputs: preparations that any recipe can use.
+
+mod ngrams;
+mod pretrained;
+mod tokens;
+mod vectors;
+
+pub use ngrams::NgramInputs;
+pub use pretrained::PretrainedInputs;
+pub use tokens::{TokenInputs, TokenInputsConfig};
+pub use vectors::VectorInputs;
+pub(crate) use vectors::vectors;
+
+/// Reports texts in which a model knows nothing.
+fn warn_unknown(unknown: usize, texts: usize) {
+    if unknown > 0 {
+        tracing::warn!(unknown, texts, "texts without known tokens share one prediction");
+    }
+}

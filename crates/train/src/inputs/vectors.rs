@@ -1,0 +1,68 @@
+use std::path::Path;
+
+use dsokr_basis::{Features, RowSource};
+
+use crate::{Error, Prepare};
+use dsokr_data::Split;
+
+const FILE: &str = "vectors.json";
+
+/// Vectors as they are, all of one width.
+pub struct VectorInputs {
+    width: usize,
+}
+
+impl VectorInputs {
+    /// Coordinates of a vector.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The vectors of a split, a row for each pair.
+    ///
+    /// # Errors
+    /// A split without vectors, or with vectors of another width.
+    pub fn rows<'s>(&self, split: &'s Split) -> Result<&'s Features, Error> {
+        vectors(split, self.width)
+    }
+}
+
+/// The vectors of a split, which have `width` coordinates.
+pub(crate) fn vectors(split: &Split, width: usize) -> Result<&Features, Error> {
+    let rows = split.vectors.as_ref().ok_or(Error::ReadsVectors)?;
+    if rows.width() != width {
+        let (found, expected) = (rows.width(), width);
+        return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+    }
+    if rows.len() != split.ids.len() {
+        return Err(Error::ReadsVectors);
+    }
+    Ok(rows)
+}
+
+impl Prepare for VectorInputs {
+    type Settings = ();
+    type Input = Vec<f32>;
+
+    fn fit((): &(), train: &Split) -> Result<Self, Error> {
+        let rows = train.vectors.as_ref().ok_or(Error::ReadsVectors)?;
+        Ok(Self { width: rows.width() })
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<Vec<f32>>, Error> {
+        let rows = self.rows(split)?;
+        Ok((0..rows.len()).map(|row| rows.dense_row(row)).collect())
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        Ok(vec![(FILE, self.width.to_string())])
+    }
+
+    fn load((): &(), folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(FILE);
+        let text = std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
+        let message = || format!("{text:?} is not a width of vectors");
+        let width = text.trim().parse().map_err(|_| Error::Run { path, message: message() })?;
+        Ok(Self { width })
+    }
+}

@@ -1,0 +1,194 @@
+//! The kinds of learners that an `[encoder]` table can name.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use dsokr_nn::pretrained::PretrainedConfig;
+use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::config::RidgeConfig;
+use crate::{Error, Learner};
+
+/// The built-in kinds: name, type of the other keys, meaning.
+const BUILT_IN: [Kind; 5] = [
+    Kind::built_in::<NgramBagConfig>("ngram-bag", "TF-IDF n-grams of the text."),
+    Kind::built_in::<MlpConfig>("mlp", "A multi-layer perceptron on the vectors of `data.inputs`."),
+    Kind::built_in::<TransformerConfig>(
+        "transformer",
+        "A transformer over the text's tokens, from scratch.",
+    ),
+    Kind::built_in::<PretrainedConfig>(
+        "pretrained",
+        "A pretrained transformer of the BERT family, from a local folder; see docs/pretrained.md.",
+    ),
+    Kind::built_in::<RidgeConfig>(
+        "ridge",
+        "A kernel machine in the encoder's place, fitted in closed form: IOKR and its sketched forms.",
+    ),
+];
+
+/// Those that the program has registered.
+static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
+
+/// One kind of `[encoder]` table.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    meaning: &'static str,
+    id: fn() -> TypeId,
+    read: fn(&str, toml::Table) -> Result<EncoderTable, String>,
+    schema: Option<fn(&mut SchemaGenerator) -> Schema>,
+}
+
+impl Kind {
+    const fn built_in<T>(name: &'static str, meaning: &'static str) -> Self
+    where
+        T: Learner + Serialize + DeserializeOwned + JsonSchema + 'static,
+    {
+        let schema = SchemaGenerator::subschema_for::<T>;
+        Self { meaning, schema: Some(schema), ..Self::custom::<T>(name) }
+    }
+
+    const fn custom<T: Learner + Serialize + DeserializeOwned + 'static>(
+        name: &'static str,
+    ) -> Self {
+        let read = |kind: &str, table: toml::Table| {
+            let learner: T =
+                table.try_into().map_err(|e: toml::de::Error| e.message().to_string())?;
+            EncoderTable::new(kind, learner).map_err(|e| e.to_string())
+        };
+        Self { name, meaning: "", id: TypeId::of::<T>, read, schema: None }
+    }
+}
+
+/// Makes `kind = "name"` of an `[encoder]` table stand for the learner `T`, for this program. The
+/// other keys of the table are `T`'s own.
+///
+/// # Errors
+/// [`Error::Value`] for a name that stands for another learner.
+pub fn register<T>(name: &'static str) -> Result<(), Error>
+where
+    T: Learner + Serialize + DeserializeOwned + 'static,
+{
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let kind = Kind::custom::<T>(name);
+    match BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == name) {
+        None => registered.push(kind),
+        Some(known) if (known.id)() == TypeId::of::<T>() => {}
+        Some(_) => {
+            return Err(Error::Value {
+                key: "encoder.kind".into(),
+                found: format!("{name:?}"),
+                allowed: "a name that stands for no other learner".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The `[encoder]` table: a learner with the name of its kind.
+#[derive(Clone)]
+pub struct EncoderTable {
+    kind: String,
+    learner: Arc<dyn Learner>,
+    /// Its keys, every default written out.
+    keys: toml::Table,
+}
+
+impl EncoderTable {
+    /// The table of a learner whose kind has this name.
+    ///
+    /// # Errors
+    /// Settings that cannot be written as TOML.
+    pub fn new<T>(kind: &str, learner: T) -> Result<Self, Error>
+    where
+        T: Learner + Serialize + 'static,
+    {
+        // through text, which holds a 32-bit number as it was written
+        let text = toml::to_string(&learner).map_err(|e| Error::Serialise(e.to_string()))?;
+        let keys = text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+        Ok(Self { kind: kind.into(), learner: Arc::new(learner), keys })
+    }
+
+    /// The learner, if it is a `T`.
+    pub fn get<T: Learner>(&self) -> Option<&T> {
+        let learner: &dyn Any = self.learner.as_ref();
+        learner.downcast_ref()
+    }
+
+    /// The name of the kind.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+}
+
+impl Deref for EncoderTable {
+    type Target = dyn Learner;
+
+    fn deref(&self) -> &Self::Target {
+        self.learner.as_ref()
+    }
+}
+
+impl PartialEq for EncoderTable {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.kind, &self.keys) == (&other.kind, &other.keys)
+    }
+}
+
+impl fmt::Debug for EncoderTable {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Debug::fmt(&self.learner, out)
+    }
+}
+
+impl Serialize for EncoderTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut table = self.keys.clone();
+        table.insert("kind".into(), self.kind.clone().into());
+        table.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for EncoderTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = toml::Table::deserialize(deserializer)?;
+        let Some(kind) = table.remove("kind") else { return Err(D::Error::missing_field("kind")) };
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known: Vec<Kind> = BUILT_IN.into_iter().chain(registered).collect();
+        let Some(found) = known.iter().find(|known| Some(known.name) == kind.as_str()) else {
+            let names: Vec<String> =
+                known.iter().map(|known| format!("`{}`", known.name)).collect();
+            let message = format!("kind = {kind}: expected one of {}", names.join(", "));
+            return Err(D::Error::custom(message));
+        };
+        (found.read)(found.name, table).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for EncoderTable {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EncoderConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let variant = |kind: &Kind| {
+            let mut schema = kind.schema?(generator);
+            schema.insert("description".into(), kind.meaning.into());
+            schema.insert("type".into(), "object".into());
+            schema.insert(
+                "properties".into(),
+                serde_json::json!({ "kind": { "type": "string", "const": kind.name } }),
+            );
+            schema.insert("required".into(), serde_json::json!(["kind"]));
+            Some(schema)
+        };
+        let variants: Vec<Schema> = BUILT_IN.iter().filter_map(variant).collect();
+        json_schema!({ "description": "The built-in encoders.", "oneOf": variants })
+    }
+}

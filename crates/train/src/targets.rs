@@ -1,0 +1,353 @@
+//! Where a learner's targets live: the sketched eigenbasis, or what takes its place.
+
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::features::{Block, DenseRows, distinct};
+use dsokr_basis::{Basis, Features, Projection, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_decode::Candidates;
+use dsokr_machines::ridge::{OutputSpace, Points, Targets};
+use tracing::warn;
+
+use crate::config::Checked;
+use crate::run::BASIS;
+use crate::scores::Origin;
+use crate::{Error, quantiles};
+use dsokr_data::{Dataset, Outputs, Selected};
+
+/// The coordinates of a kernel machine's answers.
+const OUTPUTS: &str = "outputs.safetensors";
+
+/// The outputs of the training pairs, which targets are made of.
+pub struct TrainingOutputs<'a> {
+    config: &'a Checked,
+    outputs: &'a Outputs,
+    /// As indices, one for each training pair.
+    indices: Vec<usize>,
+    /// Outputs that belong to no pair, as indices.
+    unlabelled: Vec<usize>,
+    /// Where the basis of a resumed run is.
+    stored: Option<PathBuf>,
+    /// A basis that has been fitted already.
+    ready: Option<Basis>,
+}
+
+impl<'a> TrainingOutputs<'a> {
+    /// Those of a data set; `resumed` is the directory of a resumed run.
+    pub(crate) fn new(config: &'a Checked, dataset: &'a Dataset, resumed: Option<&Path>) -> Self {
+        Self {
+            config,
+            outputs: &dataset.outputs,
+            indices: dataset.train.outputs.iter().flatten().copied().collect(),
+            unlabelled: dataset.unlabelled(),
+            stored: resumed.map(|path| path.join(BASIS)),
+            ready: None,
+        }
+    }
+
+    /// The same outputs with a basis that has been fitted.
+    pub(crate) fn with_basis(&self, basis: Basis) -> Self {
+        let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
+        let Self { config, outputs, .. } = *self;
+        Self { config, outputs, indices, unlabelled, stored: None, ready: Some(basis) }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Checked {
+        self.config
+    }
+
+    /// Number of training pairs.
+    pub fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// Their feature rows, one for each training pair.
+    pub fn rows(&self) -> Selected<'_> {
+        Selected::new(self.outputs.rows.as_ref(), &self.indices)
+    }
+
+    /// The feature rows of outputs that belong to no pair.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where there are none.
+    pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
+        if self.unlabelled.is_empty() {
+            let allowed = "[1]: every output belongs to a pair, none is left over";
+            return Err(Error::value("encoder.embedding.supervised", "a number below 1", allowed));
+        }
+        Ok(Selected::new(self.outputs.rows.as_ref(), &self.unlabelled))
+    }
+
+    /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
+    /// too; that of a resumed run is read.
+    ///
+    /// # Errors
+    /// Outputs that the kernel and the sketch do not take.
+    pub fn basis(&self, unlabelled: bool) -> Result<Basis, Error> {
+        if let Some(basis) = &self.ready {
+            return Ok(basis.clone());
+        }
+        if let Some(path) = &self.stored {
+            return Ok(Basis::load(path)?);
+        }
+        let fitted = match unlabelled {
+            true => {
+                self.unlabelled()?;
+                let all = [&self.indices[..], &self.unlabelled].concat();
+                let rows = Selected::new(self.outputs.rows.as_ref(), &all);
+                fit_basis(self.config, &rows, self.config.sketch.size, self.config.seed)?
+            }
+            false => {
+                fit_basis(self.config, &self.rows(), self.config.sketch.size, self.config.seed)?
+            }
+        };
+        let (rank, size) = (fitted.rank(), fitted.sketch_size());
+        if rank < size {
+            warn!(
+                rank,
+                size,
+                "the Gram matrix of the sketch has a smaller rank than the sketch has \
+                               rows: the extra dimensions are dropped"
+            );
+        }
+        Ok(fitted)
+    }
+}
+
+/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed; without a
+/// sketch the unit vectors of the feature space, in which targets are the feature rows.
+pub(crate) fn fit_basis(
+    config: &Checked,
+    outputs: &Selected,
+    size: usize,
+    seed: u64,
+) -> Result<Basis, Error> {
+    let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
+    let options = |kind: &SketchKind, size| {
+        SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
+    };
+    if sketch.full {
+        let width = outputs.width();
+        if outputs.kind() != RowKind::Dense {
+            let allowed = "false, or dense rows: an encoder learns them as they are";
+            let found = format!("true, with {} rows", outputs.kind());
+            return Err(Error::value("sketch.full", found, allowed));
+        }
+        let mut units = vec![0.0; width * width];
+        (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
+        let units = Features::Dense(DenseRows::new(width, units)?);
+        let all = SketchKind::Subsampling { replacement: false };
+        return Ok(Basis::fit(kernel, &units, &options(&all, width))?);
+    }
+    let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
+    Ok(basis.tempered(&config.output.tempering(), outputs)?)
+}
+
+/// What a learner is fitted to, and the coordinates that its answers are in.
+pub enum OutputTargets {
+    /// Points of the sketched eigenbasis, which count from zero.
+    Basis {
+        /// The basis.
+        basis: Basis,
+        /// The training outputs in it, with what of them lies outside.
+        projection: Projection,
+    },
+    /// Points of an output space of a kernel machine, which count from the mean of the training
+    /// outputs.
+    Points {
+        /// The space.
+        space: OutputSpace,
+        /// The training outputs in it.
+        targets: Targets,
+    },
+    /// Numbers, of which answers are quantiles.
+    Quantiles {
+        /// The levels τ.
+        levels: Vec<f64>,
+        /// The number of each training pair.
+        observed: Vec<f32>,
+    },
+}
+
+impl OutputTargets {
+    /// The training outputs in the sketched eigenbasis.
+    ///
+    /// # Errors
+    /// As [`TrainingOutputs::basis`].
+    pub fn in_basis(outputs: &TrainingOutputs) -> Result<Self, Error> {
+        let basis = outputs.basis(false)?;
+        let projection = basis.project(&outputs.rows())?;
+        Ok(Self::Basis { basis, projection })
+    }
+
+    /// The numbers of the training pairs, for quantiles of some levels.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for outputs that are not one number each.
+    pub fn numbers(levels: &[f64], outputs: &TrainingOutputs) -> Result<Self, Error> {
+        Ok(Self::Quantiles { levels: levels.to_vec(), observed: numbers(&outputs.rows())? })
+    }
+
+    /// The basis, and the training outputs in it.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for targets of another kind.
+    pub fn basis(&self) -> Result<(&Basis, &Projection), Error> {
+        match self {
+            Self::Basis { basis, projection } => Ok((basis, projection)),
+            Self::Points { .. } | Self::Quantiles { .. } => Err(self.unexpected()),
+        }
+    }
+
+    /// The error of a learner that is given the targets of another kind than its own.
+    pub(crate) fn unexpected(&self) -> Error {
+        let found = match self {
+            Self::Basis { .. } => "targets in a basis",
+            Self::Points { .. } => "points of an output space",
+            Self::Quantiles { .. } => "numbers",
+        };
+        Error::value("Learner::targets", found, "the kind of targets that Learner::fit reads")
+    }
+
+    /// Number of an answer's coordinates.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Basis { basis, .. } => basis.rank(),
+            Self::Points { space, .. } => space.rank(),
+            Self::Quantiles { levels, .. } => levels.len(),
+        }
+    }
+
+    /// The basis; none where outputs are not sketched.
+    pub fn as_basis(&self) -> Option<&Basis> {
+        match self {
+            Self::Basis { basis, .. } => Some(basis),
+            Self::Points { space, .. } => space.as_basis(),
+            Self::Quantiles { .. } => None,
+        }
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        match self {
+            Self::Basis { .. } => Origin::Zero,
+            Self::Points { space, .. } => origin(space),
+            Self::Quantiles { .. } => Origin::Unknown,
+        }
+    }
+
+    /// The candidates among answers.
+    ///
+    /// # Errors
+    /// Rows that the basis does not project; outputs without a candidate.
+    pub fn candidates(&self, outputs: &Outputs) -> Result<Candidates, Error> {
+        match self {
+            Self::Basis { basis, .. } => candidates(basis, outputs),
+            Self::Points { space, .. } => candidates_at(outputs, |rows| {
+                let Points { rank, coordinates, constants } = space.points(rows)?;
+                Ok((rank, coordinates, constants))
+            }),
+            Self::Quantiles { levels, .. } => candidates_at(outputs, |rows| {
+                let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
+                Ok((levels.len(), coordinates, constants))
+            }),
+        }
+    }
+
+    /// Targets of training pairs that identify the data they were made of; empty where the candidates
+    /// do.
+    pub(crate) fn coordinates(&self) -> &[f32] {
+        match self {
+            Self::Basis { projection, .. } => &projection.coordinates,
+            Self::Points { .. } | Self::Quantiles { .. } => &[],
+        }
+    }
+
+    /// The name of the coordinates in files that belong to them.
+    pub(crate) fn fingerprint(&self) -> String {
+        match self {
+            Self::Basis { basis, .. } => basis.fingerprint(),
+            Self::Points { space, .. } => space.fingerprint(),
+            Self::Quantiles { levels, .. } => format!("quantiles {levels:?}"),
+        }
+    }
+
+    /// Writes the coordinates into a run directory.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Error> {
+        if let Self::Points { space, .. } = self {
+            space.save(&path.join(OUTPUTS))?;
+        }
+        match self.as_basis() {
+            Some(basis) => Ok(basis.save(&path.join(BASIS))?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The basis of a run directory, and from where its candidates' coordinates count.
+pub(crate) fn load(path: &Path) -> Result<(Option<Basis>, Origin), Error> {
+    let (basis, outputs) = (path.join(BASIS), path.join(OUTPUTS));
+    if !basis.exists() {
+        return Ok((None, Origin::Unknown));
+    }
+    let basis = Basis::load(&basis)?;
+    let origin = match outputs.exists() {
+        true => origin(&OutputSpace::load(&outputs, Some(basis.clone()))?),
+        false => Origin::Zero,
+    };
+    Ok((Some(basis), origin))
+}
+
+/// From where the candidates of a space count.
+fn origin(space: &OutputSpace) -> Origin {
+    match space.as_basis() {
+        Some(_) => Origin::At(space.centre().to_vec()),
+        None => Origin::Unknown,
+    }
+}
+
+/// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,
+/// shifted by ½ for normalised kernels, where they then vanish (except for a zero row, which has
+/// k(c, c) = 0).
+///
+/// # Errors
+/// Rows that the basis does not project; outputs without a candidate.
+pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
+    candidates_at(outputs, |rows| {
+        let projected = basis.project(rows)?;
+        let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
+        let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+        Ok((basis.rank(), projected.coordinates, constants))
+    })
+}
+
+/// Candidates where `place` puts their distinct rows: the number of coordinates, the coordinates of
+/// each row, and their constants.
+fn candidates_at(
+    outputs: &Outputs,
+    place: impl FnOnce(&dyn RowSource) -> Result<(usize, Vec<f32>, Vec<f32>), Error>,
+) -> Result<Candidates, Error> {
+    let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
+    let groups = distinct(&pool)?;
+    let chosen: Vec<usize> = groups.representative.iter().map(|&i| outputs.candidates[i]).collect();
+    let (rank, coordinates, constants) = place(&Selected::new(outputs.rows.as_ref(), &chosen))?;
+    let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
+    let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
+    Ok(Candidates::new(ids, labels, groups.class, rank, coordinates, constants)?)
+}
+
+/// Outputs that are one number each.
+fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+    match (rows.width(), rows.block(0..rows.len())?) {
+        (1, Block::Dense(block)) => Ok(block.values().to_vec()),
+        _ => Err(Error::value(
+            "encoder.loss.name",
+            format!("\"pinball\", with {} rows of width {}", rows.kind(), rows.width()),
+            "a loss of distances, or outputs that are one number each",
+        )),
+    }
+}
