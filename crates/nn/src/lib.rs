@@ -45,7 +45,6 @@ pub mod parameters;
 pub mod pretrained;
 pub mod transformer;
 
-mod built_in;
 mod encoder;
 mod error;
 mod frozen;
@@ -56,7 +55,6 @@ mod pass;
 mod token_ids;
 
 pub use bag::{NgramBag, NgramBagConfig};
-pub use built_in::{BuiltIn, BuiltInInput};
 pub use encoder::Encoder;
 pub use error::{Error, NamedShapes};
 pub use frozen::FrozenBasis;
