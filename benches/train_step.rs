@@ -13,7 +13,7 @@
 //! - `embed_s`: the full forward pass without gradients;
 //! - `peak_mib`: the process's largest resident memory.
 
-#[path = "../crates/cli/memory.rs"]
+#[path = "../src/bin/dsokr/memory.rs"]
 mod memory;
 mod process;
 
@@ -25,12 +25,12 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Distribution, Tensor};
+use dsokr::config::{OptimizerName, TrainingConfig};
+use dsokr::train::Update;
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{Sequences, attention, linear_gelu, residual_norm};
 use dsokr_nn::transformer::{Architecture, Body};
 use dsokr_nn::{Pass, init};
-use dsokr_train::config::{OptimizerName, TrainingConfig};
-use dsokr_train::trainer::Update;
 
 #[derive(Module, Debug)]
 struct Net {

@@ -8,10 +8,10 @@
 use burn::module::Module;
 use burn::nn::{Embedding, Linear, conv::Conv1d};
 use burn::tensor::{Tensor, activation::gelu};
-use dsokr_data::DataRoot;
-use dsokr_nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
-use dsokr_train::{Error, Recipe, Start, TokenInputs, TokenInputsConfig, register};
-use dsokr_train::{config, contract, fit, run::Run, trainer::Lines};
+use dsokr::data::DataRoot;
+use dsokr::nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
+use dsokr::{Error, Recipe, Start, TokenInputs, TokenInputsConfig, register};
+use dsokr::{config, contract, fit, run::Run, train::Lines};
 
 /// The keys of `[encoder]`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]

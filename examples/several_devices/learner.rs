@@ -5,13 +5,13 @@ use burn::module::Module;
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_train::{InferenceStep, RegressionOutput, TrainOutput, TrainStep};
-use dsokr_nn::{Encoder, Transformer};
-use dsokr_train::config::TrainingConfig;
-use dsokr_train::trainer::{clip, learning_rate};
+use dsokr::config::TrainingConfig;
+use dsokr::nn::{Encoder, Transformer};
+use dsokr::train::{clip, learning_rate};
 
 use crate::pairs::Part;
 
-/// The part of a [`Model`](dsokr_nn::Model) that learns. The frozen basis stays behind: it would be
+/// The part of a [`Model`](dsokr::nn::Model) that learns. The frozen basis stays behind: it would be
 /// copied to every device for nothing.
 #[derive(Module, Debug)]
 pub struct Learning {
@@ -102,8 +102,8 @@ mod tests {
     use burn::data::dataloader::{DataLoader, split::split_dataloader};
     use burn::module::ParamId;
     use burn::tensor::Device;
-    use dsokr_basis::random::generator;
-    use dsokr_nn::{MlpConfig, TransformerInput, parameters};
+    use dsokr::basis::random::generator;
+    use dsokr::nn::{MlpConfig, TransformerInput, parameters};
 
     use super::*;
     use crate::pairs::{Loader, Order, Pairs};

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
-use dsokr_basis::random::generator;
-use dsokr_nn::{Pass, TokenIds};
-use dsokr_train::trainer::batches;
+use dsokr::basis::random::generator;
+use dsokr::nn::{Pass, TokenIds};
+use dsokr::train::batches;
 use rand::Rng;
 
 /// Prepared inputs, their lengths, targets `[n × p]` and residuals r(y).

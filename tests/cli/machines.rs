@@ -154,10 +154,8 @@ scaling = "deviation"
 kernel = { name = "gaussian", gamma = 0.1 }
 lambda = 1e-4
 
-[training]
-metric = "f1"
-
 [evaluation]
+metric = "f1"
 missing_gold = "rank-infinity"
 "#;
 
@@ -204,7 +202,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
         ("output.label=id", &["output.label"]),
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
         ("encoder.scaling=other", &["`other`", "`deviation`"]),
-        ("training.metric=ged", &["training.metric", "edit distances"]),
+        ("evaluation.metric=ged", &["evaluation.metric", "edit distances"]),
         ("ensemble.fit_weights=true", &["ensemble.fit_weights", "no gold"]),
     ] {
         sandbox.fail(&["train", "sets.toml", "--out", "refused", "--set", set], 2, says);
@@ -222,7 +220,7 @@ fn settings_that_do_not_go_together_are_refused() {
         ("iokr.toml", "encoder.lambdas=[1.0]", &["encoder.lambdas", "absent"]),
         ("siokr.toml", "encoder.sketch.size=61", &["61", "60"]),
         ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),
-        ("small.toml", "training.metric=f1", &["training.metric", "labels"]),
+        ("small.toml", "evaluation.metric=f1", &["evaluation.metric", "labels"]),
     ] {
         sandbox.fail(&["train", config, "--set", set], 2, says);
     }

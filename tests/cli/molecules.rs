@@ -34,9 +34,9 @@ optimizer = "sgd"
 learning_rate = 3.0
 weight_decay = 0.0
 warmup = 0
-metric = "ged"
 
 [evaluation]
+metric = "ged"
 split = "test"
 missing_gold = "rank-infinity"
 "#;
@@ -136,7 +136,7 @@ fn the_curve_of_sketch_sizes_falls_to_a_recommended_size() {
     for (sizes, says) in [("500", "at most 117"), ("10,5", "increasing"), ("0,5", "increasing")] {
         sandbox.fail(&["sketch", "molecules.toml", "--sizes", sizes], 2, &["--sizes", says]);
     }
-    sandbox.fail(&["sketch", "molecules.toml", "small.toml"], 2, &["training.metric", "ged"]);
+    sandbox.fail(&["sketch", "molecules.toml", "small.toml"], 2, &["evaluation.metric", "ged"]);
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn wrong_pools_and_molecules_are_refused() {
     set("output.label=\"name\"", &["output.label", "smiles"]);
     set("output.features.column=\"other\"", &["output.label", "other"]);
     set("output.features.graph.iterations=1000", &["iterations", "1000", "0 to 100"]);
-    set("training.metric=\"mean_rank\"", &["training.metric"]);
+    set("evaluation.metric=\"mean_rank\"", &["evaluation.metric"]);
     sandbox.fail(
-        &["train", "small.toml", "--set", "training.metric=\"ged\""],
+        &["train", "small.toml", "--set", "evaluation.metric=\"ged\""],
         2,
-        &["training.metric", "molecules"],
+        &["evaluation.metric", "molecules"],
     );
     let mut lines = molecules();
     lines[40] = "C1CC".into();

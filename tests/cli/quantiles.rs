@@ -36,10 +36,8 @@ sketch = {{ size = 40 }}
 loss = {{ name = "pinball", levels = {LEVELS:?} }}
 lambdas = [1e-4, 1e-2]
 
-[training]
-metric = "pinball"
-
 [evaluation]
+metric = "pinball"
 split = "test"
 "#
         ),
@@ -122,7 +120,7 @@ fn what_quantiles_need_is_said() {
         sandbox.fail(&["train", "small.toml", "--set", change], 2, expected);
     };
     refused("sketch.full=false", &["sketch.full", "not sketched"]);
-    refused("training.metric=mrr", &["training.metric", "mrr", "pinball"]);
+    refused("evaluation.metric=mrr", &["evaluation.metric", "mrr", "pinball"]);
     refused("output.kernel={ name = \"cosine\" }", &["output.kernel", "cosine", "linear"]);
     refused("encoder.coupling=-1.0", &["encoder.coupling", "-1"]);
     refused("encoder.loss.levels=[0.5, 0.5]", &["encoder.loss", "0.5"]);

@@ -185,7 +185,7 @@ fn the_best_evaluation_is_kept_and_training_stops_early() {
         "training.epochs=200",
         "training.patience=3",
         "training.evaluate_every=2",
-        "training.metric=mean_rank",
+        "evaluation.metric=mean_rank",
         "evaluation.split=validation",
     ];
     arguments.extend(changes.iter().flat_map(|change| ["--set", change]));

@@ -27,10 +27,10 @@ learning_rate = 0.03
 optimizer = "adam"
 weight_decay = 0.0
 warmup = 0
-metric = "squared_error"
 checkpoint_seconds = 0
 
 [evaluation]
+metric = "squared_error"
 split = "test"
 "#;
 
@@ -133,7 +133,7 @@ fn losses_with_a_temperature_find_outputs_and_their_runs_go_on() {
 
 fn finds_outputs_and_goes_on(loss: &str) {
     let sandbox = sandbox();
-    let changes = [loss, "training.metric=mrr", "output.kernel.name=cosine"];
+    let changes = [loss, "evaluation.metric=mrr", "output.kernel.name=cosine"];
     let report = sandbox.train("drawn.toml", &changes);
     assert!(number(&report, "mrr") > 20.0 * number(&report["chance"], "mrr"), "{report}");
     let again = json(&sandbox.succeed(&["evaluate", "runs/drawn", "--split", "test", "--json"]));
@@ -180,7 +180,7 @@ fn a_study_compares_kinds_of_sketches_and_powers() {
 
     // A kernel machine is fitted for every size and power.
     let study = ["sketch", "ridge.toml", "--sizes", "5,10", "--draws", "1", "--powers", "0,0.5"];
-    let set = ["--set", "training.metric=mrr", "--json"];
+    let set = ["--set", "evaluation.metric=mrr", "--json"];
     let found = json(&sandbox.succeed(&[&study[..], &set].concat()));
     let curves = found["curves"].as_array().unwrap();
     assert_eq!(curves.iter().map(|c| number(c, "power")).collect::<Vec<_>>(), [0.0, 0.5]);
@@ -189,10 +189,10 @@ fn a_study_compares_kinds_of_sketches_and_powers() {
         assert!(number(&point["fitted"], "mean") <= number(point, "mean"));
     }
     // It is what a run of these settings reaches.
-    let size = ["sketch.size=10", "output.power=0.5", "training.metric=mrr"];
+    let size = ["sketch.size=10", "output.power=0.5", "evaluation.metric=mrr"];
     let run = sandbox.train("ridge.toml", &[&size[..], &["evaluation.split=validation"]].concat());
     assert_eq!(run["mrr"], curves[1]["points"][1]["fitted"]["mean"]);
-    let text = sandbox.succeed(&[&study[..], &["--set", "training.metric=mrr"]].concat());
+    let text = sandbox.succeed(&[&study[..], &["--set", "evaluation.metric=mrr"]].concat());
     for part in ["fitted", "best: ridge, power", "effective dimension", "output.power"] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
@@ -245,7 +245,7 @@ fn what_cannot_be_drawn_is_refused() {
     set("ridge.toml", "encoder.rank=0", &["encoder.rank", "at least 1"]);
     set("ridge.toml", "encoder.rank=11", &["number of coordinates", "11"]);
     // Hubs and a missing sketch leave the squared error unknown.
-    set("ridge.toml", "sketch.full=true", &["training.metric", "squared_error"]);
+    set("ridge.toml", "sketch.full=true", &["evaluation.metric", "squared_error"]);
     let ngram = CONFIG.replacen("size = 20", "size = 20\nfull = true", 1);
     sandbox.write("small.toml", &ngram);
     sandbox.fail(&["train", "small.toml"], 2, &["sketch.full", "linear and cosine"]);

@@ -1,81 +1,30 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// What can go wrong between a configuration and a trained run.
+/// What can go wrong in a training.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A configuration file that is not one.
-    #[error("{path}: {message}", path = path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        message: String,
-    },
-    /// A configuration value out of range.
+    /// A setting out of range.
     #[error("{key} = {found}: allowed is {allowed}")]
     Value {
-        /// The key, with its tables.
+        /// The key, with its table.
         key: String,
         /// The value found.
         found: String,
         /// The values allowed.
         allowed: String,
     },
-    /// A configuration that cannot be written.
-    #[error("the configuration cannot be written as TOML: {0}")]
-    Serialise(String),
-    /// A file or folder that the request names does not exist.
-    #[error("{path}: not found{hint}", path = path.display())]
-    NotFound {
-        /// The path.
-        path: PathBuf,
-        /// What to do about it, or empty.
-        hint: String,
-    },
-    /// The file system refused.
+    /// A file that belongs to another training.
     #[error("{path}: {message}", path = path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// What it said.
-        message: String,
-    },
-    /// A table, feature file or other data file.
-    #[error(transparent)]
-    Data(dsokr_data::Error),
-    /// A run folder that is in the way.
-    #[error("{path} exists: continue it with --resume, or choose another folder with --out", path = path.display())]
-    RunExists {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A run directory that does not hold what it should.
-    #[error("{path}: {message}", path = path.display())]
-    Run {
-        /// The folder or file.
+    File {
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
     },
-    /// A resumed run whose data have changed.
-    #[error("{path}: the data have changed since the run was started; start another run", path = path.display())]
-    DataChanged {
-        /// The run.
-        path: PathBuf,
-    },
-    /// A resumed run whose configuration has changed.
-    #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}", path = path.display())]
-    Changed {
-        /// The run's configuration.
-        path: PathBuf,
-        /// The key.
-        key: String,
-        /// Its value in the run.
-        found: String,
-        /// Its value now.
-        given: String,
-    },
+    /// The state of the optimiser, which cannot be written or read.
+    #[error("optimiser state: {0}")]
+    Optimizer(String),
     /// The loss, a gradient, a parameter or a prediction is NaN or infinite.
     #[error(
         "{what} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or \
@@ -100,116 +49,37 @@ pub enum Error {
         /// The step.
         step: u64,
     },
-    /// An encoder with another number of coordinates than the basis.
-    #[error("the encoder has {found} coordinates, the basis {expected}")]
-    Dimension {
-        /// The encoder's.
-        found: usize,
-        /// The basis's rank p.
-        expected: usize,
-    },
-    /// A recipe or its encoder breaks the contract.
-    #[error("the encoder breaks its contract: {0}")]
-    Contract(String),
-    /// Text was given to an encoder that reads vectors.
-    #[error("this run's encoder reads feature vectors, not texts")]
-    ReadsVectors,
-    /// The basis, its kernel or its sketch.
+    /// A prediction that is not finite, found by the validation of a [`Task`](crate::Task).
+    #[error("a prediction is not finite")]
+    NotFinite,
+    /// Files of the training.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
-    /// Candidates, ranks or metrics.
-    #[error(transparent)]
-    Decode(#[from] dsokr_decode::Error),
     /// The encoder or its parameters.
     #[error(transparent)]
-    Nn(dsokr_nn::Error),
-    /// A device that this program or this machine does not have.
-    #[error("--device {device}: {message}")]
-    Device {
-        /// Its name.
-        device: String,
-        /// Why it cannot be used.
-        message: String,
-    },
-    /// The kernel machine.
+    Nn(#[from] dsokr_nn::Error),
+    /// An error of the caller's own validation or checkpoints, as it was.
     #[error(transparent)]
-    Ridge(#[from] dsokr_machines::ridge::Error),
-    /// A kernel matrix of `data.kernels`, by places among the training pairs.
-    #[error("{file}, of the training pairs: {source}")]
-    Kernel {
-        /// Its file.
-        file: String,
-        /// What is wrong with it.
-        source: Box<dsokr_machines::ridge::Error>,
-    },
-    /// A learned output embedding.
-    #[error(transparent)]
-    Embedding(#[from] dsokr_machines::Error),
-    /// Only a pretrained encoder can be written back.
-    #[error(
-        "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
-    )]
-    NotPretrained,
-}
-
-impl From<dsokr_data::Error> for Error {
-    /// A setting is one of the configuration.
-    fn from(error: dsokr_data::Error) -> Self {
-        match error {
-            dsokr_data::Error::Value { key, found, allowed } => Self::Value { key, found, allowed },
-            dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
-            other => Self::Data(other),
-        }
-    }
-}
-
-impl From<dsokr_nn::Error> for Error {
-    /// A setting's key becomes that of the configuration.
-    fn from(error: dsokr_nn::Error) -> Self {
-        match error {
-            dsokr_nn::Error::Setting { key, found, allowed } => {
-                Self::Value { key: format!("encoder.{key}"), found, allowed }
-            }
-            other => Self::Nn(other),
-        }
-    }
+    Caller(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// A value of a configuration key or an argument that is not allowed.
-    pub fn value(
+    /// A setting that is out of range.
+    pub(crate) fn value(
         key: impl Into<String>,
         found: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
         Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
     }
+}
 
-    /// The error for a file that could not be read.
-    pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                Self::NotFound { path: path.into(), hint: String::new() }
-            }
-            std::io::ErrorKind::IsADirectory => Self::Config {
-                path: path.into(),
-                message: "a folder, where a file was expected".into(),
-            },
-            _ => Self::Io { path: path.into(), message: error.to_string() },
-        }
-    }
-
-    /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
-    pub fn is_request(&self) -> bool {
-        use dsokr_basis::Error::Io;
-        let basis = match self {
-            Self::Basis(error)
-            | Self::Decode(dsokr_decode::Error::Store(error))
-            | Self::Ridge(dsokr_machines::ridge::Error::Basis(error)) => Some(error),
-            _ => None,
-        };
-        let failed =
-            matches!(self, Self::Diverged { .. } | Self::Interrupted { .. } | Self::Io { .. });
-        !failed && !matches!(basis, Some(Io { .. }))
-    }
+/// `Ok` when `holds`.
+pub(crate) fn check(
+    holds: bool,
+    key: &str,
+    found: impl std::fmt::Display,
+    allowed: &str,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::value(key, found, allowed)) }
 }

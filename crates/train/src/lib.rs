@@ -1,45 +1,32 @@
-//! Training for deep sketched output kernel regression: configuration, data sets, the loop,
-//! checkpoints, and run directories.
+//! The training loop of deep sketched output kernel regression, for any
+//! [`Encoder`](dsokr_nn::Encoder).
 //!
-//! Data flows one way. A [`config`] is read and checked; a [`Dataset`](dsokr_data::Dataset) is loaded;
-//! [`fit`] fits the basis on the training outputs, projects targets and candidates, and prepares
-//! inputs; the [`trainer`] minimises `mean ‖z − ψ̃(y)‖²`, or another loss, for any
-//! [`Encoder`](dsokr_nn::Encoder); a [`run::Run`] is what is left on disk, and all that evaluation
-//! and search read. What makes inputs and encoder is a [`Recipe`]: that of the built-in ones, or
-//! one's own.
+//! [`train`] minimises `mean ‖z − ψ̃(y)‖²`, or another loss, over batches of inputs and targets, keeps
+//! checkpoints in a [`CheckpointSink`], stops early, and resumes bit for bit. It knows neither files of
+//! data nor how a validation split is evaluated: a [`Task`] brings inputs, targets and a validation.
 
-pub mod config;
-pub mod contract;
-pub mod device;
-pub mod fit;
-pub mod inputs;
-pub mod run;
-pub mod sketch;
-pub mod targets;
-pub mod trainer;
-
-mod encoders;
+pub mod batches;
+mod checkpoint;
+mod clip;
+mod config;
+mod embed;
 mod error;
-mod evaluator;
-mod kernel_machine;
-mod kinds;
-mod learner;
-mod network;
-mod quantiles;
-mod recipe;
-mod scores;
+mod gradients;
+mod known;
+mod loss;
+mod loss_config;
+mod optimizer;
+mod progress;
+mod schedule;
+mod steps;
 
-/// The pages whose code is run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/custom-encoder.md")]
-mod pages {}
-
+pub use checkpoint::{Checkpoint, check_basis, read_parameters};
+pub use clip::clip;
+pub use config::{Decay, GroupConfig, OptimizerName, TrainingConfig};
+pub use embed::embed;
 pub use error::Error;
-pub use evaluator::Evaluator;
-pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
-pub use kinds::{EncoderTable, register};
-pub use learner::{ClosedForm, Fitted, InputKind, Learner, Predictor, StoredRun, Task};
-pub use network::Network;
-pub use quantiles::{Coverage, QuantileScores, Quantiles};
-pub use recipe::{Prepare, Recipe, Start};
-pub use scores::{Evaluation, MoleculeScores, Origin, OutputScores, Scores, drawing};
+pub use loss_config::LossConfig;
+pub use optimizer::Update;
+pub use progress::{Event, Lines, Observer};
+pub use schedule::learning_rate;
+pub use steps::{CheckpointSink, LogLine, Outcome, Task, Validation, train};

@@ -1,9 +1,0 @@
-use dsokr_train::Error;
-
-/// Prints the configuration reference as Markdown.
-#[derive(clap::Args)]
-pub struct Arguments {}
-
-pub fn run() -> Result<(), Error> {
-    crate::print(&dsokr_train::config::reference())
-}

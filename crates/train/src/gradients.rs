@@ -1,0 +1,138 @@
+use burn::optim::{GradientsAccumulator, GradientsParams};
+use burn::tensor::{Tensor, TensorData};
+use dsokr_nn::{Encoder, Model, Pass};
+use rand::Rng;
+
+use crate::Task;
+use crate::clip::clip;
+use crate::known::Known;
+use crate::loss::loss as sum_of_losses;
+
+/// The batch's mean loss and its gradients, clipped; none if they are not finite.
+///
+/// The batch is encoded `micro_batch` pairs at a time, each under its own key, and the gradients of
+/// the parts are added up: but for rounding and for which units are dropped, the size changes memory
+/// alone.
+pub(super) fn gradients<E: Encoder, M>(
+    task: &Task<E, M>,
+    model: &Model<E>,
+    batch: &[usize],
+    known: Option<&Known>,
+    keys: &mut impl Rng,
+) -> (f64, Option<GradientsParams>) {
+    let config = task.config;
+    let micro = if config.micro_batch == 0 { batch.len() } else { config.micro_batch };
+    let mut sum = GradientsAccumulator::new();
+    let mut loss = 0.0;
+    for part in batch.chunks(micro) {
+        let pass = Pass::Train { key: keys.next_u64() };
+        let (value, gradients) = part_gradients(task, model, part, batch.len(), known, pass);
+        loss += value;
+        if !loss.is_finite() {
+            return (loss, None);
+        }
+        if part.len() == batch.len() {
+            return clipped(model, loss, gradients, config.clip);
+        }
+        sum.accumulate(model, gradients);
+    }
+    clipped(model, loss, sum.grads(), config.clip)
+}
+
+fn clipped<E: Encoder>(
+    model: &Model<E>,
+    loss: f64,
+    mut gradients: GradientsParams,
+    limit: f32,
+) -> (f64, Option<GradientsParams>) {
+    if limit > 0.0 {
+        let length = clip(model, &mut gradients, limit);
+        return (loss, length.is_finite().then_some(gradients));
+    }
+    (loss, Some(gradients))
+}
+
+/// The sum of losses of some pairs over `count`, and its gradients.
+fn part_gradients<E: Encoder, M>(
+    task: &Task<E, M>,
+    model: &Model<E>,
+    pairs: &[usize],
+    count: usize,
+    known: Option<&Known>,
+    pass: Pass,
+) -> (f64, GradientsParams) {
+    let p = model.encoder.dimension();
+    let inputs: Vec<&E::Input> = pairs.iter().map(|&i| &task.inputs[i]).collect();
+    let z = model.coordinates(&inputs, pass);
+    let scale = model.scale.as_ref().map(|scale| scale.val());
+    if let (Some(known), Some(scale)) = (known, &scale) {
+        return found(model, known.loss(z, pairs, scale.clone()) / count as f32);
+    }
+    let rows: Vec<f32> =
+        pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied()).collect();
+    let targets = Tensor::<2>::from_data(TensorData::new(rows, [pairs.len(), p]), task.device);
+    let residuals: Vec<f32> = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
+    found(model, sum_of_losses(&task.config.loss, z, targets, &residuals, scale) / count as f32)
+}
+
+fn found<E: Encoder>(model: &Model<E>, loss: Tensor<1>) -> (f64, GradientsParams) {
+    let value = f64::from(loss.clone().into_scalar::<f32>());
+    (value, GradientsParams::from_grads(loss.backward(), model))
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+    use dsokr_basis::random::generator;
+    use dsokr_nn::{FrozenBasis, MlpConfig};
+
+    use super::*;
+    use crate::TrainingConfig;
+
+    #[test]
+    fn parts_of_a_batch_add_up_to_its_gradient() {
+        let device = Device::flex().autodiff();
+        let mut random = generator(1, "parameters", 0);
+        let config = MlpConfig { hidden: vec![6], dropout: 0.0 };
+        let encoder = config.init(5, &[0.0, 0.0], &mut random, &device);
+        let basis = FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device);
+        let model = Model::new(encoder, basis);
+        let inputs: Vec<Vec<f32>> =
+            (0..7).map(|i| (0..5).map(|j| ((i * 5 + j) % 7) as f32 - 3.0).collect()).collect();
+        let targets: Vec<f32> = (0..14).map(|i| (i % 3) as f32).collect();
+        let gradient = |micro_batch| {
+            let config = TrainingConfig { micro_batch, clip: 0.5, ..TrainingConfig::default() };
+            let task: Task<_, ()> = Task {
+                config: &config,
+                seed: 0,
+                device: &device,
+                inputs: &inputs,
+                targets: &targets,
+                residuals: &[0.25; 7],
+                validate: &|_| unreachable!("nothing is evaluated"),
+            };
+            let mut keys = generator(0, "dropout", 0);
+            let (loss, gradients) =
+                gradients(&task, &model, &[0, 1, 2, 3, 4, 5, 6], None, &mut keys);
+            let gradients = gradients.unwrap();
+            let parameters = dsokr_nn::parameters::collect(&model.encoder);
+            let values = parameters.values().flat_map(|parameter| {
+                let id = burn::module::ParamId::from(parameter.id.unwrap());
+                let data = match parameter.shape.len() {
+                    1 => gradients.get::<1>(id).unwrap().into_data(),
+                    _ => gradients.get::<2>(id).unwrap().into_data(),
+                };
+                data.try_to_vec::<f32>().unwrap()
+            });
+            (loss, values.collect::<Vec<f32>>())
+        };
+        let (loss, whole) = gradient(0);
+        assert!(whole.iter().any(|v| v.abs() > 0.05));
+        for micro_batch in [1, 2, 3, 7, 100] {
+            let (same, sum) = gradient(micro_batch);
+            assert!((same - loss).abs() < 1e-6 * loss, "{micro_batch}");
+            let apart = whole.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(apart < 1e-6, "{micro_batch}: {apart}");
+        }
+    }
+}

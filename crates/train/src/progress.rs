@@ -1,0 +1,136 @@
+use std::fmt;
+use std::time::Duration;
+
+/// What happens in a training.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Training starts, or goes on, at `step` of `total`.
+    Start {
+        /// Steps done before.
+        step: u64,
+        /// Steps in all.
+        total: u64,
+    },
+    /// A step is done.
+    Step {
+        /// Steps done.
+        step: u64,
+        /// Epochs done, a fraction.
+        epoch: f64,
+        /// Its loss.
+        loss: f64,
+    },
+    /// The first steps have been timed.
+    Estimate {
+        /// Estimated time to the last step, evaluations not counted.
+        left: Duration,
+    },
+    /// The validation split has been ranked.
+    Evaluation {
+        /// Steps done.
+        step: u64,
+        /// Epochs done.
+        epoch: u64,
+        /// Mean loss since the last evaluation.
+        loss: f64,
+        /// The metrics.
+        metrics: &'a dyn fmt::Display,
+        /// Whether they are the best so far.
+        best: bool,
+        /// Estimated time to the last step.
+        left: Duration,
+    },
+    /// A model without steps is about to be fitted.
+    Solving {
+        /// Training pairs n.
+        pairs: usize,
+        /// Unknowns for each coordinate: n, or the size of the sketch of the inputs.
+        unknowns: usize,
+        /// Coordinates p.
+        coordinates: usize,
+    },
+    /// It has been fitted, and the validation split has been ranked.
+    Solved {
+        /// What was solved, and how well conditioned it was.
+        summary: &'a str,
+        /// The metrics.
+        metrics: &'a dyn fmt::Display,
+        /// How long that took.
+        took: Duration,
+    },
+    /// A file has been written for `--resume`.
+    Checkpoint {
+        /// Its step.
+        step: u64,
+    },
+    /// Training stops before its last step, for want of improvement.
+    EarlyStop {
+        /// Steps done.
+        step: u64,
+        /// Evaluations without improvement.
+        evaluations: usize,
+    },
+}
+
+impl fmt::Display for Event<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Start { step: 0, total } => write!(out, "training for {total} steps"),
+            Self::Start { step, total } => write!(out, "going on at step {step} of {total}"),
+            Self::Step { step, epoch, loss } => {
+                write!(out, "step {step}, epoch {epoch:.1}: loss {loss:.4}")
+            }
+            Self::Estimate { left } => {
+                write!(out, "about {} s of training, evaluations not counted", left.as_secs())
+            }
+            Self::Evaluation { epoch, loss, metrics, best, .. } => {
+                let best = if *best { " (best)" } else { "" };
+                write!(out, "epoch {epoch}: loss {loss:.4}, validation {metrics}{best}")
+            }
+            Self::Solving { pairs, unknowns, coordinates } => {
+                write!(
+                    out,
+                    "solving for {unknowns} unknowns in {coordinates} coordinates on {pairs} pairs"
+                )
+            }
+            Self::Solved { summary, metrics, took } => {
+                let took = took.as_secs_f64();
+                write!(out, "fitted in {took:.1} s: {summary}; validation {metrics}")
+            }
+            Self::Checkpoint { step } => write!(out, "step {step}: the state is kept"),
+            Self::EarlyStop { evaluations, .. } => {
+                write!(out, "stopped: no improvement in {evaluations} evaluations")
+            }
+        }
+    }
+}
+
+/// Watches a training, and may ask it to stop.
+pub trait Observer: Send {
+    /// Is called on every event.
+    fn event(&mut self, event: &Event);
+
+    /// Whether training should save its state and stop; asked after every step.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Writes a line to standard error for the start, for an estimate of the time, for each evaluation and
+/// for an early stop.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lines;
+
+impl Observer for Lines {
+    fn event(&mut self, event: &Event) {
+        if !matches!(event, Event::Step { .. } | Event::Checkpoint { .. }) {
+            eprintln!("{event}");
+        }
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {
+    fn event(&mut self, _: &Event) {}
+}

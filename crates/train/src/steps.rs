@@ -1,0 +1,345 @@
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use burn::optim::ModuleOptimizer;
+use burn::tensor::Device;
+use dsokr_basis::random::generator;
+use dsokr_nn::parameters::{self, Parameters};
+use dsokr_nn::{Encoder, Model};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::TrainingConfig;
+use crate::batches::training;
+use crate::gradients::gradients;
+use crate::known::Known;
+use crate::{Checkpoint, Event, Observer, Update, learning_rate};
+
+/// Steps before the time estimate.
+const TIMED: u64 = 20;
+
+/// What is learned: inputs, targets, and how a model is evaluated.
+pub struct Task<'a, E: Encoder, M> {
+    /// The optimisation's settings.
+    pub config: &'a TrainingConfig,
+    /// Batches and dropout are drawn from (seed, step).
+    pub seed: u64,
+    /// Where the model's parameters are; with autodiff.
+    pub device: &'a Device,
+    /// The n training inputs.
+    pub inputs: &'a [E::Input],
+    /// Their targets ψ̃(y), `[n × p]` row-major.
+    pub targets: &'a [f32],
+    /// Their residuals r(y), the part of ψ(y) outside the basis.
+    pub residuals: &'a [f64],
+    /// Evaluates the model on the validation split.
+    #[allow(clippy::type_complexity)]
+    pub validate: &'a dyn Fn(&Model<E>) -> Result<Validation<M>, Error>,
+}
+
+/// An evaluation on the validation split.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation<M> {
+    /// All metrics, for the log.
+    pub metrics: M,
+    /// The one that chooses the best checkpoint; larger is better.
+    pub score: f64,
+}
+
+/// One line of `log.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LogLine<M> {
+    /// Steps done.
+    pub step: u64,
+    /// Epochs done.
+    pub epoch: u64,
+    /// Mean of the loss over the steps since the last evaluation.
+    pub loss: f64,
+    /// Mean of r(y) over the training outputs: what no model can go below in the square loss.
+    pub residual: f64,
+    /// Learning rate of the last step.
+    pub learning_rate: f64,
+    /// Whether this evaluation is the best so far.
+    pub best: bool,
+    /// Seconds since training started or was resumed.
+    pub seconds: f64,
+    /// Training pairs a second since the last evaluation, evaluations not counted.
+    #[serde(default)]
+    pub pairs_per_second: f64,
+    /// Metrics of the validation split.
+    pub metrics: M,
+}
+
+/// Where a training's state is kept. `()` keeps nothing.
+pub trait CheckpointSink<M> {
+    /// Takes the result of an evaluation.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn log(&mut self, line: &LogLine<M>) -> Result<(), Error>;
+
+    /// Takes the parameters of the best evaluation so far.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn best(&mut self, parameters: &Parameters) -> Result<(), Error>;
+
+    /// Takes a state to resume from; the best parameters before it have been taken already.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error>;
+}
+
+impl<M> CheckpointSink<M> for () {
+    fn log(&mut self, _: &LogLine<M>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn best(&mut self, _: &Parameters) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A finished training.
+pub struct Outcome<E: Encoder> {
+    /// The model after the last step.
+    pub model: Model<E>,
+    /// Parameters of the best evaluation, unless it was before the checkpoint that training was
+    /// resumed from.
+    pub best: Option<Parameters<'static>>,
+    /// Steps done.
+    pub steps: u64,
+}
+
+/// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
+///
+/// Whatever is random in step s is derived from (seed, s): a training that is resumed from any of
+/// its checkpoints ends with the same parameters bit for bit, on the same machine.
+///
+/// # Errors
+/// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
+/// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer asks
+/// to stop, after the state has been kept; whatever `validate` and the sink report. The best
+/// parameters so far are kept before an error returns.
+pub fn train<E: Encoder, M: Display>(
+    task: &Task<E, M>,
+    model: Model<E>,
+    start: Option<Checkpoint>,
+    sink: &mut dyn CheckpointSink<M>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome<E>, Error> {
+    let lengths: Vec<usize> = task.inputs.iter().map(|input| model.encoder.length(input)).collect();
+    let per_epoch = lengths.len().div_ceil(task.config.batch) as u64;
+    let total = per_epoch * task.config.epochs as u64;
+    if task.config.warmup as u64 >= total {
+        let warmup = task.config.warmup;
+        tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
+    }
+    if let (Some(_), None) = (task.config.loss.temperature(), &model.scale) {
+        return Err(Error::Value {
+            key: "training.loss.name".into(),
+            found: "a loss with a temperature".into(),
+            allowed: "another one, or a model that has a temperature".into(),
+        });
+    }
+    let known = Known::of(task, model.encoder.dimension())?;
+    let mut optimizer = Update::of(task.config);
+    let mut model = model;
+    let kept = start.as_ref().map(|checkpoint| checkpoint.step);
+    let mut state = start.unwrap_or_default();
+    if state.step > 0 {
+        model = parameters::restore(model, &state.parameters)?;
+        optimizer = state.restore_optimizer(optimizer)?;
+    }
+    state.parameters.clear();
+    state.optimizer.clear();
+    let begun = Instant::now();
+    let mut training = Training {
+        task,
+        known,
+        optimizer,
+        begun,
+        first: state.step,
+        total,
+        kept,
+        kept_at: begun,
+        pairs: 0,
+        stepping: Duration::ZERO,
+        state,
+        new_best: None,
+        best: None,
+        sink,
+        observer,
+    };
+    let done = training.run(model, &lengths, per_epoch);
+    if done.is_err()
+        && let Some(best) = &training.new_best
+    {
+        training.sink.best(best)?;
+    }
+    let (model, steps) = (done?, training.state.step);
+    Ok(Outcome { model, best: training.best, steps })
+}
+
+/// A training under way.
+struct Training<'a, E: Encoder, M> {
+    task: &'a Task<'a, E, M>,
+    known: Option<Known>,
+    optimizer: ModuleOptimizer,
+    state: Checkpoint,
+    begun: Instant,
+    /// Steps done before.
+    first: u64,
+    total: u64,
+    /// Step and moment of the last checkpoint.
+    kept: Option<u64>,
+    kept_at: Instant,
+    /// Pairs since the last evaluation, and the time that their steps took.
+    pairs: usize,
+    stepping: Duration,
+    /// The best parameters, until the sink has them.
+    new_best: Option<Parameters<'static>>,
+    best: Option<Parameters<'static>>,
+    sink: &'a mut dyn CheckpointSink<M>,
+    observer: &'a mut dyn Observer,
+}
+
+impl<E: Encoder, M: Display> Training<'_, E, M> {
+    fn run(
+        &mut self,
+        mut model: Model<E>,
+        lengths: &[usize],
+        per_epoch: u64,
+    ) -> Result<Model<E>, Error> {
+        let (task, config) = (self.task, self.task.config);
+        self.observer.event(&Event::Start { step: self.state.step, total: self.total });
+        while self.state.step < self.total && !self.exhausted() {
+            let epoch = self.state.step / per_epoch;
+            let batches = training(task.seed, epoch, lengths, config.batch);
+            for batch in &batches[(self.state.step % per_epoch) as usize..] {
+                let started = Instant::now();
+                let mut keys = generator(task.seed, "dropout", self.state.step);
+                let (loss, gradients) =
+                    gradients(task, &model, batch, self.known.as_ref(), &mut keys);
+                let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
+                    return Err(self.diverged("the loss or its gradient is not finite"));
+                };
+                let rate = learning_rate(config, self.state.step, self.total);
+                model = self.optimizer.step(rate, model, gradients);
+                self.state.step += 1;
+                self.state.loss_sum += loss;
+                self.state.loss_steps += 1;
+                self.pairs += batch.len();
+                self.stepping += started.elapsed();
+                let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
+                self.observer.event(&Event::Step { step, epoch, loss });
+                if step == self.first + TIMED {
+                    let each = self.begun.elapsed() / TIMED as u32;
+                    let steps = u32::try_from(self.total - step).unwrap_or(u32::MAX);
+                    let left = each.saturating_mul(steps);
+                    self.observer.event(&Event::Estimate { left });
+                }
+                // an epoch's last step is looked at after its evaluation
+                if !step.is_multiple_of(per_epoch) {
+                    self.keep_if_due(&model, false)?;
+                }
+            }
+            let epochs = epoch + 1;
+            if epochs.is_multiple_of(config.evaluate_every as u64) || self.state.step == self.total
+            {
+                self.evaluate(&model, epochs)?;
+            }
+            let last = self.state.step == self.total || self.exhausted();
+            self.keep_if_due(&model, last)?;
+        }
+        Ok(model)
+    }
+
+    /// Whether training has gone on long enough without improvement.
+    fn exhausted(&self) -> bool {
+        let patience = self.task.config.patience;
+        patience > 0 && self.state.stale >= patience
+    }
+
+    fn diverged(&self, what: &str) -> Error {
+        let step = self.state.step;
+        let learning_rate = learning_rate(self.task.config, step.saturating_sub(1), self.total);
+        Error::Diverged { what: what.into(), step, learning_rate, kept: self.kept }
+    }
+
+    fn evaluate(&mut self, model: &Model<E>, epoch: u64) -> Result<(), Error> {
+        let config = self.task.config;
+        let Validation { metrics, score } =
+            (self.task.validate)(model).map_err(|error| match error {
+                Error::NotFinite => self.diverged("a prediction is not finite"),
+                other => other,
+            })?;
+        let best = self.state.best.is_none_or(|best| score > best);
+        if best {
+            (self.state.best, self.state.stale) = (Some(score), 0);
+            self.new_best = Some(parameters::collect(model));
+        } else {
+            self.state.stale += 1;
+        }
+        let state = &mut self.state;
+        let (step, loss) = (state.step, state.loss_sum / state.loss_steps.max(1) as f64);
+        (state.loss_sum, state.loss_steps) = (0.0, 0);
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let each = seconds / (step - self.first).max(1) as f64;
+        let left = Duration::from_secs_f64(each * (self.total - step) as f64);
+        let pairs_per_second = self.pairs as f64 / self.stepping.as_secs_f64().max(1e-9);
+        (self.pairs, self.stepping) = (0, Duration::ZERO);
+        let residuals = self.task.residuals;
+        let line = LogLine {
+            step,
+            epoch,
+            loss,
+            residual: residuals.iter().sum::<f64>() / residuals.len().max(1) as f64,
+            learning_rate: learning_rate(config, step - 1, self.total),
+            best,
+            seconds,
+            pairs_per_second,
+            metrics,
+        };
+        self.sink.log(&line)?;
+        let metrics = &line.metrics;
+        self.observer.event(&Event::Evaluation { step, epoch, loss, metrics, best, left });
+        if self.exhausted() && step < self.total {
+            let evaluations = self.state.stale;
+            self.observer.event(&Event::EarlyStop { step, evaluations });
+        }
+        Ok(())
+    }
+
+    /// Keeps the state at the end, when the observer asks to stop, after the first evaluation, and
+    /// when the last checkpoint is old enough.
+    fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
+        let pause = Duration::from_secs(self.task.config.checkpoint_seconds);
+        let stop = !last && self.observer.stop();
+        let first = self.kept.is_none() && self.new_best.is_some();
+        if !(last || stop || first || self.kept_at.elapsed() >= pause) {
+            return Ok(());
+        }
+        self.state.parameters = parameters::collect(model);
+        if let Some((name, _)) = parameters::not_finite(&self.state.parameters) {
+            return Err(self.diverged(&format!("parameter {name} is not finite")));
+        }
+        self.state.optimizer = Checkpoint::optimizer_bytes(&self.optimizer)?;
+        if let Some(best) = self.new_best.take() {
+            self.sink.best(&best)?;
+            self.best = Some(best);
+        }
+        self.sink.checkpoint(&self.state)?;
+        self.state.parameters.clear();
+        self.state.optimizer = Vec::new();
+        let step = self.state.step;
+        (self.kept, self.kept_at) = (Some(step), Instant::now());
+        self.observer.event(&Event::Checkpoint { step });
+        if stop { Err(Error::Interrupted { step }) } else { Ok(()) }
+    }
+}

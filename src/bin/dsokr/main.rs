@@ -1,0 +1,96 @@
+//! The command `dsokr`: one file a subcommand. Results go to standard output, progress and logs to
+//! standard error. Exit 0 success, 1 the run failed, 2 the request was wrong.
+
+mod config_reference;
+mod evaluate;
+mod export;
+mod memory;
+mod plot;
+mod progress;
+mod report;
+mod search;
+mod sketch;
+mod train;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use dsokr::Error;
+use tracing_subscriber::EnvFilter;
+
+/// Deep Sketched Output Kernel Regression: teaches encoders to predict structured objects.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Less on standard error: warnings only.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Train(train::Arguments),
+    Evaluate(evaluate::Arguments),
+    Search(search::Arguments),
+    Sketch(sketch::Arguments),
+    Export(export::Arguments),
+    ConfigReference(config_reference::Arguments),
+}
+
+fn main() -> ExitCode {
+    memory::keep_pages();
+    let cli = Cli::parse();
+    // of other crates warnings alone: GPU engines tell of every kernel that they tune
+    let level = if cli.quiet { "warn" } else { "warn,dsokr=info,dsokr_train=info" };
+    let filter = match std::env::var("DSOKR_LOG") {
+        Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
+            eprintln!("DSOKR_LOG is ignored: {error}");
+            EnvFilter::new(level)
+        }),
+        Err(_) => EnvFilter::new(level),
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(progress::Writer::default)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .with_timer(tracing_subscriber::fmt::time::uptime())
+        .init();
+    let done = match &cli.command {
+        Command::Train(arguments) => train::run(arguments, cli.quiet),
+        Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Search(arguments) => search::run(arguments),
+        Command::Sketch(arguments) => sketch::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
+        Command::ConfigReference(_) => config_reference::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            progress::clear();
+            eprintln!("error: {error}");
+            ExitCode::from(if error.is_request() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Writes a result as exactly one JSON object, on one line.
+fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
+    let json = serde_json::to_string(result).map_err(|e| Error::Serialise(e.to_string()))?;
+    print(&format!("{json}\n"))
+}
+
+/// Writes a result to standard output; a reader that has gone away is no error.
+fn print(text: &str) -> Result<(), Error> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { path: "standard output".into(), message: e.to_string() })
+        }
+        _ => Ok(()),
+    }
+}

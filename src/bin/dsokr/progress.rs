@@ -1,0 +1,107 @@
+use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+use dsokr::train::{Event, Observer};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use tracing::info;
+
+static BAR: OnceLock<ProgressBar> = OnceLock::new();
+static INTERRUPTS: AtomicU8 = AtomicU8::new(0);
+static LISTENING: AtomicBool = AtomicBool::new(false);
+/// Whether there is a state that can be saved before the process ends.
+static TRAINING: AtomicBool = AtomicBool::new(false);
+
+/// Writes log lines above the progress bar, so that neither tears the other.
+#[derive(Default)]
+pub struct Writer;
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let write = || io::stderr().write_all(bytes);
+        match BAR.get() {
+            Some(bar) => bar.suspend(write)?,
+            None => write()?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Takes the bar off the screen.
+pub fn clear() {
+    if let Some(bar) = BAR.get() {
+        bar.finish_and_clear();
+    }
+}
+
+/// Shows a training on standard error, and passes on Ctrl-C.
+pub struct Progress {
+    quiet: bool,
+}
+
+impl Progress {
+    pub fn new(quiet: bool) -> Self {
+        if !LISTENING.swap(true, Ordering::Relaxed) {
+            // a second Ctrl-C does not wait for the state to be saved
+            let listening = ctrlc::set_handler(|| {
+                let again = INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0;
+                if again || !TRAINING.load(Ordering::Relaxed) {
+                    std::process::exit(1);
+                }
+            });
+            if let Err(e) = listening {
+                tracing::warn!("Ctrl-C will not save the state: {e}");
+            }
+        }
+        Self { quiet }
+    }
+}
+
+impl Observer for Progress {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Start { step, total } => {
+                TRAINING.store(true, Ordering::Relaxed);
+                info!(step, steps = total, "training");
+                if !self.quiet {
+                    let bar = BAR.get_or_init(|| ProgressBar::new(*total));
+                    let style = "{bar:30} {pos}/{len} steps, {elapsed} elapsed, {eta} left, {msg}";
+                    if let Ok(style) = ProgressStyle::with_template(style) {
+                        bar.set_style(style);
+                    }
+                    // of the training before this one, in an ensemble
+                    bar.set_length(*total);
+                    bar.set_position(*step);
+                    bar.reset_eta();
+                }
+            }
+            Event::Step { step, epoch, loss } => {
+                if let Some(bar) = BAR.get() {
+                    bar.set_position(*step);
+                    bar.set_message(format!("epoch {epoch:.1}, loss {loss:.4}"));
+                }
+            }
+            Event::Evaluation { left, .. } => {
+                let left = HumanDuration(Duration::from_secs(left.as_secs()));
+                info!("{event}; {left} left");
+            }
+            Event::Estimate { left } => {
+                let left = HumanDuration(Duration::from_secs(left.as_secs()));
+                info!("about {left} of training, evaluations not counted");
+            }
+            Event::EarlyStop { .. } | Event::Solving { .. } | Event::Solved { .. } => {
+                info!("{event}");
+            }
+            _ => {}
+        }
+    }
+
+    fn stop(&self) -> bool {
+        INTERRUPTS.load(Ordering::Relaxed) > 0
+    }
+}

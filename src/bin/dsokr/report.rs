@@ -1,0 +1,106 @@
+//! What `evaluate --report` writes into a folder.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use dsokr::basis::store::write_atomically;
+use dsokr::data::Split;
+use dsokr::decode::report::{QueryRow, hits_curve, query_rows, rank_histogram, worst};
+use dsokr::decode::{Candidates, Decoded, Rank};
+use dsokr::{Error, Quantiles};
+
+use crate::plot;
+
+/// The largest k of the curve of hits@k.
+const MOST: usize = 50;
+
+/// Bins of the histogram between a rank and ten times that rank.
+const PER_DECADE: u32 = 4;
+
+/// Queries in the table of the worst.
+const WORST: usize = 20;
+
+/// What a report is on.
+pub struct Evaluated<'a> {
+    /// The queries.
+    pub split: &'a Split,
+    /// What was found for each.
+    pub decoded: &'a [Decoded],
+    /// Ranks of their gold candidates.
+    pub ranks: &'a [Option<Rank>],
+    /// The candidates.
+    pub candidates: &'a Candidates,
+    /// The answers, where they are quantiles.
+    pub quantiles: Option<&'a Quantiles>,
+    /// Resamples of the bootstrap.
+    pub resamples: usize,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, the figures as `metrics.json`, and
+/// `quantiles.tsv` where answers are quantiles.
+pub fn write(
+    folder: &Path,
+    found: &Evaluated,
+    metrics: &impl serde::Serialize,
+) -> Result<(), Error> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Error::Io { path: folder.into(), message: e.to_string() })?;
+    let put = |name: &str, text: &str| {
+        write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
+    };
+    let json =
+        serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
+    put("metrics.json", &format!("{json}\n"))?;
+    let ids = &found.split.ids;
+    let rows = query_rows(ids, ids, found.decoded, found.candidates)?;
+    let mut table = QueryRow::COLUMNS.join("\t") + "\n";
+    rows.iter().for_each(|row| table += &line(&row.cells()));
+    put("ranks.tsv", &table)?;
+
+    let mut table = String::from("text\tgold_label\t") + &QueryRow::COLUMNS.join("\t") + "\n";
+    for query in worst(found.ranks, WORST) {
+        let gold = found.candidates.find(&ids[query]);
+        let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
+        let own = [found.split.texts[query].clone(), gold.to_owned()];
+        let cells: Vec<String> = own.into_iter().chain(rows[query].cells()).collect();
+        table += &line(&cells);
+    }
+    put("worst.tsv", &table)?;
+
+    if let Some(quantiles) = found.quantiles {
+        put("quantiles.tsv", &predicted(quantiles, ids, found.candidates))?;
+    }
+
+    let most = MOST.min(found.candidates.len());
+    let curve = hits_curve(found.ranks, most, found.resamples, found.seed)?;
+    plot::hits(&folder.join("hits.svg"), &curve)?;
+    plot::ranks(&folder.join("ranks.svg"), &rank_histogram(found.ranks, PER_DECADE)?)
+}
+
+/// The quantiles of each query, and its number where that is known.
+fn predicted(quantiles: &Quantiles, ids: &[String], candidates: &Candidates) -> String {
+    let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
+    let names = ["query", "number"].map(String::from).into_iter().chain(levels);
+    let mut table = line(&names.collect::<Vec<_>>());
+    for (id, values) in ids.iter().zip(quantiles.values.chunks(quantiles.levels.len())) {
+        let gold = candidates.find(id);
+        let number = gold.map(|gold| quantiles.number(candidates, gold).to_string());
+        let own = [id.clone(), number.unwrap_or_default()];
+        let values = values.iter().map(f32::to_string);
+        table += &line(&own.into_iter().chain(values).collect::<Vec<_>>());
+    }
+    table
+}
+
+/// A row of a table whose cells hold neither tabs nor line breaks.
+fn line(cells: &[String]) -> String {
+    let mut line = String::new();
+    for (at, cell) in cells.iter().enumerate() {
+        let between = if at == 0 { "" } else { "\t" };
+        // writing to a string cannot fail
+        let _ = write!(line, "{between}{}", cell.replace(['\t', '\n', '\r'], " "));
+    }
+    line + "\n"
+}

@@ -1,0 +1,78 @@
+use std::path::PathBuf;
+
+use dsokr::Error;
+use dsokr::device::Processor;
+use dsokr::run::EnsembleRun;
+use serde::Serialize;
+
+use crate::{print, print_json};
+
+/// Ranks the candidates for one text.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The run directory, of one model or of an ensemble.
+    run: PathBuf,
+    /// The text.
+    text: String,
+    /// Number of candidates to show.
+    #[arg(long, default_value_t = 10)]
+    top: usize,
+    /// Where the model is computed: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    query: &'a str,
+    /// Of numbers, where the model answers with quantiles.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quantiles: Vec<Quantile>,
+    candidates: Vec<Candidate<'a>>,
+}
+
+#[derive(Serialize)]
+struct Quantile {
+    level: f64,
+    value: f32,
+}
+
+#[derive(Serialize)]
+struct Candidate<'a> {
+    rank: usize,
+    id: &'a str,
+    label: &'a str,
+    score: f32,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let device = arguments.device.open()?;
+    let run: EnsembleRun = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
+    let (hits, quantiles) = run.search(&arguments.text, arguments.top)?;
+    let known = &run.members()[0].candidates;
+    let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
+        rank: i + 1,
+        id: known.id(hit.candidate),
+        label: known.label(hit.candidate),
+        score: hit.score,
+    });
+    let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
+    let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
+    let found = Found { query: &arguments.text, quantiles, candidates: candidates.collect() };
+    if arguments.json {
+        return print_json(&found);
+    }
+    let width = found.candidates.iter().map(|c| c.id.chars().count()).max().unwrap_or(0).max(2);
+    let mut text = String::new();
+    for Quantile { level, value } in &found.quantiles {
+        text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
+    }
+    text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
+    for c in &found.candidates {
+        text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
+    }
+    print(&text)
+}

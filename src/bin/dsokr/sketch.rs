@@ -1,0 +1,184 @@
+use std::path::PathBuf;
+
+use dsokr::Error;
+use dsokr::config::{self, Checked, Override};
+use dsokr::data::DataRoot;
+use dsokr::sketch::{Curve, Leverage, Point, Study};
+
+use crate::{plot, print, print_json};
+
+/// Says how large a sketch should be: what a perfect encoder would reach on the validation split
+/// (perfect h), for growing sketch sizes, the spectrum of the kernel and leverage scores; prints a
+/// table and draws a plot. Of a kernel machine (encoder.kind = "ridge") it also says what the model
+/// itself reaches, so that the power of a tempered kernel can be chosen with the size.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Configurations (TOML), e.g. of several kernels; all with the same metric.
+    #[arg(required = true)]
+    configs: Vec<PathBuf>,
+    /// Sketch sizes m, increasing.
+    #[arg(long, value_delimiter = ',', default_value = "10,20,50,100,200,400")]
+    sizes: Vec<usize>,
+    /// Sketches drawn of each size.
+    #[arg(long, default_value_t = 3)]
+    draws: usize,
+    /// Kinds of sketches, one curve each: all, or some of subsampling, leverage, gaussian,
+    /// sparsified-rademacher, sparsified-gaussian, accumulation, count-sketch; by default the
+    /// configuration's own.
+    #[arg(long, value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Powers of the tempered kernel, 0 to 1, one curve each; by default the configuration's own.
+    #[arg(long, value_delimiter = ',')]
+    powers: Vec<f64>,
+    /// λ of the leverage scores.
+    #[arg(long, default_value_t = 1e-4)]
+    lambda: f64,
+    /// Change a value of every configuration; may be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// The data root; by default the variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// The plot, an SVG file.
+    #[arg(long, default_value = "sketch.svg")]
+    plot: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(serde::Serialize)]
+struct Found {
+    plot: PathBuf,
+    curves: Vec<Curve>,
+    leverage: Vec<Leverage>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
+    for path in &arguments.configs {
+        let config: Checked = config::load(path, &arguments.overrides)?;
+        if let Some((first, _)) = configs.first()
+            && first.evaluation.metric != config.evaluation.metric
+        {
+            return Err(Error::Value {
+                key: "evaluation.metric".into(),
+                found: format!("{} in {}", config.evaluation.metric, path.display()),
+                allowed: format!("{}, as in the first configuration", first.evaluation.metric),
+            });
+        }
+        let root = DataRoot::find(&config.data.folder, Some(path), arguments.data.as_deref())?;
+        configs.push((config, root));
+    }
+    let mut found =
+        Found { plot: arguments.plot.clone(), curves: Vec::new(), leverage: Vec::new() };
+    for (config, root) in &configs {
+        study(arguments, config, root, &mut found)?;
+    }
+    plot::sketch_sizes(&arguments.plot, &found.curves, &found.leverage)?;
+    if arguments.json { print_json(&found) } else { print(&table(&found)) }
+}
+
+/// All curves of a configuration.
+fn study(
+    arguments: &Arguments,
+    config: &Checked,
+    root: &DataRoot,
+    found: &mut Found,
+) -> Result<(), Error> {
+    let study = Study::load(config, root)?;
+    let methods = study.methods(&arguments.methods)?;
+    let powers = match arguments.powers.as_slice() {
+        [] => vec![config.output.power],
+        powers => powers.to_vec(),
+    };
+    if powers.len() > 1 && !config.encoder.needs_cpu() {
+        return Err(Error::Value {
+            key: "--powers".into(),
+            found: format!("{powers:?}"),
+            allowed: "one power: they are compared by fitted models, for encoder.kind = \"ridge\""
+                .into(),
+        });
+    }
+    found.leverage.push(study.leverage(arguments.lambda)?);
+    for power in &powers {
+        for method in &methods {
+            let mut name = config.name.clone();
+            if methods.len() > 1 {
+                name += &format!(", {}", method.name());
+            }
+            if powers.len() > 1 {
+                name += &format!(", power {power}");
+            }
+            let tell = |point: &Point| {
+                let (size, figure) = (point.size, point.deciding());
+                let (metric, seconds) = (config.evaluation.metric, point.seconds);
+                let (mean, deviation) = (figure.mean, figure.deviation);
+                tracing::info!(
+                    "{name}: m = {size}: {metric} {mean:.4} ± {deviation:.4}, {seconds:.1} s"
+                );
+            };
+            let (sizes, draws) = (&arguments.sizes, arguments.draws);
+            let curve = study.curve(method, *power, sizes, draws, tell)?;
+            found.curves.push(Curve { name, ..curve });
+        }
+    }
+    Ok(())
+}
+
+fn table(found: &Found) -> String {
+    let mut text = String::new();
+    for curve in &found.curves {
+        let Curve { name, metric, points, recommended, .. } = curve;
+        let fitted = points.iter().any(|point| point.fitted.is_some());
+        let perfect = if fitted { format!("{metric}, perfect h") } else { metric.clone() };
+        text += &format!("{name}\n{:>8} {:>8} {:>10} {perfect:>20}", "m", "rank", "residual");
+        text += if fitted { "               fitted\n" } else { "\n" };
+        for point in points {
+            let Point { size, rank, residual, perfect, fitted, .. } = point;
+            text += &format!("{size:>8} {rank:>8.1} {residual:>10.5}");
+            for figure in [Some(perfect), fitted.as_ref()].into_iter().flatten() {
+                text +=
+                    &format!(" {:>20}", format!("{:.4} ± {:.4}", figure.mean, figure.deviation));
+            }
+            text += "\n";
+        }
+        text += &format!("recommended: m = {recommended}\n\n");
+    }
+    for Leverage { name, lambda, dimension, scores, pilot } in &found.leverage {
+        let at = |place: usize| scores.get(place - 1).map_or("-".into(), |s| format!("{s:.4}"));
+        text += &format!(
+            "{name}: leverage scores at λ = {lambda} ({pilot} columns): effective dimension \
+             {dimension:.1}; 1st {}, 50th {}, 100th {}, 200th {}, 400th {}\n",
+            at(1),
+            at(50),
+            at(100),
+            at(200),
+            at(400)
+        );
+    }
+    if found.curves.len() > 1 {
+        text += &best(&found.curves);
+    }
+    text + &format!("plot: {}\n", found.plot.display())
+}
+
+/// The best of several curves, at its recommended size.
+fn best(curves: &[Curve]) -> String {
+    let figure = |curve: &Curve| curve.best().map(|point| point.deciding().mean);
+    let better = |a: &Curve, b: &Curve| match (figure(a), figure(b)) {
+        (Some(a_mean), Some(b_mean)) if a.larger_is_better => a_mean.total_cmp(&b_mean),
+        (Some(a_mean), Some(b_mean)) => b_mean.total_cmp(&a_mean),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    };
+    let Some(curve) = curves.iter().reduce(|a, b| if better(b, a).is_gt() { b } else { a }) else {
+        return String::new();
+    };
+    let mean = figure(curve).unwrap_or(f64::NAN);
+    let Curve { name, metric, recommended, method, power, .. } = curve;
+    format!(
+        "best: {name}, m = {recommended}: {metric} {mean:.4}; \
+         sketch.method.kind = \"{}\", output.power = {power}\n",
+        method.name()
+    )
+}

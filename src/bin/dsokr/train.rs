@@ -1,0 +1,59 @@
+use std::path::PathBuf;
+
+use dsokr::Error;
+use dsokr::config::{self, Checked, Override};
+use dsokr::data::DataRoot;
+use dsokr::device::Processor;
+use dsokr::fit::{self, Request};
+use dsokr::run::EmbeddingCurve;
+
+use crate::{plot, print, print_json, progress};
+
+/// Fits the basis, trains the encoder, writes a run directory, and evaluates the best checkpoint.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The configuration (TOML); see docs/configuration.md.
+    config: PathBuf,
+    /// The run directory; by default runs/NAME, or the first free runs/NAME-2, -3, …
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Go on from the last checkpoint of the run, if there is one.
+    #[arg(long)]
+    resume: bool,
+    /// Change a value of the configuration; may be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// The data root; by default the variable DSOKR_DATA, else data/.
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Where the model is trained: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+    let config: Checked = config::load(&arguments.config, &arguments.overrides)?;
+    let root =
+        DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
+    let request = Request {
+        config: &config,
+        root: &root,
+        out: arguments.out.as_deref(),
+        resume: arguments.resume,
+        processor: arguments.device,
+    };
+    let trained = fit::run(&request, &mut progress::Progress::new(quiet))?;
+    progress::clear();
+    if let Some(curve) = EmbeddingCurve::read(&trained.path)? {
+        plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
+    }
+    let report = &trained.report;
+    if arguments.json {
+        return print_json(report);
+    }
+    let path = trained.path.display();
+    print(&format!("\n{report}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n"))
+}

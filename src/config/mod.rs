@@ -1,0 +1,202 @@
+//! The configuration: TOML, one typed struct a table, unknown keys refused.
+//!
+//! [`Config`] is what a file says; [`Config::validate`] turns it into a [`Checked`] one, and only a
+//! checked configuration can be trained.
+
+mod decoding;
+mod embedding;
+mod ensemble;
+mod evaluation;
+mod load;
+mod output;
+mod reference;
+mod ridge;
+
+pub use decoding::{DecodingConfig, HubConfig};
+pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
+pub use embedding::EmbeddingConfig;
+pub use ensemble::EnsembleConfig;
+pub use evaluation::EvaluationConfig;
+pub use load::{Override, load};
+pub use output::{OutputConfig, SketchConfig};
+pub use reference::reference;
+pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
+
+use dsokr_data::config::DataConfig;
+use dsokr_data::{Source, SplitName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::learner::InputKind;
+use crate::{EncoderTable, Error, Metric};
+
+/// Version of the configuration and of run directories that this program reads and writes.
+pub const FORMAT: u32 = 1;
+
+/// One training: data, output kernel and sketch, encoder, optimisation, evaluation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Version of this format; 1 is the only one.
+    #[serde(default = "format")]
+    pub format: u32,
+    /// Name of the run, and of its folder under `runs/`; the file's own name if empty.
+    #[serde(default)]
+    pub name: String,
+    /// Everything random is drawn from this number.
+    #[serde(default)]
+    pub seed: u64,
+    /// The pairs to learn from.
+    pub data: DataConfig,
+    /// The outputs: features and kernel.
+    pub output: OutputConfig,
+    /// The sketch of the output kernel.
+    #[serde(default)]
+    pub sketch: SketchConfig,
+    /// The encoder, of the kind that `kind` names.
+    pub encoder: EncoderTable,
+    /// Optimisation.
+    #[serde(default)]
+    pub training: TrainingConfig,
+    /// How candidates are scored.
+    #[serde(default)]
+    pub decoding: DecodingConfig,
+    /// What is measured, and on which split.
+    #[serde(default)]
+    pub evaluation: EvaluationConfig,
+    /// Several models that vote; one, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<EnsembleConfig>,
+}
+
+fn format() -> u32 {
+    FORMAT
+}
+
+/// A configuration whose values have been checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked(Config);
+
+impl std::ops::Deref for Checked {
+    type Target = Config;
+
+    fn deref(&self) -> &Config {
+        &self.0
+    }
+}
+
+impl Config {
+    /// What the configuration says of the data.
+    pub fn source(&self) -> Source<'_> {
+        Source { data: &self.data, outputs: self.output.source(), seed: self.seed }
+    }
+
+    /// Checks every value that the types leave open.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
+    pub fn validate(self) -> Result<Checked, Error> {
+        check(self.format == FORMAT, "format", self.format, "1")?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let name = &self.name;
+        let named = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
+        check(named, "name", name, "letters, digits, '-', '_' and '.', not starting with '.'")?;
+        self.data.validate()?;
+        self.output.validate(&self.data)?;
+        self.sketch.validate()?;
+        self.encoder.validate()?;
+        self.check_inputs()?;
+        self.training.validate()?;
+        self.evaluation.validate()?;
+        self.decoding.validate()?;
+        self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
+        self.encoder.check_compatible(&self)?;
+        let tempering = self.output.tempering();
+        if self.sketch.full && !tempering.changes_nothing() {
+            let allowed = "0, as it is without a sketch: there is no basis to temper";
+            return Err(value("output.power", tempering.power, allowed));
+        }
+        let metric = self.evaluation.metric;
+        let quantiles = self.encoder.levels().is_some();
+        if quantiles != (metric == Metric::Pinball) {
+            let allowed = match quantiles {
+                true => "\"pinball\", for quantiles",
+                false => "another figure: \"pinball\" needs an encoder.loss of that name",
+            };
+            return Err(value("evaluation.metric", metric, allowed));
+        }
+        let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
+        if metric == Metric::SquaredError && corrected {
+            let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
+            return Err(value("evaluation.metric", metric, allowed));
+        }
+        if metric == Metric::F1 && !self.output.features.are_labels() {
+            let allowed = "another figure: F1 needs features of kind \"labels\"";
+            return Err(value("evaluation.metric", metric, allowed));
+        }
+        if metric.is_a_distance() && !self.output.features.are_molecules() {
+            let allowed = "a figure of ranks: edit distances need features of kind \"molecules\"";
+            return Err(value("evaluation.metric", format!("{metric:?}"), allowed));
+        }
+        if self.evaluation.split == SplitName::Test && !self.data.has_test() {
+            let allowed = "\"validation\", or a file in data.test";
+            return Err(value("evaluation.split", "\"test\"", allowed));
+        }
+        Ok(Checked(self))
+    }
+
+    /// Checks that `[data]` has what the learner reads.
+    fn check_inputs(&self) -> Result<(), Error> {
+        let data = &self.data;
+        let reads = self.encoder.reads();
+        match (reads, data.has_vectors(), &data.kernels) {
+            (InputKind::Vectors | InputKind::Kernels, false, _) => {
+                let allowed = "the feature vectors that this encoder reads";
+                Err(value("data.inputs", "absent", allowed))
+            }
+            (InputKind::Kernels, true, None) => {
+                Err(value("data.kernels", "absent", "the kernels that encoder.kernels combines"))
+            }
+            (InputKind::Texts | InputKind::Vectors, _, Some(_)) => {
+                let allowed = "\"uniform\" or \"alignf\", of kind \"ridge\"";
+                Err(value("encoder.kernels", "absent", allowed))
+            }
+            (InputKind::Texts, true, None) => {
+                let key = match (&data.pool, &data.synthetic) {
+                    (Some(_), _) => "data.pool",
+                    (None, Some(_)) => "data.synthetic",
+                    (None, None) => "data.inputs",
+                };
+                Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"))
+            }
+            (InputKind::Vectors, true, None)
+            | (InputKind::Kernels, true, Some(_))
+            | (InputKind::Texts, false, None) => Ok(()),
+        }
+    }
+}
+
+impl Checked {
+    /// The configuration as TOML, every default written out.
+    ///
+    /// # Errors
+    /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
+    pub fn to_toml(&self) -> Result<String, Error> {
+        toml::to_string(&self.0).map_err(|e| Error::Serialise(e.to_string()))
+    }
+}
+
+/// An error about a key's value.
+fn value(key: &str, found: impl std::fmt::Display, allowed: impl Into<String>) -> Error {
+    Error::value(key, found, allowed)
+}
+
+/// `Ok` when `holds`.
+fn check(
+    holds: bool,
+    key: &str,
+    found: impl std::fmt::Display,
+    allowed: &str,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(value(key, found, allowed)) }
+}

@@ -1,0 +1,222 @@
+use std::path::{Path, PathBuf};
+
+/// What can go wrong between a configuration and a trained run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A configuration file that is not one.
+    #[error("{path}: {message}", path = path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// A configuration value out of range.
+    #[error("{key} = {found}: allowed is {allowed}")]
+    Value {
+        /// The key, with its tables.
+        key: String,
+        /// The value found.
+        found: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// A configuration that cannot be written.
+    #[error("the configuration cannot be written as TOML: {0}")]
+    Serialise(String),
+    /// A file or folder that the request names does not exist.
+    #[error("{path}: not found{hint}", path = path.display())]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+        /// What to do about it, or empty.
+        hint: String,
+    },
+    /// The file system refused.
+    #[error("{path}: {message}", path = path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What it said.
+        message: String,
+    },
+    /// A table, feature file or other data file.
+    #[error(transparent)]
+    Data(dsokr_data::Error),
+    /// A run folder that is in the way.
+    #[error("{path} exists: continue it with --resume, or choose another folder with --out", path = path.display())]
+    RunExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A run directory that does not hold what it should.
+    #[error("{path}: {message}", path = path.display())]
+    Run {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A resumed run whose data have changed.
+    #[error("{path}: the data have changed since the run was started; start another run", path = path.display())]
+    DataChanged {
+        /// The run.
+        path: PathBuf,
+    },
+    /// A resumed run whose configuration has changed.
+    #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}", path = path.display())]
+    Changed {
+        /// The run's configuration.
+        path: PathBuf,
+        /// The key.
+        key: String,
+        /// Its value in the run.
+        found: String,
+        /// Its value now.
+        given: String,
+    },
+    /// The training loop.
+    #[error(transparent)]
+    Train(dsokr_train::Error),
+    /// An encoder with another number of coordinates than the basis.
+    #[error("the encoder has {found} coordinates, the basis {expected}")]
+    Dimension {
+        /// The encoder's.
+        found: usize,
+        /// The basis's rank p.
+        expected: usize,
+    },
+    /// A recipe or its encoder breaks the contract.
+    #[error("the encoder breaks its contract: {0}")]
+    Contract(String),
+    /// Text was given to an encoder that reads vectors.
+    #[error("this run's encoder reads feature vectors, not texts")]
+    ReadsVectors,
+    /// The basis, its kernel or its sketch.
+    #[error(transparent)]
+    Basis(#[from] dsokr_basis::Error),
+    /// Candidates, ranks or metrics.
+    #[error(transparent)]
+    Decode(#[from] dsokr_decode::Error),
+    /// The encoder or its parameters.
+    #[error(transparent)]
+    Nn(dsokr_nn::Error),
+    /// A device that this program or this machine does not have.
+    #[error("--device {device}: {message}")]
+    Device {
+        /// Its name.
+        device: String,
+        /// Why it cannot be used.
+        message: String,
+    },
+    /// The kernel machine.
+    #[error(transparent)]
+    Ridge(#[from] dsokr_machines::ridge::Error),
+    /// A kernel matrix of `data.kernels`, by places among the training pairs.
+    #[error("{file}, of the training pairs: {source}")]
+    Kernel {
+        /// Its file.
+        file: String,
+        /// What is wrong with it.
+        source: Box<dsokr_machines::ridge::Error>,
+    },
+    /// A learned output embedding.
+    #[error(transparent)]
+    Embedding(#[from] dsokr_machines::Error),
+    /// Only a pretrained encoder can be written back.
+    #[error(
+        "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
+    )]
+    NotPretrained,
+}
+
+impl From<dsokr_train::Error> for Error {
+    /// An error of a validation or a checkpoint comes back as it was.
+    fn from(error: dsokr_train::Error) -> Self {
+        use dsokr_train::Error::{Basis, Caller, Nn, Value};
+        match error {
+            Value { key, found, allowed } => Self::Value { key, found, allowed },
+            Basis(error) => error.into(),
+            Nn(error) => error.into(),
+            Caller(error) => match error.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::Train(Caller(other)),
+            },
+            other => Self::Train(other),
+        }
+    }
+}
+
+impl From<Error> for dsokr_train::Error {
+    fn from(error: Error) -> Self {
+        use dsokr_decode::Error::{QueryNotFinite, ScoreNotFinite};
+        match error {
+            Error::Decode(QueryNotFinite { .. } | ScoreNotFinite { .. }) => Self::NotFinite,
+            other => Self::Caller(Box::new(other)),
+        }
+    }
+}
+
+impl From<dsokr_data::Error> for Error {
+    /// A setting is one of the configuration.
+    fn from(error: dsokr_data::Error) -> Self {
+        match error {
+            dsokr_data::Error::Value { key, found, allowed } => Self::Value { key, found, allowed },
+            dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
+            other => Self::Data(other),
+        }
+    }
+}
+
+impl From<dsokr_nn::Error> for Error {
+    /// A setting's key becomes that of the configuration.
+    fn from(error: dsokr_nn::Error) -> Self {
+        match error {
+            dsokr_nn::Error::Setting { key, found, allowed } => {
+                Self::Value { key: format!("encoder.{key}"), found, allowed }
+            }
+            other => Self::Nn(other),
+        }
+    }
+}
+
+impl Error {
+    /// A value of a configuration key or an argument that is not allowed.
+    pub fn value(
+        key: impl Into<String>,
+        found: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self::Value { key: key.into(), found: found.to_string(), allowed: allowed.into() }
+    }
+
+    /// The error for a file that could not be read.
+    pub(crate) fn reading(path: &Path, error: &std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Self::NotFound { path: path.into(), hint: String::new() }
+            }
+            std::io::ErrorKind::IsADirectory => Self::Config {
+                path: path.into(),
+                message: "a folder, where a file was expected".into(),
+            },
+            _ => Self::Io { path: path.into(), message: error.to_string() },
+        }
+    }
+
+    /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
+    pub fn is_request(&self) -> bool {
+        use dsokr_basis::Error::Io;
+        use dsokr_train::Error::{Diverged, Interrupted};
+        let basis = match self {
+            Self::Basis(error)
+            | Self::Decode(dsokr_decode::Error::Store(error))
+            | Self::Ridge(dsokr_machines::ridge::Error::Basis(error)) => Some(error),
+            _ => None,
+        };
+        let failed =
+            matches!(self, Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Io { .. });
+        !failed && !matches!(basis, Some(Io { .. }))
+    }
+}

@@ -1,0 +1,152 @@
+use dsokr_basis::{Basis, Projection};
+use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool};
+
+use dsokr_train::Validation;
+
+use crate::Error;
+use crate::config::Checked;
+use crate::run::Report;
+use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
+
+/// Molecules that are drawn.
+const EXAMPLES: usize = 20;
+
+/// Evaluates coordinates on the splits of a data set, and knows their chance level and ceiling.
+pub struct Evaluator<'a> {
+    config: &'a Checked,
+    dataset: &'a Dataset,
+    /// None where outputs are not sketched.
+    basis: Option<&'a Basis>,
+    candidates: &'a Candidates,
+    origin: &'a Origin,
+    /// Per-query candidate lists of each split, where the configuration names a file of them.
+    lists: Vec<(SplitName, PerQuery)>,
+}
+
+impl<'a> Evaluator<'a> {
+    pub(crate) fn new(
+        config: &'a Checked,
+        root: &DataRoot,
+        dataset: &'a Dataset,
+        basis: Option<&'a Basis>,
+        (candidates, origin): (&'a Candidates, &'a Origin),
+    ) -> Result<Self, Error> {
+        let mut lists = Vec::new();
+        let mut splits = vec![SplitName::Validation];
+        splits.extend((config.evaluation.split == SplitName::Test).then_some(SplitName::Test));
+        for name in splits {
+            let Some(split) = dataset.split(name) else { continue };
+            if let Some(file) = &config.evaluation.candidates {
+                lists.push((name, PerQuery::read(&root.file(file), &split.ids, candidates)?));
+            }
+            // a missing gold is known now, not after the first epoch
+            let pool = pool(&lists, name);
+            let missing = config.evaluation.missing_gold;
+            let gold = pool.gold(&split.ids, &split.ids, candidates, missing)?;
+            let metric = config.evaluation.metric;
+            if metric.is_a_rank() && name == SplitName::Validation && gold.contains(&None) {
+                return Err(Error::Value {
+                    key: "evaluation.metric".into(),
+                    found: format!("{metric:?}"),
+                    allowed: "mrr or hits, since ranks of validation queries are infinite".into(),
+                });
+            }
+        }
+        Ok(Self { config, dataset, basis, candidates, origin, lists })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &'a Checked {
+        self.config
+    }
+
+    /// The same evaluator with other constants of the candidates.
+    pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Evaluator<'b> {
+        let Self { config, dataset, basis, origin, .. } = *self;
+        Evaluator { config, dataset, basis, candidates, origin, lists: self.lists.clone() }
+    }
+
+    pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
+        pool(&self.lists, name)
+    }
+
+    fn split(&self, name: SplitName) -> &Split {
+        self.dataset.split(name).unwrap_or(&self.dataset.validation)
+    }
+
+    /// Evaluates coordinates `z` `[queries × p]` on a split.
+    ///
+    /// # Errors
+    /// Coordinates that are not finite, or not one row a query.
+    pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
+        self.evaluate_among(name, z, self.candidates)
+    }
+
+    /// Evaluates coordinates on the validation split for a training.
+    pub(crate) fn validation(&self, z: &[f32]) -> Result<Validation<Scores>, Error> {
+        let metrics = self.evaluate(SplitName::Validation, z)?.scores;
+        let score = self.config.evaluation.metric.score(&metrics);
+        Ok(Validation { metrics, score })
+    }
+
+    /// The same with other constants of the candidates.
+    pub(crate) fn evaluate_among(
+        &self,
+        name: SplitName,
+        z: &[f32],
+        candidates: &Candidates,
+    ) -> Result<Evaluation, Error> {
+        let Split { ids, truth, .. } = self.split(name);
+        let candidates = (candidates, self.origin);
+        evaluate(ids, truth.clone(), z, candidates, self.pool(name), self.config)
+    }
+
+    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞. None
+    /// where outputs are not sketched.
+    pub(crate) fn perfect(&self, name: SplitName) -> Result<Option<Scores>, Error> {
+        let Some(basis) = self.basis else { return Ok(None) };
+        let split = self.split(name);
+        let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
+        let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
+        let Projection { coordinates, .. } = basis.project(&outputs)?;
+        // the leading coordinates, where candidates have only those
+        let p = self.candidates.dim();
+        let mut rows = coordinates.chunks_exact(basis.rank());
+        let mut z = vec![0.0; split.ids.len() * p];
+        for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
+            if let Some(row) = output.and_then(|_| rows.next()) {
+                z.copy_from_slice(&row[..p]);
+            }
+        }
+        Ok(Some(self.evaluate(name, &z)?.scores))
+    }
+
+    /// The report on coordinates of the split that is evaluated, and drawings of the first queries
+    /// where outputs are molecules.
+    pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
+        let name = self.config.evaluation.split;
+        let found = self.evaluate(name, z)?;
+        let chance = chance(&found, self.candidates, self.config)?;
+        let drawn = match &found.outputs {
+            Some((Truth::Molecules(truth), Truth::Molecules(predicted))) => {
+                let n = truth.len().min(EXAMPLES);
+                Some(drawing(&truth[..n], &predicted[..n])?)
+            }
+            _ => None,
+        };
+        let metrics = found.scores;
+        Ok((Report { split: name, chance, perfect_h: self.perfect(name)?, metrics }, drawn))
+    }
+
+    /// The pairs that the report is on.
+    pub(crate) fn reported(&self) -> &Split {
+        self.split(self.config.evaluation.split)
+    }
+}
+
+fn pool(lists: &[(SplitName, PerQuery)], name: SplitName) -> Pool<'_> {
+    let own = lists.iter().find(|(split, _)| *split == name);
+    own.map_or(Pool::Shared, |(_, list)| Pool::PerQuery(list))
+}

@@ -1,0 +1,248 @@
+//! From a configuration to a trained run.
+
+mod ensemble;
+mod hubs;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use dsokr_basis::store::{self, Tensor};
+use dsokr_decode::Candidates;
+use tracing::info;
+
+use crate::Error;
+use crate::config::Checked;
+use crate::device::Processor;
+use crate::evaluator::Evaluator;
+use crate::learner::{Fitted, Task};
+use crate::run::{Folder, PreparationFiles, Report};
+use crate::targets::TrainingOutputs;
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Dataset};
+use dsokr_train::{Event, Observer};
+
+pub(crate) use hubs::{CrossFit, correct};
+
+/// Where a run goes, and whether it goes on.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The configuration.
+    pub config: &'a Checked,
+    /// Where its data lie.
+    pub root: &'a DataRoot,
+    /// The run directory, or where under `runs/` one is made.
+    pub out: Option<&'a Path>,
+    /// Go on with the run that is there; a run that is not there is started.
+    pub resume: bool,
+    /// Where the model is trained.
+    pub processor: Processor,
+}
+
+impl<'a> Request<'a> {
+    /// A new run under `runs/`, trained on the CPU.
+    pub fn new(config: &'a Checked, root: &'a DataRoot) -> Self {
+        Self { config, root, out: None, resume: false, processor: Processor::Cpu }
+    }
+}
+
+/// A trained run's directory and its final report.
+pub struct Trained {
+    /// The run directory.
+    pub path: PathBuf,
+    /// Metrics, chance and ceiling.
+    pub report: Report,
+}
+
+/// Fits the learner of a configuration to its data, writes the run directory, and evaluates it.
+///
+/// # Errors
+/// Everything in [`Error`]. Nothing is written before data, basis and inputs have been accepted.
+pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error> {
+    let config = request.config;
+    let path = place(request)?;
+    if let Some(settings) = &config.ensemble {
+        return ensemble::run(request, settings, path, observer);
+    }
+    let resumed = (request.resume && path.exists()).then_some(path.as_path());
+    if resumed.is_some() {
+        unchanged(&path, config)?;
+    }
+    let learner = &config.encoder;
+    // a device that does not exist is reported before data are read
+    let device = request.processor.open()?;
+    if learner.needs_cpu() && request.processor != Processor::Cpu {
+        let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
+        return Err(Error::Device { device, message: message.into() });
+    }
+    let dataset = config.source().load(request.root)?;
+    info!(
+        train = dataset.train.ids.len(),
+        validation = dataset.validation.ids.len(),
+        outputs = dataset.outputs.ids.len(),
+        candidates = dataset.outputs.candidates.len(),
+        "data loaded"
+    );
+    let started = Instant::now();
+    let outputs = TrainingOutputs::new(config, &dataset, resumed);
+    if let Some(hubs) = &config.decoding.hubs {
+        hubs::check(hubs, outputs.len())?;
+    }
+    let targets = learner.targets(&outputs)?;
+    let candidates = targets.candidates(&dataset.outputs)?;
+    info!(
+        kernel = config.output.kernel.name(),
+        rank = targets.width(),
+        sketched = targets.as_basis().is_some(),
+        candidates = candidates.len(),
+        distinct = candidates.distinct(),
+        seconds = started.elapsed().as_secs_f64(),
+        "targets made"
+    );
+    let origin = targets.origin();
+    let basis = targets.as_basis();
+    let evaluator = Evaluator::new(config, request.root, &dataset, basis, (&candidates, &origin))?;
+    let space = targets.fingerprint();
+    let data = fingerprint(&dataset, targets.coordinates(), &candidates);
+    if resumed.is_some() {
+        Folder::check_data(&path, &data)?;
+        if let Some(report) = Folder::finished(&path)? {
+            info!(path = %path.display(), "the run is complete");
+            return Ok(Trained { path, report });
+        }
+    }
+    let opener = |files: &PreparationFiles| match resumed {
+        None => {
+            let save = |here: &Path| targets.save(here);
+            Folder::create(&path, config, &candidates, files, space.clone(), &data, save)
+        }
+        Some(path) => {
+            let folder = Folder::open(path, space.clone(), files);
+            folder.tidy();
+            Ok(folder)
+        }
+    };
+    let started = Instant::now();
+    let task = &mut Task {
+        config,
+        dataset: &dataset,
+        targets: &targets,
+        evaluator: &evaluator,
+        device: &device,
+        observer,
+        opener: &opener,
+        resumed,
+        folder: None,
+    };
+    let Fitted { predictor, saved, held_out, summary } = learner.fit(task)?;
+    let mut folder = match task.folder.take() {
+        Some(folder) => folder,
+        None => opener(&PreparationFiles::new(predictor.preparation()?)?)?,
+    };
+    if !saved {
+        predictor.save(&mut folder)?;
+    }
+    let split = config.evaluation.split;
+    let hubs = config.decoding.hubs.as_ref().zip(held_out);
+    // answers to the validation split are needed for hubs, for the log and often for the report
+    let validation = match hubs.is_some() || summary.is_some() || split == SplitName::Validation {
+        true => Some(predictor.predict(&dataset.validation)?),
+        false => None,
+    };
+    let corrected = match (hubs, &validation) {
+        (Some((hubs, held_out)), Some(z)) => {
+            let corrected = correct(hubs, &evaluator, &candidates, &held_out, z)?;
+            folder.replace_candidates(&corrected, &data)?;
+            Some(corrected)
+        }
+        _ => None,
+    };
+    let evaluator = &match &corrected {
+        Some(corrected) => evaluator.among(corrected),
+        None => evaluator.among(&candidates),
+    };
+    if let (Some(summary), Some(z)) = (&summary, &validation) {
+        let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
+        task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });
+    }
+    let z = match (split, validation) {
+        (SplitName::Validation, Some(z)) => z,
+        _ => predictor.predict(evaluator.reported())?,
+    };
+    let report = folder.report_on(evaluator, &z)?;
+    Ok(Trained { path, report })
+}
+
+/// The run directory: `--out`, else `runs/<name>`, else with the first free number behind it; to
+/// resume, the last one that exists.
+fn place(request: &Request) -> Result<PathBuf, Error> {
+    let taken = |path: &Path| path.exists();
+    if let Some(out) = request.out {
+        if taken(out) && !request.resume {
+            return Err(Error::RunExists { path: out.into() });
+        }
+        return Ok(out.into());
+    }
+    let name = &request.config.name;
+    let numbered = |i: usize| match i {
+        1 => PathBuf::from("runs").join(name),
+        _ => PathBuf::from("runs").join(format!("{name}-{i}")),
+    };
+    let free = (1..).find(|&i| !taken(&numbered(i))).unwrap_or(1);
+    Ok(numbered(if request.resume { (free - 1).max(1) } else { free }))
+}
+
+/// A run goes on only under the configuration that it was started with.
+fn unchanged(path: &Path, config: &Checked) -> Result<(), Error> {
+    let before = Folder::config(path)?;
+    let table = |config: &Checked| -> Result<toml::Table, Error> {
+        let text = config.to_toml()?;
+        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
+    };
+    let (before, now) = (table(&before)?, table(config)?);
+    match difference("", &before, &now) {
+        None => Ok(()),
+        Some((key, found, given)) => {
+            Err(Error::Changed { path: path.join("config.toml"), key, found, given })
+        }
+    }
+}
+
+fn difference(
+    prefix: &str,
+    before: &toml::Table,
+    now: &toml::Table,
+) -> Option<(String, String, String)> {
+    let show = |v: Option<&toml::Value>| v.map_or("absent".to_string(), ToString::to_string);
+    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    keys.into_iter().find_map(|key| {
+        let full = format!("{prefix}{key}");
+        match (before.get(key), now.get(key)) {
+            (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => {
+                difference(&format!("{full}."), a, b)
+            }
+            (a, b) if a == b => None,
+            (a, b) => Some((full, show(a), show(b))),
+        }
+    })
+}
+
+/// Identifies the data: a run is resumed on those that it was started with.
+fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> String {
+    let splits = [&dataset.train, &dataset.validation];
+    let texts = splits.map(|split| [split.ids.join("\0"), split.texts.join("\0")].join("\0"));
+    let ids = candidates.ids().join("\0");
+    let mut tensors = vec![
+        Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
+        Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
+        Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
+        Tensor::f32("targets", &[targets.len()], targets),
+        Tensor::f32("candidates", &[candidates.coordinates().len()], candidates.coordinates()),
+    ];
+    for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
+        tensors.extend(split.vectors.iter().flat_map(|rows| rows.tensors(name)));
+    }
+    store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum()
+}

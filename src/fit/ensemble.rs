@@ -1,0 +1,135 @@
+//! Training the members of an ensemble.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tracing::info;
+
+use super::{Request, Trained};
+use crate::Error;
+use crate::config::{Checked, EnsembleConfig};
+use crate::run::{EnsembleRun, Folder, MEMBERS, Report};
+use crate::scores::chance;
+use dsokr_data::SplitName;
+use dsokr_train::{Event, Observer};
+
+pub(super) fn run(
+    request: &Request,
+    settings: &EnsembleConfig,
+    path: PathBuf,
+    observer: &mut dyn Observer,
+) -> Result<Trained, Error> {
+    let members = request.config.members()?;
+    if request.resume && path.exists() {
+        super::unchanged(&path, request.config)?;
+    } else {
+        Folder::create_ensemble(&path, request.config)?;
+    }
+    let train = |member: &Checked, observer: &mut dyn Observer| {
+        if observer.stop() {
+            return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
+        }
+        info!("member {}", member.name);
+        let out = path.join(MEMBERS).join(&member.name);
+        let request = Request {
+            config: member,
+            root: request.root,
+            out: Some(&out),
+            resume: true,
+            processor: request.processor,
+        };
+        super::run(&request, observer).map(|_| ())
+    };
+    match settings.parallel {
+        1 => members.iter().try_for_each(|member| train(member, observer))?,
+        threads => at_once(&members, threads, observer, train)?,
+    }
+    if let Some(report) = Folder::finished(&path)? {
+        return Ok(Trained { path, report });
+    }
+    let report = evaluate(request, settings, &path)?;
+    Folder::finish(&path, &report)?;
+    Ok(Trained { path, report })
+}
+
+/// Trains several members at a time.
+fn at_once(
+    members: &[Checked],
+    threads: usize,
+    observer: &mut dyn Observer,
+    train: impl Fn(&Checked, &mut dyn Observer) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let (next, shared) = (AtomicUsize::new(0), Mutex::new(observer));
+    let work = || {
+        loop {
+            let Some(member) = members.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                return Ok(());
+            };
+            if let Err(error) = train(member, &mut Shared(&shared)) {
+                // the others stop when they ask for their next member
+                next.store(members.len(), Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..threads.min(members.len())).map(|_| scope.spawn(work)).collect();
+        let ended = started.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+/// Passes events of one of several trainings on, but for those of single steps.
+struct Shared<'a, 'o>(&'a Mutex<&'o mut dyn Observer>);
+
+impl Observer for Shared<'_, '_> {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::Start { .. } | Event::Step { .. }) {
+            return;
+        }
+        if let Ok(mut observer) = self.0.lock() {
+            observer.event(event);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.0.lock().map_or(true, |observer| observer.stop())
+    }
+}
+
+/// Fits the weights, if the configuration asks for it, and evaluates the ensemble.
+fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result<Report, Error> {
+    let device = request.processor.open()?;
+    let mut run = EnsembleRun::open_members(path, request.config, &device)?;
+    run.rule = settings.combination.clone();
+    let ask = |run: &EnsembleRun, name| {
+        let lists = &request.config.evaluation.candidates;
+        let lists = lists.as_ref().map(|file| request.root.file(file));
+        run.ask(
+            |member| Ok(member.config.source().read_split(name, request.root)?),
+            lists.as_deref(),
+        )
+    };
+    let name = request.config.evaluation.split;
+    let asked = ask(&run, name)?;
+    if settings.fit_weights {
+        let fitted = match name {
+            SplitName::Validation => run.fit_weights(&asked)?,
+            SplitName::Test => {
+                let validation = ask(&run, SplitName::Validation)?;
+                run.fit_weights(&validation)?
+            }
+        };
+        for (name, weight) in run.names().iter().zip(&fitted.weights) {
+            info!("weight {weight:.3} of {name}");
+        }
+    }
+    run.save_rule(path)?;
+    let (found, _) = run.evaluate(&asked)?;
+    let chance = chance(&found, &run.members()[0].candidates, run.config())?;
+    Ok(Report { split: name, metrics: found.scores, chance, perfect_h: None })
+}

@@ -1,0 +1,136 @@
+//! The correction for hubs: answers that have not seen their own pair, and the choice of its weight.
+
+use burn::tensor::Device;
+use dsokr_basis::{Basis, Projection};
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use dsokr_machines::ridge::LeaveOut;
+use dsokr_nn::{Model, parameters};
+use tracing::info;
+
+use crate::config::{Checked, HubConfig};
+use crate::evaluator::Evaluator;
+use crate::network::new_model;
+use crate::{Error, Prepare, Recipe, Scores};
+use dsokr_data::Dataset;
+use dsokr_data::SplitName;
+use dsokr_train::{Observer, Task, Validation, embed, train};
+
+/// Checks what can be averaged over answers to n training inputs.
+pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
+    match hubs.neighbours.iter().find(|&&count| count > n) {
+        None => Ok(()),
+        Some(count) => Err(Error::Value {
+            key: "decoding.hubs.neighbours".into(),
+            found: count.to_string(),
+            allowed: format!("1 to {n}, the number of training pairs"),
+        }),
+    }
+}
+
+/// The parts of n training pairs, drawn by a seed.
+fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
+    check(hubs, n)?;
+    match LeaveOut::folds(n, hubs.folds(), seed) {
+        Ok(LeaveOut::Folds(folds)) => Ok(folds),
+        _ => Err(Error::Value {
+            key: "decoding.hubs.folds".into(),
+            found: hubs.folds().to_string(),
+            allowed: format!("2 to {n}, the number of training pairs"),
+        }),
+    }
+}
+
+/// Evaluates a model on the validation split.
+pub(crate) type Validate<'a, E> =
+    dyn Fn(&Model<E>) -> Result<Validation<Scores>, dsokr_train::Error> + 'a;
+
+/// What encoders are trained with that leave a part of the pairs out.
+pub(crate) struct CrossFit<'a, R: Recipe> {
+    pub recipe: &'a R,
+    pub config: &'a Checked,
+    pub dataset: &'a Dataset,
+    pub basis: &'a Basis,
+    pub targets: &'a Projection,
+    pub preparation: &'a R::Preparation,
+    pub device: &'a Device,
+    pub validate: &'a Validate<'a, R::Encoder>,
+}
+
+impl<R: Recipe> CrossFit<'_, R> {
+    /// Answers to each training input by an encoder that was trained without its pair, `[n × p]`: one
+    /// encoder for each fold, trained as the whole one is.
+    pub(crate) fn answers(
+        &self,
+        hubs: &HubConfig,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<f32>, Error> {
+        let Self { recipe, config, basis, preparation, device, .. } = *self;
+        let train_split = &self.dataset.train;
+        let (n, p) = (train_split.ids.len(), basis.rank());
+        let folds = folds(hubs, n, config.seed)?;
+        let count = folds.len();
+        let mut answers = vec![0.0; n * p];
+        for (at, held) in folds.iter().enumerate() {
+            info!(fold = at + 1, folds = count, pairs = n - held.len(), "training for hubs");
+            let mut left_out = vec![false; n];
+            held.iter().for_each(|&row| left_out[row] = true);
+            let rest: Vec<usize> = (0..n).filter(|&row| !left_out[row]).collect();
+            let inputs = preparation.inputs(&train_split.select(&rest)?)?;
+            let targets = self.targets.select(&rest);
+            let offset = targets.mean();
+            let model = new_model(recipe, config, basis, preparation, &offset, device, false)?;
+            let task = Task {
+                config: &config.training,
+                seed: config.seed,
+                device,
+                inputs: &inputs,
+                targets: &targets.coordinates,
+                residuals: &targets.residuals,
+                validate: self.validate,
+            };
+            let outcome = train(&task, model, None, &mut (), observer)?;
+            let model = match outcome.best {
+                Some(best) => parameters::restore(outcome.model, &best)?,
+                None => outcome.model,
+            };
+            let inputs = preparation.inputs(&train_split.select(held)?)?;
+            let z = embed(&model, &inputs, config.evaluation.batch);
+            for (z, &row) in z.chunks_exact(p).zip(held) {
+                answers[row * p..][..p].copy_from_slice(z);
+            }
+        }
+        Ok(answers)
+    }
+}
+
+/// Candidates corrected for hubs, by the weight and the number of neighbours that are best on the
+/// validation split; `held_out` are answers to the training inputs that have not seen their own pair.
+pub(crate) fn correct(
+    hubs: &HubConfig,
+    evaluator: &Evaluator,
+    candidates: &Candidates,
+    held_out: &[f32],
+    z: &[f32],
+) -> Result<Candidates, Error> {
+    let metric = evaluator.config().evaluation.metric;
+    let unit = Queries::new(candidates.dim(), held_out)?.normalised();
+    let unit = Queries::new(candidates.dim(), &unit)?;
+    let mut best: Option<(f64, Hubs, f32)> = None;
+    let mut corrected = candidates.clone();
+    for &neighbours in &hubs.neighbours {
+        let found = Hubs::of(&unit, candidates, neighbours)?;
+        for &weight in &hubs.weights {
+            corrected = corrected.with_hubs(found.clone(), weight)?;
+            let scores = evaluator.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
+            let score = metric.score(&scores);
+            info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, found.clone(), weight));
+            }
+        }
+    }
+    match best {
+        Some((_, hubs, weight)) => Ok(corrected.with_hubs(hubs, weight)?),
+        None => Ok(corrected),
+    }
+}

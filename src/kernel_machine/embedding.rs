@@ -1,0 +1,69 @@
+//! Reduced rank regression and output embedding learning on top of a kernel machine.
+
+use dsokr_basis::Features;
+use dsokr_machines::OutputEmbedding;
+use dsokr_machines::ridge::Model;
+use tracing::info;
+
+use super::solver::Solver;
+use crate::Error;
+use crate::config::{EmbeddingConfig, RidgeConfig};
+use crate::evaluator::Evaluator;
+use crate::run::{EmbeddingCurve, EmbeddingPoint};
+use dsokr_data::SplitName;
+
+/// What embeddings are learned from, and what chooses among them.
+pub(super) struct EmbeddingSearch<'a> {
+    pub settings: &'a EmbeddingConfig,
+    pub evaluator: &'a Evaluator<'a>,
+    pub solver: &'a Solver<'a>,
+    /// The inputs of both splits.
+    pub training: &'a Features,
+    pub validation: &'a Features,
+    /// Coordinates of outputs without pairs.
+    pub unlabelled: &'a [f32],
+}
+
+impl EmbeddingSearch<'_> {
+    /// The best model of those of several λ, each embedded in every way, and the curve.
+    pub(super) fn best(
+        &self,
+        lambdas: impl Iterator<Item = f64>,
+    ) -> Result<(Model, EmbeddingCurve), Error> {
+        let metric = self.evaluator.config().evaluation.metric;
+        let mut points = Vec::new();
+        let mut best: Option<(f64, EmbeddingPoint, Model, OutputEmbedding)> = None;
+        for lambda in lambdas {
+            let (model, _) = self.solver.solve(lambda, false)?;
+            let width = model.rank();
+            let training = model.predict(self.training)?;
+            let validation = model.predict(self.validation)?;
+            for &supervised in &self.settings.supervised {
+                let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
+                let whole =
+                    OutputEmbedding::learn(width, &training, unlabelled, supervised, width)?;
+                for rank in self.settings.ranks_in(width)? {
+                    let embedding = whole.truncate(rank)?;
+                    let z = embedding.restore(&embedding.project(&validation)?)?;
+                    let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
+                    let value = metric.value(&scores);
+                    info!(lambda, supervised, rank, metric = %metric, value, "embedding");
+                    let point = EmbeddingPoint { lambda, supervised, rank, value };
+                    points.push(point);
+                    let score = metric.score(&scores);
+                    if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                        best = Some((score, point, model.clone(), embedding));
+                    }
+                }
+            }
+        }
+        let (metric, larger_is_better) = (metric.to_string(), metric.larger_is_better());
+        match best {
+            Some((_, chosen, model, embedding)) => {
+                let model = model.mapped(embedding.projector().as_ref())?;
+                Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
+            }
+            None => Err(RidgeConfig::no_lambda()),
+        }
+    }
+}

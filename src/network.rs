@@ -1,0 +1,191 @@
+//! Neural encoders as learners: a recipe, the frozen basis as the last layer, and the training loop.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, Kernel};
+use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
+use tracing::info;
+
+use crate::config::{Checked, Config};
+use crate::fit::CrossFit;
+use crate::learner::{Fitted, InputKind, Learner, Predictor, StoredRun, Task};
+use crate::run::{BASIS, Folder, PreparationFiles};
+use crate::{Error, Prepare, Recipe, Start};
+use dsokr_train::embed;
+
+/// A trained encoder with its frozen basis.
+pub struct Network<R: Recipe> {
+    /// Its settings.
+    pub recipe: R,
+    /// What turns texts or vectors into inputs.
+    pub preparation: R::Preparation,
+    /// The encoder and the basis.
+    pub model: Model<R::Encoder>,
+    /// Inputs that are encoded at once.
+    pub batch: usize,
+}
+
+impl<R: Recipe> Predictor for Network<R> {
+    fn predict(&self, split: &dsokr_data::Split) -> Result<Vec<f32>, Error> {
+        Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch))
+    }
+
+    fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        self.preparation.files()
+    }
+
+    fn save(&self, folder: &mut Folder) -> Result<(), Error> {
+        let parameters = parameters::collect(&self.model);
+        parameters::check_finite(&parameters)?;
+        folder.save_best(&parameters)
+    }
+
+    fn export(&self, folder: &Path) -> Result<(), Error> {
+        self.recipe.export(&self.preparation, &self.model.encoder, folder)
+    }
+}
+
+impl<R: Recipe> Learner for R {
+    fn validate(&self) -> Result<(), Error> {
+        Recipe::validate(self)
+    }
+
+    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        let plain = matches!(config.output.kernel, Kernel::Linear | Kernel::Cosine);
+        if config.sketch.full && !plain {
+            let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
+                           kernels linear and cosine";
+            return Err(Error::value("sketch.full", true, allowed));
+        }
+        Ok(())
+    }
+
+    fn reads(&self) -> InputKind {
+        match self.reads_vectors() {
+            true => InputKind::Vectors,
+            false => InputKind::Texts,
+        }
+    }
+
+    fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
+        let config = task.config;
+        let mut device = task.device.clone().autodiff();
+        if Recipe::recomputes(self) && *task.device != Device::flex() {
+            device = device.gradient_checkpointing();
+        }
+        let (basis, targets) = task.targets.basis()?;
+        let train = &task.dataset.train;
+        let settings = self.preparation();
+        let preparation = match task.resumed() {
+            Some(path) => R::Preparation::load(&settings, path)?,
+            None => R::Preparation::fit(&settings, train)?,
+        };
+        let inputs = preparation.inputs(train)?;
+        let restored = task.resumed().is_some_and(Folder::has_checkpoint);
+        let model =
+            new_model(self, config, basis, &preparation, &targets.mean(), &device, restored)?;
+        check_groups(config, &model)?;
+        info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
+
+        let folder = task.begin(preparation.files()?)?;
+        let start = folder.last_checkpoint()?;
+        folder.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+        let mut folder = folder.clone();
+        let validation = preparation.inputs(&task.dataset.validation)?;
+        let (evaluator, batch) = (task.evaluator, config.evaluation.batch);
+        let validate = |model: &Model<R::Encoder>| {
+            Ok(evaluator.validation(&embed(model, &validation, batch))?)
+        };
+        let training = dsokr_train::Task {
+            config: &config.training,
+            seed: config.seed,
+            device: &device,
+            inputs: &inputs,
+            targets: &targets.coordinates,
+            residuals: &targets.residuals,
+            validate: &validate,
+        };
+        let outcome = dsokr_train::train(&training, model, start, &mut folder, task.observer)?;
+        let best = match outcome.best {
+            Some(best) => best,
+            None => folder.best()?,
+        };
+        let model = parameters::restore(outcome.model, &best)?;
+        let held_out = match &config.decoding.hubs {
+            Some(hubs) => {
+                let cross = CrossFit {
+                    recipe: self,
+                    config,
+                    dataset: task.dataset,
+                    basis,
+                    targets,
+                    preparation: &preparation,
+                    device: &device,
+                    validate: &validate,
+                };
+                Some(cross.answers(hubs, task.observer)?)
+            }
+            None => None,
+        };
+        let network = Network { recipe: self.clone(), preparation, model, batch };
+        Ok(Fitted { saved: true, held_out, ..Fitted::new(network) })
+    }
+
+    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
+        let basis = Basis::load(&run.path.join(BASIS))?;
+        let preparation = R::Preparation::load(&self.preparation(), run.path)?;
+        let prepared = PreparationFiles::new(preparation.files()?)?;
+        let best = Folder::open(run.path, run.space.into(), &prepared).best()?;
+        let offset = vec![0.0; basis.rank()];
+        let model = new_model(self, run.config, &basis, &preparation, &offset, run.device, true)?;
+        let model = parameters::restore(model, &best)?;
+        let batch = run.config.evaluation.batch;
+        Ok(Box::new(Network { recipe: self.clone(), preparation, model, batch }))
+    }
+}
+
+/// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one
+/// whose parameters are about to be `restored`.
+pub(crate) fn new_model<R: Recipe>(
+    recipe: &R,
+    config: &Checked,
+    basis: &Basis,
+    preparation: &R::Preparation,
+    offset: &[f32],
+    device: &Device,
+    restored: bool,
+) -> Result<Model<R::Encoder>, Error> {
+    let mut random = generator(config.seed, "parameters", 0);
+    let start = Start { offset, random: &mut random, device };
+    let encoder = match restored {
+        true => recipe.uninitialised(preparation, start)?,
+        false => recipe.encoder(preparation, start)?,
+    };
+    let (found, expected) = (encoder.dimension(), basis.rank());
+    if found != expected {
+        return Err(Error::Dimension { found, expected });
+    }
+    let matrix = basis.matrix().values.into_owned();
+    let model = Model::new(encoder, FrozenBasis::new(matrix, expected, device));
+    Ok(match config.training.loss.temperature() {
+        Some(temperature) => model.with_temperature(temperature, device),
+        None => model,
+    })
+}
+
+/// A group that holds no parameter is a spelling mistake.
+fn check_groups<E: Encoder>(config: &Checked, model: &Model<E>) -> Result<(), Error> {
+    let names: Vec<String> = parameters::names(model);
+    for group in &config.training.groups {
+        if !names.iter().any(|name| name.contains(&group.parameters)) {
+            return Err(Error::value(
+                "training.groups.parameters",
+                format!("{:?}", group.parameters),
+                format!("a part of one of {}", names.join(", ")),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+use std::path::Path;
+
+use dsokr_basis::store::write_atomically;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+const FILE: &str = "embedding.json";
+
+/// What each rank, c and λ is worth on the validation split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddingCurve {
+    /// The figure, as `evaluation.metric` names it.
+    pub metric: String,
+    /// Whether a larger figure is a better one.
+    pub larger_is_better: bool,
+    /// All that was tried.
+    pub points: Vec<EmbeddingPoint>,
+    /// The best of them.
+    pub chosen: EmbeddingPoint,
+}
+
+/// One embedding.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EmbeddingPoint {
+    /// λ of the regression.
+    pub lambda: f64,
+    /// c, the share of predictions beside outputs without pairs.
+    pub supervised: f64,
+    /// The rank.
+    pub rank: usize,
+    /// The figure on the validation split.
+    pub value: f64,
+}
+
+impl EmbeddingCurve {
+    /// The curve of the run at `run`; none where no embedding was chosen there.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no such curve.
+    pub fn read(run: &Path) -> Result<Option<Self>, Error> {
+        let file = run.join(FILE);
+        match std::fs::read_to_string(&file) {
+            Ok(text) => serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|e| Error::Run { path: file, message: e.to_string() }),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::reading(&file, &e)),
+        }
+    }
+
+    /// Writes it into the run at `run`.
+    pub(crate) fn save(&self, run: &Path) -> Result<(), Error> {
+        let text =
+            serde_json::to_string_pretty(self).map_err(|e| Error::Serialise(e.to_string()))?;
+        Ok(write_atomically(&run.join(FILE), |out| writeln!(out, "{text}"))?)
+    }
+}

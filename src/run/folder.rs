@@ -1,0 +1,289 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
+use dsokr_decode::Candidates;
+use dsokr_nn::parameters::Parameters;
+
+use super::preparation_files::check_preparation;
+use super::{MEMBERS, PreparationFiles, Report};
+use crate::config::{self, Checked, FORMAT};
+use crate::evaluator::Evaluator;
+use crate::{Error, Scores};
+use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
+
+const ENCODER_KIND: &str = "encoder";
+const ENCODER_VERSION: u32 = 1;
+
+/// A run directory's files.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    /// Fingerprint of the coordinates that the model belongs to, of the basis where there is one.
+    basis: String,
+    /// Fingerprint of the preparation of its inputs.
+    preparation: String,
+}
+
+impl Folder {
+    /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
+    /// its place and renamed. `space` is the fingerprint of the coordinates, `data` that of what is
+    /// trained on; `save` writes what says what the coordinates are.
+    pub(crate) fn create(
+        path: &Path,
+        config: &Checked,
+        candidates: &Candidates,
+        prepared: &PreparationFiles,
+        space: String,
+        data: &str,
+        save: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let io = |path: &Path, e: std::io::Error| Error::Io {
+            path: path.into(),
+            message: e.to_string(),
+        };
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(|e| Error::Run {
+            path: parent.into(),
+            message: format!("no run directory can be made there: {e}"),
+        })?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let here = parent.join(format!(".{name}.partial"));
+        // left behind by a process that was killed while it made the same run
+        let _ = fs::remove_dir_all(&here);
+        let filled = fs::create_dir(&here).map_err(|e| io(&here, e)).and_then(|()| {
+            let toml = config.to_toml()?;
+            write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
+            save(&here)?;
+            save_candidates(&here, candidates, &space, data)?;
+            prepared.save(&here)?;
+            let inner = here.join("checkpoint");
+            fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
+            write_atomically(&here.join("log.jsonl"), |_| Ok(()))?;
+            fs::rename(&here, path).map_err(|e| io(path, e))?;
+            // the name is on disk when the folder that holds it is; not every system can sync one
+            let _ = fs::File::open(parent).and_then(|folder| folder.sync_all());
+            Ok(())
+        });
+        if let Err(error) = filled {
+            let _ = fs::remove_dir_all(&here);
+            return Err(error);
+        }
+        Ok(Self::open(path, space, prepared))
+    }
+
+    /// A run directory that exists, with the fingerprint of its coordinates.
+    pub(crate) fn open(path: &Path, space: String, prepared: &PreparationFiles) -> Self {
+        Self { path: path.into(), basis: space, preparation: prepared.fingerprint() }
+    }
+
+    /// Reads the configuration of a run.
+    pub(crate) fn config(path: &Path) -> Result<Checked, Error> {
+        if !path.is_dir() {
+            return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
+        }
+        let file = path.join("config.toml");
+        let text = fs::read_to_string(&file).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => Error::Run {
+                path: path.into(),
+                message: "no run directory: it has no config.toml".into(),
+            },
+            _ => Error::reading(&file, &e),
+        })?;
+        // before anything else is looked at, since another version may have other keys
+        let table: Option<toml::Table> = text.parse().ok();
+        let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
+        if let Some(found) = format.filter(|&found| found != i64::from(FORMAT)) {
+            let message = format!("a run of format {found}; this program reads format {FORMAT}");
+            return Err(Error::Run { path: path.into(), message });
+        }
+        config::load(&file, &[])
+    }
+
+    /// The run directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a model file says that it belongs to: the coordinates of the candidates, and the
+    /// preparation of the inputs.
+    pub fn belongs(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("basis".to_string(), self.basis.clone()),
+            ("preparation".to_string(), self.preparation.clone()),
+        ])
+    }
+
+    fn encoder_file(&self) -> PathBuf {
+        self.path.join("encoder.safetensors")
+    }
+
+    fn checkpoint_file(&self) -> PathBuf {
+        self.path.join("checkpoint").join("last.safetensors")
+    }
+
+    /// Whether the run at `path` has a state to go on from.
+    pub(crate) fn has_checkpoint(path: &Path) -> bool {
+        path.join("checkpoint").join("last.safetensors").exists()
+    }
+
+    /// Removes what a kill left of files that were being written.
+    pub(crate) fn tidy(&self) {
+        store::remove_partial(&self.path);
+        store::remove_partial(&self.path.join("checkpoint"));
+    }
+
+    /// The last state, if one has been kept.
+    pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
+        let file = self.checkpoint_file();
+        if !file.exists() {
+            return Ok(None);
+        }
+        Ok(Some(Checkpoint::load(&file, &self.basis)?))
+    }
+
+    /// Refuses other data than those that the run was started with.
+    pub(crate) fn check_data(path: &Path, data: &str) -> Result<(), Error> {
+        let stored = Candidates::open(&path.join("candidates.safetensors"))?;
+        if stored.metadata("data")? == data {
+            return Ok(());
+        }
+        Err(Error::DataChanged { path: path.into() })
+    }
+
+    /// Keeps candidates with other constants.
+    pub(crate) fn replace_candidates(
+        &self,
+        candidates: &Candidates,
+        data: &str,
+    ) -> Result<(), Error> {
+        save_candidates(&self.path, candidates, &self.basis, data)
+    }
+
+    /// Forgets the evaluations after `step`, which a resumed training will do again, and a last line
+    /// that a kill left unfinished.
+    pub(crate) fn rewind_log(&self, step: u64) -> Result<(), Error> {
+        let file = self.path.join("log.jsonl");
+        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+        let kept: String = text
+            .lines()
+            .filter(|line| {
+                serde_json::from_str::<LogLine<Scores>>(line)
+                    .is_ok_and(|parsed| parsed.step <= step)
+            })
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        Ok(write_atomically(&file, |out| out.write_all(kept.as_bytes()))?)
+    }
+
+    /// The best parameters so far.
+    pub(crate) fn best(&self) -> Result<Parameters<'static>, Error> {
+        let file = self.encoder_file();
+        if !file.exists() {
+            let message = "no model has been evaluated yet: train it, or go on with --resume";
+            return Err(Error::Run { path: file, message: message.into() });
+        }
+        let stored = Stored::open(&file, ENCODER_KIND, ENCODER_VERSION)?;
+        check_basis(&stored, &self.basis)?;
+        check_preparation(&stored, &self.preparation)?;
+        Ok(read_parameters(&stored, "")?)
+    }
+
+    /// Makes the directory of an ensemble.
+    pub(crate) fn create_ensemble(path: &Path, config: &Checked) -> Result<(), Error> {
+        let made = fs::create_dir_all(path.join(MEMBERS));
+        made.map_err(|e| Error::Run {
+            path: path.into(),
+            message: format!("no run directory can be made there: {e}"),
+        })?;
+        let toml = config.to_toml()?;
+        Ok(write_atomically(&path.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
+    }
+
+    /// The final report of the run at `path`, if it is complete.
+    pub(crate) fn finished(path: &Path) -> Result<Option<Report>, Error> {
+        let file = path.join("metrics.json");
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::reading(&file, &e)),
+        };
+        let parsed = serde_json::from_str(&text);
+        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+    }
+
+    /// Finishes the run with the report on coordinates of the split that is evaluated, and with
+    /// drawings where outputs are molecules.
+    pub(crate) fn report_on(&self, evaluator: &Evaluator, z: &[f32]) -> Result<Report, Error> {
+        let (report, drawings) = evaluator.report(z)?;
+        if let Some(svg) = drawings {
+            let file = self.path.join("examples.svg");
+            write_atomically(&file, |out| out.write_all(svg.as_bytes()))?;
+        }
+        Self::finish(&self.path, &report)?;
+        Ok(report)
+    }
+
+    /// Writes the final report into the run at `path`.
+    pub(crate) fn finish(path: &Path, report: &Report) -> Result<(), Error> {
+        let text =
+            serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
+        let file = path.join("metrics.json");
+        Ok(write_atomically(&file, |out| writeln!(out, "{text}"))?)
+    }
+}
+
+impl Folder {
+    fn append(&self, line: &LogLine<Scores>) -> Result<(), Error> {
+        let file = self.path.join("log.jsonl");
+        let text = serde_json::to_string(line).map_err(|e| Error::Serialise(e.to_string()))?;
+        let io = |e: std::io::Error| Error::Io { path: file.clone(), message: e.to_string() };
+        let mut out = fs::OpenOptions::new().append(true).create(true).open(&file).map_err(io)?;
+        // one write: a kill leaves a whole line or a torn last one, which `rewind_log` drops
+        out.write_all(format!("{text}\n").as_bytes()).map_err(io)?;
+        out.sync_data().map_err(io)
+    }
+
+    /// Keeps the best parameters so far.
+    pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
+        let tensors: Vec<Tensor> = parameters
+            .iter()
+            .map(|(name, parameter)| Tensor::f32(name, &parameter.shape, &parameter.values))
+            .collect();
+        let belongs = self.belongs();
+        let contents = store::Contents::new(ENCODER_KIND, ENCODER_VERSION, &belongs, &tensors);
+        Ok(contents.write(&self.encoder_file())?)
+    }
+}
+
+impl CheckpointSink<Scores> for Folder {
+    fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
+        Ok(self.append(line)?)
+    }
+
+    fn best(&mut self, parameters: &Parameters) -> Result<(), dsokr_train::Error> {
+        Ok(self.save_best(parameters)?)
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
+        checkpoint.save(&self.checkpoint_file(), &self.basis)
+    }
+}
+
+fn save_candidates(
+    folder: &Path,
+    candidates: &Candidates,
+    space: &str,
+    data: &str,
+) -> Result<(), Error> {
+    let metadata = BTreeMap::from([
+        ("basis".to_string(), space.to_string()),
+        ("data".to_string(), data.to_string()),
+    ]);
+    Ok(candidates.save(&folder.join("candidates.safetensors"), &metadata)?)
+}

@@ -1,0 +1,157 @@
+use std::path::Path;
+
+use burn::tensor::Device;
+use dsokr_basis::Basis;
+use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
+
+use super::{Folder, PreparationFiles};
+use crate::config::Checked;
+use crate::learner::{Predictor, StoredRun};
+use crate::scores::{Evaluation, Origin, evaluate};
+use crate::{Error, targets};
+use dsokr_data::{Split, Truth};
+use dsokr_train::check_basis;
+
+/// A trained run, read from its directory alone.
+pub struct Run {
+    /// The resolved configuration.
+    pub config: Checked,
+    /// The candidates.
+    pub candidates: Candidates,
+    /// Inputs in, coordinates out.
+    pub predictor: Box<dyn Predictor>,
+    /// The basis; none where outputs are not sketched.
+    basis: Option<Basis>,
+    /// From where the candidates' coordinates count.
+    origin: Origin,
+}
+
+impl Run {
+    /// Reads a run directory.
+    ///
+    /// # Errors
+    /// A file that is missing, damaged, of another version, or that belongs to another basis; a run
+    /// without an evaluation has no model yet.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_on(path, &Device::flex())
+    }
+
+    /// Reads a run directory, its encoder onto a device.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
+        let config = Folder::config(path)?;
+        if config.ensemble.is_some() {
+            let message = "an ensemble: open it as one, or one of its members/";
+            return Err(Error::Run { path: path.into(), message: message.into() });
+        }
+        let stored = Candidates::open(&path.join("candidates.safetensors"))?;
+        let candidates = Candidates::read(&stored)?;
+        let (basis, origin) = targets::load(path)?;
+        if let (Some(basis), Origin::Zero) = (&basis, &origin) {
+            check_basis(&stored, &basis.fingerprint())?;
+        }
+        let space = stored.metadata("basis")?;
+        let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
+        let predictor = config.encoder.load(&run)?;
+        Ok(Self { config, candidates, predictor, basis, origin })
+    }
+
+    /// A run of a predictor that something else than [`fit::run`](crate::fit::run) has made, with
+    /// candidates in the coordinates of a basis.
+    pub fn new(
+        config: Checked,
+        basis: Basis,
+        candidates: Candidates,
+        predictor: impl Predictor + 'static,
+    ) -> Self {
+        let (basis, predictor) = (Some(basis), Box::new(predictor));
+        Self { config, candidates, predictor, basis, origin: Origin::Zero }
+    }
+
+    /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log
+    /// and no metrics.
+    ///
+    /// # Errors
+    /// [`Error::RunExists`]; a parameter that is not finite; [`Error::Value`] for a run that was read
+    /// from a kernel machine's directory, or a predictor that has no form on disk; what the file system
+    /// reports.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        if path.exists() {
+            return Err(Error::RunExists { path: path.into() });
+        }
+        let (Some(basis), Origin::Zero) = (&self.basis, &self.origin) else {
+            return Err(Error::value(
+                "encoder.kind",
+                format!("{:?}", self.config.encoder.kind()),
+                "an encoder: the run directory of a kernel machine can be copied",
+            ));
+        };
+        let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
+        // no data have the empty fingerprint, so `--resume` refuses the directory
+        let save = |here: &Path| Ok(basis.save(&here.join(super::BASIS))?);
+        let (config, candidates, space) = (&self.config, &self.candidates, basis.fingerprint());
+        let mut folder = Folder::create(path, config, candidates, &prepared, space, "", save)?;
+        self.predictor.save(&mut folder)
+    }
+
+    /// Coordinates `z` of each pair's input, `[pairs × p]` row-major, as the model answers.
+    ///
+    /// # Errors
+    /// Inputs that cannot be prepared.
+    pub fn coordinates(&self, split: &Split) -> Result<Vec<f32>, Error> {
+        self.predictor.predict(split)
+    }
+
+    /// Writes a fine-tuned encoder, without its head, as a folder that transformers loads
+    /// (`AutoModel.from_pretrained`, `AutoTokenizer.from_pretrained`).
+    ///
+    /// # Errors
+    /// A run whose encoder was not read from such a folder; what cannot be written.
+    pub fn export(&self, folder: &Path) -> Result<(), Error> {
+        self.predictor.export(folder)
+    }
+
+    /// Evaluates the model on a split: ranks of each query's gold candidate, the one with the
+    /// query's id, and where outputs are molecules or sets of labels, how far the predicted ones are
+    /// from the true ones.
+    ///
+    /// # Errors
+    /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
+    pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
+        let z = self.coordinates(split)?;
+        let truth = self.known_truth(split)?;
+        let candidates = (&self.candidates, &self.origin);
+        evaluate(&split.ids, truth, &z, candidates, pool, &self.config)
+    }
+
+    /// From where the candidates' coordinates count.
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What a split's outputs are, where that is known and predictions are compared with it.
+    pub(crate) fn known_truth(&self, split: &Split) -> Result<Option<Truth>, Error> {
+        if let Some(truth) = &split.truth {
+            return Ok(Some(truth.clone()));
+        }
+        let places: Option<Vec<usize>> =
+            split.ids.iter().map(|id| self.candidates.find(id)).collect();
+        let Some(places) = places else { return Ok(None) };
+        let labels = places.into_iter().map(|candidate| self.candidates.label(candidate));
+        Ok(Truth::of_labels(labels, &self.config.output.features)?)
+    }
+
+    /// The `top` best candidates for a text, best first.
+    ///
+    /// # Errors
+    /// `top` above the number of candidates, or a model that reads no text.
+    pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
+        let z = self.coordinates(&Split::query(&self.config.source().query(text)?))?;
+        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
+        let queries = Queries::new(self.candidates.dim(), &z)?;
+        let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
+        Ok(hits.into_iter().next().unwrap_or_default())
+    }
+}

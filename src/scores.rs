@@ -1,0 +1,331 @@
+use std::fmt;
+use std::ops::Deref;
+
+use dsokr_basis::features::LabelVocabulary;
+use dsokr_basis::random::generator;
+use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
+use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
+use dsokr_molecule::graph::Graph;
+use dsokr_molecule::{svg_column, svg_pair};
+use rand::RngExt;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::config::Checked;
+use crate::quantiles::QuantileScores;
+use dsokr_data::{Structure, Truth};
+
+/// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
+/// is how the time for a state grows: about half a second. Molecules of QM9 need far less.
+const WORK: u64 = 20_000_000;
+
+/// Its limit in states, which are the same on every machine.
+fn limit(a: &Graph, b: &Graph) -> Limit {
+    let atoms = a.len().max(b.len()).max(1) as u64;
+    Limit::NONE.states((WORK / atoms.saturating_pow(3)).max(1))
+}
+
+/// What an evaluation says about a split: ranks, and of some kinds of outputs also how far the predicted
+/// ones are from the true ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Of the ranks.
+    #[serde(flatten)]
+    pub ranks: Metrics,
+    /// Mean of `‖h(x) − ψ(y)‖²` in the kernel's feature space, of answers h(x) as they are scored; what
+    /// of ψ(y) lies outside of the basis counts. For vectors under the linear kernel it is the squared
+    /// error summed over their coordinates. None where it is not known: of several runs together, of
+    /// kernel machines without a sketch of the outputs, and where some output is no candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub squared_error: Option<f64>,
+    /// Of predicted quantiles, where answers are quantiles of numbers. None of several runs together, and
+    /// where some output is no candidate.
+    #[serde(flatten)]
+    pub quantiles: Option<QuantileScores>,
+    /// Of the predicted outputs, where they are molecules or sets of labels.
+    #[serde(flatten)]
+    pub outputs: Option<OutputScores>,
+}
+
+/// What predicted outputs are worth beside the true ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OutputScores {
+    /// Of molecules.
+    Molecules(MoleculeScores),
+    /// Of sets of labels. The labels are those of the true and the predicted sets.
+    Labels(MultiLabelMetrics),
+}
+
+impl OutputScores {
+    /// Compares predicted with true outputs of the same kind, one with one.
+    ///
+    /// # Errors
+    /// No outputs, or outputs of two kinds.
+    pub fn of(truth: &Truth, predicted: &Truth) -> Result<Self, Error> {
+        match (truth, predicted) {
+            (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
+                let pairs: Vec<(&Graph, &Graph)> =
+                    truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect();
+                Ok(Self::Molecules(MoleculeScores::of(&pairs)?))
+            }
+            (Truth::Labels(truth), Truth::Labels(predicted)) => {
+                let both = [truth.as_slice(), predicted.as_slice()].concat();
+                let labels = LabelVocabulary::fit(&both)?;
+                let (truth, predicted) = (labels.rows(truth)?, labels.rows(predicted)?);
+                Ok(Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?))
+            }
+            _ => Err(Error::Value {
+                key: "outputs".into(),
+                found: "molecules and sets of labels".into(),
+                allowed: "one kind".into(),
+            }),
+        }
+    }
+}
+
+impl From<Metrics> for Scores {
+    fn from(ranks: Metrics) -> Self {
+        Self { ranks, squared_error: None, quantiles: None, outputs: None }
+    }
+}
+
+/// The figures that say most.
+impl fmt::Display for Scores {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(found) = &self.quantiles {
+            return write!(out, "pinball {:.4}, crossing {:.4}", found.pinball, found.crossing);
+        }
+        match &self.outputs {
+            Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
+            Some(OutputScores::Molecules(found)) => write!(
+                out,
+                "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
+                found.ged, found.ged_bonds, found.exact
+            ),
+            None => write!(out, "MRR {:.4}, Hits@10 {:.4}", self.mrr, self.hits_10),
+        }
+    }
+}
+
+impl Deref for Scores {
+    type Target = Metrics;
+
+    fn deref(&self) -> &Metrics {
+        &self.ranks
+    }
+}
+
+impl Scores {
+    /// With what answers `z` say by themselves, to queries with these rows of the candidates as gold.
+    pub(crate) fn with_answers(
+        mut self,
+        z: &[f32],
+        gold: &[Option<u32>],
+        (candidates, origin): (&Candidates, &Origin),
+        config: &Checked,
+    ) -> Result<Self, Error> {
+        self.squared_error = squared_error(z, gold, candidates, config, origin);
+        if let Some(levels) = config.encoder.levels() {
+            self.quantiles = QuantileScores::of(levels, z, gold, candidates)?;
+        }
+        Ok(self)
+    }
+}
+
+/// Graph edit distances, with unit costs, of the first candidates from the true molecules.
+///
+/// Of candidates that tie, the one that stands first in the set counts as predicted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MoleculeScores {
+    /// Mean edit distance of the graphs whose nodes are labelled by element.
+    pub ged: f64,
+    /// Its standard error over the queries; 0 for one query.
+    pub ged_se: f64,
+    /// Mean edit distance of the graphs whose edges are labelled by bond order too.
+    pub ged_bonds: f64,
+    /// Its standard error over the queries; 0 for one query.
+    pub ged_bonds_se: f64,
+    /// Share of predictions at distance 0, bonds compared: the same graph.
+    pub exact: f64,
+    /// Distances of either kind that the search did not prove, for which their upper bound counts.
+    pub unproven: usize,
+}
+
+impl MoleculeScores {
+    /// Of pairs of a true and a predicted molecule.
+    ///
+    /// # Errors
+    /// [`dsokr_decode::Error::NoQueries`].
+    pub fn of(pairs: &[(&Graph, &Graph)]) -> Result<Self, Error> {
+        if pairs.is_empty() {
+            return Err(dsokr_decode::Error::NoQueries.into());
+        }
+        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
+            let (bare_a, bare_b) =
+                (a.clone().without_edge_labels(), b.clone().without_edge_labels());
+            let limit = limit(a, b);
+            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
+        });
+        let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
+        let ((ged, ged_se), (ged_bonds, ged_bonds_se)) = (mean(&bare), mean(&bonds));
+        let same = bonds.iter().filter(|found| found.upper == 0).count();
+        Ok(Self {
+            ged,
+            ged_se,
+            ged_bonds,
+            ged_bonds_se,
+            exact: same as f64 / pairs.len() as f64,
+            unproven: bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count(),
+        })
+    }
+}
+
+/// Mean upper bound and its standard error.
+fn mean(found: &[EditDistance]) -> (f64, f64) {
+    let n = found.len() as f64;
+    let mean = found.iter().map(|found| found.upper as f64).sum::<f64>() / n;
+    let squares: f64 = found.iter().map(|found| (found.upper as f64 - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+/// What coordinates are worth on a split.
+pub struct Evaluation {
+    /// The figures.
+    pub scores: Scores,
+    /// The rank of each query's gold; `None` where it counts as infinite.
+    pub ranks: Vec<Option<Rank>>,
+    /// True outputs and the predicted ones, where they are molecules or sets of labels.
+    pub outputs: Option<(Truth, Truth)>,
+}
+
+/// From where the coordinates of candidates count.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// From zero, as answers do.
+    Zero,
+    /// From a point of the basis, p numbers.
+    At(Vec<f64>),
+    /// Candidates are no points of a basis.
+    Unknown,
+}
+
+/// Mean of `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²`, y in the rows `gold` of the candidates.
+///
+/// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
+/// these were corrected for hubs.
+fn squared_error(
+    z: &[f32],
+    gold: &[Option<u32>],
+    candidates: &Candidates,
+    config: &Checked,
+    origin: &Origin,
+) -> Option<f64> {
+    let normalised = config.output.is_normalised();
+    let dim = candidates.dim();
+    let from = match origin {
+        Origin::Unknown => return None,
+        _ if !normalised && config.decoding.hubs.is_some() => return None,
+        Origin::Zero => vec![0.0; dim],
+        Origin::At(point) => point.clone(),
+    };
+    let one = |(z, gold): (&[f32], &Option<u32>)| {
+        let row = (*gold)? as usize;
+        let target = &candidates.coordinates()[row * dim..][..dim];
+        let (mut apart, mut length) = (0.0, 0.0);
+        for ((&z, &target), from) in z.iter().zip(target).zip(&from) {
+            let target = f64::from(target) + from;
+            apart += (f64::from(z) - target).powi(2);
+            length += target * target;
+        }
+        let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
+        Some(apart + (norm - length).max(0.0))
+    };
+    let sum: Option<f64> = z.chunks_exact(dim).zip(gold).map(one).sum();
+    sum.map(|sum| sum / gold.len() as f64)
+}
+
+/// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares what is predicted,
+/// the first candidate of each query, with the truth where that is known.
+pub(crate) fn evaluate(
+    ids: &[String],
+    truth: Option<Truth>,
+    z: &[f32],
+    (candidates, origin): (&Candidates, &Origin),
+    pool: Pool,
+    config: &Checked,
+) -> Result<Evaluation, Error> {
+    let z = config.decoding.scaled(z, candidates.dim())?;
+    let queries = Queries::named(ids, candidates.dim(), &z)?;
+    let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
+    let ranks = pool.rank(&queries, &gold, candidates)?;
+    let metrics = pool.metrics(&ranks, candidates)?;
+    let first = match truth {
+        Some(_) => pool.top_k(&queries, candidates, 1)?,
+        None => Vec::new(),
+    };
+    let first = first.iter().flatten().map(|hit| hit.candidate);
+    let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
+    found.scores = found.scores.with_answers(&z, &gold, (candidates, origin), config)?;
+    Ok(found)
+}
+
+/// The evaluation with these ranks and the `first` candidate of each query.
+pub(crate) fn judged(
+    ranks: Vec<Option<Rank>>,
+    metrics: Metrics,
+    first: impl Iterator<Item = usize>,
+    truth: Option<Truth>,
+    candidates: &Candidates,
+    config: &Checked,
+) -> Result<Evaluation, Error> {
+    let Some(truth) = truth else {
+        return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
+    };
+    let first = first.map(|candidate| candidates.label(candidate));
+    let outputs = Truth::of_labels(first, &config.output.features)?.map(|found| (truth, found));
+    let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
+    let scores = Scores { outputs: compared.transpose()?, ..metrics.into() };
+    Ok(Evaluation { scores, ranks, outputs })
+}
+
+/// What a random order of the candidates is worth; of outputs that are compared, one candidate drawn for
+/// each query.
+pub(crate) fn chance(
+    found: &Evaluation,
+    candidates: &Candidates,
+    config: &Checked,
+) -> Result<Scores, Error> {
+    let Metrics { candidates: count, duplicate_candidates, .. } = found.scores.ranks;
+    let ranks = Metrics::chance(&found.ranks, count, duplicate_candidates)?;
+    let Some((truth, _)) = &found.outputs else { return Ok(ranks.into()) };
+    let mut random = generator(config.seed, "chance", 0);
+    let drawn =
+        (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
+    let drawn = Truth::of_labels(drawn, &config.output.features)?;
+    let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
+    Ok(Scores { outputs, ..ranks.into() })
+}
+
+/// Drawings of true molecules, each with the predicted one beside it, as one SVG document; captions
+/// say the SMILES and the edit distance, bonds compared.
+///
+/// # Errors
+/// None that molecules which have been read before can bring about.
+pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, Error> {
+    let pair = |(truth, predicted): (&Structure, &Structure)| -> Result<String, Error> {
+        let (a, b) = (&truth.graph, &predicted.graph);
+        let found = edit_distance(a, b, &limit(a, b));
+        let (left, right) = (truth.molecule()?, predicted.molecule()?);
+        let edits = match found.exact() {
+            Some(1) => "1 edit".to_owned(),
+            Some(edits) => format!("{edits} edits"),
+            None => format!("{} to {} edits", found.lower, found.upper),
+        };
+        let caption = format!("{}: {edits}", predicted.smiles);
+        Ok(svg_pair((&left, &truth.smiles), (&right, &caption)))
+    };
+    let pairs: Vec<String> = truth.iter().zip(predicted).map(pair).collect::<Result<_, _>>()?;
+    Ok(svg_column(&pairs))
+}

@@ -1,0 +1,223 @@
+use std::time::Instant;
+
+use dsokr_basis::{Basis, SketchKind, leverage};
+use dsokr_decode::Candidates;
+
+use super::{Curve, Leverage, Point, Spread, recommended};
+use crate::Metric;
+use crate::config::Checked;
+use crate::evaluator::Evaluator;
+use crate::fit::correct;
+use crate::learner::{ClosedForm, Fitted};
+use crate::scores::Origin;
+use crate::targets::{TrainingOutputs, candidates, fit_basis};
+use crate::{Error, Scores};
+use dsokr_data::SplitName;
+use dsokr_data::{DataRoot, Dataset};
+
+/// Leverage scores that are kept.
+const SCORES: usize = 400;
+
+/// The data of a configuration, on which curves are made.
+pub struct Study<'a> {
+    config: &'a Checked,
+    root: &'a DataRoot,
+    dataset: Dataset,
+}
+
+impl<'a> Study<'a> {
+    /// Reads the data of a configuration.
+    ///
+    /// # Errors
+    /// Data that cannot be read; [`Error::Value`] where outputs are not sketched.
+    pub fn load(config: &'a Checked, root: &'a DataRoot) -> Result<Self, Error> {
+        if config.sketch.full {
+            return Err(wrong("sketch.full", "true".into(), "false: there is no sketch to study"));
+        }
+        let dataset = config.source().load(root)?;
+        Ok(Self { config, root, dataset })
+    }
+
+    fn outputs(&self) -> TrainingOutputs<'_> {
+        TrainingOutputs::new(self.config, &self.dataset, None)
+    }
+
+    /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,
+    /// pilots of 200 columns, accumulations of 10 terms. No name stands for the configuration's own kind,
+    /// `all` for each of them.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a name that is none of theirs.
+    pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
+        let n = self.outputs().len();
+        let density = (20.0 / n as f64).min(1.0);
+        let all = [
+            SketchKind::Subsampling { replacement: false },
+            SketchKind::Leverage { lambda: 1e-3, pilot: n.min(200) },
+            SketchKind::Gaussian,
+            SketchKind::SparsifiedRademacher { density },
+            SketchKind::SparsifiedGaussian { density },
+            SketchKind::Accumulation { terms: 10 },
+            SketchKind::CountSketch,
+        ];
+        let kind = |name: &String| {
+            all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
+                let allowed = all.each_ref().map(SketchKind::name).join(", ");
+                wrong("--methods", format!("{name:?}"), &format!("all, {allowed}"))
+            })
+        };
+        match names {
+            [] => Ok(vec![self.config.sketch.method.clone()]),
+            [every] if every == "all" => Ok(all.to_vec()),
+            names => names.iter().map(kind).collect(),
+        }
+    }
+
+    /// Leverage scores at λ, from √n columns.
+    ///
+    /// # Errors
+    /// As [`leverage::scores`].
+    pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
+        let outputs = self.outputs();
+        let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
+        let (kernel, seed) = (&self.config.output.kernel, self.config.seed);
+        let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
+        let dimension = scores.iter().sum();
+        scores.sort_by(|a, b| b.total_cmp(a));
+        scores.truncate(SCORES);
+        Ok(Leverage { name: self.config.name.clone(), lambda, pilot, scores, dimension })
+    }
+
+    /// Draws `draws` sketches of each size of one kind, with the seed of the configuration (the second
+    /// draw has the seed after it, and so on), of the kernel tempered by `power`, and evaluates them on the
+    /// validation split. `found` is called with each point.
+    ///
+    /// # Errors
+    /// No size, no draw, or sizes that do not increase; a size above the number of training outputs; a
+    /// power outside of [0, 1].
+    pub fn curve(
+        &self,
+        method: &SketchKind,
+        power: f64,
+        sizes: &[usize],
+        draws: usize,
+        mut found: impl FnMut(&Point),
+    ) -> Result<Curve, Error> {
+        let outputs = self.outputs();
+        check(sizes, draws, outputs.len())?;
+        let mut config = (**self.config).clone();
+        config.sketch.method = method.clone();
+        config.output.power = power;
+        let config = config.validate()?;
+        let metric = config.evaluation.metric;
+        let n = outputs.len() as f64;
+        let learner = config.encoder.closed_form(&config, &self.dataset, &outputs)?;
+        let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
+        for &size in sizes {
+            let started = Instant::now();
+            let mut draw = Draws::default();
+            for at in 0..draws {
+                let seed = config.seed.wrapping_add(at as u64);
+                let basis = fit_basis(&config, &outputs.rows(), size, seed)?;
+                let targets = basis.project(&outputs.rows())?;
+                draw.rank += basis.rank() as f64 / draws as f64;
+                draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
+                length = targets.squared_norms.iter().sum::<f64>() / n;
+                if at == 0 {
+                    // a tempered basis has that of the covariance already
+                    let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
+                    spectrum = basis.spectrum().iter().map(|value| value / over).collect();
+                }
+                let points = candidates(&basis, &self.dataset.outputs)?;
+                let evaluator = self.evaluator(&config, &basis, (&points, &Origin::Zero))?;
+                draw.perfect.extend(evaluator.perfect(SplitName::Validation)?);
+                if let Some(learner) = &learner {
+                    let scores = self.fit(&config, learner.as_ref(), &outputs.with_basis(basis))?;
+                    draw.fitted.push(metric.value(&scores));
+                }
+            }
+            let figures: Vec<f64> = draw.perfect.iter().map(|s| metric.value(s)).collect();
+            let point = Point {
+                size,
+                rank: draw.rank,
+                residual: draw.residual,
+                perfect: Spread::of(&figures),
+                fitted: (!draw.fitted.is_empty()).then(|| Spread::of(&draw.fitted)),
+                draws: draw.perfect,
+                seconds: started.elapsed().as_secs_f64(),
+            };
+            found(&point);
+            points.push(point);
+        }
+        let nothing = if metric == Metric::SquaredError { length } else { 0.0 };
+        Ok(Curve {
+            name: config.name.clone(),
+            method: method.clone(),
+            power,
+            metric: metric.to_string(),
+            larger_is_better: metric.larger_is_better(),
+            recommended: recommended(&points, metric.larger_is_better(), nothing),
+            points,
+            spectrum,
+        })
+    }
+
+    fn evaluator<'b>(
+        &'b self,
+        config: &'b Checked,
+        basis: &'b Basis,
+        candidates: (&'b Candidates, &'b Origin),
+    ) -> Result<Evaluator<'b>, Error> {
+        Evaluator::new(config, self.root, &self.dataset, Some(basis), candidates)
+    }
+
+    /// Fits a learner to the targets in a basis, and evaluates it.
+    fn fit(
+        &self,
+        config: &Checked,
+        learner: &dyn ClosedForm,
+        outputs: &TrainingOutputs,
+    ) -> Result<Scores, Error> {
+        let targets = config.encoder.targets(outputs)?;
+        let basis = outputs.basis(false)?;
+        let (placed, origin) = (targets.candidates(&self.dataset.outputs)?, targets.origin());
+        let evaluator = self.evaluator(config, &basis, (&placed, &origin))?;
+        let Fitted { predictor, held_out, .. } = learner.fit(&targets, &evaluator)?;
+        let z = predictor.predict(&self.dataset.validation)?;
+        let corrected = match (&config.decoding.hubs, held_out) {
+            (Some(hubs), Some(held_out)) => {
+                Some(correct(hubs, &evaluator, &placed, &held_out, &z)?)
+            }
+            _ => None,
+        };
+        let candidates = corrected.as_ref().unwrap_or(&placed);
+        Ok(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores)
+    }
+}
+
+fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
+    if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
+        return Err(wrong("--sizes", format!("{sizes:?}"), "increasing sizes of at least 1"));
+    }
+    if draws == 0 {
+        return Err(wrong("--draws", "0".into(), "at least 1"));
+    }
+    if let Some(&size) = sizes.iter().find(|&&size| size > outputs) {
+        let allowed = format!("at most {outputs}, the number of training outputs");
+        return Err(wrong("--sizes", size.to_string(), &allowed));
+    }
+    Ok(())
+}
+
+/// What the draws of one size gave.
+#[derive(Default)]
+struct Draws {
+    rank: f64,
+    residual: f64,
+    perfect: Vec<Scores>,
+    fitted: Vec<f64>,
+}
+
+fn wrong(key: &str, found: String, allowed: &str) -> Error {
+    Error::Value { key: key.into(), found, allowed: allowed.into() }
+}

@@ -1,0 +1,387 @@
+//! A user's own encoder from its configuration to a search, by a recipe.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::module::embedding;
+use burn::tensor::{Distribution, Tensor};
+use dsokr::basis::Features;
+use dsokr::basis::features::DenseRows;
+use dsokr::config;
+use dsokr::data::{DataRoot, Split};
+use dsokr::decode::Pool;
+use dsokr::fit::{self, Request, Trained};
+use dsokr::nn::{
+    Encoder, MlpConfig, NgramBagConfig, Padded, Pass, TokenIds, TransformerConfig, dropout, init,
+    pad,
+};
+use dsokr::run::Run;
+use dsokr::train::{Event, Observer};
+use dsokr::{
+    Error, Network, Prepare, Recipe, Start, TokenInputs, TokenInputsConfig, contract, register,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Folder;
+
+/// The mean of token vectors, and a linear head.
+#[derive(Module, Debug)]
+struct Mean {
+    table: Param<Tensor<2>>,
+    head: Linear,
+}
+
+impl Encoder for Mean {
+    type Input = TokenIds;
+
+    fn dimension(&self) -> usize {
+        self.head.weight.dims()[1]
+    }
+
+    fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
+        let Padded { ids, mask, lengths } = pad(batch, &self.table.device());
+        let vectors = embedding(self.table.val(), ids) * mask;
+        let mean = vectors.sum_dim(1).squeeze_dim::<2>(1) / lengths;
+        self.head.forward(dropout(mean, pass, 0, 0.1))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MeanConfig {
+    width: usize,
+    #[serde(default)]
+    inputs: TokenInputsConfig,
+}
+
+impl Recipe for MeanConfig {
+    type Preparation = TokenInputs;
+    type Encoder = Mean;
+
+    fn validate(&self) -> Result<(), Error> {
+        if self.width > 0 {
+            return Ok(());
+        }
+        let (key, found, allowed) = ("encoder.width".into(), "0".into(), "at least 1".into());
+        Err(Error::Value { key, found, allowed })
+    }
+
+    fn preparation(&self) -> TokenInputsConfig {
+        self.inputs.clone()
+    }
+
+    fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Mean, Error> {
+        let Start { offset, random, device } = start;
+        let table = init::normal([tokens.vocabulary(), self.width], 1.0, random, device);
+        Ok(Mean { table, head: init::head(self.width, offset, random, device) })
+    }
+}
+
+const CONFIG: &str = r#"
+[data]
+folder = "words"
+test = "test.tsv"
+[output]
+table = "outputs.tsv"
+label = "word"
+features = { kind = "ngrams", column = "word", min = 1, max = 2 }
+kernel = { name = "ngram" }
+[sketch]
+size = 20
+[encoder]
+kind = "mean"
+width = 24
+[training]
+epochs = 40
+batch = 8
+learning_rate = 0.02
+warmup = 10
+weight_decay = 0.0
+[evaluation]
+split = "test"
+"#;
+
+/// Thirty words of two syllables, described by their syllables; some in two ways, to be tested on.
+fn words(folder: &Folder) -> PathBuf {
+    let syllables = ["ba", "ce", "di", "fo", "gu", "ha"];
+    let (mut outputs, mut train) = (String::from("id\tword\n"), String::from("id\tdescription\n"));
+    let mut test = train.clone();
+    for (i, first) in syllables.iter().enumerate() {
+        for (j, second) in syllables.iter().enumerate().filter(|(j, _)| *j != i) {
+            let id = format!("w{i}{j}");
+            outputs += &format!("{id}\t{first}{second}\n");
+            train += &format!("{id}\tbegins {first} and finishes with end{second}\n");
+            if (i + j) % 3 == 0 {
+                test += &format!("{id}\tfinishes with end{second} begins {first}\n");
+            }
+        }
+    }
+    std::fs::create_dir(folder.path("words")).unwrap();
+    for (name, text) in
+        [("outputs", &outputs), ("train", &train), ("validation", &test), ("test", &test)]
+    {
+        folder.file(&format!("words/{name}.tsv"), text);
+    }
+    folder.file("own.toml", CONFIG)
+}
+
+fn train(
+    folder: &Folder,
+    file: &Path,
+    out: &str,
+    resume: bool,
+    observer: &mut dyn Observer,
+) -> Result<Trained, Error> {
+    register::<MeanConfig>("mean")?;
+    let config = config::load(file, &[])?;
+    let root = DataRoot::find(&config.data.folder, None, Some(&folder.path("")))?;
+    let out = Some(folder.path(out));
+    let request = Request { out: out.as_deref(), resume, ..Request::new(&config, &root) };
+    fit::run(&request, observer)
+}
+
+#[test]
+fn an_own_encoder_is_trained_saved_read_and_searched_with() {
+    let folder = Folder::new();
+    let file = words(&folder);
+    let trained = train(&folder, &file, "run", false, &mut ()).unwrap();
+    let report = &trained.report;
+    assert!(report.metrics.mrr > 0.8, "{report}");
+    assert!(report.chance.mrr < 0.2, "{report}");
+    assert!(report.to_string().contains("perfect h"), "{report}");
+
+    // the directory alone is all that is read
+    std::fs::rename(folder.path("run"), folder.path("moved")).unwrap();
+    let run = Run::open(&folder.path("moved")).unwrap();
+    let root = DataRoot::find("words", None, Some(&folder.path(""))).unwrap();
+    let test = run.config.source().load(&root).unwrap().test.unwrap();
+    let again = run.evaluate(&test, Pool::Shared).unwrap();
+    assert_eq!(again.scores, report.metrics);
+    assert_eq!(Pool::Shared.metrics(&again.ranks, &run.candidates).unwrap(), report.metrics.ranks);
+    let hits = run.search("begins fo and finishes with endba", 3).unwrap();
+    assert_eq!(run.candidates.label(hits[0].candidate), "foba");
+    assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
+
+    // a complete run is not trained again
+    let again = train(&folder, &file, "moved", true, &mut ()).unwrap();
+    assert_eq!(again.report, trained.report);
+    // a name stands for one learner
+    let error = register::<dsokr::nn::MlpConfig>("mean").unwrap_err().to_string();
+    assert!(error.contains("\"mean\""), "{error}");
+}
+
+fn network(run: &Run) -> &Network<MeanConfig> {
+    let predictor: &dyn Any = run.predictor.as_ref();
+    predictor.downcast_ref().expect("a network")
+}
+
+#[test]
+fn a_run_that_is_written_from_its_parts_is_the_same_run() {
+    let folder = Folder::new();
+    let file = words(&folder);
+    train(&folder, &file, "run", false, &mut ()).unwrap();
+    let mut run = Run::open(&folder.path("run")).unwrap();
+    run.save(&folder.path("copy")).unwrap();
+    let copy = Run::open(&folder.path("copy")).unwrap();
+    let values = |run: &Run| -> Vec<Vec<f32>> {
+        let parameters = dsokr::nn::parameters::collect(&network(run).model);
+        parameters.into_values().map(|parameter| parameter.values.into_owned()).collect()
+    };
+    assert_eq!(values(&copy), values(&run));
+    let text = "begins fo and finishes with endba";
+    assert_eq!(copy.search(text, 3).unwrap(), run.search(text, 3).unwrap());
+
+    // nothing is written over, and there is nothing to resume from
+    let error = run.save(&folder.path("copy")).unwrap_err();
+    assert!(matches!(error, Error::RunExists { .. }), "{error}");
+    let error = train(&folder, &file, "copy", true, &mut ()).err().unwrap();
+    assert!(matches!(error, Error::DataChanged { .. }), "{error}");
+    // a model that cannot be read again is not written
+    let predictor: &mut dyn Any = run.predictor.as_mut();
+    let network: &mut Network<MeanConfig> = predictor.downcast_mut().expect("a network");
+    let table = &mut network.model.encoder.table;
+    *table = Param::from_tensor(table.val() * f32::NAN);
+    let error = run.save(&folder.path("broken")).unwrap_err().to_string();
+    assert!(error.contains("encoder.table") && error.contains("not finite"), "{error}");
+    assert!(!folder.path("broken").exists());
+}
+
+/// Asks to stop after some steps.
+struct Stop(u64, Cell<u64>);
+
+impl Observer for Stop {
+    fn event(&mut self, event: &Event) {
+        if let Event::Step { step, .. } = event {
+            self.1.set(*step);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.1.get() == self.0
+    }
+}
+
+#[test]
+fn an_own_encoders_run_is_resumed_bit_for_bit() {
+    let folder = Folder::new();
+    let file = words(&folder);
+    let whole = train(&folder, &file, "whole", false, &mut ()).unwrap();
+    let stopped = train(&folder, &file, "parts", false, &mut Stop(70, Cell::new(0))).err().unwrap();
+    assert!(
+        matches!(stopped, Error::Train(dsokr::train::Error::Interrupted { step: 70 })),
+        "{stopped}"
+    );
+    let resumed = train(&folder, &file, "parts", true, &mut ()).unwrap();
+    assert_eq!(resumed.report, whole.report);
+    let bytes = |out: &str| {
+        let run = Run::open(&folder.path(out)).unwrap();
+        dsokr::nn::parameters::collect(&network(&run).model)
+            .into_values()
+            .map(|p| p.values)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bytes("parts"), bytes("whole"));
+
+    let other = folder.file("other.toml", CONFIG.replace("width = 24", "width = 16"));
+    let changed = train(&folder, &other, "parts", true, &mut ()).err().unwrap();
+    assert!(matches!(&changed, Error::Changed { key, .. } if key == "encoder.width"), "{changed}");
+}
+
+#[test]
+fn an_own_table_is_checked_as_the_built_in_ones_are() {
+    let folder = Folder::new();
+    words(&folder);
+    register::<MeanConfig>("mean").unwrap();
+    for (from, to, part) in [
+        ("width = 24", "width = 0", "encoder.width = 0: allowed is at least 1"),
+        ("width = 24", "breadth = 24", "breadth"),
+        ("width = 24", "width = 24\ninputs = { max_lenth = 3 }", "max_lenth"),
+    ] {
+        let file = folder.file("wrong.toml", CONFIG.replace(from, to));
+        let error = config::load(&file, &[]).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// What is wrong with a recipe.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Mistake {
+    None,
+    ForgetsItsFile,
+    WritesTheRunsOwnFile,
+    DropsAnInput,
+    DrawsFromElsewhere,
+    IgnoresTheOffset,
+    ForgetsASetting,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Wrong {
+    mistake: Mistake,
+    #[serde(skip)]
+    forgotten: usize,
+}
+
+/// Counts of the letters of the training texts.
+struct Letters(Mistake, Vec<char>);
+
+impl Prepare for Letters {
+    type Settings = Mistake;
+    type Input = TokenIds;
+
+    fn fit(mistake: &Mistake, train: &Split) -> Result<Self, Error> {
+        let mut letters: Vec<char> = train.texts.iter().flat_map(|text| text.chars()).collect();
+        letters.sort_unstable();
+        letters.dedup();
+        Ok(Self(*mistake, letters))
+    }
+
+    fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
+        let place = |letter| self.1.iter().position(|c| *c == letter).map(|place| place as u32);
+        let input = |text: &String| text.chars().filter_map(place).collect::<Vec<u32>>().into();
+        let skipped = usize::from(self.0 == Mistake::DropsAnInput);
+        Ok(split.texts.iter().skip(skipped).map(input).collect())
+    }
+
+    fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
+        let own = self.0 == Mistake::WritesTheRunsOwnFile;
+        let name = if own { "config.toml" } else { "letters.txt" };
+        Ok(vec![(name, self.1.iter().collect())])
+    }
+
+    fn load(mistake: &Mistake, folder: &Path) -> Result<Self, Error> {
+        let letters = std::fs::read_to_string(folder.join("letters.txt")).unwrap();
+        let reversed = *mistake == Mistake::ForgetsItsFile;
+        let letters =
+            if reversed { letters.chars().rev().collect() } else { letters.chars().collect() };
+        Ok(Self(*mistake, letters))
+    }
+}
+
+impl Recipe for Wrong {
+    type Preparation = Letters;
+    type Encoder = Mean;
+
+    fn preparation(&self) -> Mistake {
+        self.mistake
+    }
+
+    fn encoder(&self, letters: &Letters, start: Start) -> Result<Mean, Error> {
+        let Start { offset, random, device } = start;
+        let mut table = init::normal([letters.1.len(), 8], 1.0, random, device);
+        if self.mistake == Mistake::DrawsFromElsewhere {
+            table = Param::from_tensor(Tensor::random([20, 8], Distribution::Default, device));
+        }
+        let offset = if self.mistake == Mistake::IgnoresTheOffset { &[0.0; 3] } else { offset };
+        Ok(Mean { table, head: init::head(8, offset, random, device) })
+    }
+}
+
+#[test]
+fn the_built_in_recipes_keep_the_contract() {
+    let texts: Vec<String> = [
+        "the molecule is a methyl ester",
+        "a long chain fatty acid with two double bonds",
+        "an amine",
+        "the methyl ester of an amino acid, a member of the class of amines",
+    ]
+    .map(String::from)
+    .into();
+    let rows = DenseRows::new(3, (0..12).map(|i| i as f32).collect()).unwrap();
+    let vectors = Some(Features::Dense(rows));
+    let train = Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4], truth: None };
+    fn keeps<R: Recipe>(train: &Split, settings: &str) {
+        let recipe: R = toml::from_str(settings).unwrap();
+        contract::check(&recipe, train).unwrap_or_else(|breach| panic!("{settings}: {breach}"));
+    }
+    let bag = "ngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8";
+    keeps::<NgramBagConfig>(&train, bag);
+    keeps::<NgramBagConfig>(&train, "hidden = []");
+    keeps::<MlpConfig>(&train, "hidden = [7]");
+    let transformer = "width = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12";
+    keeps::<TransformerConfig>(&train, transformer);
+}
+
+#[test]
+fn the_contract_of_recipes_notices_each_mistake() {
+    let texts: Vec<String> = ["one", "sixteen", "a hundred and two", "no"].map(String::from).into();
+    let ids = texts.clone();
+    let train = Split { ids, texts, vectors: None, outputs: vec![None; 4], truth: None };
+    let check = |mistake, forgotten| contract::check(&Wrong { mistake, forgotten }, &train);
+    check(Mistake::None, 0).unwrap();
+    for (mistake, forgotten, part) in [
+        (Mistake::ForgetsItsFile, 0, "prepares other inputs"),
+        (Mistake::WritesTheRunsOwnFile, 0, "config.toml: a preparation's files"),
+        (Mistake::DropsAnInput, 0, "3 inputs for 4 pairs"),
+        (Mistake::DrawsFromElsewhere, 0, "the same generator draws another table"),
+        (Mistake::IgnoresTheOffset, 0, "3 coordinates, the basis 5"),
+        (Mistake::ForgetsASetting, 7, "come back from TOML"),
+    ] {
+        let breach = check(mistake, forgotten).expect_err(&format!("{mistake:?} is not noticed"));
+        assert!(breach.to_string().contains(part), "{mistake:?}: {breach}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Vectors that are drawn, and the squared error of answers against a computation in the outputs' own space.
+
+use dsokr::basis::{Basis, Block, Features, RowSource, SketchKind, SketchOptions};
+use dsokr::config::{self, Checked};
+use dsokr::data::{DataRoot, Dataset, SplitName};
+use dsokr::decode::Pool;
+use dsokr::fit::{self, Request};
+use dsokr::run::{EmbeddingCurve, Run};
+
+use crate::Folder;
+
+const CONFIG: &str = r#"
+seed = 3
+
+[data.synthetic]
+train = 700
+validation = 40
+test = 50
+unlabelled = 30
+inputs = 12
+outputs = 20
+input_decay = 1.0
+map = { kind = "low-rank", rank = 4 }
+noise = { variance = 0.0 }
+
+[output]
+features = { kind = "synthetic" }
+kernel = { name = "linear" }
+
+[sketch]
+size = 4
+tolerance = 1e-9
+
+[training]
+epochs = 2
+learning_rate = 0.01
+weight_decay = 0.0
+
+[evaluation]
+metric = "squared_error"
+split = "test"
+"#;
+
+const RIDGE: &str = "\n[encoder]\nkind = \"ridge\"\nlambda = 1e-3\n";
+
+fn checked(folder: &Folder, text: &str) -> Checked {
+    config::load(&folder.file("drawn.toml", text), &[]).expect("a configuration")
+}
+
+fn dataset(config: &Checked) -> Dataset {
+    config.source().load(&DataRoot::find("", None, None).unwrap()).expect("a data set")
+}
+
+/// All numbers of dense rows.
+fn numbers(rows: &dyn RowSource) -> Vec<f32> {
+    match rows.block(0..rows.len()).unwrap() {
+        Block::Dense(rows) => rows.values().to_vec(),
+        _ => panic!("dense rows are drawn"),
+    }
+}
+
+fn inputs(rows: &Option<Features>) -> Vec<f32> {
+    numbers(rows.as_ref().expect("vectors"))
+}
+
+#[test]
+fn a_seed_stands_for_the_data_whatever_the_threads() {
+    let folder = Folder::new();
+    let config = checked(&folder, &format!("{CONFIG}{RIDGE}"));
+    let draw = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let found = dataset(&config);
+            (inputs(&found.train.vectors), numbers(found.outputs.rows.as_ref()))
+        })
+    };
+    let (x, y) = draw(1);
+    assert_eq!((x.len(), y.len()), (700 * 12, 820 * 20));
+    assert!(draw(3) == (x.clone(), y));
+    let found = dataset(&config);
+
+    assert_eq!(found.outputs.ids[819], "820");
+    assert_eq!(found.outputs.candidates, (700..790).collect::<Vec<_>>());
+    assert_eq!(found.unlabelled(), (790..820).collect::<Vec<_>>());
+    let root = DataRoot::find("", None, None).unwrap();
+    for name in [SplitName::Validation, SplitName::Test] {
+        let alone = config.source().read_split(name, &root).unwrap();
+        let split = found.split(name).unwrap();
+        assert_eq!(alone.ids, split.ids);
+        assert_eq!(inputs(&alone.vectors), inputs(&split.vectors));
+    }
+    let other = checked(&folder, &format!("{CONFIG}{RIDGE}").replace("seed = 3", "seed = 4"));
+    assert_ne!(inputs(&dataset(&other).train.vectors), x);
+}
+
+#[test]
+fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
+    let folder = Folder::new();
+    let found = dataset(&checked(&folder, &format!("{CONFIG}{RIDGE}")));
+    let x = inputs(&found.train.vectors);
+    let power: f64 = x.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / 700.0;
+    let trace: f64 = (1..=12).map(|j| 1.0 / f64::from(j)).sum();
+    // Its standard deviation is √(2 Σ j⁻² / 700) = 0.067.
+    assert!((power - trace).abs() < 0.3, "{power} against {trace}");
+    let all = SketchKind::Subsampling { replacement: false };
+    let kernel = dsokr::basis::Kernel::Linear;
+    let basis = Basis::fit(
+        kernel,
+        found.outputs.rows.as_ref(),
+        &SketchOptions::new(&all, 50).with_tolerance(1e-9),
+    )
+    .unwrap();
+    assert_eq!(basis.rank(), 4);
+
+    // Noise alone, in decaying directions: its power is the trace of E.
+    let noise = CONFIG
+        .replace("variance = 0.0", "variance = 1.0e6, decay = 1.0")
+        .replace("train = 700", "train = 2000");
+    let found = dataset(&checked(&folder, &format!("{noise}{RIDGE}")));
+    let y = numbers(found.outputs.rows.as_ref());
+    let power = y.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / (y.len() / 20) as f64;
+    let trace: f64 = (1..=20).map(|j| 1e6 / f64::from(j)).sum();
+    assert!((power / trace - 1.0).abs() < 0.05, "{power} against {trace}");
+}
+
+/// `‖ŷ − y‖²` in the outputs' own space, mean over the test pairs.
+fn by_hand(config: &Checked, run: &std::path::Path) -> f64 {
+    let (data, opened) = (dataset(config), Run::open(run).unwrap());
+    let test = data.test.as_ref().unwrap();
+    let basis = Basis::load(&run.join("basis.safetensors")).unwrap();
+    let z = opened.coordinates(test).unwrap();
+    let y = numbers(data.outputs.rows.as_ref());
+    let one = |(z, output): (&[f32], &Option<usize>)| {
+        let answer = basis.feature_direction(z).unwrap().expect("a direction");
+        let y = &y[output.unwrap() * 20..][..20];
+        answer.iter().zip(y).map(|(a, y)| f64::from(a - y).powi(2)).sum::<f64>()
+    };
+    let errors = z.chunks_exact(basis.rank()).zip(&test.outputs).map(one);
+    errors.sum::<f64>() / test.ids.len() as f64
+}
+
+#[test]
+fn the_squared_error_is_that_in_the_space_of_the_outputs() {
+    let folder = Folder::new();
+    let mlp = "\n[encoder]\nkind = \"mlp\"\nhidden = []\ndropout = 0.0\n";
+    // with a basis that leaves something of the outputs out
+    let noisy = CONFIG.replace("variance = 0.0", "variance = 0.3");
+    let plain = noisy.replace("size = 4", "size = 4\nfull = true");
+    for (name, text) in [
+        ("ridge", format!("{noisy}{RIDGE}")),
+        ("network", format!("{noisy}{mlp}")),
+        ("plain regression", format!("{plain}{mlp}")),
+    ] {
+        let config = checked(&folder, &text);
+        let (out, root) = (folder.path(name), DataRoot::find("", None, None).unwrap());
+        let request = Request { out: Some(&out), ..Request::new(&config, &root) };
+        let report = fit::run(&request, &mut ()).unwrap().report;
+        let found = report.metrics.squared_error.expect("an error");
+        let expected = by_hand(&config, &out);
+        assert!((found / expected - 1.0).abs() < 1e-4, "{name}: {found} against {expected}");
+        let perfect = report.perfect_h.unwrap().squared_error.unwrap();
+        // at least 16 directions of noise are outside of the basis, or none
+        match name {
+            "plain regression" => assert!(perfect < 1e-5, "rounding of constants: {perfect}"),
+            _ => assert!(perfect > 0.8 * 16.0 * 0.3, "{name}: {perfect}"),
+        }
+        assert!(found > perfect);
+
+        let run = Run::open(&out).unwrap();
+        let split = config.source().read_split(SplitName::Test, &root).unwrap();
+        let again = run.evaluate(&split, Pool::Shared).unwrap().scores.squared_error.unwrap();
+        assert!((again / found - 1.0).abs() < 1e-6, "{name}: {again} against {found}");
+    }
+}
+
+#[test]
+fn an_embedding_is_chosen_by_the_validation_error() {
+    let folder = Folder::new();
+    let noisy = CONFIG
+        .replace("variance = 0.0", "variance = 2.0")
+        .replace("size = 4", "size = 20")
+        .replace("train = 700", "train = 30")
+        .replace("unlabelled = 30", "unlabelled = 500");
+    let ridge = "\n[encoder]\nkind = \"ridge\"\nlambdas = [0.1, 0.01]\n\
+                 embedding = { ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
+    let config = checked(&folder, &format!("{noisy}{ridge}"));
+    let (out, root) = (folder.path("run"), DataRoot::find("", None, None).unwrap());
+    let request = Request { out: Some(&out), ..Request::new(&config, &root) };
+    let report = fit::run(&request, &mut ()).unwrap().report;
+    let curve = EmbeddingCurve::read(&out).unwrap().expect("a curve");
+    assert_eq!(curve.points.len(), 2 * 2 * 4);
+    let least = curve.points.iter().map(|point| point.value).fold(f64::INFINITY, f64::min);
+    assert_eq!(curve.chosen.value, least);
+    // Outputs vary along four directions, which 500 outputs show and 30 pairs hide.
+    assert_eq!((curve.chosen.rank, curve.chosen.supervised), (4, 0.0), "{curve:?}");
+    // At full rank c changes nothing.
+    for lambda in [0.1, 0.01] {
+        let full = curve.points.iter().filter(|point| (point.lambda, point.rank) == (lambda, 20));
+        let values: Vec<f64> = full.map(|point| point.value).collect();
+        assert!((values[0] / values[1] - 1.0).abs() < 1e-4, "{values:?}");
+    }
+    // The run answers as the chosen embedding does: a projection of rank 4.
+    assert!((by_hand(&config, &out) / report.metrics.squared_error.unwrap() - 1.0).abs() < 1e-4);
+    let run = Run::open(&out).unwrap();
+    let validation = config.source().read_split(SplitName::Validation, &root).unwrap();
+    let scores = run.evaluate(&validation, Pool::Shared).unwrap().scores;
+    assert!((scores.squared_error.unwrap() / least - 1.0).abs() < 1e-4);
+}
