@@ -18,7 +18,9 @@ use std::time::Instant;
 use dsokr_basis::features::{DenseBlock, MappedRows};
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Block, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
-use dsokr_decode::{CandidateBlocks, Candidates, Queries, ScoreBlock, rank, top_rows};
+use dsokr_decode::{
+    CandidateBlocks, CandidateParts, Candidates, Queries, ScoreBlock, rank, top_rows,
+};
 use rand::{Rng, RngExt};
 use serde_json::json;
 
@@ -116,14 +118,13 @@ fn decode() -> Result<serde_json::Value, Failure> {
     })?;
     let ids = (0..c).map(|i| i.to_string()).collect();
     let labels = vec![String::new(); c];
-    let candidates = Candidates::new(
+    let candidates = Candidates::new(CandidateParts {
         ids,
         labels,
-        (0..c as u32).collect(),
-        p,
-        coordinates.clone(),
-        vec![0.0; c],
-    )?;
+        dim: p,
+        coordinates: coordinates.clone(),
+        ..CandidateParts::default()
+    })?;
     let gold: Vec<Option<u32>> = (0..q).map(|i| Some((i * 10) as u32)).collect();
     let rank_s = median(|| {
         std::hint::black_box(rank(&Queries::new(p, &queries)?, &gold, &candidates)?);

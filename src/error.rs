@@ -150,9 +150,9 @@ impl From<dsokr_train::Error> for Error {
 
 impl From<Error> for dsokr_train::Error {
     fn from(error: Error) -> Self {
-        use dsokr_decode::Error::{QueryNotFinite, ScoreNotFinite};
+        use dsokr_decode::Error::NotFinite;
         match error {
-            Error::Decode(QueryNotFinite { .. } | ScoreNotFinite { .. }) => Self::NotFinite,
+            Error::Decode(NotFinite { .. }) => Self::NotFinite,
             other => Self::Caller(Box::new(other)),
         }
     }
@@ -211,7 +211,7 @@ impl Error {
         use dsokr_train::Error::{Diverged, Interrupted};
         let basis = match self {
             Self::Basis(error)
-            | Self::Decode(dsokr_decode::Error::Store(error))
+            | Self::Decode(dsokr_decode::Error::Basis(error))
             | Self::Ridge(dsokr_machines::ridge::Error::Basis(error)) => Some(error),
             _ => None,
         };

@@ -157,10 +157,11 @@ impl MoleculeScores {
     /// Of pairs of a true and a predicted molecule.
     ///
     /// # Errors
-    /// [`dsokr_decode::Error::NoQueries`].
+    /// [`dsokr_decode::Error::TooFew`] for no pairs.
     pub fn of(pairs: &[(&Graph, &Graph)]) -> Result<Self, Error> {
         if pairs.is_empty() {
-            return Err(dsokr_decode::Error::NoQueries.into());
+            let found = "no queries".into();
+            return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
         let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
             let (bare_a, bare_b) =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::{Block, DenseRows, distinct};
 use dsokr_basis::{Basis, Features, Projection, RowKind, RowSource, SketchKind, SketchOptions};
-use dsokr_decode::Candidates;
+use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::ridge::{OutputSpace, Points, Targets};
 use tracing::warn;
 
@@ -337,7 +337,9 @@ fn candidates_at(
     let (rank, coordinates, constants) = place(&Selected::new(outputs.rows.as_ref(), &chosen))?;
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
     let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
-    Ok(Candidates::new(ids, labels, groups.class, rank, coordinates, constants)?)
+    let class = groups.class;
+    let parts = CandidateParts { ids, labels, class, dim: rank, coordinates, constants };
+    Ok(Candidates::new(parts)?)
 }
 
 /// Outputs that are one number each.

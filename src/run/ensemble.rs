@@ -97,7 +97,8 @@ impl EnsembleRun {
         let open = |(name, path): (String, PathBuf)| Ok((name, Run::open_on(&path, device)?));
         let opened = places.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
         if opened.is_empty() {
-            return Err(dsokr_decode::Error::NoMembers.into());
+            let found = "an ensemble of no members".into();
+            return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
         let (names, members): (Vec<String>, Vec<Run>) = opened.into_iter().unzip();
         let rule = if members.len() == 1 { Combination::default() } else { rule };

@@ -2,6 +2,7 @@ use dsokr_basis::random::{below, generator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::error::check_queries;
 use crate::{Error, Rank};
 
 /// The fewest resamples of which 2.5 % are at least one on either side.
@@ -31,7 +32,7 @@ pub struct Intervals {
 /// on the number of threads.
 ///
 /// # Errors
-/// [`Error::NoQueries`], [`Error::TooFewResamples`] for less than 40.
+/// [`Error::TooFew`] for no queries and for less than 40 resamples.
 ///
 /// ```
 /// use dsokr_decode::{Rank, bootstrap};
@@ -87,11 +88,9 @@ pub(crate) fn resampled<T: Send>(
     seed: u64,
     of: impl Fn(&mut dyn Iterator<Item = usize>) -> T + Sync,
 ) -> Result<Vec<T>, Error> {
-    if queries == 0 {
-        return Err(Error::NoQueries);
-    }
+    check_queries(queries)?;
     if resamples < LEAST {
-        return Err(Error::TooFewResamples { found: resamples, least: LEAST });
+        return Err(Error::too_few(format!("{resamples} bootstrap resamples"), LEAST));
     }
     let resample = |resample| {
         let mut random = generator(seed, "bootstrap", resample);

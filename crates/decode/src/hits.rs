@@ -20,7 +20,7 @@ impl HitsAt {
     /// from `resamples` draws of as many queries.
     ///
     /// # Errors
-    /// [`Error::TopZero`]; those of [`bootstrap`](crate::bootstrap).
+    /// [`Error::OutOfRange`] for `k` = 0; else as [`bootstrap`](crate::bootstrap).
     ///
     /// ```
     /// use dsokr_decode::{HitsAt, Rank};
@@ -33,7 +33,7 @@ impl HitsAt {
     /// ```
     pub fn of(ranks: &[Option<Rank>], k: u64, resamples: usize, seed: u64) -> Result<Self, Error> {
         if k == 0 {
-            return Err(Error::TopZero);
+            return Err(Error::out_of_range("hits@0", "hits@1 and above"));
         }
         let values: Vec<[f64; 1]> =
             ranks.iter().map(|rank| [rank.map_or(0.0, |rank| rank.expected_hit(k))]).collect();

@@ -2,6 +2,8 @@ use std::num::NonZeroUsize;
 
 use rayon::prelude::*;
 
+use crate::candidates::check_constants;
+use crate::error::check_len;
 use crate::scoring::{self, Blocking, QueryTile};
 use crate::{CandidateBlocks, Candidates, Error, Queries};
 
@@ -24,12 +26,12 @@ use crate::{CandidateBlocks, Candidates, Error, Queries};
 /// them again:
 ///
 /// ```
-/// use dsokr_decode::{Candidates, Hubs, Queries, top_k};
+/// use dsokr_decode::{CandidateParts, Candidates, Hubs, Queries, top_k};
 ///
 /// let ids = ["hub", "other"].map(String::from).to_vec();
 /// let coordinates = vec![1.0, 1.0, 0.0, 1.0];
 /// let mut candidates =
-///     Candidates::new(ids, vec![String::new(); 2], vec![0, 1], 2, coordinates, vec![0.0; 2])?;
+///     Candidates::new(CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() })?;
 /// let held_out = [1.0, 0.0, 0.75, 0.5, 0.5, 0.75];
 /// let hubs = Hubs::of(&Queries::new(2, &held_out)?, &candidates, 2)?;
 /// assert_eq!(hubs.means(), [1.25, 0.625]);
@@ -58,9 +60,8 @@ impl Hubs {
     /// into blocks.
     ///
     /// # Errors
-    /// [`Error::Neighbours`] for k of 0 or above the number of predictions;
-    /// [`Error::DimensionMismatch`], [`Error::NoCandidates`], [`Error::ScoreNotFinite`], and what
-    /// fetching a block fails with.
+    /// [`Error::OutOfRange`] for k of 0 or above the number of predictions; else as
+    /// [`top_rows`](crate::top_rows).
     pub fn of(
         predictions: &Queries,
         candidates: &dyn CandidateBlocks,
@@ -83,7 +84,10 @@ impl Hubs {
         scoring::check(predictions, candidates)?;
         if neighbours == 0 || neighbours > predictions.len() {
             let predictions = predictions.len();
-            return Err(Error::Neighbours { found: neighbours, predictions });
+            return Err(Error::out_of_range(
+                format!("{neighbours} neighbours of {predictions} predictions"),
+                format!("1 to {predictions}"),
+            ));
         }
         let tiles = QueryTile::all(predictions, blocking);
         let mut means = vec![0.0f32; candidates.rows()];
@@ -137,8 +141,8 @@ fn look(
         let products = &products[..tile.queries.len()];
         if !list.offer(products) {
             let lane = products.iter().position(|score| !score.is_finite()).unwrap_or(0);
-            let query = predictions.name(tile.queries.start + lane).into_owned();
-            return Err(Error::ScoreNotFinite { query, row: start + at, score: products[lane] });
+            let query = tile.queries.start + lane;
+            return Err(scoring::not_finite(predictions, query, start + at, products[lane]));
         }
     }
     Ok(())
@@ -222,23 +226,19 @@ impl Candidates {
     /// holds both these and what they are made of.
     ///
     /// # Errors
-    /// [`Error::HubWeight`] for a weight that is negative or not finite; [`Error::Length`] for hubs of
-    /// another number of rows; [`Error::ConstantNotFinite`].
+    /// [`Error::OutOfRange`] for a weight that is negative or not finite; [`Error::Length`] for hubs
+    /// of a different number of rows; [`Error::NotFinite`] for a corrected constant that overflows.
     pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
         if !(weight >= 0.0 && weight.is_finite()) {
-            return Err(Error::HubWeight { value: weight });
+            let found = format!("hub weight {weight}");
+            return Err(Error::out_of_range(found, "finite numbers from 0"));
         }
-        if hubs.means.len() != self.distinct() {
-            let (found, expected) = (hubs.means.len(), self.distinct());
-            return Err(Error::Length { what: "hub means", found, expected });
-        }
+        check_len("hub means", hubs.means.len(), self.distinct())?;
         let mut candidates = self.without_hubs();
         let before = candidates.constants;
         let correction = Correction { hubs, weight, before };
         candidates.constants = correction.constants();
-        if let Some(row) = candidates.constants.iter().position(|value| !value.is_finite()) {
-            return Err(Error::ConstantNotFinite { row, value: candidates.constants[row] });
-        }
+        check_constants(&candidates.constants)?;
         candidates.correction = Some(correction);
         Ok(candidates)
     }

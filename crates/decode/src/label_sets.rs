@@ -3,6 +3,7 @@ use std::ops::RangeInclusive;
 use dsokr_basis::Basis;
 
 use crate::Error;
+use crate::permutations::not_linear;
 
 /// A set of labels and its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,9 +25,9 @@ pub struct LabelSet {
 /// weights the first label is taken, of equal scores the smaller set.
 ///
 /// # Errors
-/// [`Error::NotLinear`] for a basis that holds anchors or is tempered,
-/// [`Error::SetSizes`] for sizes that are none or more than there are labels, [`Error::Store`] for a z
-/// of another length, [`Error::WeightNotFinite`] for one that is not finite.
+/// [`Error::Unsupported`] for a basis that holds anchors or is tempered, [`Error::OutOfRange`] for
+/// an empty range of sizes or one beyond the number of labels, [`Error::Basis`] for a z of a different
+/// length, [`Error::NotFinite`] for weights that overflow.
 ///
 /// ```
 /// use dsokr_basis::features::LabelVocabulary;
@@ -49,13 +50,15 @@ pub fn best_labels(
 ) -> Result<LabelSet, Error> {
     let labels = basis.row_width();
     if sizes.is_empty() || *sizes.end() > labels {
-        let (start, end) = (*sizes.start(), *sizes.end());
-        return Err(Error::SetSizes { start, end, labels });
+        return Err(Error::out_of_range(
+            format!("sets of {}..={} labels", sizes.start(), sizes.end()),
+            format!("sizes within 0..={labels}, at least one"),
+        ));
     }
-    let not_linear = || Error::NotLinear { kernel: basis.kernel().name() };
+    let not_linear = || not_linear(basis);
     let weights = basis.feature_direction(z)?.ok_or_else(not_linear)?;
     if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
-        return Err(Error::WeightNotFinite { at, value: weights[at] });
+        return Err(Error::NotFinite { place: format!("weight {at}"), value: weights[at] });
     }
     let mut order: Vec<u32> = (0..labels as u32).collect();
     order.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));

@@ -11,17 +11,16 @@
 //! of all rankings and [`best_labels`] that of all label sets, without candidates.
 //!
 //! ```
-//! use dsokr_decode::{Candidates, Metrics, MissingGold, Pool, Queries};
+//! use dsokr_decode::{CandidateParts, Candidates, Metrics, MissingGold, Pool, Queries};
 //!
 //! let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-//! let candidates = Candidates::new(
-//!     text(&["ethanol", "methanol", "benzene"]),
-//!     text(&["CCO", "CO", "c1ccccc1"]),
-//!     vec![0, 1, 2],
-//!     2,
-//!     vec![1.0, 0.2, 0.9, 0.4, 0.0, 1.0],
-//!     vec![0.0; 3],
-//! )?;
+//! let candidates = Candidates::new(CandidateParts {
+//!     ids: text(&["ethanol", "methanol", "benzene"]),
+//!     labels: text(&["CCO", "CO", "c1ccccc1"]),
+//!     dim: 2,
+//!     coordinates: vec![1.0, 0.2, 0.9, 0.4, 0.0, 1.0],
+//!     ..CandidateParts::default()
+//! })?;
 //! let (names, gold) = (text(&["q1", "q2"]), text(&["ethanol", "benzene"]));
 //! let queries = Queries::named(&names, 2, &[1.0, 0.0, 0.3, 0.7])?;
 //! let gold = Pool::Shared.gold(&names, &gold, &candidates, MissingGold::Error)?;
@@ -34,6 +33,7 @@
 
 mod bootstrap;
 mod candidates;
+mod classes;
 mod ensemble;
 mod error;
 mod hits;
@@ -52,7 +52,7 @@ mod scoring;
 mod topk;
 
 pub use bootstrap::{Intervals, bootstrap};
-pub use candidates::{CandidateBlocks, Candidates, ScoreBlock};
+pub use candidates::{CandidateBlocks, CandidateParts, Candidates, ScoreBlock};
 pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
 };

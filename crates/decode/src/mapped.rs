@@ -27,9 +27,8 @@ impl MappedCandidates {
     /// Maps a candidate file and verifies its checksum, reading it once.
     ///
     /// # Errors
-    /// [`Error::Store`] for a file that is missing, truncated, damaged, or of another kind or
-    /// version; [`Error::BadFile`] when the shapes of its tensors contradict one another, or a
-    /// multiplicity is not the number of members of its row (at least 1).
+    /// As [`Candidates::open`]; [`Error::File`] when the shapes of its tensors contradict one
+    /// another, or a multiplicity is not the number of members of its row (at least 1).
     pub fn open(path: &Path) -> Result<Self, Error> {
         let stored = Candidates::open(path)?;
         let coordinates = stored.rows("coordinates")?;
@@ -44,7 +43,7 @@ impl MappedCandidates {
                  {candidates} members, {} id offsets and {} label offsets contradict one another",
                 shapes.0, shapes.1, shapes.2, texts.0, texts.1
             );
-            return Err(Error::BadFile { path: path.to_owned(), reason });
+            return Err(Error::file(path, None, reason));
         }
         let mapped = Self { stored, coordinates, weights, candidates };
         mapped.check_multiplicities()?;
@@ -62,30 +61,27 @@ impl MappedCandidates {
             for (row, weights) in rows.zip(weights.chunks_exact(2)) {
                 let (first, next) = (offsets[row], offsets[row + 1]);
                 if first != end || next <= first {
-                    return Err(
-                        self.bad(format!("row offsets {row} and {} are out of order", row + 1))
-                    );
+                    let reason = format!("row offsets {row} and {} are out of order", row + 1);
+                    return Err(self.bad(reason));
                 }
                 if f64::from(weights[1]) != (next - first) as f64 {
-                    let (count, members) = (weights[1], next - first);
-                    return Err(self.bad(format!(
-                        "row {row} has {members} members and the multiplicity {count}"
-                    )));
+                    let (members, count) = (next - first, weights[1]);
+                    let reason =
+                        format!("row {row} has {members} members and multiplicity {count}");
+                    return Err(self.bad(reason));
                 }
                 end = next;
             }
             self.stored.release("row_offsets")?;
         }
-        match end == self.candidates as u64 {
-            true => Ok(()),
-            false => {
-                Err(self.bad(format!("rows of {end} members, but {} candidates", self.candidates)))
-            }
+        if end == self.candidates as u64 {
+            return Ok(());
         }
+        Err(self.bad(format!("rows of {end} members, but {} candidates", self.candidates)))
     }
 
     fn bad(&self, reason: String) -> Error {
-        Error::BadFile { path: self.stored.path().to_owned(), reason }
+        Error::file(self.stored.path(), None, reason)
     }
 
     /// The open file, for its metadata.
@@ -106,7 +102,7 @@ impl MappedCandidates {
     /// Id of a candidate.
     ///
     /// # Errors
-    /// [`Error::RowRange`] for an index that is too large, [`Error::BadFile`].
+    /// [`Error::OutOfRange`] for an index that is too large, [`Error::File`].
     pub fn id(&self, candidate: usize) -> Result<String, Error> {
         self.text("ids", "id_offsets", candidate)
     }
@@ -122,8 +118,8 @@ impl MappedCandidates {
     /// Candidates of a distinct row, ascending.
     ///
     /// # Errors
-    /// [`Error::RowRange`] for a row that does not exist; [`Error::BadFile`] for members that are
-    /// not ascending indices of candidates.
+    /// [`Error::OutOfRange`] for a row that does not exist; [`Error::File`] for members that are not
+    /// ascending indices of candidates.
     pub fn members(&self, row: usize) -> Result<Vec<u32>, Error> {
         check_rows(&(row..row.saturating_add(1)), self.rows())?;
         let (_, offsets) = self.stored.u64("row_offsets", 1)?;
@@ -146,7 +142,7 @@ impl MappedCandidates {
         check_rows(&(at..at.saturating_add(1)), self.candidates)?;
         let (_, bytes) = self.stored.u8(name, 1)?;
         let (_, offsets) = self.stored.u64(offsets, 1)?;
-        text(&self.stored, name, &bytes, at, offsets[at], offsets[at + 1]).map(str::to_owned)
+        text(&self.stored, name, &bytes, &offsets, at)
     }
 
     /// Rows of a mapped tensor, copied.

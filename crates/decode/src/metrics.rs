@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::error::check_queries;
 use crate::{Candidates, Error, Intervals, Rank};
 
 /// What an evaluation says about n queries, ties averaged.
@@ -56,15 +57,13 @@ impl Metrics {
     /// Metrics of ranks; `None` is rank ∞.
     ///
     /// # Errors
-    /// [`Error::NoQueries`].
+    /// [`Error::TooFew`] for no queries.
     pub fn from_ranks(
         ranks: &[Option<Rank>],
         candidates: usize,
         duplicate_candidates: usize,
     ) -> Result<Self, Error> {
-        if ranks.is_empty() {
-            return Err(Error::NoQueries);
-        }
+        check_queries(ranks.len())?;
         let queries = ranks.len();
         let mean = |value: &dyn Fn(&Rank) -> f64| {
             // an empty sum of f64 is −0
@@ -90,7 +89,7 @@ impl Metrics {
     /// Metrics of ranks within a set of candidates.
     ///
     /// # Errors
-    /// [`Error::NoQueries`].
+    /// [`Error::TooFew`] for no queries.
     pub fn of(ranks: &[Option<Rank>], candidates: &Candidates) -> Result<Self, Error> {
         Self::from_ranks(ranks, candidates.len(), candidates.duplicates())
     }
@@ -103,7 +102,7 @@ impl Metrics {
     /// missing. A random order has no ties.
     ///
     /// # Errors
-    /// [`Error::NoQueries`].
+    /// [`Error::TooFew`] for no queries.
     pub fn chance(
         ranks: &[Option<Rank>],
         candidates: usize,

@@ -2,6 +2,7 @@ use dsokr_basis::features::BitRows;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::error::{check_len, check_queries};
 
 /// How well label sets were predicted, as scikit-learn defines it with `zero_division=0`.
 ///
@@ -41,13 +42,11 @@ impl MultiLabelMetrics {
     /// Compares predicted with true label sets.
     ///
     /// # Errors
-    /// [`Error::NoQueries`] for no rows; [`Error::Length`] for other numbers of rows or labels.
+    /// [`Error::TooFew`] for no rows; [`Error::Length`] for different numbers of rows or labels.
     pub fn of(truth: &BitRows, predicted: &BitRows) -> Result<Self, Error> {
-        same("predicted label sets", predicted.len(), truth.len())?;
-        same("predicted labels", predicted.width(), truth.width())?;
-        if truth.is_empty() {
-            return Err(Error::NoQueries);
-        }
+        check_len("predicted label sets", predicted.len(), truth.len())?;
+        check_len("predicted labels", predicted.width(), truth.width())?;
+        check_queries(truth.len())?;
         let (rows, labels, per_row) = (truth.len(), truth.width(), truth.words_per_row());
         let mut by_label = vec![(0u64, 0u64); labels];
         let (mut f1, mut common, mut all) = (0.0, 0, 0);
@@ -91,15 +90,16 @@ fn ratio(common: u64, all: u64) -> f64 {
 /// `ranked` holds, for each row, labels in descending order of their scores, k at least.
 ///
 /// # Errors
-/// [`Error::NoQueries`]; [`Error::TopZero`]; [`Error::TopTooLarge`] for k above the number of labels;
-/// [`Error::Length`] for another number of rows or fewer than k labels; [`Error::BadList`] for a label
-/// that there is not or that occurs twice among the k.
+/// [`Error::TooFew`] for no rows; [`Error::OutOfRange`] for k = 0 and above the number of labels;
+/// [`Error::Length`] for a different number of rows or fewer than k labels; [`Error::Inconsistent`]
+/// for a label that does not exist or that occurs twice among the k.
 pub fn precision_at_k(truth: &BitRows, ranked: &[Vec<u32>], k: usize) -> Result<f64, Error> {
-    same("lists of labels", ranked.len(), truth.len())?;
-    crate::topk::check_k(k, truth.width() as u64, None)?;
-    if truth.is_empty() {
-        return Err(Error::NoQueries);
+    check_len("lists of labels", ranked.len(), truth.len())?;
+    if !(1..=truth.width()).contains(&k) {
+        let allowed = format!("1..={}", truth.width());
+        return Err(Error::out_of_range(format!("precision at {k} labels"), allowed));
     }
+    check_queries(truth.len())?;
     let per_row = truth.words_per_row();
     let mut hits = 0usize;
     for (list, (labels, row)) in ranked.iter().zip(truth.words().chunks_exact(per_row)).enumerate()
@@ -107,7 +107,7 @@ pub fn precision_at_k(truth: &BitRows, ranked: &[Vec<u32>], k: usize) -> Result<
         let Some(labels) = labels.get(..k) else {
             return Err(Error::Length { what: "ranked labels", found: labels.len(), expected: k });
         };
-        let bad = |reason: String| Error::BadList { list, reason };
+        let bad = |reason: String| Error::Inconsistent(format!("list of labels {list}: {reason}"));
         let mut seen = vec![0u64; per_row];
         for &label in labels {
             let (word, bit) = (label as usize / 64, 1u64 << (label % 64));
@@ -122,8 +122,4 @@ pub fn precision_at_k(truth: &BitRows, ranked: &[Vec<u32>], k: usize) -> Result<
         }
     }
     Ok(hits as f64 / (truth.len() as f64 * k as f64))
-}
-
-fn same(what: &'static str, found: usize, expected: usize) -> Result<(), Error> {
-    if found == expected { Ok(()) } else { Err(Error::Length { what, found, expected }) }
 }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -30,24 +30,24 @@ impl PerQuery {
     /// The lists of queries 0, 1, … as indices of `candidates`.
     ///
     /// # Errors
-    /// [`Error::BadList`] for a list that is empty, holds an index out of range, or holds one
+    /// [`Error::Inconsistent`] for a list that is empty, holds an index out of range, or holds one
     /// twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
         let mut seen = Seen::new(candidates.len());
         let mut collected = Self::empty(candidates);
         for (at, list) in lists.iter().enumerate() {
-            let bad = |reason: String| Error::BadList { list: at, reason };
+            let bad = |reason: &str| Error::Inconsistent(format!("candidate list {at}: {reason}"));
             if list.is_empty() {
-                return Err(bad("it is empty".to_owned()));
+                return Err(bad("it is empty"));
             }
             seen.next_list();
             for &candidate in list {
                 if candidate as usize >= candidates.len() {
                     let count = candidates.len();
-                    return Err(bad(format!("candidate {candidate} of {count} candidates")));
+                    return Err(bad(&format!("candidate {candidate} of {count} candidates")));
                 }
                 if !seen.insert(candidate) {
-                    return Err(bad(format!("candidate {candidate} occurs twice")));
+                    return Err(bad(&format!("candidate {candidate} occurs twice")));
                 }
             }
             collected.push(list);
@@ -65,11 +65,10 @@ impl PerQuery {
     /// ([`PerQuery::unused`]). Empty lines are skipped.
     ///
     /// # Errors
-    /// [`Error::Io`]; with the line: [`Error::BadLine`], [`Error::UnknownCandidate`],
-    /// [`Error::ListedTwice`], [`Error::EmptyList`], [`Error::RepeatedQuery`]; [`Error::NoList`]
-    /// for a query without a list.
+    /// [`Error::Io`]; [`Error::File`] for a line that is not such an object, a list that is empty or
+    /// names an unknown candidate or one twice, a second list of a query, and a query without a list.
     pub fn read(path: &Path, queries: &[String], candidates: &Candidates) -> Result<Self, Error> {
-        let wanted: HashMap<&str, ()> = queries.iter().map(|id| (id.as_str(), ())).collect();
+        let wanted: HashSet<&str> = queries.iter().map(String::as_str).collect();
         let mut lists: HashMap<String, (usize, Vec<u32>)> = HashMap::new();
         let mut seen = Seen::new(candidates.len());
         let mut unused = 0;
@@ -84,38 +83,28 @@ impl PerQuery {
             if bytes.trim_ascii().is_empty() {
                 continue;
             }
-            let path = || path.to_owned();
-            let Line { query, candidates: ids } =
-                serde_json::from_slice(&bytes).map_err(|error| Error::BadLine {
-                    path: path(),
-                    line,
-                    reason: error.to_string(),
-                })?;
-            if let Some(&(first, _)) = lists.get(&query) {
-                return Err(Error::RepeatedQuery { path: path(), line, query, first });
+            let bad = |message: String| Error::file(path, Some(line), message);
+            let form = r#"{"query": "id", "candidates": ["id", ...]}"#;
+            let Line { query, candidates: ids } = serde_json::from_slice(&bytes)
+                .map_err(|error| bad(format!("{error}; expected {form}")))?;
+            if let Some((first, _)) = lists.get(&query) {
+                return Err(bad(format!("query {query:?} has a list in line {first} already")));
             }
             if ids.is_empty() {
-                return Err(Error::EmptyList { path: path(), line, query });
+                return Err(bad(format!(
+                    "query {query:?} has no candidates, at least 1 is needed"
+                )));
             }
             seen.next_list();
-            let mut list = Vec::with_capacity(ids.len());
-            for candidate in ids {
-                match candidates.find(&candidate) {
-                    None => {
-                        return Err(Error::UnknownCandidate {
-                            path: path(),
-                            line,
-                            query,
-                            candidate,
-                        });
-                    }
-                    Some(index) if !seen.insert(index as u32) => {
-                        return Err(Error::ListedTwice { path: path(), line, query, candidate });
-                    }
-                    Some(index) => list.push(index as u32),
+            let index = |id: String| match candidates.find(&id) {
+                None => Err(bad(format!("query {query:?} lists the unknown candidate {id:?}"))),
+                Some(index) if !seen.insert(index as u32) => {
+                    Err(bad(format!("query {query:?} lists the candidate {id:?} twice")))
                 }
-            }
-            if !wanted.contains_key(query.as_str()) {
+                Some(index) => Ok(index as u32),
+            };
+            let mut list = ids.into_iter().map(index).collect::<Result<Vec<u32>, _>>()?;
+            if !wanted.contains(query.as_str()) {
                 unused += 1;
                 list = Vec::new();
             }
@@ -123,13 +112,11 @@ impl PerQuery {
         }
         let mut collected = Self { unused, ..Self::empty(candidates) };
         for query in queries {
-            match lists.get(query) {
-                Some((_, list)) => collected.push(list),
-                None => {
-                    let (path, query) = (path.to_owned(), query.clone());
-                    return Err(Error::NoList { path, query });
-                }
-            }
+            let Some((_, list)) = lists.get(query) else {
+                let message = format!("no list of candidates for query {query:?}");
+                return Err(Error::file(path, None, message));
+            };
+            collected.push(list);
         }
         Ok(collected)
     }

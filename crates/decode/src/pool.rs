@@ -2,6 +2,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::check_len;
 use crate::rank::check_gold;
 use crate::scoring::{self, QueryTile};
 use crate::topk::{best, check_k, hits};
@@ -34,7 +35,8 @@ impl Pool<'_> {
     ///
     /// # Errors
     /// [`Error::Length`] unless there is one gold id (and one list) a query;
-    /// [`Error::MissingGold`] unless `missing` is [`MissingGold::RankInfinity`].
+    /// [`Error::Inconsistent`] for a gold candidate that is not among those of its query, unless
+    /// `missing` is [`MissingGold::RankInfinity`].
     pub fn gold(
         &self,
         queries: &[String],
@@ -42,26 +44,32 @@ impl Pool<'_> {
         candidates: &Candidates,
         missing: MissingGold,
     ) -> Result<Vec<Option<u32>>, Error> {
-        let (found, expected) = (gold.len(), queries.len());
-        if found != expected {
-            return Err(Error::Length { what: "gold ids", found, expected });
-        }
-        self.check(expected, candidates)?;
-        let resolve = |(query, (name, gold)): (usize, (&String, &String))| {
-            let found = candidates.find(gold).filter(|&candidate| match self {
+        check_len("gold ids", gold.len(), queries.len())?;
+        let name = |query: usize| format!("{:?}", queries[query]);
+        let found = self.gold_candidates(name, gold, candidates, missing)?;
+        Ok(found.into_iter().map(|found| found.map(|c| candidates.class_of(c))).collect())
+    }
+
+    /// The gold candidates of as many queries as there are ids; `name` is how errors call a query.
+    pub(crate) fn gold_candidates(
+        &self,
+        name: impl Fn(usize) -> String,
+        gold: &[String],
+        candidates: &Candidates,
+        missing: MissingGold,
+    ) -> Result<Vec<Option<usize>>, Error> {
+        self.check(gold.len(), candidates)?;
+        let resolve = |(query, id): (usize, &String)| {
+            let listed = |&candidate: &usize| match self {
                 Self::Shared => true,
                 Self::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
-            });
-            match (found, missing) {
-                (Some(candidate), _) => Ok(Some(candidates.class_of(candidate))),
-                (None, MissingGold::RankInfinity) => Ok(None),
-                (None, MissingGold::Error) => Err(Error::MissingGold {
-                    query: format!("{name:?}"),
-                    gold: format!("{gold:?}"),
-                }),
+            };
+            match (candidates.find(id).filter(listed), missing) {
+                (None, MissingGold::Error) => Err(missing_gold(&name(query), &format!("{id:?}"))),
+                (found, _) => Ok(found),
             }
         };
-        queries.iter().zip(gold).enumerate().map(resolve).collect()
+        gold.iter().enumerate().map(resolve).collect()
     }
 
     /// Ranks the gold candidate of every query among the candidates of the query.
@@ -69,7 +77,7 @@ impl Pool<'_> {
     /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`].
     ///
     /// # Errors
-    /// As [`rank`]; [`Error::Length`] unless there is one list a query; [`Error::MissingGold`] when
+    /// As [`rank`]; [`Error::Length`] unless there is one list a query; [`Error::Inconsistent`] when
     /// no candidate in the list has the gold row.
     pub fn rank(
         &self,
@@ -90,17 +98,11 @@ impl Pool<'_> {
             buffers.gather(rows_of(lists.list(query), candidates));
             let scores = buffers.score(queries, query, candidates)?;
             let Ok(at) = buffers.rows.binary_search_by_key(&row, |&(listed, _)| listed) else {
-                return Err(Error::MissingGold {
-                    query: queries.name(query).into_owned(),
-                    gold: format!("of row {row}"),
-                });
+                return Err(missing_gold(&queries.name(query), &format!("of row {row}")));
             };
-            let (mut above, mut tied) = (0, 0);
-            for (&(_, count), &score) in buffers.rows.iter().zip(&scores) {
-                above += if score > scores[at] { u64::from(count) } else { 0 };
-                tied += if score == scores[at] { u64::from(count) } else { 0 };
-            }
-            Rank::new(above, tied, lists.list(query).len() as u64).map(Some)
+            let counts = buffers.rows.iter().map(|&(_, count)| count);
+            let scored = scores.iter().map(|&score| score.into()).zip(counts);
+            Rank::among(scored, scores[at].into(), lists.list(query).len() as u64).map(Some)
         };
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
     }
@@ -108,8 +110,8 @@ impl Pool<'_> {
     /// The k best candidates of every query among the candidates of the query; see [`top_k`].
     ///
     /// # Errors
-    /// As [`top_k`], where [`Error::TopTooLarge`] names a query with fewer than k candidates;
-    /// [`Error::Length`] unless there is one list a query.
+    /// As [`top_k`], with the query that has fewer than k candidates; [`Error::Length`] unless there
+    /// is one list a query.
     pub fn top_k(
         &self,
         queries: &Queries,
@@ -121,9 +123,9 @@ impl Pool<'_> {
         };
         scoring::check(queries, candidates)?;
         self.check(queries.len(), candidates)?;
+        self.check_k(queries, k)?;
         let one = |buffers: &mut Buffers, query: usize| {
             let list = lists.list(query);
-            check_k(k, list.len() as u64, Some(queries.name(query).into_owned()))?;
             buffers.gather(rows_of(list, candidates));
             let scores = buffers.score(queries, query, candidates)?;
             let score = |&candidate: &u32| {
@@ -144,23 +146,33 @@ impl Pool<'_> {
     /// one of them, in the same list or not.
     ///
     /// # Errors
-    /// [`Error::NoQueries`]; [`Error::Length`] unless there is one list a query.
+    /// [`Error::TooFew`] for no queries; [`Error::Length`] unless there is one list a query.
     pub fn metrics(
         &self,
         ranks: &[Option<Rank>],
         candidates: &Candidates,
     ) -> Result<Metrics, Error> {
-        let Self::PerQuery(lists) = self else {
-            return Metrics::of(ranks, candidates);
-        };
         self.check(ranks.len(), candidates)?;
+        let (count, duplicates) =
+            self.counts(candidates.len(), candidates.distinct(), |c| candidates.class_of(c));
+        Metrics::from_ranks(ranks, count, duplicates)
+    }
+
+    /// Candidates that any query is ranked against, and duplicates among them: those whose row,
+    /// `row_of` below `distinct`, is that of an earlier one.
+    pub(crate) fn counts(
+        &self,
+        candidates: usize,
+        distinct: usize,
+        row_of: impl Fn(usize) -> u32,
+    ) -> (usize, usize) {
+        let Self::PerQuery(lists) = self else {
+            return (candidates, candidates - distinct);
+        };
         let listed = lists.listed();
-        let mut seen = vec![false; candidates.distinct()];
-        let duplicates = listed.iter().filter(|&&candidate| {
-            std::mem::replace(&mut seen[candidates.class_of(candidate as usize) as usize], true)
-        });
-        let duplicates = duplicates.count();
-        Metrics::from_ranks(ranks, listed.len(), duplicates)
+        let mut seen = vec![false; distinct];
+        listed.iter().for_each(|&c| seen[row_of(c as usize) as usize] = true);
+        (listed.len(), listed.len() - seen.iter().filter(|&&seen| seen).count())
     }
 
     /// One list a query, made for as many candidates as there are.
@@ -168,16 +180,27 @@ impl Pool<'_> {
         let Self::PerQuery(lists) = self else {
             return Ok(());
         };
-        for (what, found, expected) in [
-            ("candidate lists", lists.len(), queries),
-            ("candidates", candidates.len(), lists.candidates()),
-        ] {
-            if found != expected {
-                return Err(Error::Length { what, found, expected });
-            }
-        }
-        Ok(())
+        check_len("candidate lists", lists.len(), queries)?;
+        check_len("candidates", candidates.len(), lists.candidates())
     }
+
+    /// At least k candidates in each list; what all queries share is checked elsewhere.
+    pub(crate) fn check_k(&self, queries: &Queries, k: usize) -> Result<(), Error> {
+        let Self::PerQuery(lists) = self else {
+            return Ok(());
+        };
+        (0..lists.len()).try_for_each(|query| {
+            check_k(k, lists.list(query).len() as u64)
+                .map_err(|error| error.at(format!("query {}", queries.name(query))))
+        })
+    }
+}
+
+/// The error for a gold candidate that is not among those of its query.
+pub(crate) fn missing_gold(query: &str, gold: &str) -> Error {
+    Error::Inconsistent(format!(
+        "query {query}: its gold candidate {gold} is not among its candidates"
+    ))
 }
 
 /// What scoring the list of one query needs, kept from query to query.
@@ -227,10 +250,10 @@ impl Buffers {
             }
             scoring::product(&tile, dim, &self.coordinates, &mut self.products);
             for (&(row, _), products) in rows.iter().zip(self.products.chunks_exact(tile.lanes)) {
-                let (row, query) = (row as usize, || queries.name(query).into_owned());
+                let row = row as usize;
                 let score = products[0] + candidates.constants()[row];
                 if !score.is_finite() {
-                    return Err(Error::ScoreNotFinite { query: query(), row, score });
+                    return Err(scoring::not_finite(queries, query, row, score));
                 }
                 scores.push(score);
             }

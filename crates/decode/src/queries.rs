@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use crate::Error;
+use crate::error::{check_len, check_whole_rows};
 
 /// Predictions `z_1 … z_q` in R^p, one row a query, that are scored against candidates.
 ///
@@ -17,7 +18,8 @@ impl<'a> Queries<'a> {
     /// Queries of dimension p = `dim` from `[q × p]` row-major coordinates.
     ///
     /// # Errors
-    /// [`Error::ZeroDimension`], [`Error::Ragged`], [`Error::QueryNotFinite`].
+    /// [`Error::TooFew`] for dimension 0, [`Error::Inconsistent`] for an incomplete row,
+    /// [`Error::NotFinite`].
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: None }.check()
     }
@@ -33,20 +35,15 @@ impl<'a> Queries<'a> {
     fn check(self) -> Result<Self, Error> {
         let Self { dim, rows, names } = self;
         if dim == 0 {
-            return Err(Error::ZeroDimension { what: "queries" });
+            return Err(Error::too_few("queries of dimension 0", 1));
         }
-        if !rows.len().is_multiple_of(dim) {
-            return Err(Error::Ragged { what: "queries", values: rows.len(), dim });
-        }
-        if let Some(names) = names
-            && names.len() != self.len()
-        {
-            let (found, expected) = (names.len(), self.len());
-            return Err(Error::Length { what: "query names", found, expected });
+        check_whole_rows("queries", rows.len(), dim)?;
+        if let Some(names) = names {
+            check_len("query names", names.len(), self.len())?;
         }
         if let Some(at) = rows.iter().position(|value| !value.is_finite()) {
-            let (query, column, value) = (self.name(at / dim).into_owned(), at % dim, rows[at]);
-            return Err(Error::QueryNotFinite { query, column, value });
+            let place = format!("query {}, coordinate {}", self.name(at / dim), at % dim);
+            return Err(Error::NotFinite { place, value: rows[at] });
         }
         Ok(self)
     }

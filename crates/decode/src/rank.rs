@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
+use crate::error::check_len;
 use crate::scoring::{self, Blocking, LANES, QueryTile, Scores};
 use crate::{CandidateBlocks, Error, Queries};
 
@@ -30,12 +31,30 @@ impl Rank {
     /// `above` candidates score higher, `tied` the same (itself included), of `pool`.
     ///
     /// # Errors
-    /// [`Error::BadRank`] unless `1 <= tied` and `above + tied <= pool`.
+    /// [`Error::Inconsistent`] unless `1 <= tied` and `above + tied <= pool`.
     pub fn new(above: u64, tied: u64, pool: u64) -> Result<Self, Error> {
         match above.checked_add(tied) {
             Some(reached) if tied >= 1 && reached <= pool => Ok(Self { above, tied, pool }),
-            _ => Err(Error::BadRank { above, tied, pool }),
+            _ => Err(Error::Inconsistent(format!(
+                "rank with {above} above and {tied} tied of {pool}: needs 1 <= tied and \
+                 above + tied <= pool"
+            ))),
         }
+    }
+
+    /// The rank of a candidate with score `bar` among scores that several candidates share, its own
+    /// included.
+    pub(crate) fn among(
+        scores: impl Iterator<Item = (f64, u32)>,
+        bar: f64,
+        pool: u64,
+    ) -> Result<Self, Error> {
+        let (mut above, mut tied) = (0, 0);
+        for (score, count) in scores {
+            above += if score > bar { u64::from(count) } else { 0 };
+            tied += if score == bar { u64::from(count) } else { 0 };
+        }
+        Self::new(above, tied, pool)
     }
 
     /// Candidates with a higher score than the gold one, b.
@@ -97,18 +116,20 @@ fn reciprocals(b: u64, k: u64) -> f64 {
 /// blocks is O(qp).
 ///
 /// # Errors
-/// [`Error::DimensionMismatch`], [`Error::NoCandidates`], [`Error::Length`] unless there is one
-/// gold entry a query, [`Error::GoldRow`], [`Error::ScoreNotFinite`] when a score overflows, and
-/// what fetching a block fails with.
+/// [`Error::Inconsistent`] for queries and candidates of different dimensions; [`Error::TooFew`] for
+/// no candidates; [`Error::Length`] unless there is one gold entry a query; [`Error::OutOfRange`] for
+/// a gold row that does not exist; [`Error::NotFinite`] when a score overflows; errors from fetching
+/// a block.
 ///
 /// ```
-/// use dsokr_decode::{Candidates, Queries, rank};
+/// use dsokr_decode::{CandidateParts, Candidates, Queries, rank};
 ///
 /// let ids = ["a", "b", "c"].map(String::from).to_vec();
-/// let labels = vec![String::new(); 3];
 /// // b and c are the same point.
 /// let coordinates = vec![1.0, 0.0, 0.0, 1.0];
-/// let candidates = Candidates::new(ids, labels, vec![0, 1, 1], 2, coordinates, vec![0.0, 0.0])?;
+/// let class = vec![0, 1, 1];
+/// let parts = CandidateParts { ids, class, dim: 2, coordinates, ..CandidateParts::default() };
+/// let candidates = Candidates::new(parts)?;
 /// let queries = Queries::new(2, &[0.9, 0.1])?;
 /// let ranks = rank(&queries, &[candidates.find("c").map(|c| candidates.class_of(c))], &candidates)?;
 /// let rank = ranks[0].expect("c is a candidate");
@@ -173,15 +194,15 @@ pub(crate) fn check_gold(
     gold: &[Option<u32>],
     rows: usize,
 ) -> Result<(), Error> {
-    if gold.len() != queries.len() {
-        let (found, expected) = (gold.len(), queries.len());
-        return Err(Error::Length { what: "gold entries", found, expected });
-    }
+    check_len("gold entries", gold.len(), queries.len())?;
     for (query, gold) in gold.iter().enumerate() {
         if let &Some(row) = gold
             && row as usize >= rows
         {
-            return Err(Error::GoldRow { query: queries.name(query).into_owned(), row, rows });
+            return Err(Error::out_of_range(
+                format!("query {}: gold row {row}", queries.name(query)),
+                format!("0..{rows}, the distinct rows"),
+            ));
         }
     }
     Ok(())
@@ -224,8 +245,8 @@ impl GoldTile {
             *product = products[at * tile.lanes + *lane];
             let score = *product + constants[at];
             if !score.is_finite() {
-                let query = queries.name(tile.queries.start + *lane).into_owned();
-                return Err(Error::ScoreNotFinite { query, row: *row as usize, score });
+                let query = tile.queries.start + *lane;
+                return Err(scoring::not_finite(queries, query, *row as usize, score));
             }
             scores[*lane] = score;
         }

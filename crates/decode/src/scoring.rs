@@ -17,6 +17,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::candidates::check_count;
+use crate::error::check_len;
 use crate::{CandidateBlocks, Error, Queries, ScoreBlock};
 
 /// Queries are padded to a multiple of this, and looked at that many at a time.
@@ -149,8 +151,8 @@ impl Scores<'_> {
         {
             let scores = products[..tile.queries.len()].iter().map(|product| product + constant);
             if let Some((lane, score)) = scores.enumerate().find(|(_, score)| !score.is_finite()) {
-                let query = queries.name(tile.queries.start + lane).into_owned();
-                return Err(Error::ScoreNotFinite { query, row: self.first_row + row, score });
+                let (query, row) = (tile.queries.start + lane, self.first_row + row);
+                return Err(not_finite(queries, query, row, score));
             }
         }
         Ok(())
@@ -238,16 +240,13 @@ pub(crate) fn fetch(
     range: Range<usize>,
 ) -> Result<ScoreBlock<'_>, Error> {
     let block = candidates.block(range.clone())?;
-    let Range { start, end } = range;
-    for (what, found, expected) in [
-        ("coordinates", block.coordinates.len(), range.len() * candidates.dim()),
-        ("constants", block.constants.len(), range.len()),
-        ("multiplicities", block.multiplicities.len(), range.len()),
-    ] {
-        if found != expected {
-            return Err(Error::BlockShape { what, start, end, found, expected });
-        }
-    }
+    let rows = range.len();
+    check_len("coordinates", block.coordinates.len(), rows * candidates.dim())
+        .and_then(|()| check_len("constants", block.constants.len(), rows))
+        .and_then(|()| check_len("multiplicities", block.multiplicities.len(), rows))
+        .map_err(|error| {
+            error.at(format!("block of candidate rows {}..{}", range.start, range.end))
+        })?;
     Ok(block)
 }
 
@@ -255,15 +254,18 @@ pub(crate) fn fetch(
 pub(crate) fn check(queries: &Queries, candidates: &dyn CandidateBlocks) -> Result<(), Error> {
     if queries.dim() != candidates.dim() {
         let (queries, candidates) = (queries.dim(), candidates.dim());
-        return Err(Error::DimensionMismatch { queries, candidates });
+        return Err(Error::Inconsistent(format!(
+            "queries of dimension {queries}, candidates of dimension {candidates}"
+        )));
     }
-    if candidates.rows() == 0 {
-        return Err(Error::NoCandidates);
-    }
-    match candidates.candidates() {
-        found if found > u64::from(u32::MAX) => Err(Error::TooManyCandidates { found }),
-        _ => Ok(()),
-    }
+    check_count(if candidates.rows() == 0 { 0 } else { candidates.candidates() })
+}
+
+/// The error for a score that is not finite.
+#[cold]
+pub(crate) fn not_finite(queries: &Queries, query: usize, row: usize, score: f32) -> Error {
+    let place = format!("query {}, candidate row {row}, score", queries.name(query));
+    Error::NotFinite { place, value: score }
 }
 
 #[cfg(test)]

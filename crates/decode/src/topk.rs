@@ -31,23 +31,25 @@ pub struct RowHit {
 /// Runs on the current rayon pool; the result does not depend on its size.
 ///
 /// # Errors
-/// [`Error::TopZero`], [`Error::TopTooLarge`] when there are fewer than k candidates,
-/// [`Error::DimensionMismatch`], [`Error::ScoreNotFinite`].
+/// [`Error::OutOfRange`] for k = 0 and for fewer than k candidates; [`Error::Inconsistent`] for
+/// queries and candidates of different dimensions; [`Error::TooFew`] for no candidates;
+/// [`Error::NotFinite`] when a score overflows.
 ///
 /// ```
-/// use dsokr_decode::{Candidates, Queries, top_k};
+/// use dsokr_decode::{CandidateParts, Candidates, Queries, top_k};
 ///
 /// let ids = ["a", "b", "c"].map(String::from).to_vec();
-/// let labels = vec![String::new(); 3];
 /// let coordinates = vec![1.0, 0.0, 0.0, 1.0];
-/// let candidates = Candidates::new(ids, labels, vec![0, 1, 1], 2, coordinates, vec![0.0, 0.0])?;
+/// let class = vec![0, 1, 1];
+/// let parts = CandidateParts { ids, class, dim: 2, coordinates, ..CandidateParts::default() };
+/// let candidates = Candidates::new(parts)?;
 /// let hits = top_k(&Queries::new(2, &[0.0, 2.0])?, &candidates, 2)?;
 /// let found: Vec<_> = hits[0].iter().map(|hit| (candidates.id(hit.candidate), hit.score)).collect();
 /// assert_eq!(found, [("b", 2.0), ("c", 2.0)]);
 /// # Ok::<(), dsokr_decode::Error>(())
 /// ```
 pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-    check_k(k, candidates.len() as u64, None)?;
+    check_k(k, candidates.len() as u64)?;
     // Rows are numbered in the order of their first candidates, so that k rows that come before
     // another one bring k candidates that come before all of its own: the k best rows suffice.
     let rows = top_rows(queries, candidates, k.min(candidates.distinct()))?;
@@ -70,7 +72,7 @@ pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec
 /// memory.
 ///
 /// # Errors
-/// As [`top_k`], with k at most the number of distinct rows; and what fetching a block fails with.
+/// As [`top_k`], with k at most the number of distinct rows; errors from fetching a block.
 pub fn top_rows(
     queries: &Queries,
     candidates: &dyn CandidateBlocks,
@@ -86,7 +88,7 @@ pub(crate) fn top_rows_in(
     blocking: Blocking,
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     scoring::check(queries, candidates)?;
-    check_k(k, candidates.rows() as u64, None)?;
+    check_k(k, candidates.rows() as u64)?;
     let tiles = QueryTile::all(queries, blocking);
     let lists: Vec<Shortlist> = (0..queries.len()).map(|_| Shortlist::new(k)).collect();
     scoring::scan(&tiles, candidates, blocking, |pass| {
@@ -100,11 +102,13 @@ pub(crate) fn top_rows_in(
     Ok(lists.into_par_iter().map(Shortlist::finish).collect())
 }
 
-pub(crate) fn check_k(k: usize, candidates: u64, query: Option<String>) -> Result<(), Error> {
-    match k {
-        0 => Err(Error::TopZero),
-        _ if k as u64 > candidates => Err(Error::TopTooLarge { k, candidates, query }),
-        _ => Ok(()),
+pub(crate) fn check_k(k: usize, candidates: u64) -> Result<(), Error> {
+    match (1..=candidates).contains(&(k as u64)) {
+        true => Ok(()),
+        false => Err(Error::out_of_range(
+            format!("the top {k} candidates were asked for"),
+            format!("1..={candidates}"),
+        )),
     }
 }
 

@@ -5,10 +5,11 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Set, golds, real_queries};
+use common::{Set, golds, message, real_queries};
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Error, MappedCandidates, Queries, rank, top_k, top_rows,
+    CandidateBlocks, CandidateParts, Candidates, Error, MappedCandidates, Queries, rank, top_k,
+    top_rows,
 };
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -23,7 +24,14 @@ fn new(
     constants: &[f32],
 ) -> Result<Candidates, Error> {
     let labels = vec![String::new(); ids.len()];
-    Candidates::new(texts(ids), labels, class.to_vec(), dim, rows.to_vec(), constants.to_vec())
+    Candidates::new(CandidateParts {
+        ids: texts(ids),
+        labels,
+        class: class.to_vec(),
+        dim,
+        coordinates: rows.to_vec(),
+        constants: constants.to_vec(),
+    })
 }
 
 #[test]
@@ -38,54 +46,66 @@ fn candidates_know_their_duplicates() {
     assert_eq!((set.id(3), set.class_of(3)), ("c", 1));
     let block = set.block(1..2).unwrap();
     assert_eq!((block.constants[0], block.multiplicities[0]), (0.5, 2));
-    assert!(matches!(set.block(1..3), Err(Error::RowRange { start: 1, end: 3, rows: 2 })));
+    assert_eq!(message(set.block(1..3)), "distinct candidate rows 1..3, allowed: within 0..2");
 }
 
 #[test]
 fn contradicting_candidates_are_refused() {
-    let nan = f32::NAN;
-    assert!(matches!(new(&[], &[], 1, &[], &[]), Err(Error::NoCandidates)));
-    assert!(matches!(new(&["a"], &[0], 0, &[], &[0.0]), Err(Error::ZeroDimension { .. })));
-    assert!(matches!(
-        new(&["a"], &[0], 2, &[1.0], &[0.0]),
-        Err(Error::Ragged { values: 1, dim: 2, .. })
-    ));
-    assert!(matches!(
-        new(&["a"], &[], 1, &[1.0], &[0.0]),
-        Err(Error::Length { what: "classes", .. })
-    ));
-    assert!(matches!(
-        new(&["a"], &[0], 1, &[1.0], &[]),
-        Err(Error::Length { what: "constants", .. })
-    ));
-    assert!(matches!(
-        Candidates::new(texts(&["a"]), vec![], vec![0], 1, vec![1.0], vec![0.0]),
-        Err(Error::Length { what: "labels", found: 0, expected: 1 })
-    ));
-    assert!(matches!(
-        new(&["a", "b", "c", "b", "a"], &[0; 5], 1, &[1.0], &[0.0]),
-        Err(Error::DuplicateCandidate { id, first: 1, second: 3 }) if id == "b"
-    ));
-    assert!(matches!(
-        new(&["a", "b"], &[0, 1], 1, &[1.0], &[0.0]),
-        Err(Error::ClassOutOfRange { candidate, class: 1, rows: 1 }) if candidate == "b"
-    ));
-    assert!(matches!(
-        new(&["a", "b"], &[1, 0], 1, &[1.0, 2.0], &[0.0; 2]),
-        Err(Error::ClassOrder { candidate, class: 1, expected: 0 }) if candidate == "a"
-    ));
-    assert!(matches!(
-        new(&["a"], &[0], 1, &[1.0, 2.0], &[0.0; 2]),
-        Err(Error::UnusedRow { row: 1 })
-    ));
-    assert!(matches!(
-        new(&["a", "b"], &[0, 1], 2, &[1.0, 2.0, 3.0, nan], &[0.0; 2]),
-        Err(Error::CandidateNotFinite { row: 1, column: 1, .. })
-    ));
-    assert!(matches!(
-        new(&["a"], &[0], 1, &[1.0], &[f32::INFINITY]),
-        Err(Error::ConstantNotFinite { row: 0, .. })
-    ));
+    let refused = |ids: &[&str], class: &[u32], dim, rows: &[f32], constants: &[f32]| {
+        message(new(ids, class, dim, rows, constants))
+    };
+    assert_eq!(refused(&[], &[], 1, &[], &[]), "no candidates, at least 1 is needed");
+    assert_eq!(
+        refused(&["a"], &[0], 0, &[], &[0.0]),
+        "candidates of dimension 0, at least 1 is needed"
+    );
+    assert_eq!(
+        refused(&["a"], &[0], 2, &[1.0], &[0.0]),
+        "candidates: 1 values are not a whole number of rows of 2"
+    );
+    assert_eq!(refused(&["a"], &[0, 0], 1, &[1.0], &[0.0]), "2 classes, expected 1");
+    assert_eq!(refused(&["a"], &[0], 1, &[1.0], &[0.0; 2]), "2 constants, expected 1");
+    let parts = CandidateParts {
+        ids: texts(&["a"]),
+        labels: texts(&["A", "B"]),
+        dim: 1,
+        coordinates: vec![1.0],
+        ..CandidateParts::default()
+    };
+    assert_eq!(message(Candidates::new(parts)), "2 labels, expected 1");
+    assert_eq!(
+        refused(&["a", "b", "c", "b", "a"], &[0; 5], 1, &[1.0], &[0.0]),
+        "candidates 1 and 3 have the same id \"b\""
+    );
+    assert_eq!(
+        refused(&["a", "b"], &[0, 1], 1, &[1.0], &[0.0]),
+        "candidate \"b\" is of class 1, allowed: 0..1, the distinct rows"
+    );
+    assert_eq!(
+        refused(&["a", "b"], &[1, 0], 1, &[1.0, 2.0], &[0.0; 2]),
+        "candidate \"a\" is of class 1, allowed: 0..=0, since classes are numbered in the order in \
+         which they first appear"
+    );
+    assert_eq!(
+        refused(&["a"], &[0], 1, &[1.0, 2.0], &[0.0; 2]),
+        "distinct row 1 belongs to no candidate"
+    );
+    assert_eq!(
+        refused(&["a", "b"], &[0, 1], 2, &[1.0, 2.0, 3.0, f32::NAN], &[0.0; 2]),
+        "candidate row 1, coordinate 1: NaN is not a finite number"
+    );
+    assert_eq!(
+        refused(&["a"], &[0], 1, &[1.0], &[f32::INFINITY]),
+        "candidate row 0, constant: inf is not a finite number"
+    );
+}
+
+#[test]
+fn parts_that_are_left_out_have_defaults() {
+    let full = new(&["a", "b"], &[0, 1], 1, &[1.0, 2.0], &[0.0; 2]).unwrap();
+    let (ids, coordinates) = (texts(&["a", "b"]), vec![1.0, 2.0]);
+    let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
+    assert_eq!(Candidates::new(parts).unwrap(), full);
 }
 
 #[test]
@@ -104,8 +124,8 @@ fn a_file_holds_all_of_it() {
     assert_eq!(mapped.id(899).unwrap(), candidates.id(899));
     assert_eq!(mapped.label(0).unwrap(), candidates.label(0));
     assert_eq!(mapped.members(5).unwrap(), candidates.members(5));
-    assert!(matches!(mapped.id(900), Err(Error::RowRange { .. })));
-    assert!(matches!(mapped.members(usize::MAX), Err(Error::RowRange { .. })));
+    assert!(matches!(mapped.id(900), Err(Error::OutOfRange { .. })));
+    assert!(matches!(mapped.members(usize::MAX), Err(Error::OutOfRange { .. })));
 
     let rows = real_queries(1, 30, 6);
     let queries = Queries::new(6, &rows).unwrap();
@@ -127,8 +147,15 @@ fn texts_survive_as_they_are() {
     let path = folder.path().join("candidates.safetensors");
     let ids = texts(&["", "é", "C[C@H](N)C(=O)O"]);
     let labels = texts(&["\n", "", "日本"]);
-    let set =
-        Candidates::new(ids, labels, vec![0, 0, 1], 1, vec![1.0, 2.0], vec![0.0, -1.5]).unwrap();
+    let set = Candidates::new(CandidateParts {
+        ids,
+        labels,
+        class: vec![0, 0, 1],
+        dim: 1,
+        coordinates: vec![1.0, 2.0],
+        constants: vec![0.0, -1.5],
+    })
+    .unwrap();
     set.save(&path, &BTreeMap::new()).unwrap();
     assert_eq!(Candidates::load(&path).unwrap(), set);
 }
@@ -140,8 +167,8 @@ fn flipped_bits_and_truncations_are_noticed() {
     Set::integers(2, 5, 4, 2).candidates().save(&path, &BTreeMap::new()).unwrap();
     let good = std::fs::read(&path).unwrap();
     let refused = |what: &str| {
-        assert!(matches!(Candidates::load(&path), Err(Error::Store(_))), "loaded: {what}");
-        assert!(matches!(MappedCandidates::open(&path), Err(Error::Store(_))), "mapped: {what}");
+        assert!(matches!(Candidates::load(&path), Err(Error::Basis(_))), "loaded: {what}");
+        assert!(matches!(MappedCandidates::open(&path), Err(Error::Basis(_))), "mapped: {what}");
     };
     for length in (0..good.len()).step_by(13) {
         std::fs::write(&path, &good[..length]).unwrap();
@@ -217,13 +244,16 @@ fn files_that_contradict_themselves_are_refused() {
         let name = exchange.name.clone();
         forge(&path, exchange);
         for error in [Candidates::load(&path).unwrap_err(), read_mapped(&path).unwrap_err()] {
-            assert!(matches!(error, Error::BadFile { .. }), "{name}: {error}");
+            assert!(matches!(error, Error::File { .. }), "{name}: {error}");
         }
     }
     forge(&path, Tensor::f32("coordinates", &[2, 1], &[1.0, f32::NAN]));
-    assert!(matches!(Candidates::load(&path), Err(Error::CandidateNotFinite { row: 1, .. })));
+    assert_eq!(
+        message(Candidates::load(&path)),
+        "candidate row 1, coordinate 0: NaN is not a finite number"
+    );
     let queries = Queries::new(1, &[1.0]).unwrap();
     let mapped = MappedCandidates::open(&path).unwrap();
-    assert!(matches!(top_rows(&queries, &mapped, 1), Err(Error::Store(_))));
+    assert!(matches!(top_rows(&queries, &mapped, 1), Err(Error::Basis(_))));
     assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::WrongKind { .. })));
 }

@@ -1,7 +1,10 @@
 //! Metrics by hand, chance by simulation, and the coverage of the bootstrap.
 
+mod common;
+
+use common::message;
 use dsokr_basis::random::{below, generator};
-use dsokr_decode::{Error, Metrics, MissingGold, Rank, bootstrap};
+use dsokr_decode::{Metrics, MissingGold, Rank, bootstrap};
 
 fn ranks(list: &[(u64, u64)]) -> Vec<Option<Rank>> {
     list.iter().map(|&(above, tied)| Some(Rank::new(above, tied, 20).unwrap())).collect()
@@ -139,11 +142,11 @@ fn the_bootstrap_depends_on_the_seed_alone() {
 
 #[test]
 fn nothing_to_average_is_refused() {
-    assert!(matches!(Metrics::from_ranks(&[], 20, 0), Err(Error::NoQueries)));
-    assert!(matches!(Metrics::chance(&[], 20, 0), Err(Error::NoQueries)));
-    assert!(matches!(bootstrap(&[], 100, 0), Err(Error::NoQueries)));
-    assert!(matches!(
-        bootstrap(&[None], 39, 0),
-        Err(Error::TooFewResamples { found: 39, least: 40 })
-    ));
+    assert_eq!(message(Metrics::from_ranks(&[], 20, 0)), "no queries, at least 1 is needed");
+    assert_eq!(message(Metrics::chance(&[], 20, 0)), "no queries, at least 1 is needed");
+    assert_eq!(message(bootstrap(&[], 100, 0)), "no queries, at least 1 is needed");
+    assert_eq!(
+        message(bootstrap(&[None], 39, 0)),
+        "39 bootstrap resamples, at least 40 are needed"
+    );
 }

@@ -1,9 +1,12 @@
 //! Metrics of label sets against counts over plain sets.
 
+mod common;
+
+use common::message;
 use std::collections::BTreeSet;
 
 use dsokr_basis::features::BitRows;
-use dsokr_decode::{Error, MultiLabelMetrics, precision_at_k};
+use dsokr_decode::{MultiLabelMetrics, precision_at_k};
 use proptest::prelude::*;
 
 type Sets = Vec<BTreeSet<u32>>;
@@ -65,17 +68,17 @@ fn what_does_not_belong_together_is_refused() {
     let narrow = rows(2, &vec![BTreeSet::from([0]), BTreeSet::new()]);
     let none = rows(3, &Vec::new());
     let of = MultiLabelMetrics::of;
-    assert!(matches!(of(&two, &one), Err(Error::Length { found: 1, expected: 2, .. })));
-    assert!(matches!(of(&two, &narrow), Err(Error::Length { found: 2, expected: 3, .. })));
-    assert!(matches!(of(&none, &none), Err(Error::NoQueries)));
+    assert_eq!(message(of(&two, &one)), "1 predicted label sets, expected 2");
+    assert_eq!(message(of(&two, &narrow)), "2 predicted labels, expected 3");
+    assert_eq!(message(of(&none, &none)), "no queries, at least 1 is needed");
     let empty = of(&two, &two).unwrap();
     assert_eq!((empty.f1, empty.hamming_loss), (0.5, 0.0));
     let rank = |list: Vec<u32>, k| precision_at_k(&one, &[list], k);
     assert_eq!(rank(vec![0, 2], 2).unwrap(), 0.5);
-    assert!(matches!(rank(vec![0], 2), Err(Error::Length { found: 1, expected: 2, .. })));
-    assert!(matches!(rank(vec![0, 0], 2), Err(Error::BadList { list: 0, .. })));
-    assert!(matches!(rank(vec![0, 3], 2), Err(Error::BadList { list: 0, .. })));
-    assert!(matches!(rank(vec![0], 0), Err(Error::TopZero)));
-    assert!(matches!(rank(vec![0, 1, 2], 4), Err(Error::TopTooLarge { k: 4, .. })));
-    assert!(matches!(precision_at_k(&two, &[vec![0]], 1), Err(Error::Length { .. })));
+    assert_eq!(message(rank(vec![0], 2)), "1 ranked labels, expected 2");
+    assert_eq!(message(rank(vec![0, 0], 2)), "list of labels 0: label 0 occurs twice");
+    assert_eq!(message(rank(vec![0, 3], 2)), "list of labels 0: label 3 of 3 labels");
+    assert_eq!(message(rank(vec![0], 0)), "precision at 0 labels, allowed: 1..=3");
+    assert_eq!(message(rank(vec![0, 1, 2], 4)), "precision at 4 labels, allowed: 1..=3");
+    assert_eq!(message(precision_at_k(&two, &[vec![0]], 1)), "1 lists of labels, expected 2");
 }

@@ -1,5 +1,8 @@
 //! The best of all permutations against enumeration, from weights and from predictions in a basis.
 
+mod common;
+
+use common::message;
 use dsokr_basis::features::{BitRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{Generator, below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
@@ -230,41 +233,46 @@ fn a_prediction_has_the_same_scores_in_the_basis_and_in_feature_space() {
 #[test]
 fn what_is_no_ranking_is_refused() {
     for items in [0, MAX_ITEMS + 1] {
-        let found = PairWeights::new(items, &[]).unwrap_err();
-        assert!(matches!(found, Error::Items { found, most: MAX_ITEMS } if found == items));
-        assert!(matches!(PositionWeights::new(items, &[]), Err(Error::Items { .. })));
+        let expected = format!("{items} items, allowed: 1..=2048");
+        assert_eq!(message(PairWeights::new(items, &[])), expected);
+        assert_eq!(message(PositionWeights::new(items, &[])), expected);
     }
-    let error = PairWeights::new(3, &[1.0; 4]).unwrap_err();
-    assert_eq!(error.to_string(), "4 pair weights, expected 3");
+    assert_eq!(message(PairWeights::new(3, &[1.0; 4])), "4 pair weights, expected 3");
+    assert_eq!(message(PositionWeights::new(3, &[1.0; 8])), "8 position weights, expected 9");
     assert_eq!(
-        PositionWeights::new(3, &[1.0; 8]).unwrap_err().to_string(),
-        "8 position weights, expected 9"
+        message(PairWeights::new(3, &[1.0, f32::NAN, 0.0])),
+        "weight 1: NaN is not a finite number"
     );
-    let error = PairWeights::new(3, &[1.0, f32::NAN, 0.0]).unwrap_err();
-    assert!(matches!(error, Error::WeightNotFinite { at: 1, .. }));
     let many = PairWeights::new(17, &[1.0; 136]).unwrap();
-    assert!(matches!(many.best(), Err(Error::Items { found: 17, most: 16 })));
+    assert_eq!(message(many.best()), "17 items, allowed: 1..=16");
     let weights = PositionWeights::new(2, &[1.0; 4]).unwrap();
-    assert!(matches!(weights.score(&[0, 0]), Err(Error::BadOrder { position: 1, .. })));
-    assert!(matches!(weights.score(&[2, 0]), Err(Error::BadOrder { position: 0, item: 2, .. })));
-    assert!(matches!(weights.score(&[0]), Err(Error::Length { .. })));
+    for (order, start) in [([0, 0], "position 1: item 0 of 2"), ([2, 0], "position 0: item 2 of 2")]
+    {
+        assert_eq!(
+            message(weights.score(&order)),
+            format!("{start}, numbered from 0, is unknown or ranked already")
+        );
+    }
+    assert_eq!(message(weights.score(&[0])), "1 ranked items, expected 2");
 
     let (basis, z, _) = fitted(Kernel::Kemeny, signs);
-    assert!(matches!(
-        PositionWeights::of_prediction(&basis, &z),
-        Err(Error::NotRankings { width: 10, .. })
-    ));
-    assert!(matches!(PairWeights::of_prediction(&basis, &z[1..]), Err(Error::Store(_))));
+    assert_eq!(
+        message(PositionWeights::of_prediction(&basis, &z)),
+        "rows of width 10; rankings of K items have rows of K*K bits"
+    );
+    assert!(matches!(PairWeights::of_prediction(&basis, &z[1..]), Err(Error::Basis(_))));
     let (basis, z, _) = fitted(Kernel::Gaussian { gamma: 0.5 }, signs);
-    assert!(matches!(PairWeights::of_prediction(&basis, &z), Err(Error::NotLinear { .. })));
+    assert!(
+        message(PairWeights::of_prediction(&basis, &z)).contains("holds anchors or is tempered")
+    );
     let five = Features::Bits(BitRows::from_indices(5, [[0, 1], [2, 3], [1, 4]]).unwrap());
     let basis =
         Basis::fit(Kernel::Linear, &five, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
     let z = vec![1.0; basis.rank()];
-    assert!(matches!(
-        PairWeights::of_prediction(&basis, &z),
-        Err(Error::NotRankings { width: 5, .. })
-    ));
+    assert_eq!(
+        message(PairWeights::of_prediction(&basis, &z)),
+        "rows of width 5; rankings of K items have rows of K(K-1)/2 pair signs"
+    );
     assert_eq!(five.len(), 3);
 }
 

@@ -1,10 +1,13 @@
 //! Rows, curves, histograms and paired comparisons of ranks.
 
+mod common;
+
+use common::message;
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::report::{QueryRow, compare, hits_curve, query_rows, rank_histogram, worst};
 use dsokr_decode::{
-    Candidates, Combination, Ensemble, Error, Member, Metrics, MissingGold, Pool, Queries, Rank,
-    bootstrap,
+    CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, Pool, Queries,
+    Rank, bootstrap,
 };
 
 fn texts(texts: &[&str]) -> Vec<String> {
@@ -26,14 +29,14 @@ fn ranks(seed: u64, count: usize) -> Vec<Option<Rank>> {
 
 #[test]
 fn rows_say_what_was_ranked_first() {
-    let candidates = Candidates::new(
-        texts(&["a", "b", "c", "d"]),
-        texts(&["A", "B", "C", "D"]),
-        vec![0, 1, 1, 2],
-        2,
-        vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.25],
-        vec![0.0, 0.125, 0.0],
-    )
+    let candidates = Candidates::new(CandidateParts {
+        ids: texts(&["a", "b", "c", "d"]),
+        labels: texts(&["A", "B", "C", "D"]),
+        class: vec![0, 1, 1, 2],
+        dim: 2,
+        coordinates: vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.25],
+        constants: vec![0.0, 0.125, 0.0],
+    })
     .unwrap();
     let rows = [2.0, 0.0, 0.0, 1.0, 0.0, 1.0];
     let queries = Queries::new(2, &rows).unwrap();
@@ -54,15 +57,23 @@ fn rows_say_what_was_ranked_first() {
     assert_eq!(back, found);
 
     let short = query_rows(&names[..2], &ids, &decoded, &candidates);
-    assert!(matches!(short, Err(Error::Length { what: "query ids", found: 2, expected: 3 })));
+    assert_eq!(message(short), "2 query ids, expected 3");
     let short = query_rows(&names, &ids[..1], &decoded, &candidates);
-    assert!(matches!(short, Err(Error::Length { what: "gold ids", found: 1, expected: 3 })));
+    assert_eq!(message(short), "1 gold ids, expected 3");
     let none = ensemble.decode(Pool::Shared, &Combination::default(), &gold, 0).unwrap();
-    assert!(matches!(query_rows(&names, &ids, &none, &candidates), Err(Error::TopZero)));
+    let rows = query_rows(&names, &ids, &none, &candidates);
+    assert_eq!(message(rows), "query \"q1\": no hits, at least 1 is needed");
     let one = texts(&["x"]);
-    let few = Candidates::new(one.clone(), one, vec![0], 1, vec![1.0], vec![0.0]).unwrap();
+    let few = Candidates::new(CandidateParts {
+        ids: one.clone(),
+        labels: one,
+        dim: 1,
+        coordinates: vec![1.0],
+        ..CandidateParts::default()
+    })
+    .unwrap();
     let other = query_rows(&names, &ids, &decoded, &few);
-    assert!(matches!(other, Err(Error::ReportedCandidate { candidate: 1, candidates: 1, .. })));
+    assert_eq!(message(other), "query \"q2\": candidate 1, allowed: 0..1, the candidates");
 }
 
 #[test]
@@ -97,10 +108,13 @@ fn the_curve_goes_through_the_metrics_and_their_intervals() {
     // At the size of the pool, all that are not missing.
     let found = ranks.iter().flatten().count() as f64 / 300.0;
     assert!((curve[599].hits - found).abs() < 1e-12);
-    assert!(matches!(hits_curve(&ranks, 0, 200, 7), Err(Error::TopZero)));
-    assert!(matches!(hits_curve(&[], 5, 200, 7), Err(Error::NoQueries)));
+    assert_eq!(
+        message(hits_curve(&ranks, 0, 200, 7)),
+        "a curve to hits@0, allowed: hits@1 and above"
+    );
+    assert_eq!(message(hits_curve(&[], 5, 200, 7)), "no queries, at least 1 is needed");
     let few = hits_curve(&ranks, 5, 39, 7);
-    assert!(matches!(few, Err(Error::TooFewResamples { found: 39, least: 40 })));
+    assert_eq!(message(few), "39 bootstrap resamples, at least 40 are needed");
 }
 
 #[test]
@@ -131,10 +145,10 @@ fn histograms_count_every_rank_of_a_tie() {
     // The last bins reach the largest counts.
     let huge = rank_histogram(&[Rank::new(u64::MAX - 1, 1, u64::MAX).ok()], 3).unwrap();
     assert_eq!(huge.bins.iter().map(|bin| bin.queries).sum::<f64>(), 1.0);
-    assert!(matches!(rank_histogram(&[], 4), Err(Error::NoQueries)));
+    assert_eq!(message(rank_histogram(&[], 4)), "no queries, at least 1 is needed");
     for found in [0, 101] {
         let refused = rank_histogram(&ranks, found);
-        assert!(matches!(refused, Err(Error::Bins { most: 100, .. })));
+        assert_eq!(message(refused), format!("{found} bins a decade of ranks, allowed: 1..=100"));
     }
 }
 
@@ -163,9 +177,12 @@ fn comparisons_are_paired() {
     let same = compare(&a, &a, 100, 5).unwrap().mrr;
     assert_eq!((same.difference, same.ci95, same.first_better), (0.0, [0.0; 2], 0.5));
 
-    assert!(matches!(compare(&a, &b[1..], 100, 5), Err(Error::Length { found: 499, .. })));
-    assert!(matches!(compare(&[], &[], 100, 5), Err(Error::NoQueries)));
-    assert!(matches!(compare(&a, &b, 39, 5), Err(Error::TooFewResamples { .. })));
+    assert_eq!(
+        message(compare(&a, &b[1..], 100, 5)),
+        "499 ranks of the second model, expected 500"
+    );
+    assert_eq!(message(compare(&[], &[], 100, 5)), "no queries, at least 1 is needed");
+    assert_eq!(message(compare(&a, &b, 39, 5)), "39 bootstrap resamples, at least 40 are needed");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::time::Instant;
 use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_data::multi_label::{ArffLabels, MultiLabel, read_arff};
-use dsokr_decode::{Candidates, MultiLabelMetrics, Queries, top_rows};
+use dsokr_decode::{CandidateParts, Candidates, MultiLabelMetrics, Queries, top_rows};
 use dsokr_machines::ridge::{OutputSpace, Precision, Scaling, fit, fit_sketched};
 
 type Failure = Box<dyn std::error::Error>;
@@ -123,8 +123,14 @@ fn run(
     let ids: Vec<String> = (0..sets.len()).map(|row| row.to_string()).collect();
     let class = (0..sets.len() as u32).collect();
     let (labels, rank) = (vec![String::new(); sets.len()], points.rank);
-    let candidates =
-        Candidates::new(ids, labels, class, rank, points.coordinates, points.constants)?;
+    let candidates = Candidates::new(CandidateParts {
+        ids,
+        labels,
+        class,
+        dim: rank,
+        coordinates: points.coordinates,
+        constants: points.constants,
+    })?;
     let z = model.predict(&test.inputs)?;
     let best = top_rows(&Queries::new(rank, &z)?, &candidates, 1)?;
     let predict_s = start.elapsed().as_secs_f64();

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use dsokr_basis::features::{MappedRows, NgramConfig, NgramKind, TfIdf, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
-use dsokr_decode::{Candidates, Hubs, Metrics, MissingGold, Pool, Queries};
+use dsokr_decode::{CandidateParts, Candidates, Hubs, Metrics, MissingGold, Pool, Queries};
 use dsokr_machines::ridge::{Precision, Targets, fit};
 
 type Failure = Box<dyn std::error::Error>;
@@ -129,8 +129,14 @@ fn main() -> Result<(), Failure> {
     let constants = points.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
     let ids = pool.iter().map(|&at| molecules[at][0].clone()).collect();
     let labels = pool.iter().map(|&at| molecules[at][1].clone()).collect();
-    let mut candidates =
-        Candidates::new(ids, labels, groups.class, rank, points.coordinates, constants)?;
+    let mut candidates = Candidates::new(CandidateParts {
+        ids,
+        labels,
+        class: groups.class,
+        dim: rank,
+        coordinates: points.coordinates,
+        constants,
+    })?;
     let before_hubs = start.elapsed().as_secs_f64();
     if options.csls > 0.0 {
         let left_out = fitted.leave_one_out(&targets)?;

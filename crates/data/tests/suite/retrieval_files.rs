@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dsokr_data::{Error, read_candidate_lists, read_matrix};
-use dsokr_decode::{Candidates, PerQuery};
+use dsokr_decode::{CandidateParts, Candidates, PerQuery};
 
 fn file(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -27,14 +27,12 @@ fn an_object_of_lists_gives_the_lists_of_the_queries() {
     assert_eq!(found.lists, [vec![2, 0], vec![0, 1], vec![2, 0]]);
     assert_eq!(found.unused, 1);
     let count = found.candidates.len();
-    let candidates = Candidates::new(
-        found.candidates,
-        vec![String::new(); count],
-        vec![0, 1, 2],
-        1,
-        vec![0.0, 1.0, 2.0],
-        vec![0.0; 3],
-    )
+    let candidates = Candidates::new(CandidateParts {
+        ids: found.candidates,
+        dim: 1,
+        coordinates: vec![0.0, 1.0, 2.0],
+        ..CandidateParts::default()
+    })
     .unwrap();
     let lists = PerQuery::new(&found.lists, &candidates).unwrap();
     assert_eq!(lists.list(1), [0, 1]);

@@ -6,6 +6,8 @@ mod file;
 pub(crate) use file::text;
 
 use crate::Error;
+use crate::classes::Classes;
+use crate::error::{check_len, check_whole_rows};
 use crate::hubs::Correction;
 
 /// Consecutive distinct rows of a candidate set.
@@ -36,7 +38,7 @@ pub trait CandidateBlocks: Sync {
     /// The rows of a range, always the same for the same range, from any thread.
     ///
     /// # Errors
-    /// [`Error::RowRange`], and what reading or computing the rows fails with.
+    /// [`Error::OutOfRange`] for rows that do not exist; errors from reading or computing the rows.
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
 }
 
@@ -49,86 +51,72 @@ pub trait CandidateBlocks: Sync {
 pub struct Candidates {
     ids: Vec<String>,
     labels: Vec<String>,
-    class: Vec<u32>,
+    classes: Classes,
     dim: usize,
     coordinates: Vec<f32>,
     pub(crate) constants: Vec<f32>,
-    multiplicities: Vec<u32>,
-    /// The candidates of row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
-    offsets: Vec<usize>,
-    members: Vec<u32>,
-    /// Candidates by id.
+    /// Candidates in the order of their ids.
     by_id: Vec<u32>,
     /// What was subtracted from the constants, if anything was.
     pub(crate) correction: Option<Correction>,
 }
 
+/// What [`Candidates::new`] takes: candidates c = 0, 1, … over k distinct rows. An empty list stands
+/// for its default.
+#[derive(Clone, Debug, Default)]
+pub struct CandidateParts {
+    /// Unique ids.
+    pub ids: Vec<String>,
+    /// What to show for each candidate; empty strings by default.
+    pub labels: Vec<String>,
+    /// Distinct row of each candidate, by default one of its own. Rows are numbered in the order in
+    /// which they first appear, so the first is 0.
+    pub class: Vec<u32>,
+    /// Dimension p.
+    pub dim: usize,
+    /// `ψ̃(c)` of the distinct rows, `[k × p]` row-major.
+    pub coordinates: Vec<f32>,
+    /// `b(c)` of the distinct rows, 0 by default.
+    pub constants: Vec<f32>,
+}
+
 impl Candidates {
-    /// Candidates c = 0, 1, … with unique `ids` and `labels` to show (which may be empty strings).
-    ///
-    /// `class[c]` is the distinct row of candidate c; rows are numbered in the order in which they
-    /// first appear, so `class` starts with 0. `coordinates` is `[k × dim]` row-major, `constants`
-    /// has k entries.
+    /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors
-    /// [`Error::NoCandidates`], [`Error::TooManyCandidates`], [`Error::Length`],
-    /// [`Error::ZeroDimension`], [`Error::Ragged`], [`Error::DuplicateCandidate`],
-    /// [`Error::ClassOutOfRange`], [`Error::ClassOrder`], [`Error::UnusedRow`],
-    /// [`Error::CandidateNotFinite`], [`Error::ConstantNotFinite`].
-    pub fn new(
-        ids: Vec<String>,
-        labels: Vec<String>,
-        class: Vec<u32>,
-        dim: usize,
-        coordinates: Vec<f32>,
-        constants: Vec<f32>,
-    ) -> Result<Self, Error> {
+    /// [`Error::TooFew`] for no candidates or dimension 0; [`Error::OutOfRange`] for more than
+    /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
+    /// [`Error::Length`]; [`Error::Inconsistent`] for an incomplete row of coordinates, two
+    /// candidates of one id or a row without candidates; [`Error::NotFinite`].
+    pub fn new(parts: CandidateParts) -> Result<Self, Error> {
+        let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants } = parts;
         if dim == 0 {
-            return Err(Error::ZeroDimension { what: "candidates" });
+            return Err(Error::too_few("candidates of dimension 0", 1));
         }
-        if ids.is_empty() {
-            return Err(Error::NoCandidates);
-        }
-        if ids.len() > u32::MAX as usize {
-            return Err(Error::TooManyCandidates { found: ids.len() as u64 });
-        }
-        if !coordinates.len().is_multiple_of(dim) {
-            let values = coordinates.len();
-            return Err(Error::Ragged { what: "candidates", values, dim });
-        }
+        check_count(ids.len() as u64)?;
+        check_whole_rows("candidates", coordinates.len(), dim)?;
         let rows = coordinates.len() / dim;
-        for (what, found, expected) in [
-            ("labels", labels.len(), ids.len()),
-            ("classes", class.len(), ids.len()),
-            ("constants", constants.len(), rows),
-        ] {
-            if found != expected {
-                return Err(Error::Length { what, found, expected });
-            }
+        if labels.is_empty() {
+            labels.resize(ids.len(), String::new());
         }
+        if class.is_empty() {
+            class = (0..ids.len() as u32).collect();
+        }
+        if constants.is_empty() {
+            constants.resize(rows, 0.0);
+        }
+        check_len("labels", labels.len(), ids.len())?;
+        check_len("classes", class.len(), ids.len())?;
+        check_len("constants", constants.len(), rows)?;
         if let Some(at) = coordinates.iter().position(|value| !value.is_finite()) {
-            let (row, column, value) = (at / dim, at % dim, coordinates[at]);
-            return Err(Error::CandidateNotFinite { row, column, value });
+            let place = format!("candidate row {}, coordinate {}", at / dim, at % dim);
+            return Err(Error::NotFinite { place, value: coordinates[at] });
         }
-        if let Some(row) = constants.iter().position(|value| !value.is_finite()) {
-            return Err(Error::ConstantNotFinite { row, value: constants[row] });
-        }
+        check_constants(&constants)?;
         let by_id = sorted(&ids)?;
-        let (offsets, members) = group(&ids, &class, rows)?;
-        let multiplicities = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as u32).collect();
-        Ok(Self {
-            ids,
-            labels,
-            class,
-            dim,
-            coordinates,
-            constants,
-            multiplicities,
-            offsets,
-            members,
-            by_id,
-            correction: None,
-        })
+        check_classes(&ids, &class, rows)?;
+        let classes = Classes::new(class, rows);
+        Ok(Self { ids, labels, classes, dim, coordinates, constants, by_id, correction: None })
     }
 
     /// Number of candidates, duplicates counted.
@@ -174,13 +162,12 @@ impl Candidates {
 
     /// Distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.class[candidate]
+        self.classes.of(candidate)
     }
 
     /// Candidates of a distinct row below [`Candidates::distinct`], ascending.
     pub fn members(&self, class: u32) -> &[u32] {
-        let row = class as usize;
-        &self.members[self.offsets[row]..self.offsets[row + 1]]
+        self.classes.members(class as usize)
     }
 
     /// Coordinates `ψ̃(c)` of all distinct rows, `[k × p]` row-major.
@@ -188,8 +175,8 @@ impl Candidates {
         &self.coordinates
     }
 
-    /// Constants `b(c)` of all distinct rows, corrected for [`hubs`](Self::hubs) where that was asked
-    /// for.
+    /// Constants `b(c)` of all distinct rows, corrected for [`hubs`](Self::hubs) if there is a
+    /// correction.
     pub fn constants(&self) -> &[f32] {
         &self.constants
     }
@@ -213,8 +200,20 @@ impl CandidateBlocks for Candidates {
         Ok(ScoreBlock {
             coordinates: self.coordinates[rows.start * self.dim..rows.end * self.dim].into(),
             constants: self.constants[rows.clone()].into(),
-            multiplicities: self.multiplicities[rows].into(),
+            multiplicities: self.classes.counts()[rows].into(),
         })
+    }
+}
+
+/// Refuses candidate sets that are empty or cannot be indexed.
+pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
+    match candidates {
+        0 => Err(Error::too_few("no candidates", 1)),
+        1..=0xFFFF_FFFF => Ok(()),
+        _ => Err(Error::out_of_range(
+            format!("{candidates} candidates"),
+            format!("1..={}", u32::MAX),
+        )),
     }
 }
 
@@ -223,55 +222,59 @@ pub(crate) fn check_rows(range: &Range<usize>, rows: usize) -> Result<(), Error>
     let &Range { start, end } = range;
     match start <= end && end <= rows {
         true => Ok(()),
-        false => Err(Error::RowRange { start, end, rows }),
+        false => Err(Error::out_of_range(
+            format!("distinct candidate rows {start}..{end}"),
+            format!("within 0..{rows}"),
+        )),
     }
 }
 
-/// Candidates by id; an id that occurs twice is an error.
+/// Refuses constants that are not finite.
+pub(crate) fn check_constants(constants: &[f32]) -> Result<(), Error> {
+    match constants.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite {
+            place: format!("candidate row {row}, constant"),
+            value: constants[row],
+        }),
+    }
+}
+
+/// Refuses classes that are not numbered in the order in which they first appear, from 0 to
+/// `rows` − 1.
+fn check_classes(ids: &[String], class: &[u32], rows: usize) -> Result<(), Error> {
+    let mut next = 0;
+    for (id, &class) in ids.iter().zip(class) {
+        let refuse = |allowed| {
+            Err(Error::out_of_range(format!("candidate {id:?} is of class {class}"), allowed))
+        };
+        if class as usize >= rows {
+            return refuse(format!("0..{rows}, the distinct rows"));
+        }
+        if class > next {
+            return refuse(format!(
+                "0..={next}, since classes are numbered in the order in which they first appear"
+            ));
+        }
+        next = next.max(class + 1);
+    }
+    match (next as usize) < rows {
+        true => Err(Error::Inconsistent(format!("distinct row {next} belongs to no candidate"))),
+        false => Ok(()),
+    }
+}
+
+/// Candidates in the order of their ids; an id that occurs twice is an error.
 fn sorted(ids: &[String]) -> Result<Vec<u32>, Error> {
     let mut order: Vec<u32> = (0..ids.len() as u32).collect();
     let key = |candidate: u32| (ids[candidate as usize].as_str(), candidate);
     order.sort_unstable_by(|&a, &b| key(a).cmp(&key(b)));
     let same = |pair: &&[u32]| ids[pair[0] as usize] == ids[pair[1] as usize];
     match order.windows(2).filter(same).min_by_key(|pair| pair[1]) {
-        Some(pair) => Err(Error::DuplicateCandidate {
-            id: ids[pair[0] as usize].clone(),
-            first: pair[0] as usize,
-            second: pair[1] as usize,
-        }),
+        Some(pair) => Err(Error::Inconsistent(format!(
+            "candidates {} and {} have the same id {:?}",
+            pair[0], pair[1], ids[pair[0] as usize]
+        ))),
         None => Ok(order),
     }
-}
-
-/// Offsets and members of each distinct row.
-fn group(ids: &[String], class: &[u32], rows: usize) -> Result<(Vec<usize>, Vec<u32>), Error> {
-    let mut expected = 0;
-    let mut offsets = vec![0; rows + 1];
-    for (id, &class) in ids.iter().zip(class) {
-        let candidate = || id.clone();
-        if class as usize >= rows {
-            return Err(Error::ClassOutOfRange { candidate: candidate(), class, rows });
-        }
-        if class > expected {
-            return Err(Error::ClassOrder { candidate: candidate(), class, expected });
-        }
-        expected = expected.max(class + 1);
-        offsets[class as usize + 1] += 1;
-    }
-    if (expected as usize) < rows {
-        return Err(Error::UnusedRow { row: expected as usize });
-    }
-    let mut total = 0;
-    for offset in &mut offsets {
-        total += *offset;
-        *offset = total;
-    }
-    let mut next = offsets.clone();
-    let mut members = vec![0; class.len()];
-    for (candidate, &class) in class.iter().enumerate() {
-        let next = &mut next[class as usize];
-        members[*next] = candidate as u32;
-        *next += 1;
-    }
-    Ok((offsets, members))
 }

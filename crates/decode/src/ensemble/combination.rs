@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::Member;
 use super::fold::{Fold, Values};
 use crate::Error;
+use crate::error::check_len;
 
 /// How far from 1 the weights of an ensemble may sum.
 const TOLERANCE: f64 = 1e-6;
@@ -102,11 +103,16 @@ impl Combination {
     /// The rule with other weights; `None` weighs all members the same.
     ///
     /// # Errors
-    /// [`Error::NoWeights`] for [`Combination::Max`].
+    /// [`Error::Unsupported`] for [`Combination::Max`].
     pub fn with_weights(&self, new: Option<Vec<f64>>) -> Result<Self, Error> {
         let mut rule = self.clone();
         match &mut rule {
-            Self::Max { .. } => return Err(Error::NoWeights { rule: self.name() }),
+            Self::Max { .. } => {
+                return Err(Error::Unsupported(format!(
+                    "the rule {:?} has no weights",
+                    self.name()
+                )));
+            }
             Self::Mean { weights, .. }
             | Self::Rank { weights }
             | Self::ReciprocalRank { weights, .. } => *weights = new,
@@ -123,10 +129,13 @@ impl Combination {
             }
             Self::Mean { .. } | Self::Max { .. } => Values::Standardised,
             Self::Rank { .. } => Values::Ranks,
-            Self::ReciprocalRank { constant, .. } => match constant > 0.0 && constant.is_finite() {
-                true => Values::Reciprocals { constant },
-                false => return Err(Error::RankConstant { found: constant }),
-            },
+            Self::ReciprocalRank { constant, .. } if constant > 0.0 && constant.is_finite() => {
+                Values::Reciprocals { constant }
+            }
+            Self::ReciprocalRank { constant, .. } => {
+                let found = format!("reciprocal rank constant {constant}");
+                return Err(Error::out_of_range(found, "above 0 and finite"));
+            }
         };
         if let Some(weights) = self.weights() {
             check_weights(weights, members)?;
@@ -140,27 +149,30 @@ impl Combination {
     /// Refuses to combine scores as they are unless all members' kernels are normalised.
     fn comparable(&self, members: &[Member]) -> Result<(), Error> {
         match members.iter().find(|member| !member.normalised) {
-            Some(member) if members.len() > 1 => {
-                Err(Error::Unnormalised { rule: self.name(), member: format!("{:?}", member.name) })
-            }
+            Some(member) if members.len() > 1 => Err(Error::Unsupported(format!(
+                "the rule {:?} combines scores, but the kernel of ensemble member {:?} is not \
+                 normalised: standardise the scores or combine ranks",
+                self.name(),
+                member.name
+            ))),
             _ => Ok(()),
         }
     }
 }
 
 fn check_weights(weights: &[f64], members: &[Member]) -> Result<(), Error> {
-    if weights.len() != members.len() {
-        let (found, members) = (weights.len(), members.len());
-        return Err(Error::WeightCount { found, members });
-    }
+    check_len("weights of ensemble members", weights.len(), members.len())?;
     for (&value, member) in weights.iter().zip(members) {
         if !(value >= 0.0 && value.is_finite()) {
-            return Err(Error::MemberWeight { member: format!("{:?}", member.name), value });
+            let found = format!("weight {value} of ensemble member {:?}", member.name);
+            return Err(Error::out_of_range(found, "0 and above"));
         }
     }
     let sum: f64 = weights.iter().sum();
     match (sum - 1.0).abs() <= TOLERANCE {
         true => Ok(()),
-        false => Err(Error::WeightSum { sum, tolerance: TOLERANCE }),
+        false => Err(Error::Inconsistent(format!(
+            "the weights of the ensemble sum to {sum}, expected 1 within {TOLERANCE}"
+        ))),
     }
 }

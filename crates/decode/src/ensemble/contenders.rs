@@ -95,12 +95,9 @@ impl Field {
             let values = &self.values[member * self.counts.len()..][..self.counts.len()];
             step.add(combined, values.iter().copied());
         }
-        let (mut above, mut tied) = (0, u64::from(self.tied));
-        for (&score, &count) in combined.iter().zip(&self.counts) {
-            above += if score > bar[0] { u64::from(count) } else { 0 };
-            tied += if score == bar[0] { u64::from(count) } else { 0 };
-        }
-        Rank::new(above, tied, self.candidates)
+        let contenders = combined.iter().copied().zip(self.counts.iter().copied());
+        let scores = contenders.chain(std::iter::once((bar[0], self.tied)));
+        Rank::among(scores, bar[0], self.candidates)
     }
 }
 

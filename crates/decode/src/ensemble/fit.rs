@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::contenders::Contenders;
 use super::fold::Fold;
 use super::{Combination, Ensemble, Member};
+use crate::error::check_queries;
 use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 
 /// Bytes that contenders may take.
@@ -61,14 +62,16 @@ pub struct WeightStep {
 /// [`Combination::with_weights`]. Give it queries that were kept for this, not those to be reported.
 ///
 /// # Errors
-/// [`Error::NoWeights`] for [`Combination::Max`]; [`Error::NoQueries`]; else as
+/// [`Error::Unsupported`] for [`Combination::Max`]; [`Error::TooFew`] for no queries; else as
 /// [`Ensemble::decode`].
 ///
 /// ```
-/// use dsokr_decode::{Candidates, Combination, Ensemble, Member, Pool, Queries, fit_weights};
+/// use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Pool, Queries, fit_weights};
 ///
 /// let ids = ["a", "b"].map(String::from).to_vec();
-/// let candidates = Candidates::new(ids.clone(), ids, vec![0, 1], 1, vec![1.0, -1.0], vec![0.0; 2])?;
+/// let coordinates = vec![1.0, -1.0];
+/// let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
+/// let candidates = Candidates::new(parts)?;
 /// let (good, bad) = ([0.1, -0.1], [-1.0, 1.0]);
 /// let member = |name, rows| {
 ///     Ok::<_, dsokr_decode::Error>(Member {
@@ -107,9 +110,7 @@ fn fit_in(
     let mut weights = rule.weights().map_or_else(equal, <[f64]>::to_vec);
     let fold = rule.with_weights(Some(weights.clone()))?.fold(&ensemble.members)?;
     ensemble.check(pool, gold, 0)?;
-    if gold.is_empty() {
-        return Err(Error::NoQueries);
-    }
+    check_queries(gold.len())?;
     let contenders = Contenders::of(ensemble, pool, &fold, gold, limit)?;
     let with = |weights: &[f64]| Fold::sum(fold.values, members, Some(weights));
     let rest = Rest::of(ensemble, pool, gold, &contenders)?;
@@ -248,7 +249,7 @@ mod tests {
     use dsokr_basis::random::{generator, unit};
 
     use super::*;
-    use crate::Candidates;
+    use crate::{CandidateParts, Candidates};
 
     /// Three models of 80 candidates for 40 queries, query q near candidate q, the first with the least noise.
     fn models(seed: u64) -> Vec<(Vec<f32>, Candidates)> {
@@ -259,8 +260,8 @@ mod tests {
             let noise = 1.5 + at as f32;
             let rows = (0..40 * 6).map(|at| coordinates[at] + noise * real());
             let (rows, ids) = (rows.collect(), (0..80).map(|c| c.to_string()).collect::<Vec<_>>());
-            let class = (0..80).collect();
-            (rows, Candidates::new(ids.clone(), ids, class, 6, coordinates, vec![0.0; 80]).unwrap())
+            let parts = CandidateParts { ids, dim: 6, coordinates, ..CandidateParts::default() };
+            (rows, Candidates::new(parts).unwrap())
         };
         (0..3).map(model).collect()
     }

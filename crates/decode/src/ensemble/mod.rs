@@ -11,6 +11,7 @@ mod whole;
 pub use combination::Combination;
 pub use fit::{FittedWeights, WeightStep, fit_weights};
 
+use crate::error::check_len;
 use crate::rank::check_gold;
 use crate::topk::{best, check_k, hits};
 use crate::{Candidates, Error, Hit, Metrics, MissingGold, Pool, Queries, Rank, scoring};
@@ -50,12 +51,12 @@ pub struct Decoded {
 /// common refinement of the members' classes) and tie bit for bit.
 ///
 /// ```
-/// use dsokr_decode::{Candidates, Combination, Ensemble, Member, MissingGold, Pool, Queries};
+/// use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, MissingGold, Pool, Queries};
 ///
 /// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
 /// let candidates = |dim, coordinates| {
 ///     let ids = text(&["a", "b", "c"]);
-///     Candidates::new(ids.clone(), ids, vec![0, 1, 2], dim, coordinates, vec![0.0; 3])
+///     Candidates::new(CandidateParts { ids, dim, coordinates, ..CandidateParts::default() })
 /// };
 /// let one = candidates(1, vec![1.0, 0.8, 0.0])?;
 /// let two = candidates(2, vec![0.0, 1.0, 0.9, 0.1, 0.5, 0.5])?;
@@ -80,10 +81,9 @@ impl<'a> Ensemble<'a> {
     /// An ensemble of at least one member.
     ///
     /// # Errors
-    /// [`Error::NoMembers`]; [`Error::Member`] for queries and candidates that do not go together;
-    /// [`Error::MemberQueries`] and [`Error::MemberCandidates`], with the first one that differs,
-    /// for members with other queries (in number, or by id where they have ids) or candidates
-    /// than the first.
+    /// [`Error::TooFew`] for no members; [`Error::At`] for queries and candidates of different
+    /// dimensions; [`Error::Inconsistent`], with the first difference, for members whose queries (in
+    /// number, or by id where they have ids) or candidates are not those of the first.
     pub fn new(members: Vec<Member<'a>>) -> Result<Self, Error> {
         for (at, member) in members.iter().enumerate() {
             scoring::check(&member.queries, member.candidates)
@@ -111,12 +111,12 @@ impl<'a> Ensemble<'a> {
 
     /// Number of distinct rows: candidates that differ under some member.
     pub fn distinct(&self) -> usize {
-        self.refinement.distinct()
+        self.refinement.classes.rows()
     }
 
     /// Distinct row of the ensemble of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.refinement.class[candidate]
+        self.refinement.classes.of(candidate)
     }
 
     /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
@@ -129,27 +129,11 @@ impl<'a> Ensemble<'a> {
         gold: &[String],
         missing: MissingGold,
     ) -> Result<Vec<Option<u32>>, Error> {
-        let (queries, found) = (self.members[0].queries, gold.len());
-        if found != queries.len() {
-            let expected = queries.len();
-            return Err(Error::Length { what: "gold ids", found, expected });
-        }
-        pool.check(found, self.candidates())?;
-        let resolve = |(query, id): (usize, &String)| {
-            let listed = |&candidate: &usize| match pool {
-                Pool::Shared => true,
-                Pool::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
-            };
-            match (self.candidates().find(id).filter(listed), missing) {
-                (Some(candidate), _) => Ok(Some(self.class_of(candidate))),
-                (None, MissingGold::RankInfinity) => Ok(None),
-                (None, MissingGold::Error) => Err(Error::MissingGold {
-                    query: queries.name(query).into_owned(),
-                    gold: format!("{id:?}"),
-                }),
-            }
-        };
-        gold.iter().enumerate().map(resolve).collect()
+        let queries = self.members[0].queries;
+        check_len("gold ids", gold.len(), queries.len())?;
+        let name = |query: usize| queries.name(query).into_owned();
+        let found = pool.gold_candidates(name, gold, self.candidates(), missing)?;
+        Ok(found.into_iter().map(|found| found.map(|c| self.class_of(c))).collect())
     }
 
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
@@ -170,12 +154,12 @@ impl<'a> Ensemble<'a> {
     /// share beyond rank 10⁷.)
     ///
     /// # Errors
-    /// [`Error::Unnormalised`] when unstandardised scores of several members are combined and not
-    /// all kernels are normalised; [`Error::WeightCount`], [`Error::MemberWeight`],
-    /// [`Error::WeightSum`], [`Error::RankConstant`] for a rule that is none for these members;
-    /// [`Error::TopTooLarge`], [`Error::Length`] unless there is one gold entry (and one list) a
-    /// query, [`Error::GoldRow`], [`Error::MissingGold`]; [`Error::Member`] with
-    /// [`Error::ScoreNotFinite`] when a score overflows.
+    /// [`Error::Unsupported`] when unstandardised scores of several members are combined and not all
+    /// kernels are normalised; [`Error::Length`] unless there is one weight a member, one gold entry
+    /// (and one list) a query; [`Error::OutOfRange`] for weights and constants that are not allowed, k
+    /// above the number of candidates and gold rows that do not exist; [`Error::Inconsistent`] for
+    /// weights that do not sum to 1 and a gold row that is not in its list; [`Error::At`] with
+    /// [`Error::NotFinite`] when a score of a member overflows.
     pub fn decode(
         &self,
         pool: Pool,
@@ -211,9 +195,9 @@ impl<'a> Ensemble<'a> {
     /// [`Ensemble::decode`].
     ///
     /// # Errors
-    /// As [`Ensemble::decode`]; [`Error::TopZero`].
+    /// As [`Ensemble::decode`]; [`Error::OutOfRange`] for k = 0.
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-        check_k(k, self.candidates().len() as u64, None)?;
+        check_k(k, self.candidates().len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;
         Ok(decoded.into_iter().map(|query| query.hits).collect())
     }
@@ -222,7 +206,7 @@ impl<'a> Ensemble<'a> {
     /// are candidates that are the same point under every member as an earlier one.
     ///
     /// # Errors
-    /// [`Error::NoQueries`]; [`Error::Length`] unless there is one list a query.
+    /// [`Error::TooFew`] for no queries; [`Error::Length`] unless there is one list a query.
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
         let (candidates, duplicates) = self.counts(pool, ranks.len())?;
         Metrics::from_ranks(ranks, candidates, duplicates)
@@ -240,35 +224,30 @@ impl<'a> Ensemble<'a> {
     /// Candidates that any query is ranked against, and duplicates among them.
     fn counts(&self, pool: Pool, queries: usize) -> Result<(usize, usize), Error> {
         pool.check(queries, self.candidates())?;
-        let Pool::PerQuery(lists) = pool else {
-            let count = self.candidates().len();
-            return Ok((count, count - self.distinct()));
-        };
-        let listed = lists.listed();
-        let mut seen = vec![false; self.distinct()];
-        listed.iter().for_each(|&c| seen[self.class_of(c as usize) as usize] = true);
-        Ok((listed.len(), listed.len() - seen.iter().filter(|&&seen| seen).count()))
+        Ok(pool.counts(self.candidates().len(), self.distinct(), |c| self.class_of(c)))
     }
 
     fn check(&self, pool: Pool, gold: &[Option<u32>], k: usize) -> Result<(), Error> {
         let (queries, candidates) = (&self.members[0].queries, self.candidates());
         pool.check(queries.len(), candidates)?;
         check_gold(queries, gold, self.distinct())?;
-        if let (Pool::PerQuery(lists), 1..) = (pool, k) {
-            for query in 0..lists.len() {
-                let name = || queries.name(query).into_owned();
-                check_k(k, lists.list(query).len() as u64, Some(name()))?;
-            }
-            return Ok(());
+        match pool {
+            _ if k == 0 => Ok(()),
+            Pool::Shared => check_k(k, candidates.len() as u64),
+            Pool::PerQuery(_) => pool.check_k(queries, k),
         }
-        if k > 0 { check_k(k, candidates.len() as u64, None) } else { Ok(()) }
     }
 
     /// The k best candidates from the k best rows of the ensemble: rows are numbered in the order
     /// of their first candidates, so that no other row can bring one.
     fn expand(&self, fold: &Fold, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
         let members = |(row, score): (usize, f64)| {
-            self.refinement.members(row).iter().take(k).map(move |&candidate| (candidate, score))
+            self.refinement
+                .classes
+                .members(row)
+                .iter()
+                .take(k)
+                .map(move |&candidate| (candidate, score))
         };
         shown(fold, best(rows.into_iter().flat_map(members).collect(), k))
     }
@@ -281,7 +260,7 @@ fn shown(fold: &Fold, scored: Vec<(u32, f64)>) -> Vec<Hit> {
 
 /// An error that says whose it is.
 fn member_error(member: &Member, error: Error) -> Error {
-    Error::Member { member: format!("{:?}", member.name), source: Box::new(error) }
+    error.at(format!("ensemble member {:?}", member.name))
 }
 
 /// Refuses members that predict for different queries.
@@ -297,11 +276,11 @@ fn same_queries(first: &Member, member: &Member) -> Result<(), Error> {
         true => queries.name(at).into_owned(),
         false => "missing".to_owned(),
     };
-    Err(Error::MemberQueries {
-        first: format!("{:?}", first.name),
-        member: format!("{:?}", member.name),
-        at,
-        expected: name(ours),
-        found: name(theirs),
-    })
+    Err(Error::Inconsistent(format!(
+        "query {at} is {} for ensemble member {:?} and {} for {:?}",
+        name(ours),
+        first.name,
+        name(theirs),
+        member.name
+    )))
 }

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use super::Member;
+use crate::classes::Classes;
 use crate::{Candidates, Error};
 
 /// The common refinement of the classes of several members.
@@ -9,25 +10,20 @@ use crate::{Candidates, Error};
 /// of the first member, in its order; refined rows are numbered as they first appear.
 #[derive(Debug)]
 pub(super) struct Refinement {
-    /// Refined row of each candidate.
-    pub class: Vec<u32>,
+    /// Candidates by refined row.
+    pub classes: Classes,
     /// Row under member t of refined row r: `rows[t][r]`.
     pub rows: Vec<Vec<u32>>,
-    /// Candidates that share each refined row.
-    pub multiplicities: Vec<u32>,
-    /// The candidates of refined row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
-    offsets: Vec<usize>,
-    members: Vec<u32>,
 }
 
 impl Refinement {
     pub(super) fn of(members: &[Member]) -> Result<Self, Error> {
         let Some((first, others)) = members.split_first() else {
-            return Err(Error::NoMembers);
+            return Err(Error::too_few("an ensemble of no members", 1));
         };
         let count = first.candidates.len();
         let mut class: Vec<u32> = (0..count).map(|c| first.candidates.class_of(c)).collect();
-        let mut classes = vec![class.clone()];
+        let mut by_member = vec![class.clone()];
         for member in others {
             let theirs = classes_of(first, member)?;
             let mut refined = HashMap::new();
@@ -35,46 +31,24 @@ impl Refinement {
                 let next = refined.len() as u32;
                 *class = *refined.entry((*class, theirs)).or_insert(next);
             }
-            classes.push(theirs);
+            by_member.push(theirs);
         }
         let distinct = class.iter().max().map_or(0, |&last| last as usize + 1);
-        let mut multiplicities = vec![0; distinct];
-        class.iter().for_each(|&row| multiplicities[row as usize] += 1);
-        let mut offsets = vec![0];
-        offsets.extend(multiplicities.iter().scan(0, |end, &count| {
-            *end += count as usize;
-            Some(*end)
-        }));
-        let (mut next, mut listed) = (offsets.clone(), vec![0; count]);
-        let mut rows = vec![vec![0; distinct]; members.len()];
-        for (candidate, &row) in class.iter().enumerate() {
-            listed[next[row as usize]] = candidate as u32;
-            next[row as usize] += 1;
-            for (rows, class) in rows.iter_mut().zip(&classes) {
-                rows[row as usize] = class[candidate];
-            }
-        }
-        Ok(Self { class, rows, multiplicities, offsets, members: listed })
-    }
-
-    /// Number of refined rows.
-    pub(super) fn distinct(&self) -> usize {
-        self.multiplicities.len()
-    }
-
-    /// Candidates of a refined row, ascending.
-    pub(super) fn members(&self, row: usize) -> &[u32] {
-        &self.members[self.offsets[row]..self.offsets[row + 1]]
+        let classes = Classes::new(class, distinct);
+        let row = |of: &Vec<u32>, row| of[classes.members(row)[0] as usize];
+        let rows = |of| (0..distinct).map(|at| row(of, at)).collect();
+        Ok(Self { rows: by_member.iter().map(rows).collect(), classes })
     }
 }
 
 /// The rows under a member of the candidates of the first member, found by id.
 fn classes_of(first: &Member, member: &Member) -> Result<Vec<u32>, Error> {
     let (ours, theirs): (&Candidates, &Candidates) = (first.candidates, member.candidates);
-    let differs = |id: &String, has: &Member, lacks: &Member| Error::MemberCandidates {
-        id: id.clone(),
-        has: format!("{:?}", has.name),
-        lacks: format!("{:?}", lacks.name),
+    let differs = |id: &String, has: &Member, lacks: &Member| {
+        Error::Inconsistent(format!(
+            "candidate {id:?} of ensemble member {:?} is not a candidate of {:?}",
+            has.name, lacks.name
+        ))
     };
     let of = |(at, id): (usize, &String)| {
         // The same order is usual, and then nothing is searched.

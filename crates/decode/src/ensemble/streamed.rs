@@ -103,11 +103,11 @@ impl Buffers {
 fn not_finite(member: &Member, tile: &QueryTile, rows: &[u32], scores: &[f32]) -> Error {
     let found = rows.iter().zip(scores.chunks_exact(tile.lanes)).find_map(|(&row, scores)| {
         let lane = scores.iter().position(|score| !score.is_finite())?;
-        let query = member.queries.name(tile.queries.start + lane).into_owned();
-        Some(Error::ScoreNotFinite { query, row: row as usize, score: scores[lane] })
+        let query = tile.queries.start + lane;
+        Some(scoring::not_finite(&member.queries, query, row as usize, scores[lane]))
     });
     // There is one, or this would not have been called.
-    member_error(member, found.unwrap_or(Error::NoCandidates))
+    member_error(member, found.unwrap_or(Error::too_few("no scores that are not finite", 1)))
 }
 
 /// The gold candidates of a tile of queries.
@@ -184,10 +184,10 @@ pub(super) fn decode(
     let counts: Vec<[AtomicU64; 2]> = gold.iter().map(|_| Default::default()).collect();
     let lists: Vec<Shortlist> = match k {
         0 => Vec::new(),
-        _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.distinct()))).collect(),
+        _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.classes.rows()))).collect(),
     };
 
-    let tasks = scoring::tasks(refinement.distinct(), tiles, blocking);
+    let tasks = scoring::tasks(refinement.classes.rows(), tiles, blocking);
     tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
         let blocks: Vec<Block> =
             sources.iter().map(|source| source.block(&source.rows[span.clone()])).collect();
@@ -201,7 +201,7 @@ pub(super) fn decode(
                     buffers.combine(fold.start(), &sources, &blocks, tile, rows.clone())?;
                 let rows = span.start + rows.start..span.start + rows.end;
                 gold.place(rows.clone(), lanes, combined);
-                let multiplicities = &refinement.multiplicities[rows.clone()];
+                let multiplicities = &refinement.classes.counts()[rows.clone()];
                 count(combined, multiplicities, &gold.scores, &mut counter);
                 if k > 0 {
                     offer(combined, lanes, rows.start, &lists[queries.clone()]);

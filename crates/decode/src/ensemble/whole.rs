@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::fold::{Fold, Values};
 use super::values::Valuation;
 use super::{Decoded, Ensemble, member_error, shown};
-use crate::pool::Buffers;
+use crate::pool::{Buffers, missing_gold};
 use crate::scoring::{self, Blocking, QueryTile};
 use crate::topk::Shortlist;
 use crate::{CandidateBlocks, Error, Pool, Rank};
@@ -87,7 +87,7 @@ impl Sweep<'_> {
     /// Candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
-            Pool::Shared => self.ensemble.refinement.multiplicities[point],
+            Pool::Shared => self.ensemble.refinement.classes.counts()[point],
             Pool::PerQuery(_) => 1,
         }
     }
@@ -99,10 +99,8 @@ impl Sweep<'_> {
         };
         let class = |&candidate: &u32| self.ensemble.class_of(candidate as usize);
         let found = lists.list(query).iter().position(|candidate| class(candidate) == row);
-        found.ok_or_else(|| Error::MissingGold {
-            query: self.ensemble.members[0].queries.name(query).into_owned(),
-            gold: format!("of row {row}"),
-        })
+        let name = || self.ensemble.members[0].queries.name(query);
+        found.ok_or_else(|| missing_gold(&name(), &format!("of row {row}")))
     }
 
     /// Calls `look` with the number of a query within a task, a member and its values, member after
@@ -133,7 +131,7 @@ impl Sweep<'_> {
                     for (lane, query) in task.clone().enumerate() {
                         let refinement = &self.ensemble.refinement;
                         let row = |&candidate: &u32| {
-                            let row = refinement.class[candidate as usize] as usize;
+                            let row = refinement.classes.of(candidate as usize) as usize;
                             refinement.rows[at][row]
                         };
                         let rows = lists.list(query).iter().map(row);
@@ -183,8 +181,8 @@ impl Sweep<'_> {
         match scores.iter().position(|score| !score.is_finite()) {
             None => Ok(()),
             Some(at) => {
-                let query = queries.name(task.start + at / rows).into_owned();
-                Err(Error::ScoreNotFinite { query, row: at % rows, score: scores[at] })
+                let query = task.start + at / rows;
+                Err(scoring::not_finite(queries, query, at % rows, scores[at]))
             }
         }
     }
@@ -221,13 +219,9 @@ pub(super) fn decode(
                 return Ok(Decoded { rank: None, gold_score: None, hits });
             };
             let bar = scores[sweep.point(query, row)?];
-            let (mut above, mut tied) = (0, 0);
-            for (point, &score) in scores.iter().enumerate() {
-                above += if score > bar { u64::from(sweep.count(point)) } else { 0 };
-                tied += if score == bar { u64::from(sweep.count(point)) } else { 0 };
-            }
-            let rank = Some(Rank::new(above, tied, candidates)?);
-            Ok(Decoded { rank, gold_score: Some(fold.shown(bar) as f32), hits })
+            let counts = (0..points).map(|point| sweep.count(point));
+            let rank = Rank::among(scores.iter().copied().zip(counts), bar, candidates)?;
+            Ok(Decoded { rank: Some(rank), gold_score: Some(fold.shown(bar) as f32), hits })
         };
         task.zip(combined.chunks_exact(points)).map(finish).collect::<Result<Vec<_>, _>>()
     };

@@ -10,7 +10,7 @@ pub(super) fn rounded(weights: &[f32]) -> Result<(Vec<i64>, f64), Error> {
     let mut largest = 0.0f64;
     for (at, &value) in weights.iter().enumerate() {
         if !value.is_finite() {
-            return Err(Error::WeightNotFinite { at, value });
+            return Err(Error::NotFinite { place: format!("weight {at}"), value });
         }
         largest = largest.max(f64::from(value).abs());
     }

@@ -21,6 +21,7 @@ mod positions;
 use dsokr_basis::Basis;
 
 use crate::Error;
+use crate::error::check_len;
 
 pub use pairs::PairWeights;
 pub use positions::PositionWeights;
@@ -48,14 +49,17 @@ impl Ranking {
 
 /// Checks the order of `items` items.
 fn check_order(items: usize, order: &[u32]) -> Result<(), Error> {
-    if order.len() != items {
-        return Err(Error::Length { what: "ranked items", found: order.len(), expected: items });
-    }
+    check_len("ranked items", order.len(), items)?;
     let mut seen = vec![false; items];
     for (position, &item) in order.iter().enumerate() {
         match seen.get_mut(item as usize) {
             Some(seen) if !*seen => *seen = true,
-            _ => return Err(Error::BadOrder { position, item, items }),
+            _ => {
+                return Err(Error::Inconsistent(format!(
+                    "position {position}: item {item} of {items}, numbered from 0, is unknown or \
+                     ranked already"
+                )));
+            }
         }
     }
     Ok(())
@@ -70,12 +74,31 @@ fn direction(basis: &Basis, z: &[f32], squared_norm: usize) -> Result<Vec<f32>, 
             direction.iter_mut().for_each(|w| *w = (f64::from(*w) * scale) as f32);
             Ok(direction)
         }
-        _ => Err(Error::NotLinear { kernel: basis.kernel().name() }),
+        _ => Err(not_linear(basis)),
     }
 }
 
-fn not_a_width(width: usize, expected: &'static str) -> Error {
-    Error::NotRankings { width, expected }
+/// The error for a basis without directions in feature space.
+pub(crate) fn not_linear(basis: &Basis) -> Error {
+    Error::Unsupported(format!(
+        "the basis of the kernel {:?} holds anchors or is tempered; without candidates only \
+         kernels that are linear in features are decoded",
+        basis.kernel().name()
+    ))
+}
+
+fn not_a_width(width: usize, expected: &str) -> Error {
+    Error::Unsupported(format!(
+        "rows of width {width}; rankings of K items have rows of {expected}"
+    ))
+}
+
+/// Checks the number of items to rank.
+fn check_items(items: usize, most: usize) -> Result<(), Error> {
+    match (1..=most).contains(&items) {
+        true => Ok(()),
+        false => Err(Error::out_of_range(format!("{items} items"), format!("1..={most}"))),
+    }
 }
 
 impl PairWeights {
@@ -83,9 +106,8 @@ impl PairWeights {
     /// prediction z of as many numbers as the basis has coordinates.
     ///
     /// # Errors
-    /// [`Error::NotLinear`] for a basis that holds anchors or is tempered,
-    /// [`Error::NotRankings`] for rows that are not K(K−1)/2 wide, [`Error::Store`] for a z of another
-    /// length, and as [`PairWeights::new`].
+    /// [`Error::Unsupported`] for a basis that holds anchors or is tempered and for rows that are not
+    /// K(K−1)/2 wide, [`Error::Basis`] for a z of a different length; else as [`PairWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         let width = basis.row_width();
         let items = (1 + 8 * width).isqrt().div_ceil(2);
@@ -101,9 +123,8 @@ impl PositionWeights {
     /// a prediction z of as many numbers as the basis has coordinates.
     ///
     /// # Errors
-    /// [`Error::NotLinear`] for a basis that holds anchors or is tempered,
-    /// [`Error::NotRankings`] for rows that are not K² wide, [`Error::Store`] for a z of another
-    /// length, and as [`PositionWeights::new`].
+    /// [`Error::Unsupported`] for a basis that holds anchors or is tempered and for rows that are not
+    /// K² wide, [`Error::Basis`] for a z of a different length; else as [`PositionWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         let width = basis.row_width();
         let items = width.isqrt();

@@ -2,8 +2,9 @@
 
 use dsokr_basis::random::Generator;
 
-use super::{MAX_ITEMS, Ranking, check_order, fixed, local};
+use super::{MAX_ITEMS, Ranking, check_items, check_order, fixed, local};
 use crate::Error;
+use crate::error::check_len;
 
 /// Weights of the pairs of K items: `score(σ) = Σ_{i<j} w_ij · (+1 if i is ranked before j, else −1)`.
 ///
@@ -32,16 +33,11 @@ impl PairWeights {
     /// [`kemeny_signs`](dsokr_basis::features::kemeny_signs) orders its columns.
     ///
     /// # Errors
-    /// [`Error::Items`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
-    /// [`Error::WeightNotFinite`].
+    /// [`Error::OutOfRange`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
+    /// [`Error::NotFinite`].
     pub fn new(items: usize, weights: &[f32]) -> Result<Self, Error> {
-        if !(1..=MAX_ITEMS).contains(&items) {
-            return Err(Error::Items { found: items, most: MAX_ITEMS });
-        }
-        let expected = items * (items - 1) / 2;
-        if weights.len() != expected {
-            return Err(Error::Length { what: "pair weights", found: weights.len(), expected });
-        }
+        check_items(items, MAX_ITEMS)?;
+        check_len("pair weights", weights.len(), items * (items - 1) / 2)?;
         let (whole, unit) = fixed::rounded(weights)?;
         let mut gains = vec![0; items * items];
         let pairs = (0..items).flat_map(|i| (i + 1..items).map(move |j| (i, j)));
@@ -60,7 +56,7 @@ impl PairWeights {
     /// The score of an order, first to last.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::BadOrder`].
+    /// [`Error::Length`]; [`Error::Inconsistent`] for an item that is unknown or ranked twice.
     pub fn score(&self, order: &[u32]) -> Result<f64, Error> {
         check_order(self.items, order)?;
         Ok(self.total(order) as f64 * self.unit)
@@ -70,12 +66,10 @@ impl PairWeights {
     /// over sets of items (Lawler 1964), 2ᴷ K² steps and 8 · 2ᴷ bytes.
     ///
     /// # Errors
-    /// [`Error::Items`] for more than [`EXACT_ITEMS`](Self::EXACT_ITEMS) items.
+    /// [`Error::OutOfRange`] for more than [`EXACT_ITEMS`](Self::EXACT_ITEMS) items.
     pub fn best(&self) -> Result<Ranking, Error> {
         let items = self.items;
-        if items > Self::EXACT_ITEMS {
-            return Err(Error::Items { found: items, most: Self::EXACT_ITEMS });
-        }
+        check_items(items, Self::EXACT_ITEMS)?;
         let members = |set: usize| (0..items).filter(move |item| set >> item & 1 == 1);
         // what an item adds that comes before all others of a set
         let ahead = |item: usize, set: usize| -> i64 {

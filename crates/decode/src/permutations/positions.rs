@@ -2,8 +2,9 @@
 
 use dsokr_basis::random::Generator;
 
-use super::{MAX_ITEMS, Ranking, assignment, check_order, fixed, local};
+use super::{MAX_ITEMS, Ranking, assignment, check_items, check_order, fixed, local};
 use crate::Error;
+use crate::error::check_len;
 
 /// Weights of the ranks of K items: `score(σ) = Σ_i w_{i, rank of i}`.
 ///
@@ -28,16 +29,11 @@ impl PositionWeights {
     /// [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) orders its columns.
     ///
     /// # Errors
-    /// [`Error::Items`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
-    /// [`Error::WeightNotFinite`].
+    /// [`Error::OutOfRange`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
+    /// [`Error::NotFinite`].
     pub fn new(items: usize, weights: &[f32]) -> Result<Self, Error> {
-        if !(1..=MAX_ITEMS).contains(&items) {
-            return Err(Error::Items { found: items, most: MAX_ITEMS });
-        }
-        if weights.len() != items * items {
-            let (found, expected) = (weights.len(), items * items);
-            return Err(Error::Length { what: "position weights", found, expected });
-        }
+        check_items(items, MAX_ITEMS)?;
+        check_len("position weights", weights.len(), items * items)?;
         let (whole, unit) = fixed::rounded(weights)?;
         let of = |at: usize| whole[at % items * items + at / items];
         Ok(Self { items, weights: (0..whole.len()).map(of).collect(), unit })
@@ -51,7 +47,7 @@ impl PositionWeights {
     /// The score of an order, first to last.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::BadOrder`].
+    /// [`Error::Length`]; [`Error::Inconsistent`] for an item that is unknown or ranked twice.
     pub fn score(&self, order: &[u32]) -> Result<f64, Error> {
         check_order(self.items, order)?;
         Ok(self.total(order) as f64 * self.unit)

@@ -22,8 +22,7 @@ pub struct HitsPoint {
 /// agree with it. Missing gold candidates are never hit. Holds resamples × most numbers.
 ///
 /// # Errors
-/// [`Error::TopZero`] for `most` = 0, [`Error::NoQueries`], [`Error::TooFewResamples`] for less than
-/// 40.
+/// [`Error::OutOfRange`] for `most` = 0; [`Error::TooFew`] for no queries and less than 40 resamples.
 pub fn hits_curve(
     ranks: &[Option<Rank>],
     most: usize,
@@ -31,7 +30,7 @@ pub fn hits_curve(
     seed: u64,
 ) -> Result<Vec<HitsPoint>, Error> {
     if most == 0 {
-        return Err(Error::TopZero);
+        return Err(Error::out_of_range("a curve to hits@0", "hits@1 and above"));
     }
     let curve = |queries: &mut dyn Iterator<Item = usize>| {
         let mut sums = vec![0.0; most];

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::error::check_queries;
 use crate::{Error, Rank};
 
 /// The most bins a decade.
@@ -32,13 +33,12 @@ pub struct RankBin {
 /// 1, 2–3, 4–5, 6–9, 10–17, …
 ///
 /// # Errors
-/// [`Error::NoQueries`]; [`Error::Bins`] unless `per_decade` is within 1..=100.
+/// [`Error::TooFew`] for no queries; [`Error::OutOfRange`] unless `per_decade` is within 1..=100.
 pub fn rank_histogram(ranks: &[Option<Rank>], per_decade: u32) -> Result<RankHistogram, Error> {
-    if ranks.is_empty() {
-        return Err(Error::NoQueries);
-    }
+    check_queries(ranks.len())?;
     if !(1..=MOST).contains(&per_decade) {
-        return Err(Error::Bins { found: per_decade, most: MOST });
+        let found = format!("{per_decade} bins a decade of ranks");
+        return Err(Error::out_of_range(found, format!("1..={MOST}")));
     }
     let present = || ranks.iter().flatten();
     let end = present().map(|rank| rank.above() + rank.tied()).max().unwrap_or(0);

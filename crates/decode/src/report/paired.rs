@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::{interval, resampled_means};
+use crate::error::check_len;
 use crate::{Error, Rank};
 
 /// Two models on the same queries.
@@ -41,18 +42,15 @@ pub struct Difference {
 /// the metrics suggest. Ties are averaged; `None` is rank ∞.
 ///
 /// # Errors
-/// [`Error::Length`] unless there are as many ranks of each; [`Error::NoQueries`];
-/// [`Error::TooFewResamples`] for less than 40.
+/// [`Error::Length`] unless there are as many ranks of each; [`Error::TooFew`] for no queries and
+/// less than 40 resamples.
 pub fn compare(
     first: &[Option<Rank>],
     second: &[Option<Rank>],
     resamples: usize,
     seed: u64,
 ) -> Result<Comparison, Error> {
-    if first.len() != second.len() {
-        let (found, expected) = (second.len(), first.len());
-        return Err(Error::Length { what: "ranks of the second model", found, expected });
-    }
+    check_len("ranks of the second model", second.len(), first.len())?;
     let of = |rank: &Option<Rank>| {
         rank.map_or([0.0; 3], |rank| {
             [rank.expected_reciprocal(), rank.expected_hit(1), rank.expected_hit(10)]

@@ -2,6 +2,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::check_len;
 use crate::{Candidates, Decoded, Error, Rank};
 
 /// How one query was decoded.
@@ -65,25 +66,24 @@ impl QueryRow {
 /// member for one model), `candidates` are those of the ensemble.
 ///
 /// # Errors
-/// [`Error::Length`] unless there is one id and one gold id a query; [`Error::TopZero`] for a query
-/// without hits; [`Error::ReportedCandidate`] for hits among other candidates.
+/// [`Error::Length`] unless there is one id and one gold id a query; [`Error::TooFew`] for a query
+/// without hits; [`Error::OutOfRange`] for a hit that is not a candidate.
 pub fn query_rows(
     queries: &[String],
     gold: &[String],
     decoded: &[Decoded],
     candidates: &Candidates,
 ) -> Result<Vec<QueryRow>, Error> {
-    let expected = decoded.len();
-    for (what, found) in [("query ids", queries.len()), ("gold ids", gold.len())] {
-        if found != expected {
-            return Err(Error::Length { what, found, expected });
-        }
-    }
+    check_len("query ids", queries.len(), decoded.len())?;
+    check_len("gold ids", gold.len(), decoded.len())?;
     let row = |((query, gold), decoded): ((&String, &String), &Decoded)| {
-        let first = decoded.hits.first().ok_or(Error::TopZero)?;
+        let none = || Error::too_few(format!("query {query:?}: no hits"), 1);
+        let first = decoded.hits.first().ok_or_else(none)?;
         if first.candidate >= candidates.len() {
-            let (candidate, candidates) = (first.candidate, candidates.len());
-            return Err(Error::ReportedCandidate { query: query.clone(), candidate, candidates });
+            return Err(Error::out_of_range(
+                format!("query {query:?}: candidate {}", first.candidate),
+                format!("0..{}, the candidates", candidates.len()),
+            ));
         }
         Ok(QueryRow {
             query: query.clone(),

@@ -2,7 +2,12 @@
 #![allow(dead_code)] // each test binary uses its own part
 
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_decode::{Candidates, Rank};
+use dsokr_decode::{CandidateParts, Candidates, Error, Rank};
+
+/// The message of an error.
+pub fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+    result.unwrap_err().to_string()
+}
 
 /// A candidate set in the open: the brute force works on this.
 #[derive(Clone, Debug)]
@@ -57,7 +62,15 @@ impl Set {
         let ids = (0..self.class.len()).map(|c| format!("c{c}")).collect();
         let labels = (0..self.class.len()).map(|c| format!("label {c}")).collect();
         let (class, rows) = (self.class.clone(), self.rows.concat());
-        Candidates::new(ids, labels, class, self.dim, rows, self.constants.clone()).unwrap()
+        Candidates::new(CandidateParts {
+            ids,
+            labels,
+            class,
+            dim: self.dim,
+            coordinates: rows,
+            constants: self.constants.clone(),
+        })
+        .unwrap()
     }
 
     /// The score of a candidate in f64.

@@ -9,7 +9,8 @@ mod refused;
 use common::{Set, golds, integer_queries, real_queries};
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::{
-    Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery, Pool, Queries,
+    CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery,
+    Pool, Queries,
 };
 use models::{Models, reordered, rules, weights};
 use proptest::prelude::*;
@@ -196,14 +197,14 @@ fn concatenated(models: &Models) -> (usize, Vec<f32>, Candidates) {
         models.models.iter().map(|m| m.set.constants[m.set.class[c] as usize]).sum::<f32>()
     };
     let ids: Vec<String> = (0..models.count).map(|c| format!("c{c}")).collect();
-    let candidates = Candidates::new(
-        ids.clone(),
-        ids,
-        (0..models.count as u32).collect(),
+    let candidates = Candidates::new(CandidateParts {
+        ids: ids.clone(),
+        labels: ids,
+        class: (0..models.count as u32).collect(),
         dim,
         coordinates,
-        (0..models.count).map(constant).collect(),
-    );
+        constants: (0..models.count).map(constant).collect(),
+    });
     let query = |q: usize| {
         models.models.iter().flat_map(move |m| m.rows[q * m.set.dim..][..m.set.dim].iter().copied())
     };

@@ -1,7 +1,7 @@
 //! Several random models of the same candidates, and a brute force that forms all score matrices.
 
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_decode::{Candidates, Combination, Ensemble, Member, Queries, Rank};
+use dsokr_decode::{CandidateParts, Candidates, Combination, Ensemble, Member, Queries, Rank};
 
 use crate::common::{Set, integer_queries, real_queries};
 
@@ -201,7 +201,15 @@ pub fn reordered(set: &Set, order: &[usize]) -> Candidates {
         class.push(new);
     }
     let ids: Vec<String> = order.iter().map(|c| format!("c{c}")).collect();
-    Candidates::new(ids.clone(), ids, class, set.dim, coordinates, constants).unwrap()
+    Candidates::new(CandidateParts {
+        ids: ids.clone(),
+        labels: ids,
+        class,
+        dim: set.dim,
+        coordinates,
+        constants,
+    })
+    .unwrap()
 }
 
 /// Weights without small integer relations between them.

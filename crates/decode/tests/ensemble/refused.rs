@@ -15,7 +15,10 @@ fn mean(weights: &[f64]) -> Combination {
 
 #[test]
 fn members_must_agree() {
-    assert!(matches!(Ensemble::new(Vec::new()), Err(Error::NoMembers)));
+    assert_eq!(
+        refused(Ensemble::new(Vec::new())),
+        "an ensemble of no members, at least 1 is needed"
+    );
     let set = Set::integers(1, 5, 4, 3);
     let candidates = set.candidates();
     let rows = integer_queries(1, 3, 3);
@@ -66,7 +69,7 @@ fn rules_must_suit_the_members() {
     let ensemble = models.ensemble();
     let gold = [None; 4];
     let rank = |rule: &Combination| refused(ensemble.rank(Pool::Shared, rule, &gold));
-    assert_eq!(rank(&mean(&[0.5, 0.5])), "2 weights for 3 ensemble members");
+    assert_eq!(rank(&mean(&[0.5, 0.5])), "2 weights of ensemble members, expected 3");
     assert_eq!(
         rank(&mean(&[0.5, 0.6, -0.1])),
         "weight -0.1 of ensemble member \"run2\", allowed: 0 and above"
@@ -94,15 +97,17 @@ fn rules_must_suit_the_members() {
         );
     }
     let max = Combination::Max { standardise: false };
-    assert!(matches!(max.with_weights(None), Err(Error::NoWeights { rule: "max" })));
+    assert_eq!(refused(max.with_weights(None)), "the rule \"max\" has no weights");
     let fitted = fit_weights(&ensemble, Pool::Shared, &max, &gold);
-    assert!(matches!(fitted, Err(Error::NoWeights { rule: "max" })));
-    let top = ensemble.top_k(Pool::Shared, &Combination::default(), 10);
-    assert!(matches!(top, Err(Error::TopTooLarge { k: 10, candidates: 9, .. })));
-    let top = ensemble.top_k(Pool::Shared, &Combination::default(), 0);
-    assert!(matches!(top, Err(Error::TopZero)));
-    let row = ensemble.rank(Pool::Shared, &Combination::default(), &[None, Some(99), None, None]);
-    assert!(matches!(row, Err(Error::GoldRow { row: 99, .. })));
+    assert_eq!(refused(fitted), "the rule \"max\" has no weights");
+    for k in [0, 10] {
+        let top = ensemble.top_k(Pool::Shared, &Combination::default(), k);
+        let expected = format!("the top {k} candidates were asked for, allowed: 1..=9");
+        assert_eq!(refused(top), expected);
+    }
+    let gold = [None, Some(99), None, None];
+    let refused = refused(ensemble.rank(Pool::Shared, &Combination::default(), &gold));
+    assert!(refused.starts_with("query #1: gold row 99, allowed: 0.."), "{refused}");
 }
 
 #[test]
@@ -116,9 +121,14 @@ fn scores_that_are_not_comparable_are_not_averaged() {
     let bad =
         [Combination::default(), mean(&[0.5, 0.25, 0.25]), Combination::Max { standardise: false }];
     for rule in bad {
-        let error = ensemble.rank(Pool::Shared, &rule, &gold).unwrap_err();
-        assert!(matches!(&error, Error::Unnormalised { member, .. } if member == "\"run1\""));
-        assert!(error.to_string().contains("standardise the scores or combine ranks"));
+        assert_eq!(
+            refused(ensemble.rank(Pool::Shared, &rule, &gold)),
+            format!(
+                "the rule {:?} combines scores, but the kernel of ensemble member \"run1\" is not \
+                 normalised: standardise the scores or combine ranks",
+                rule.name()
+            )
+        );
     }
     assert!(alone.rank(Pool::Shared, &Combination::default(), &gold).is_ok());
     for rule in [

@@ -17,7 +17,7 @@
 //! ```
 //! use dsokr_basis::features::{BitRows, DenseRows};
 //! use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
-//! use dsokr_decode::{Candidates, Queries, top_k};
+//! use dsokr_decode::{CandidateParts, Candidates, Queries, top_k};
 //! use dsokr_machines::ridge::{OutputSpace, fit_sketched};
 //!
 //! let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
@@ -30,10 +30,13 @@
 //!
 //! let points = space.points(&y)?;
 //! let ids = ["a", "b", "c", "d"].map(String::from).to_vec();
-//! let labels = vec![String::new(); 4];
-//! let class = vec![0, 1, 2, 3];
-//! let candidates =
-//!     Candidates::new(ids, labels, class, points.rank, points.coordinates, points.constants)?;
+//! let candidates = Candidates::new(CandidateParts {
+//!     ids,
+//!     dim: points.rank,
+//!     coordinates: points.coordinates,
+//!     constants: points.constants,
+//!     ..CandidateParts::default()
+//! })?;
 //! let z = fitted.model.predict(&x)?;
 //! let best = top_k(&Queries::new(points.rank, &z)?, &candidates, 1)?;
 //! assert_eq!(candidates.id(best[3][0].candidate), "d");

@@ -4,7 +4,9 @@
 use dsokr_basis::features::{BitRows, DenseRows, distinct};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Features, Kernel, Mat, RowSource};
-use dsokr_decode::{Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank};
+use dsokr_decode::{
+    CandidateParts, Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank,
+};
 use dsokr_machines::ridge::{
     Combination, Ideal, LeaveOut, OutputSpace, Precision, Spectrum, alignf, combine, fit_gram,
 };
@@ -108,15 +110,14 @@ impl Metabolites {
         let rows = self.fingerprints.select(&found.representative).unwrap();
         let points = space.points(&rows).unwrap();
         let ids: Vec<String> = (0..self.masses.len()).map(|at| format!("m{at}")).collect();
-        let labels = vec![String::new(); ids.len()];
-        let candidates = Candidates::new(
-            ids.clone(),
-            labels,
-            found.class,
-            points.rank,
-            points.coordinates,
-            points.constants,
-        )
+        let candidates = Candidates::new(CandidateParts {
+            ids: ids.clone(),
+            class: found.class,
+            dim: points.rank,
+            coordinates: points.coordinates,
+            constants: points.constants,
+            ..CandidateParts::default()
+        })
         .unwrap();
         let lists = PerQuery::new(&self.lists(), &candidates).unwrap();
         let pool = Pool::PerQuery(&lists);
@@ -165,6 +166,6 @@ fn hits_at_other_depths_have_intervals() {
     assert!(one.ci95[0] < one.mean && one.mean < one.ci95[1]);
     let counted = ranks.iter().flatten().filter(|rank| rank.above() < 20).count();
     assert!((twenty.mean - counted as f64 / TEST as f64).abs() < 0.02);
-    assert!(matches!(HitsAt::of(&ranks, 0, 1000, 0), Err(dsokr_decode::Error::TopZero)));
+    assert!(matches!(HitsAt::of(&ranks, 0, 1000, 0), Err(dsokr_decode::Error::OutOfRange { .. })));
     assert!(HitsAt::of(&[], 1, 1000, 0).is_err() && HitsAt::of(&ranks, 1, 39, 0).is_err());
 }
