@@ -26,7 +26,6 @@ fn an_object_of_lists_gives_the_lists_of_the_queries() {
     assert_eq!(found.candidates, names(&["COC", "CCO", "C1CO1"]));
     assert_eq!(found.lists, [vec![2, 0], vec![0, 1], vec![2, 0]]);
     assert_eq!(found.unused, 1);
-    let count = found.candidates.len();
     let candidates = Candidates::new(CandidateParts {
         ids: found.candidates,
         dim: 1,
