@@ -112,18 +112,15 @@ pub enum Error {
     },
     /// The kernel machine.
     #[error(transparent)]
-    Ridge(#[from] dsokr_machines::ridge::Error),
+    Machine(#[from] dsokr_machines::Error),
     /// A kernel matrix of `data.kernels`, by places among the training pairs.
     #[error("{file}, of the training pairs: {source}")]
     Kernel {
         /// Its file.
         file: String,
         /// What is wrong with it.
-        source: Box<dsokr_machines::ridge::Error>,
+        source: Box<dsokr_machines::Error>,
     },
-    /// A learned output embedding.
-    #[error(transparent)]
-    Embedding(#[from] dsokr_machines::Error),
     /// Only a pretrained encoder can be written back.
     #[error(
         "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
@@ -212,7 +209,7 @@ impl Error {
         let basis = match self {
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Basis(error))
-            | Self::Ridge(dsokr_machines::ridge::Error::Basis(error)) => Some(error),
+            | Self::Machine(dsokr_machines::Error::Basis(error)) => Some(error),
             _ => None,
         };
         let failed =

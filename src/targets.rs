@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::features::{Block, DenseRows, distinct};
 use dsokr_basis::{Basis, Features, Projection, RowKind, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::{CandidateParts, Candidates};
-use dsokr_machines::ridge::{OutputSpace, Points, Targets};
+use dsokr_machines::{OutputSpace, Points, Targets};
 use tracing::warn;
 
 use crate::config::Checked;

@@ -20,7 +20,7 @@ pub use evaluation::EvaluationConfig;
 pub use load::{Override, load};
 pub use output::{OutputConfig, SketchConfig};
 pub use reference::reference;
-pub use ridge::{InputScaling, InputSketchConfig, RidgeConfig};
+pub use ridge::{InputScaling, RidgeConfig};
 
 use dsokr_data::config::DataConfig;
 use dsokr_data::{Source, SplitName};

@@ -1,7 +1,6 @@
 use dsokr_basis::features::NgramConfig;
-use dsokr_basis::{Kernel, OutputKernel, RowKind, SketchKind};
-use dsokr_machines::Loss;
-use dsokr_machines::ridge::{Combination, Precision};
+use dsokr_basis::{Kernel, OutputKernel, RowKind};
+use dsokr_machines::{Combination, InputSketch, Loss, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,21 +19,6 @@ pub enum InputScaling {
     Deviation,
     /// The mean subtracted, then divided by the standard deviation.
     Standard,
-}
-
-/// The sketch of the inputs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct InputSketchConfig {
-    /// Its size m, at most the number of training pairs.
-    pub size: usize,
-    /// How it is drawn.
-    #[serde(default = "subsampling")]
-    pub method: SketchKind,
-}
-
-fn subsampling() -> SketchKind {
-    SketchKind::Subsampling { replacement: false }
 }
 
 /// Kernel ridge regression onto the targets, in closed form:
@@ -61,7 +45,7 @@ pub struct RidgeConfig {
     pub kernel: Kernel,
     /// The sketch of the inputs; none, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sketch: Option<InputSketchConfig>,
+    pub sketch: Option<InputSketch>,
     /// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,

@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
-use dsokr_machines::ridge::LeaveOut;
+use dsokr_machines::LeaveOut;
 use dsokr_nn::{Model, parameters};
 use tracing::info;
 

@@ -1,8 +1,7 @@
 //! Reduced rank regression and output embedding learning on top of a kernel machine.
 
 use dsokr_basis::Features;
-use dsokr_machines::OutputEmbedding;
-use dsokr_machines::ridge::Model;
+use dsokr_machines::{OutputEmbedding, RidgeModel};
 use tracing::info;
 
 use super::solver::Solver;
@@ -29,13 +28,13 @@ impl EmbeddingSearch<'_> {
     pub(super) fn best(
         &self,
         lambdas: impl Iterator<Item = f64>,
-    ) -> Result<(Model, EmbeddingCurve), Error> {
+    ) -> Result<(RidgeModel, EmbeddingCurve), Error> {
         let metric = self.evaluator.config().evaluation.metric;
         let mut points = Vec::new();
-        let mut best: Option<(f64, EmbeddingPoint, Model, OutputEmbedding)> = None;
+        let mut best: Option<(f64, EmbeddingPoint, RidgeModel, OutputEmbedding)> = None;
         for lambda in lambdas {
             let (model, _) = self.solver.solve(lambda, false)?;
-            let width = model.rank();
+            let width = model.width();
             let training = model.predict(self.training)?;
             let validation = model.predict(self.validation)?;
             for &supervised in &self.settings.supervised {

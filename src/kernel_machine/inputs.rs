@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, RowSource};
-use dsokr_machines::ridge::Ideal;
+use dsokr_machines::Ideal;
 use faer::Mat;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ impl MachineInputs {
                 let (rows, config) = (outputs.rows(), outputs.config());
                 let ideal = Ideal::Outputs { kernel: &config.output.kernel, rows: &rows };
                 let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
-                    dsokr_machines::ridge::Error::Kernel { kernel, source } => {
+                    dsokr_machines::Error::Kernel { kernel, source } => {
                         let files = config.data.kernels.as_ref().map_or(&[][..], |k| &k.files);
                         Error::Kernel {
                             file: files.get(kernel).cloned().unwrap_or_default(),

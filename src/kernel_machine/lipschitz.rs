@@ -1,11 +1,11 @@
 //! Kernel machines under Lipschitz losses.
 
 use dsokr_basis::{Basis, Features, RowSource, SketchOptions};
-use dsokr_machines::ridge::OutputSpace;
-use dsokr_machines::{Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
+use dsokr_machines::{
+    InputFeatures, KernelModel, LipschitzModel, Offset, OutputMatrix, OutputSpace, Stop, Targets,
+};
 use tracing::info;
 
-use super::predictor::KernelModel;
 use crate::Error;
 use crate::config::RidgeConfig;
 use crate::evaluator::Evaluator;
@@ -30,7 +30,7 @@ impl<'a> LipschitzProblem<'a> {
         outputs: &dyn RowSource,
     ) -> Result<Self, Error> {
         let Some(basis) = space.as_basis() else { return Err(RidgeConfig::no_sketch()) };
-        let targets = Targets::projected(&basis.project(outputs)?)?;
+        let targets = Targets::from_projection(&basis.project(outputs)?)?;
         let output = OutputMatrix::identity(space.rank())?;
         Ok(Self { settings, rows, targets, output, offset: Offset::Zero })
     }
@@ -61,12 +61,12 @@ impl<'a> LipschitzProblem<'a> {
         let (kernel, seed) = (settings.kernel.clone(), evaluator.config().seed);
         let options = SketchOptions::new(&sketch.method, sketch.size).with_seed(seed);
         let inputs = Basis::fit(kernel, *rows, &options)?;
-        let prepared = Prepared::new(inputs, *rows)?;
+        let prepared = InputFeatures::new(inputs, *rows)?;
         let metric = evaluator.config().evaluation.metric;
-        let mut best: Option<(f64, Machine)> = None;
+        let mut best: Option<(f64, LipschitzModel)> = None;
         for lambda in settings.every_lambda() {
             let (loss, output, offset) = (loss.clone(), output.clone(), *offset);
-            let problem = Problem { loss, output, lambda, offset };
+            let problem = dsokr_machines::LipschitzProblem { loss, output, lambda, offset };
             let machine = prepared.fit(targets, &problem, &Stop::default())?;
             let z = machine.predict(validation)?;
             let scores = evaluator.evaluate(SplitName::Validation, &z)?.scores;
@@ -77,7 +77,7 @@ impl<'a> LipschitzProblem<'a> {
             }
         }
         match best {
-            Some((_, machine)) => Ok(KernelModel::Lipschitz(machine)),
+            Some((_, machine)) => Ok(machine.into()),
             None => Err(RidgeConfig::no_lambda()),
         }
     }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::{Features, Kernel, RowSource};
-use dsokr_machines::ridge::OutputSpace;
+use dsokr_machines::OutputSpace;
 
 use crate::Error;
 use crate::Metric;
@@ -25,7 +25,7 @@ use dsokr_train::Event;
 use embedding::EmbeddingSearch;
 use inputs::MachineInputs;
 use lipschitz::LipschitzProblem;
-use predictor::{KernelMachine, KernelModel};
+use predictor::KernelMachine;
 use solver::Solver;
 
 impl Learner for RidgeConfig {
@@ -182,12 +182,12 @@ impl ClosedForm for PreparedMachine<'_> {
                         model
                     }
                 };
-                KernelModel::Ridge(model)
+                model.into()
             }
             // the targets of this learner are one of the two above
             OutputTargets::Basis { .. } => return Err(targets.unexpected()),
         };
-        let summary = Some(model.summary());
+        let summary = Some(model.summary().to_string());
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
         Ok(Fitted { held_out, summary, ..Fitted::new(machine) })
     }

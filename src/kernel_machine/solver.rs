@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use dsokr_basis::{Features, RowSource};
-use dsokr_machines::ridge::{
-    LeaveOut, Model, OutputSpace, Scaling, Spectrum, Targets, fit, fit_gram, fit_sketched,
+use dsokr_machines::{
+    LeaveOut, OutputSpace, RidgeModel, RidgeProblem, Scaling, Spectrum, Targets, fit, fit_gram,
+    fit_sketched,
 };
 use faer::Mat;
 use tracing::info;
@@ -59,8 +60,7 @@ impl<'a> Solver<'a> {
             (_, Some(gram)) => Spectrum::of_gram(gram.as_ref(), targets)?,
             (None, None) => Spectrum::full(kernel, rows, targets)?,
             (Some(sketch), None) => {
-                let (kernel, method) = (kernel.clone(), &sketch.method);
-                Spectrum::sketched(kernel, rows, targets, method, sketch.size, *seed)?
+                Spectrum::sketched(kernel.clone(), rows, targets, sketch, *seed)?
             }
         };
         let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
@@ -79,7 +79,7 @@ impl<'a> Solver<'a> {
         &self,
         lambda: f64,
         held_out: bool,
-    ) -> Result<(Model, Option<Vec<f32>>), Error> {
+    ) -> Result<(RidgeModel, Option<Vec<f32>>), Error> {
         let Self { settings, rows, targets, seed, .. } = self;
         let targets: &Targets = targets;
         let (kernel, rows) = (settings.kernel.clone(), rows.as_ref());
@@ -94,8 +94,8 @@ impl<'a> Solver<'a> {
                 (fitted.model, left_out)
             }
             Some(sketch) => {
-                let (method, size) = (&sketch.method, sketch.size);
-                let fitted = fit_sketched(kernel, rows, targets, method, size, *seed, lambda)?;
+                let problem = RidgeProblem { kernel, rows, targets, lambda, seed: *seed };
+                let fitted = fit_sketched(problem, sketch)?;
                 let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;
                 (fitted.model, left_out)
             }

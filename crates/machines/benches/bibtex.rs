@@ -15,7 +15,9 @@ use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_data::multi_label::{ArffLabels, MultiLabel, read_arff};
 use dsokr_decode::{CandidateParts, Candidates, MultiLabelMetrics, Queries, top_rows};
-use dsokr_machines::ridge::{OutputSpace, Precision, Scaling, fit, fit_sketched};
+use dsokr_machines::{
+    InputSketch, OutputSpace, Precision, RidgeProblem, Scaling, fit, fit_sketched,
+};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -109,8 +111,9 @@ fn run(
     let model = match system.input_sketch {
         None => fit(kernel, &inputs, &targets, system.lambda, Precision::Double)?.model,
         Some(m) => {
-            let sketch = SketchKind::Subsampling { replacement: false };
-            fit_sketched(kernel, &inputs, &targets, &sketch, m, seed, system.lambda)?.model
+            let (rows, targets, lambda) = (&inputs, &targets, system.lambda);
+            let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+            fit_sketched(problem, &InputSketch::subsampling(m))?.model
         }
     };
     let model = model.with_scaling(scaling.clone())?;
@@ -147,7 +150,8 @@ fn run(
         "f1": rounded(metrics.f1, 4), "micro_f1": rounded(metrics.micro_f1, 4),
         "macro_f1": rounded(metrics.macro_f1, 4),
         "hamming_loss": rounded(metrics.hamming_loss, 5), "rank": rank,
-        "condition": model.summary().condition, "jitter": model.summary().jitter,
+        "condition": model.summary().ridge().map(|ridge| ridge.condition),
+        "jitter": model.summary().ridge().map(|ridge| ridge.jitter),
         "memory_mib": process::peak_mib(),
     });
     println!("{line}");

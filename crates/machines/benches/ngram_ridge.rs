@@ -19,7 +19,7 @@ use std::time::Instant;
 use dsokr_basis::features::{MappedRows, NgramConfig, NgramKind, TfIdf, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions, Tempering};
 use dsokr_decode::{CandidateParts, Candidates, Hubs, Metrics, MissingGold, Pool, Queries};
-use dsokr_machines::ridge::{Precision, Targets, fit};
+use dsokr_machines::{Precision, Targets, fit};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -162,7 +162,7 @@ fn main() -> Result<(), Failure> {
             "kernel": basis.kernel().name(), "rank": rank, "fit_s": fit_s, "tf_idf_s": tf_idf_s,
             "basis_s": basis_s, "hubs_s": hubs_s, "predict_s": predict_s, "mrr": metrics.mrr,
             "hits@1": metrics.hits_1, "hits@10": metrics.hits_10, "mean_rank": metrics.mean_rank,
-            "condition": fitted.model.summary().condition, "memory_mib": process::peak_mib(),
+            "condition": fitted.model.summary().ridge().map(|ridge| ridge.condition), "memory_mib": process::peak_mib(),
         })
     );
     Ok(())

@@ -16,7 +16,7 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator};
 use dsokr_basis::{Basis, Features, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::{
-    Loss, Offset, OutputEmbedding, OutputMatrix, Prepared, Problem, Stop, Targets,
+    InputFeatures, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, Stop, Targets,
 };
 use rand_distr::{Distribution, StandardNormal};
 
@@ -68,14 +68,15 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
         let basis = Basis::fit(
             Kernel::Linear,
             &train.x,
-            &SketchOptions::new(SketchKind::Gaussian, n.min(D)).with_tolerance(1e-12),
+            &SketchOptions::new(&SketchKind::Gaussian, n.min(D)).with_tolerance(1e-12),
         )?;
-        let prepared = Prepared::new(basis, &train.x)?;
-        let targets = Targets::new(D, train.y.iter().map(|&value| value.into()).collect())?;
+        let prepared = InputFeatures::new(basis, &train.x)?;
+        let targets =
+            Targets::new(D, train.y.iter().map(|&value| value.into()).collect::<Vec<_>>())?;
         let mut best = vec![(f64::INFINITY, f64::INFINITY); RANKS.len()];
         for lambda in LAMBDAS {
             let (loss, output) = (Loss::Square, OutputMatrix::identity(D)?);
-            let problem = Problem { loss, output, lambda, offset: Offset::Zero };
+            let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let machine = prepared.fit(&targets, &problem, &Stop::default())?;
             let fitted = machine.predict(&train.x)?;
             let embedding = OutputEmbedding::learn(D, &fitted, &unlabelled, c, D)?;

@@ -17,10 +17,10 @@ use std::time::Instant;
 
 use dsokr_basis::features::DenseBlock;
 use dsokr_basis::random::{generator, unit};
-use dsokr_basis::{Block, Error as BasisError, Kernel, Mat, RowKind, RowSource, SketchKind};
-use dsokr_machines::ridge::{
-    ConjugateGradients, Error, TargetBlock, TargetSource, fit_conjugate_gradients, fit_parts,
-    fit_sketched,
+use dsokr_basis::{Block, Error as BasisError, Kernel, Mat, RowKind, RowSource};
+use dsokr_machines::{
+    Averaged, ConjugateGradients, Error, InputSketch, RidgeProblem, TargetBlock, TargetSource,
+    fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
 
 const WIDTH: usize = 100;
@@ -87,7 +87,7 @@ impl TargetSource for Synthetic {
         self.len
     }
 
-    fn rank(&self) -> usize {
+    fn width(&self) -> usize {
         OUTPUTS
     }
 
@@ -136,29 +136,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let train = Synthetic { start: 0, len: rows };
     let new = Synthetic { start: rows.next_multiple_of(CHUNK), len: 5000 };
     let kernel = Kernel::Gaussian { gamma: 0.005 };
-    let sketch = SketchKind::Subsampling { replacement: false };
+    let problem = RidgeProblem { kernel, rows: &train, targets: &train, lambda: LAMBDA, seed: 0 };
 
     let start = Instant::now();
-    let (z, summary) = match &solver[..] {
+    let model = match &solver[..] {
         "average" => {
-            let (anchors, seed) = (anchors / 2, 0);
-            let average = fit_parts(kernel, &train, &train, &sketch, anchors, seed, LAMBDA, parts)?;
-            (average.predict(&new)?, format!("{parts} models of {anchors} anchors"))
+            let sketch = InputSketch::subsampling(anchors / 2);
+            fit_averaged(problem, &Averaged { sketch, parts })?
         }
-        "direct" => {
-            let model = fit_sketched(kernel, &train, &train, &sketch, anchors, 0, LAMBDA)?.model;
-            (model.predict(&new)?, model.summary().to_string())
-        }
+        "direct" => fit_sketched(problem, &InputSketch::subsampling(anchors))?.model,
         _ => {
             let memory = if solver == "conjugate" { 0 } else { 4 << 30 };
-            let settings = ConjugateGradients { tolerance: 1e-6, memory, ..Default::default() };
-            let seed = 0;
-            let model = fit_conjugate_gradients(
-                kernel, &train, &train, &sketch, anchors, seed, LAMBDA, &settings,
-            )?;
-            (model.predict(&new)?, model.summary().to_string())
+            let sketch = InputSketch::subsampling(anchors);
+            let defaults = ConjugateGradients::new(sketch);
+            let settings = ConjugateGradients { tolerance: 1e-6, memory, ..defaults };
+            fit_conjugate_gradients(problem, &settings)?
         }
     };
+    let (z, summary) = (model.predict(&new)?, model.summary().to_string());
     println!(
         "{}",
         serde_json::json!({"solver": solver, "rows": rows, "anchors": anchors,

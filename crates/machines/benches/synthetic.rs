@@ -38,7 +38,9 @@ use std::time::Instant;
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
-use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets};
+use dsokr_machines::{
+    InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets,
+};
 use rand_distr::{Distribution, StandardNormal};
 
 type Failure = Box<dyn std::error::Error>;
@@ -100,8 +102,13 @@ fn sample(seed: u64, purpose: &str) -> Result<Sample, Failure> {
     Ok(Sample { x: Features::Dense(DenseRows::new(10, x)?), y })
 }
 
-fn problem(loss: Loss, lambda: f64) -> Result<Problem, Failure> {
-    Ok(Problem { loss, output: OutputMatrix::identity(1)?, lambda, offset: Offset::Constant })
+fn problem(loss: Loss, lambda: f64) -> Result<LipschitzProblem, Failure> {
+    Ok(LipschitzProblem {
+        loss,
+        output: OutputMatrix::identity(1)?,
+        lambda,
+        offset: Offset::Constant,
+    })
 }
 
 /// `Σ (f − y)² / Σ y²`.
@@ -150,9 +157,11 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
                 let problem = problem(Loss::Huber { kappa: KAPPA }, LAMBDA)?;
-                let machine = Machine::fit(basis, &train.x, &targets, &problem, &Stop::default())?;
+                let machine =
+                    LipschitzModel::fit(basis, &train.x, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();
-                if !machine.summary().converged {
+                let solution = machine.summary().lipschitz().ok_or("a Lipschitz loss")?;
+                if !solution.converged {
                     println!("not converged: {}", machine.summary());
                 }
                 let predicted = machine.predict(&test.x)?;
@@ -161,7 +170,7 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                     anchors as f64,
                     middle - start,
                     end - middle,
-                    machine.summary().steps as f64,
+                    solution.steps as f64,
                     relative_error(&predicted, &test.y),
                     relative_error(&predicted[..inner], &test.y[..inner]),
                     relative_error(&predicted[inner..], &test.y[inner..]),
@@ -192,8 +201,8 @@ fn select() -> Result<(), Failure> {
             let truth: Vec<f64> = held.iter().map(|&row| y[row]).collect();
             let basis =
                 Basis::fit(Kernel::Gaussian { gamma }, &train, &SketchOptions::new(&kind, 100))?;
-            let prepared = Prepared::new(basis, &train)?;
-            let targets = Targets::new(1, kept.iter().map(|&row| y[row]).collect())?;
+            let prepared = InputFeatures::new(basis, &train)?;
+            let targets = Targets::new(1, kept.iter().map(|&row| y[row]).collect::<Vec<_>>())?;
             for (at, error) in errors.iter_mut().enumerate() {
                 let loss = Loss::Huber { kappa: kappas[at % kappas.len()] };
                 let problem = problem(loss, lambdas[at / kappas.len()])?;
@@ -230,10 +239,10 @@ fn solver() -> Result<(), Failure> {
         ];
         for (loss, targets, output) in cases {
             let problem =
-                Problem { loss, output: output.clone(), lambda, offset: Offset::Constant };
+                LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Constant };
             let (clock, cpu) = (Instant::now(), cpu_seconds());
             let machine =
-                Machine::fit(basis.clone(), &train.x, targets, &problem, &Stop::default())?;
+                LipschitzModel::fit(basis.clone(), &train.x, targets, &problem, &Stop::default())?;
             println!(
                 "{}; {:.2} s, {:.2} s CPU",
                 machine.summary(),

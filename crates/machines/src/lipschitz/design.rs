@@ -6,7 +6,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::lipschitz::Error;
+use crate::Error;
 
 /// Least number of rows of a part.
 const ROWS: usize = 512;

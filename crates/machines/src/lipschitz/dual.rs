@@ -1,7 +1,6 @@
 //! Slopes of losses: the dual variables of the solver.
 
-use crate::lipschitz::Loss;
-use crate::lipschitz::loss::distance;
+use super::loss::{Loss, distance};
 
 /// Steps of Newton's method on a scalar equation; it takes three to six.
 const NEWTON: usize = 60;

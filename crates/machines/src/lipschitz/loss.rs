@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::lipschitz::Error;
+use crate::Error;
 
 /// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
 ///
@@ -86,13 +86,28 @@ impl Loss {
         }
     }
 
+    /// The levels of the pinball loss, if it is that one.
+    pub fn levels(&self) -> Option<&[f64]> {
+        match self {
+            Self::Pinball { levels } => Some(levels),
+            Self::Square
+            | Self::Huber { .. }
+            | Self::EpsilonInsensitive { .. }
+            | Self::EpsilonInsensitiveSquare { .. } => None,
+        }
+    }
+
     /// Checks the parameters, and that the loss is defined on d = `width` outputs.
     ///
     /// # Errors
-    /// [`Error::Parameter`], [`Error::Level`]; [`Error::Length`] unless there is a level for each output.
+    /// [`Error::Value`]; [`Error::Length`] unless there is a level for each output.
     pub fn validate(&self, width: usize) -> Result<(), Error> {
         let bad = |parameter, value, allowed| {
-            Err(Error::Parameter { of: self.name(), parameter, value, allowed })
+            Err(Error::value(
+                format_args!("{parameter} of the {} loss", self.name()),
+                value,
+                allowed,
+            ))
         };
         match self {
             Self::Square => Ok(()),
@@ -106,11 +121,7 @@ impl Loss {
             }
             Self::Pinball { levels } => {
                 check_levels(levels)?;
-                let (what, found) = ("quantile levels", levels.len());
-                if found != width {
-                    return Err(Error::Length { what, found, expected: width });
-                }
-                Ok(())
+                Error::check_length("quantile levels", levels.len(), width)
             }
             _ => Ok(()),
         }
@@ -143,7 +154,8 @@ pub(crate) fn check_levels(levels: &[f64]) -> Result<(), Error> {
     let mut low = 0.0;
     for (position, &value) in levels.iter().enumerate() {
         if !(value > low && value < 1.0) {
-            return Err(Error::Level { position, value, low });
+            let what = format_args!("quantile level {position}");
+            return Err(Error::value(what, value, format_args!("above {low}, below 1")));
         }
         low = value;
     }

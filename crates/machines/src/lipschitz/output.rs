@@ -3,8 +3,8 @@
 use dsokr_basis::eigenbasis::{Eigen, symmetric_eigen};
 use faer::{Mat, MatRef};
 
-use crate::lipschitz::Error;
-use crate::lipschitz::loss::check_levels;
+use super::loss::check_levels;
+use crate::Error;
 
 /// Asymmetry and negative eigenvalues up to this share of the largest value are rounding.
 const TOLERANCE: f64 = 1e-10;
@@ -27,10 +27,10 @@ impl OutputMatrix {
     /// The identity of d = `width` outputs.
     ///
     /// # Errors
-    /// [`Error::Range`] for no outputs.
+    /// [`Error::Value`] for no outputs.
     pub fn identity(width: usize) -> Result<Self, Error> {
         if width == 0 {
-            return Err(Error::Range { what: "outputs", found: 0, low: 1, high: usize::MAX });
+            return Err(Error::none("outputs"));
         }
         Ok(Self { width, root: None, values: vec![1.0; width] })
     }
@@ -40,8 +40,7 @@ impl OutputMatrix {
     /// constants alone (the offsets); a large γ is the identity.
     ///
     /// # Errors
-    /// [`Error::Level`]; [`Error::Parameter`] unless γ is a finite number, 0 and above;
-    /// [`Error::Range`] for no levels.
+    /// [`Error::Value`] for bad levels, for none, and unless γ is a finite number, 0 and above.
     ///
     /// ```
     /// use dsokr_machines::OutputMatrix;
@@ -54,8 +53,8 @@ impl OutputMatrix {
     pub fn quantiles(levels: &[f64], gamma: f64) -> Result<Self, Error> {
         check_levels(levels)?;
         if !(gamma >= 0.0 && gamma.is_finite()) {
-            let (of, allowed) = ("output matrix", "finite numbers, 0 and above");
-            return Err(Error::Parameter { of, parameter: "gamma", value: gamma, allowed });
+            let what = "gamma of the output matrix";
+            return Err(Error::value(what, gamma, "finite numbers, 0 and above"));
         }
         let element = |i: usize, j: usize| (-gamma * (levels[i] - levels[j]).powi(2)).exp();
         Self::new(Mat::from_fn(levels.len(), levels.len(), element).as_ref())
@@ -65,20 +64,21 @@ impl OutputMatrix {
     /// by its adjacency matrix with weights of 0 and above (Evgeniou et al. 2005; Sheldon 2008).
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 0 ≤ μ < 1 (μ = 1 has no inverse), and for a negative weight;
-    /// [`Error::NotSymmetric`], [`Error::NotFinite`], [`Error::Range`] for no outputs.
+    /// [`Error::Value`] unless 0 ≤ μ < 1 (μ = 1 has no inverse), for a negative weight, and for no
+    /// outputs; [`Error::NotSymmetric`], [`Error::NotFinite`].
     pub fn graph(adjacency: MatRef<f64>, mu: f64) -> Result<Self, Error> {
-        let parameter = |parameter, value, allowed| {
-            Err(Error::Parameter { of: "output matrix", parameter, value, allowed })
-        };
         if !(0.0..1.0).contains(&mu) {
-            return parameter("mu", mu, "0 and above, below 1");
+            return Err(Error::value("mu of the output matrix", mu, "0 and above, below 1"));
         }
         check_symmetric("the adjacency matrix", adjacency)?;
         let d = adjacency.nrows();
         let weights = adjacency.col_iter().flat_map(|column| column.iter());
         if let Some(&value) = weights.into_iter().find(|&&weight| weight < 0.0) {
-            return parameter("weight of an edge", value, "finite numbers, 0 and above");
+            return Err(Error::value(
+                "the weight of an edge",
+                value,
+                "finite numbers, 0 and above",
+            ));
         }
         let degree =
             |i: usize| -> f64 { (0..d).filter(|&j| j != i).map(|j| adjacency[(i, j)]).sum() };
@@ -95,17 +95,20 @@ impl OutputMatrix {
     /// Any symmetric positive semi-definite matrix.
     ///
     /// # Errors
-    /// [`Error::Range`] for no outputs, [`Error::Length`] for a matrix that is not square,
-    /// [`Error::NotFinite`], [`Error::NotSymmetric`], and [`Error::NotSemidefinite`] with the offending
-    /// eigenvalue, each beyond 1e-10 of the largest one.
+    /// [`Error::Value`] for no outputs, [`Error::Length`] for a matrix that is not square,
+    /// [`Error::NotFinite`], [`Error::NotSymmetric`] and [`Error::NotSemidefinite`] beyond 1e-10 of the
+    /// largest value, [`Error::Numeric`] for a matrix of zeros.
     pub fn new(matrix: MatRef<f64>) -> Result<Self, Error> {
         let what = "the output matrix";
         check_symmetric(what, matrix)?;
         let Eigen { values, vectors } = symmetric_eigen(matrix)?;
         let largest = values.first().copied().unwrap_or(0.0);
         let smallest = values.last().copied().unwrap_or(0.0);
-        if largest <= 0.0 || smallest < -TOLERANCE * largest {
+        if smallest < -TOLERANCE * largest.max(0.0) {
             return Err(Error::NotSemidefinite { what, smallest, largest });
+        }
+        if largest <= 0.0 {
+            return Err(Error::Numeric(format!("{what} is zero")));
         }
         let kept = values.iter().take_while(|&&value| value > TOLERANCE * largest).count();
         Ok(Self::of(values[..kept].to_vec(), vectors.as_ref().subcols(0, kept)))
@@ -144,15 +147,9 @@ impl OutputMatrix {
 fn check_symmetric(what: &'static str, matrix: MatRef<f64>) -> Result<(), Error> {
     let (rows, columns) = (matrix.nrows(), matrix.ncols());
     if rows == 0 {
-        return Err(Error::Range { what: "outputs", found: 0, low: 1, high: usize::MAX });
+        return Err(Error::none("outputs"));
     }
-    if rows != columns {
-        return Err(Error::Length {
-            what: "columns of a square matrix",
-            found: columns,
-            expected: rows,
-        });
-    }
+    Error::check_length("columns of a square matrix", columns, rows)?;
     let cells = || (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
     if let Some((row, column)) = cells().find(|&at| !matrix[at].is_finite()) {
         return Err(Error::NotFinite { what, row, column, value: matrix[(row, column)] });

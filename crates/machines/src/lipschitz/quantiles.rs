@@ -1,13 +1,13 @@
-//! How good predicted quantiles are.
+//! Measures of predicted quantiles.
 
-use crate::lipschitz::loss::check_levels;
-use crate::lipschitz::{Error, Loss};
+use super::loss::{Loss, check_levels};
+use crate::Error;
 
 /// The mean pinball loss, summed over the levels, of predicted quantiles (n × d row-major) of n
 /// numbers.
 ///
 /// # Errors
-/// [`Error::Level`], [`Error::Length`] unless there are d predictions for each number.
+/// [`Error::Value`] for bad levels, [`Error::Length`] unless there are d predictions for each number.
 pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<f64, Error> {
     check(levels, predictions, observed.len())?;
     let loss = Loss::Pinball { levels: levels.to_vec() };
@@ -24,7 +24,7 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
 /// row-major with increasing levels: 0 where no two neighbours cross (Sangnier et al. 2016).
 ///
 /// # Errors
-/// [`Error::Range`] for no levels or no rows, [`Error::Length`] for values that are not whole rows.
+/// [`Error::Value`] for no levels or no rows, [`Error::Length`] for values that are not whole rows.
 ///
 /// ```
 /// // The first row is in order, in the second the upper quantile is 0.5 below the lower one.
@@ -35,12 +35,10 @@ pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Re
 pub fn crossing_loss(levels: usize, predictions: &[f32]) -> Result<f64, Error> {
     if levels == 0 || predictions.is_empty() {
         let what = if levels == 0 { "quantile levels" } else { "predictions" };
-        return Err(Error::Range { what, found: 0, low: 1, high: usize::MAX });
+        return Err(Error::none(what));
     }
-    if !predictions.len().is_multiple_of(levels) {
-        let expected = predictions.len().next_multiple_of(levels);
-        return Err(Error::Length { what: "predictions", found: predictions.len(), expected });
-    }
+    let expected = predictions.len().next_multiple_of(levels);
+    Error::check_length("predictions", predictions.len(), expected)?;
     let rows = predictions.chunks_exact(levels);
     let crossed =
         rows.flat_map(|row| row.windows(2)).map(|pair| f64::from((pair[0] - pair[1]).max(0.0)));
@@ -68,11 +66,7 @@ fn check(levels: &[f64], predictions: &[f32], n: usize) -> Result<(), Error> {
     check_levels(levels)?;
     if levels.is_empty() || n == 0 {
         let what = if levels.is_empty() { "quantile levels" } else { "observed numbers" };
-        return Err(Error::Range { what, found: 0, low: 1, high: usize::MAX });
+        return Err(Error::none(what));
     }
-    let (found, expected) = (predictions.len(), n.saturating_mul(levels.len()));
-    if found != expected {
-        return Err(Error::Length { what: "predictions", found, expected });
-    }
-    Ok(())
+    Error::check_length("predictions", predictions.len(), n.saturating_mul(levels.len()))
 }

@@ -21,8 +21,10 @@ use dsokr_basis::eigenbasis::multiply;
 use faer::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 
-use crate::lipschitz::design::Design;
-use crate::lipschitz::{Error, Loss, OutputMatrix, Targets};
+use super::design::Design;
+use super::loss::Loss;
+use super::output::OutputMatrix;
+use crate::{Error, TargetSource, Targets};
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;
@@ -46,17 +48,11 @@ impl Default for Stop {
 
 impl Stop {
     pub(crate) fn validate(&self) -> Result<(), Error> {
-        let (of, value) = ("stopping rule", self.gap);
-        if !(value > 0.0 && value < 1.0) {
-            return Err(Error::Parameter {
-                of,
-                parameter: "gap",
-                value,
-                allowed: "above 0, below 1",
-            });
+        if !(self.gap > 0.0 && self.gap < 1.0) {
+            return Err(Error::value("gap of the stopping rule", self.gap, "above 0, below 1"));
         }
         if self.steps == 0 {
-            return Err(Error::Range { what: "steps", found: 0, low: 1, high: usize::MAX });
+            return Err(Error::none("steps"));
         }
         Ok(())
     }
@@ -91,7 +87,8 @@ pub(crate) fn solve(
         None => c.to_owned(),
     };
     let (p, r) = (design.rank(), output.values().len());
-    let mut smoothing = Smoothing::new(loss, targets);
+    let values = targets.values()?;
+    let mut smoothing = Smoothing::new(loss, values);
     // α⁰ of a loss with kinks; the others have none.
     let mut centre = if smoothing.mu > 0.0 { vec![0.0; n * d] } else { Vec::new() };
     let mut alpha = vec![0.0; n * d];
@@ -110,7 +107,17 @@ pub(crate) fn solve(
         let weights = spread(point.as_ref());
         let (gradient, [value, conjugate]) =
             design.pass(weights.as_ref(), &mut alpha, |start, predictions, alpha| {
-                slopes(loss, targets, smoothing.mu, &centre, start, predictions, alpha)
+                let mut scratch = vec![0.0; d];
+                let mut sums = [0.0; 2];
+                let rows = predictions.chunks_exact(d).zip(alpha.chunks_exact_mut(d));
+                for (row, (f, alpha)) in (start..).zip(rows) {
+                    let (y, residual) = (&values[row * d..][..d], targets.residual(row));
+                    let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
+                    let smoothing = (smoothing.mu, centre);
+                    sums[0] += loss.value(f, y, residual);
+                    sums[1] += loss.smoothed(f, y, residual, smoothing, alpha, &mut scratch);
+                }
+                sums
             });
         let gradient = match root {
             Some(root) => multiply(gradient.as_ref(), root),
@@ -119,7 +126,11 @@ pub(crate) fn solve(
         let objective = value + 0.5 * lambda * squared_norm(&point);
         let bound = -conjugate - 0.5 / lambda * squared_norm(&gradient);
         if !objective.is_finite() || bound.is_nan() {
-            return Err(Error::Overflow { value: objective, steps: best.steps });
+            let steps = best.steps;
+            return Err(Error::Numeric(format!(
+                "the objective is {objective} after {steps} steps: values overflow; rescale the \
+                 targets"
+            )));
         }
         if best.steps == 1 {
             best.start = objective;
@@ -162,30 +173,6 @@ pub(crate) fn solve(
     Ok(best)
 }
 
-/// Slopes of consecutive rows; returns the sums of the losses and of their conjugates.
-fn slopes(
-    loss: &Loss,
-    targets: &Targets,
-    mu: f64,
-    centre: &[f64],
-    start: usize,
-    predictions: &[f64],
-    alpha: &mut [f64],
-) -> [f64; 2] {
-    let d = targets.width();
-    let mut scratch = vec![0.0; d];
-    let mut sums = [0.0; 2];
-    let rows = predictions.chunks_exact(d).zip(alpha.chunks_exact_mut(d));
-    for (at, (f, alpha)) in rows.enumerate() {
-        let row = start + at;
-        let (y, residual) = (&targets.values()[row * d..][..d], targets.residuals()[row]);
-        let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
-        sums[0] += loss.value(f, y, residual);
-        sums[1] += loss.smoothed(f, y, residual, (mu, centre), alpha, &mut scratch);
-    }
-    sums
-}
-
 /// How a loss with kinks is smoothed.
 struct Smoothing {
     /// μ, in units of the targets by units of slopes; 0 for a loss without kinks.
@@ -196,13 +183,13 @@ struct Smoothing {
 }
 
 impl Smoothing {
-    fn new(loss: &Loss, targets: &Targets) -> Self {
+    fn new(loss: &Loss, values: &[f64]) -> Self {
         if let Some(curvature) = loss.curvature() {
             return Self { mu: 0.0, curvature, gap: f64::INFINITY };
         }
         // Slopes are of the order of 1: a share of the mean size of a target.
-        let sizes = targets.values().iter().map(|value| value.abs()).sum::<f64>();
-        let size = sizes / targets.values().len() as f64;
+        let sizes = values.iter().map(|value| value.abs()).sum::<f64>();
+        let size = sizes / values.len() as f64;
         let mu = if size > 0.0 { 0.1 * size } else { 1.0 };
         Self { mu, curvature: 1.0 / mu, gap: f64::INFINITY }
     }

@@ -9,8 +9,9 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::ridge::linear::nonnegative;
-use crate::ridge::{Error, TargetSource, Targets, precomputed};
+use super::precomputed;
+use crate::linear::nonnegative;
+use crate::{Error, TargetSource, Targets};
 
 /// Columns of the Gram matrices that one task reads.
 const COLUMNS: usize = 64;
@@ -68,7 +69,7 @@ impl Ideal<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Outputs { rows, .. } => rows.len(),
-            Self::Coordinates(targets) => TargetSource::len(*targets),
+            Self::Coordinates(targets) => targets.len(),
         }
     }
 
@@ -136,22 +137,22 @@ pub struct Alignment {
 ///
 /// ```
 /// use dsokr_basis::{Features, Kernel, Mat, features::BitRows};
-/// use dsokr_machines::ridge::{Ideal, alignf};
+/// use dsokr_machines::{Ideal, alignf};
 ///
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
 /// let informed = Mat::from_fn(4, 4, |i, j| if i / 2 == j / 2 { 1.0 } else { 0.2 });
 /// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
 /// let ideal = Ideal::Outputs { kernel: &Kernel::Linear, rows: &y };
-/// let found = alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?;
-/// assert!(found.each[0] > 0.99 && found.weights == [1.0, 0.0]);
-/// # Ok::<(), dsokr_machines::ridge::Error>(())
+/// let alignment = alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?;
+/// assert!(alignment.each[0] > 0.99 && alignment.weights == [1.0, 0.0]);
+/// # Ok::<(), dsokr_machines::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric
-/// and positive semi-definite, or zero; [`Error::ConstantKernel`]; [`Error::ConstantOutputs`];
-/// [`Error::NotAligned`] where no kernel has an alignment above 0; [`Error::Range`] for no kernels;
-/// those of the output kernel's checks and of reading the outputs.
+/// and positive semi-definite, or zero; [`Error::Numeric`] for a constant kernel, constant outputs,
+/// and where no kernel has an alignment above 0; [`Error::Value`] for no kernels; those of the output
+/// kernel's checks and of reading the outputs.
 pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error> {
     let n = ideal.len();
     check(kernels, n)?;
@@ -183,13 +184,15 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error
     let length = |k: usize| products[(k, k)].sqrt();
     for (k, kernel) in kernels.iter().enumerate() {
         if products[(k, k)] <= CONSTANT * kernel.squared_norm_l2() {
-            return Err(Error::ConstantKernel { kernel: k });
+            let message = format!("kernel {k} is constant: it carries no information");
+            return Err(Error::Numeric(message));
         }
     }
     let squared = products[(count, count)];
     let mean = means_of_outputs.all;
     if squared <= CONSTANT * (squared + (n as f64 * mean).powi(2)) {
-        return Err(Error::ConstantOutputs);
+        let message = "the outputs' kernel is constant: there is nothing to align with";
+        return Err(Error::Numeric(message.into()));
     }
     let cosine = |k: usize, l: usize| products[(k.max(l), k.min(l))] / (length(k) * length(l));
     let each: Vec<f64> = (0..count).map(|k| cosine(k, count)).collect();
@@ -199,7 +202,9 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error
     let aligned: f64 = v.iter().zip(&each).map(|(v, a)| v * a).sum();
     if aligned <= 0.0 {
         let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        return Err(Error::NotAligned { best });
+        return Err(Error::Numeric(format!(
+            "no kernel is aligned with the outputs, the best centred alignment is {best}"
+        )));
     }
     let norm = (0..count).map(|k| (0..count).map(|l| v[k] * m[(k, l)] * v[l]).sum::<f64>());
     let combined = aligned / norm.sum::<f64>().sqrt();
@@ -212,30 +217,21 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error
 /// them.
 ///
 /// # Errors
-/// [`Error::Range`] for no kernels; [`Error::Length`] for another number of weights, or kernels of
-/// different sizes; [`Error::Weight`] for one that is negative or not finite.
+/// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Length`] for
+/// another number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
     let Some(first) = kernels.first() else {
         return Err(no_kernels());
     };
     let (rows, columns) = (first.nrows(), first.ncols());
-    let length = |what, found, expected| Err(Error::Length { what, found, expected });
-    if weights.len() != kernels.len() {
-        return length("weights", weights.len(), kernels.len());
-    }
+    Error::check_length("weights", weights.len(), kernels.len())?;
     if let Some(kernel) = weights.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
-        return Err(Error::Weight { kernel, value: weights[kernel] });
+        let what = format_args!("the weight of kernel {kernel}");
+        return Err(Error::value(what, weights[kernel], "finite numbers, 0 and above"));
     }
     for kernel in kernels {
-        match (kernel.nrows(), kernel.ncols()) {
-            (found, _) if found != rows => {
-                return length("rows of a kernel matrix", found, rows);
-            }
-            (_, found) if found != columns => {
-                return length("columns of a kernel matrix", found, columns);
-            }
-            _ => {}
-        }
+        Error::check_length("rows of a kernel matrix", kernel.nrows(), rows)?;
+        Error::check_length("columns of a kernel matrix", kernel.ncols(), columns)?;
     }
     let mut sum = Mat::<f64>::zeros(rows, columns);
     for (kernel, &weight) in kernels.iter().zip(weights) {
@@ -246,24 +242,21 @@ pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Err
     Ok(sum)
 }
 
-/// Kernels of n training inputs that are what they should be.
+/// Checks Gram matrices of n training inputs.
 fn check(kernels: &[MatRef<f64>], n: usize) -> Result<(), Error> {
     if kernels.is_empty() {
         return Err(no_kernels());
     }
     for (at, kernel) in kernels.iter().enumerate() {
-        let found = kernel.nrows();
-        let checked = match found == n {
-            true => precomputed::checked(*kernel).map(drop),
-            false => Err(Error::Length { what: "rows of the kernel matrix", found, expected: n }),
-        };
+        let checked = Error::check_length("rows of the kernel matrix", kernel.nrows(), n)
+            .and_then(|()| precomputed::checked(*kernel).map(drop));
         checked.map_err(|source| Error::Kernel { kernel: at, source: Box::new(source) })?;
     }
     Ok(())
 }
 
 fn no_kernels() -> Error {
-    Error::Range { what: "number of kernels", found: 0, low: 1, high: usize::MAX }
+    Error::none("number of kernels")
 }
 
 /// The means of a symmetric matrix, of which `H K H` is made.

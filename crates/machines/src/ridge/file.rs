@@ -3,7 +3,7 @@
 use dsokr_basis::store::Stored;
 use dsokr_basis::{OutputKernel, RowKind};
 
-use crate::ridge::Error;
+use crate::Error;
 
 /// Where a file names a kernel, and as what: a built-in one as JSON under `kernel`, another by its
 /// name under `own_kernel`.
@@ -21,9 +21,9 @@ pub(crate) fn row_kind(stored: &Stored) -> Result<RowKind, Error> {
         "dense" => Ok(RowKind::Dense),
         "bit" => Ok(RowKind::Bits),
         "sparse" => Ok(RowKind::Sparse),
-        found => Err(Error::BadFile {
-            path: stored.path().to_owned(),
-            reason: format!("row_kind is {found:?}, allowed: dense, bit, sparse"),
-        }),
+        kind => {
+            let message = format!("row_kind is {kind:?}, allowed: dense, bit, sparse");
+            Err(Error::file(stored.path(), message))
+        }
     }
 }

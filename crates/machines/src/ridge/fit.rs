@@ -6,87 +6,20 @@ use dsokr_basis::features::read;
 use dsokr_basis::{Block, OutputKernel, RowSource};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use crate::ridge::conjugate::Convergence;
-use crate::ridge::linear::{Factor, Panels, Scalar};
-use crate::ridge::linear_index::LinearIndex;
-use crate::ridge::model::{Map, Model, Weights};
-use crate::ridge::{Error, TargetSource, Targets, precomputed};
-
-/// What a system is solved in.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Precision {
-    /// `f32`: half the memory and time. For condition numbers up to about 1e5, which a large nλ
-    /// ensures; see [`Summary::condition`].
-    Single,
-    /// `f64`.
-    #[default]
-    Double,
-}
-
-/// Which rows carry a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Inputs {
-    /// Every training input.
-    Full,
-    /// Those that a sketch touches.
-    Sketched,
-    /// Every training input, through a Gram matrix that was given.
-    Precomputed,
-}
-
-/// What was fitted, and how well conditioned it was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Which rows carry the model.
-    pub inputs: Inputs,
-    /// n, the number of training rows.
-    pub rows: usize,
-    /// Number of unknowns of the system for each coordinate: n, or m with an input sketch.
-    pub unknowns: usize,
-    /// p, the number of coordinates.
-    pub rank: usize,
-    /// λ of `(1/n) Σ ‖ĥ(x_i) − ψ(y_i)‖² + λ ‖ĥ‖²`.
-    pub lambda: f64,
-    /// Condition number of the system that was solved, estimated from below (power iteration).
-    pub condition: f64,
-    /// What had to be added to the diagonal for the system to be positive definite to rounding.
-    pub jitter: f64,
-    /// What it was solved in.
-    pub precision: Precision,
-    /// How far conjugate gradients came; none for a system that was factored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub convergence: Option<Convergence>,
-}
-
-impl std::fmt::Display for Summary {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(
-            out,
-            "{} rows, {} unknowns, {} coordinates, lambda {:e}, condition about {:.1e}",
-            self.rows, self.unknowns, self.rank, self.lambda, self.condition
-        )?;
-        if self.jitter != 0.0 {
-            write!(out, ", {:.1e} added to the diagonal", self.jitter)?;
-        }
-        match &self.convergence {
-            Some(convergence) => write!(out, ", {convergence}"),
-            None => Ok(()),
-        }
-    }
-}
+use super::linear_index::LinearIndex;
+use super::model::{Map, RidgeModel, Weights};
+use super::precomputed;
+use crate::linear::{Factor, Panels, Scalar, row_major};
+use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
+use crate::targets::check;
+use crate::{Error, TargetSource, Targets};
 
 /// A model with what leave-one-out predictions need beside it.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The model.
-    pub model: Model,
+    pub model: RidgeModel,
     factor: Factors,
 }
 
@@ -98,7 +31,7 @@ enum Factors {
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows.
 ///
-/// With the targets of [`OutputSpace::training`](crate::ridge::OutputSpace::training) it is IOKR, with
+/// With the targets of [`OutputSpace::training`](crate::OutputSpace::training) it is IOKR, with
 /// those of a sketched basis ISOKR, with the leading coordinates of a basis of every output Kernel
 /// Dependency Estimation (thesis, sections 2.2 and 4.2).
 ///
@@ -108,7 +41,7 @@ enum Factors {
 ///
 /// ```
 /// use dsokr_basis::{Features, Kernel, features::{BitRows, DenseRows}};
-/// use dsokr_machines::ridge::{OutputSpace, Precision, fit};
+/// use dsokr_machines::{OutputSpace, Precision, fit};
 ///
 /// let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
@@ -120,9 +53,9 @@ enum Factors {
 /// ```
 ///
 /// # Errors
-/// [`Error::Lambda`]; [`Error::Length`] unless there is a row of targets for each input; the
-/// kernel's checks; [`Error::NotFinite`] for kernel values that overflow; [`Error::NotPositive`] for
-/// a λ too small for the precision.
+/// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there is a row of targets
+/// for each input; the kernel's checks; [`Error::NotFinite`] for kernel values that overflow;
+/// [`Error::Numeric`] for a λ too small for the precision.
 pub fn fit(
     kernel: impl OutputKernel + 'static,
     rows: &dyn RowSource,
@@ -149,8 +82,7 @@ pub fn fit(
     let mut anchors = dsokr_basis::Features::empty(rows.kind(), rows.width())?;
     anchors.append(&all)?;
     let map = Map::Kernel { kernel: Arc::new(kernel), anchors };
-    let rank = targets.rank();
-    Ok(Fitted { model: Model::new(map, weights, rank, summary), factor })
+    Ok(Fitted { model: RidgeModel::new(map, weights, summary), factor })
 }
 
 /// Fits on the Gram matrix of a precomputed kernel, n × n.
@@ -158,7 +90,7 @@ pub fn fit(
 /// The model's input rows are dense rows of the kernel's values with the n training inputs.
 ///
 /// # Errors
-/// As [`fit`]; [`Error::ZeroGram`]; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`]
+/// As [`fit`]; [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`]
 /// for an eigenvalue below −1e-8 of the trace.
 pub fn fit_gram(
     gram: MatRef<f64>,
@@ -185,23 +117,8 @@ pub fn fit_gram(
             solve(single, targets, lambda, inputs, precision, Weights::Single, Factors::Single)?
         }
     };
-    let rank = targets.rank();
-    let model = Model::new(Map::Rows { width: n }, weights, rank, summary);
+    let model = RidgeModel::new(Map::Rows { width: n }, weights, summary);
     Ok(Fitted { model, factor })
-}
-
-/// Checks λ, and that rows and targets belong together.
-pub(crate) fn check(n: usize, targets: &dyn TargetSource, lambda: f64) -> Result<(), Error> {
-    if !(lambda > 0.0 && lambda.is_finite()) {
-        return Err(Error::Lambda { value: lambda });
-    }
-    if n == 0 {
-        return Err(dsokr_basis::Error::NoRows.into());
-    }
-    match targets.len() {
-        found if found != n => Err(Error::Length { what: "rows of targets", found, expected: n }),
-        _ => Ok(()),
-    }
 }
 
 /// The lower half of the Gram matrix of the rows.
@@ -213,12 +130,8 @@ pub(crate) fn gram<T: Scalar>(
         let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
         Ok::<_, Error>(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::of(values[(i, j)])))
     })?;
-    match gram.first_not_finite() {
-        Some((row, column, value)) => {
-            Err(Error::NotFinite { what: "kernel matrix", row, column, value })
-        }
-        None => Ok(gram),
-    }
+    gram.check_finite("kernel matrix")?;
+    Ok(gram)
 }
 
 /// As [`gram`] in `f32`; a kernel that is linear in scaled sparse rows by their common columns.
@@ -234,12 +147,8 @@ fn single(
         let block = read(rows, range.clone())?;
         Ok::<_, Error>(index.values(kernel, &block, range.end)?.transpose().to_owned())
     })?;
-    match gram.first_not_finite() {
-        Some((row, column, value)) => {
-            Err(Error::NotFinite { what: "kernel matrix", row, column, value })
-        }
-        None => Ok(gram),
-    }
+    gram.check_finite("kernel matrix")?;
+    Ok(gram)
 }
 
 /// `(K + nλI)⁻¹ Ψ` with the factor that gave it.
@@ -252,48 +161,22 @@ fn solve<T: Scalar>(
     weights: impl Fn(Vec<T>) -> Weights,
     factors: impl Fn(Factor<T>) -> Factors,
 ) -> Result<(Weights, Summary, Factors), Error> {
-    let (n, rank) = (gram.size(), targets.rank());
+    let (n, width) = (gram.size(), targets.width());
     let ridge = n as f64 * lambda;
     gram.add_to_diagonal(T::of(ridge));
-    let factor =
-        Factor::new(gram).map_err(|found| Error::NotPositive { size: n, row: found.row, ridge })?;
+    let factor = Factor::new(gram).map_err(|at| at.error(n, ridge))?;
     let condition = factor.condition();
     let mut alpha = targets.dense::<T>();
     factor.solve(alpha.as_mut());
-    let summary = Summary {
+    let solution = Solution::Ridge(RidgeSummary {
         inputs,
-        rows: n,
-        unknowns: n,
-        rank,
-        lambda,
         condition,
         jitter: 0.0,
         precision,
         convergence: None,
-    };
-    Ok((weights(row_major(alpha.as_ref())?), summary, factors(factor)))
-}
-
-/// The rows of a matrix one after another; an element that is not finite is an error.
-pub(crate) fn row_major<T: Scalar>(matrix: MatRef<T>) -> Result<Vec<T>, Error> {
-    const ROWS: usize = 64;
-    let columns = matrix.ncols();
-    let mut out = vec![T::of(0.0); matrix.nrows() * columns];
-    out.par_chunks_mut(ROWS * columns).enumerate().for_each(|(chunk, out)| {
-        for j in 0..columns {
-            let column = matrix.col(j).subrows(chunk * ROWS, out.len() / columns);
-            column.iter().enumerate().for_each(|(i, &value)| out[i * columns + j] = value);
-        }
     });
-    match out.iter().position(|value| !value.wide().is_finite()) {
-        Some(at) => Err(Error::NotFinite {
-            what: "weights",
-            row: at / columns,
-            column: at % columns,
-            value: out[at].wide(),
-        }),
-        None => Ok(out),
-    }
+    let summary = Summary { rows: n, unknowns: n, width, lambda, solution };
+    Ok((weights(row_major(alpha.as_ref())?), summary, factors(factor)))
 }
 
 impl Fitted {
@@ -304,25 +187,20 @@ impl Fitted {
     /// # Errors
     /// [`Error::Length`] for targets that are not those of the fit.
     pub fn leave_one_out(&self, targets: &Targets) -> Result<Vec<f32>, Error> {
-        let (n, rank) = (self.model.summary.rows, self.model.rank);
-        for (what, found, expected) in
-            [("rows of targets", targets.len(), n), ("coordinates", targets.rank(), rank)]
-        {
-            if found != expected {
-                return Err(Error::Length { what, found, expected });
-            }
-        }
+        let (n, width) = (self.model.summary.rows, self.model.width);
+        Error::check_length("rows of targets", targets.len(), n)?;
+        Error::check_length("coordinates", targets.width(), width)?;
         let diagonal = match &self.factor {
             Factors::Single(factor) => factor.inverse_diagonal(),
             Factors::Double(factor) => factor.inverse_diagonal(),
         };
-        let mut out = vec![0.0f32; n * rank];
+        let mut out = vec![0.0f32; n * width];
         let targets = targets.dense::<f64>();
-        out.par_chunks_mut(rank).enumerate().for_each(|(i, out)| {
+        out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {
             for (j, out) in out.iter_mut().enumerate() {
                 let alpha = match &self.model.weights {
-                    Weights::Single(weights) => f64::from(weights[i * rank + j]),
-                    Weights::Double(weights) => weights[i * rank + j],
+                    Weights::Single(weights) => f64::from(weights[i * width + j]),
+                    Weights::Double(weights) => weights[i * width + j],
                 };
                 *out = (targets[(i, j)] - alpha / diagonal[i]) as f32;
             }

@@ -2,7 +2,7 @@ use dsokr_basis::features::ColumnIndex;
 use dsokr_basis::{Block, OutputKernel, RowKind};
 use faer::Mat;
 
-use crate::ridge::Error;
+use crate::Error;
 
 /// Sparse training inputs by their columns, for a kernel that is linear in scaled rows.
 #[derive(Clone, Debug)]

@@ -10,9 +10,12 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::ridge::fit::Summary;
-use crate::ridge::linear_index::LinearIndex;
-use crate::ridge::{Error, Scaling, file};
+use super::file;
+use super::linear_index::LinearIndex;
+use super::scaling::Scaling;
+use crate::Error;
+use crate::linear::Scalar;
+use crate::summary::Summary;
 
 /// Rows predicted by one task.
 const ROWS: usize = 128;
@@ -20,7 +23,7 @@ const ROWS: usize = 128;
 /// Anchors in one product.
 const ANCHORS: usize = 1024;
 
-/// What the file says it is.
+/// The kind of the file.
 const KIND: &str = "ridge";
 
 /// The version of its layout.
@@ -32,17 +35,17 @@ const VERSION: u32 = 1;
 /// (SIOKR, SISOKR). A model of a precomputed kernel has none: its input rows are the kernel's values
 /// with the n training inputs.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct RidgeModel {
     pub(crate) map: Map,
     pub(crate) weights: Weights,
-    pub(crate) rank: usize,
+    pub(crate) width: usize,
     pub(crate) scaling: Option<Scaling>,
     pub(crate) summary: Summary,
     /// The anchors by their columns, where the kernel's values come from those; made when first used.
     index: OnceLock<Option<Arc<LinearIndex>>>,
 }
 
-/// What is multiplied by the weights.
+/// The features that the weights are multiplied by.
 #[derive(Clone, Debug)]
 pub(crate) enum Map {
     /// The kernel's values with the anchors.
@@ -58,14 +61,15 @@ pub(crate) enum Weights {
     Double(Vec<f64>),
 }
 
-impl Model {
-    pub(crate) fn new(map: Map, weights: Weights, rank: usize, summary: Summary) -> Self {
-        Self { map, weights, rank, scaling: None, summary, index: OnceLock::new() }
+impl RidgeModel {
+    pub(crate) fn new(map: Map, weights: Weights, summary: Summary) -> Self {
+        let width = summary.width;
+        Self { map, weights, width, scaling: None, summary, index: OnceLock::new() }
     }
 
-    /// p, the number of coordinates that it predicts.
-    pub fn rank(&self) -> usize {
-        self.rank
+    /// p, the numbers that it predicts for a row.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// Number of anchors; for a precomputed kernel, of training inputs.
@@ -98,9 +102,7 @@ impl Model {
             Map::Kernel { anchors, .. } => anchors.width(),
             Map::Rows { width } => *width,
         };
-        if scaling.width() != expected {
-            return Err(Error::Length { what: "columns", found: scaling.width(), expected });
-        }
+        Error::check_length("columns", scaling.width(), expected)?;
         self.scaling = Some(scaling);
         Ok(self)
     }
@@ -108,12 +110,12 @@ impl Model {
     /// The model `x ↦ B z(x)` with a matrix B of p columns: in other coordinates, or projected.
     ///
     /// # Errors
-    /// [`Error::Length`] for a matrix without rows or of another number of columns.
+    /// [`Error::Length`] for a matrix of another number of columns; [`Error::Value`] for one without rows.
     pub fn mapped(self, matrix: MatRef<f64>) -> Result<Self, Error> {
-        let (rank, anchors) = (self.rank, self.anchors());
-        if matrix.ncols() != rank || matrix.nrows() == 0 {
-            let (found, expected) = (matrix.ncols(), rank);
-            return Err(Error::Length { what: "columns of the matrix", found, expected });
+        let (width, anchors) = (self.width, self.anchors());
+        Error::check_length("columns of the matrix", matrix.ncols(), width)?;
+        if matrix.nrows() == 0 {
+            return Err(Error::none("rows of the matrix"));
         }
         let wide = match &self.weights {
             Weights::Single(weights) => weights.iter().map(|&weight| weight.into()).collect(),
@@ -121,14 +123,14 @@ impl Model {
         };
         let product = dsokr_basis::eigenbasis::multiply(
             matrix,
-            MatRef::from_column_major_slice(&wide, rank, anchors),
+            MatRef::from_column_major_slice(&wide, width, anchors),
         );
         let values = product.col_iter().flat_map(|column| column.iter().copied());
         let weights = match &self.weights {
             Weights::Single(_) => Weights::Single(values.map(|value| value as f32).collect()),
             Weights::Double(_) => Weights::Double(values.collect()),
         };
-        Ok(Self { weights, rank: matrix.nrows(), ..self })
+        Ok(Self { weights, width: matrix.nrows(), ..self })
     }
 
     /// `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
@@ -137,22 +139,15 @@ impl Model {
     ///
     /// # Errors
     /// Rows of another kind or width, [`Error::NotFinite`] for a prediction that overflows `f32`,
-    /// and whatever reading the rows brings up.
+    /// and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
-        let mut out = vec![0.0f32; rows.len() * self.rank];
-        out.par_chunks_mut(ROWS * self.rank).enumerate().try_for_each(|(task, out)| {
+        let mut out = vec![0.0f32; rows.len() * self.width];
+        out.par_chunks_mut(ROWS * self.width).enumerate().try_for_each(|(task, out)| {
             let start = task * ROWS;
-            self.block(rows, start..start + out.len() / self.rank, out)
+            self.block(rows, start..start + out.len() / self.width, out)
         })?;
-        match out.iter().position(|value| !value.is_finite()) {
-            Some(at) => Err(Error::NotFinite {
-                what: "predictions",
-                row: at / self.rank,
-                column: at % self.rank,
-                value: out[at].into(),
-            }),
-            None => Ok(out),
-        }
+        Error::check_finite("predictions", self.width, &out)?;
+        Ok(out)
     }
 
     fn block(
@@ -173,7 +168,7 @@ impl Model {
             Weights::Double(weights) => {
                 let mut sum = vec![0.0f64; out.len()];
                 self.expand(block, |range, values| {
-                    multiply(weights, self.rank, range, values.as_ref(), &mut sum);
+                    multiply(weights, self.width, range, values.as_ref(), &mut sum);
                 })?;
                 out.iter_mut().zip(sum).for_each(|(out, value)| *out = value as f32);
             }
@@ -182,13 +177,13 @@ impl Model {
                 if let (Map::Kernel { kernel, .. }, Some(index)) = (&self.map, self.index()) {
                     kernel.check(block)?;
                     let values = index.values(kernel.as_ref(), block, index.len())?;
-                    multiply(weights, self.rank, 0..index.len(), values.as_ref(), out);
+                    multiply(weights, self.width, 0..index.len(), values.as_ref(), out);
                     return Ok(());
                 }
                 self.expand(block, |range, values| {
                     let single =
                         Mat::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)] as f32);
-                    multiply(weights, self.rank, range, single.as_ref(), out);
+                    multiply(weights, self.width, range, single.as_ref(), out);
                 })?;
             }
         }
@@ -206,18 +201,18 @@ impl Model {
         made.as_deref()
     }
 
-    /// Calls `found` with ranges of anchors and the kernel's values, anchors × rows.
+    /// Calls `visit` with ranges of anchors and the kernel's values, anchors × rows.
     fn expand(
         &self,
         block: &Block,
-        mut found: impl FnMut(Range<usize>, Mat<f64>),
+        mut visit: impl FnMut(Range<usize>, Mat<f64>),
     ) -> Result<(), Error> {
         match &self.map {
             Map::Kernel { kernel, anchors } => {
                 kernel.check(block)?;
                 for start in (0..anchors.len()).step_by(ANCHORS) {
                     let range = start..anchors.len().min(start + ANCHORS);
-                    found(range.clone(), kernel.block(&anchors.block(range)?, block)?);
+                    visit(range.clone(), kernel.block(&anchors.block(range)?, block)?);
                 }
             }
             Map::Rows { width } => {
@@ -231,7 +226,7 @@ impl Model {
                 }
                 let values = rows.values();
                 let value = |i: usize, j: usize| f64::from(values[j * width + i]);
-                found(0..*width, Mat::from_fn(*width, rows.len(), value));
+                visit(0..*width, Mat::from_fn(*width, rows.len(), value));
             }
         }
         Ok(())
@@ -250,9 +245,9 @@ impl Model {
     pub fn save(&self, path: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
         let mut metadata = belongs.clone();
         let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
-        put("rank", self.rank.to_string());
+        put("rank", self.width.to_string());
         put("summary", serde_json::to_string(&self.summary).unwrap_or_default());
-        let shape = [self.anchors(), self.rank];
+        let shape = [self.anchors(), self.width];
         let mut tensors = vec![match &self.weights {
             Weights::Single(weights) => Tensor::f32("weights", &shape, weights),
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
@@ -278,7 +273,7 @@ impl Model {
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::BadFile`] for one whose parts do not belong together; `OwnKernel` for a kernel that
+    /// [`Error::File`] for one whose parts do not belong together; `OwnKernel` for a kernel that
     /// is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::from_stored(&Self::open(path)?)
@@ -326,10 +321,9 @@ impl Model {
     }
 
     fn read(stored: &Stored, kernel: Option<Arc<dyn OutputKernel>>) -> Result<Self, Error> {
-        let bad = |reason: String| Error::BadFile { path: stored.path().to_owned(), reason };
         let rank: usize = stored.parsed("rank", "a number of coordinates")?;
         let width: usize = stored.parsed("row_width", "a number of columns")?;
-        let summary = stored.json("summary")?;
+        let summary: Summary = stored.json("summary")?;
         let map = match kernel {
             None => Map::Rows { width },
             Some(kernel) => {
@@ -351,17 +345,18 @@ impl Model {
             }
         };
         let scaling = Scaling::from_stored(stored, width)?;
-        let model = Self { scaling, ..Self::new(map, weights, rank, summary) };
+        let model = Self { scaling, width: rank, ..Self::new(map, weights, summary) };
         if rank == 0 || shape != [model.anchors(), rank] {
             let expected = [model.anchors(), rank];
-            return Err(bad(format!("weights have shape {shape:?}, expected {expected:?}")));
+            let message = format!("weights have shape {shape:?}, expected {expected:?}");
+            return Err(Error::file(stored.path(), message));
         }
         Ok(model)
     }
 }
 
 /// `out += A_range values`, p × rows.
-fn multiply<T: crate::ridge::linear::Scalar>(
+fn multiply<T: Scalar>(
     weights: &[T],
     rank: usize,
     anchors: Range<usize>,

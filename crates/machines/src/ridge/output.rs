@@ -8,7 +8,9 @@ use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
-use crate::ridge::{Error, TargetBlock, TargetSource, Targets};
+use super::file;
+use crate::targets::not_a_basis;
+use crate::{Error, TargetBlock, TargetSource, Targets};
 
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;
@@ -54,48 +56,40 @@ impl OutputSpace {
     /// them, all where none is given. Also the training outputs' targets.
     ///
     /// # Errors
-    /// [`Error::Range`] for a rank of 0 or above that of the basis; those of [`Basis::project`].
+    /// [`Error::Value`] for a rank of 0 or above that of the basis; those of [`Basis::project`].
     pub fn basis(
         basis: Basis,
         rank: Option<usize>,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
         let rank = rank.unwrap_or(basis.rank());
-        if rank == 0 || rank > basis.rank() {
-            let (found, high) = (rank, basis.rank());
-            return Err(Error::Range { what: "number of coordinates", found, low: 1, high });
-        }
+        Error::check_range("number of coordinates", rank, 1, basis.rank())?;
         let mut space =
             Self { map: Map::Basis { basis: Box::new(basis), rank }, centre: vec![0.0; rank] };
         let columns = space.wide(outputs, 0..outputs.len())?;
         space.centre = mean(columns.as_ref());
-        Ok((space, Targets::from_columns(columns)))
+        Ok((space, Targets::from_columns(columns.as_ref())))
     }
 
     /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
     ///
     /// # Errors
-    /// Those of the kernel's checks; whatever reading the rows brings up; [`Error::Range`] when
+    /// Those of the kernel's checks; errors from reading the rows; [`Error::Value`] when
     /// there are no outputs.
     pub fn training(
         kernel: impl OutputKernel + 'static,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
         if outputs.is_empty() {
-            return Err(Error::Range {
-                what: "number of outputs",
-                found: 0,
-                low: 1,
-                high: usize::MAX,
-            });
+            return Err(Error::none("number of outputs"));
         }
         kernel.validate(outputs.kind())?;
-        let found = distinct(outputs)?;
-        let rows = outputs.select(&found.representative)?;
+        let classes = distinct(outputs)?;
+        let rows = outputs.select(&classes.representative)?;
         kernel.check(&rows.all())?;
         // The mean over the training outputs, each as often as it occurs.
-        let (rank, count) = (rows.len(), found.class.len() as f64);
-        let weights: Vec<f64> = found.multiplicity().iter().map(|&m| m as f64 / count).collect();
+        let (rank, count) = (rows.len(), classes.class.len() as f64);
+        let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
         let mut centre = vec![0.0; rank];
         for range in blocks(rank) {
             let columns = kernel.block(&rows.all(), &rows.block(range.clone())?)?;
@@ -107,7 +101,7 @@ impl OutputSpace {
             }
         }
         let map = Map::Training { kernel: Arc::new(kernel), outputs: rows };
-        Ok((Self { map, centre }, Targets::from_classes(rank, found.class)))
+        Ok((Self { map, centre }, Targets::from_classes(rank, classes.class)))
     }
 
     /// p, the number of coordinates.
@@ -147,8 +141,8 @@ impl OutputSpace {
     /// candidates apart. Equal rows get equal points.
     ///
     /// # Errors
-    /// Rows of another kind or width, values that the kernel has no meaning for, and whatever
-    /// reading the rows brings up.
+    /// Rows of another kind or width, values that the kernel has no meaning for, and errors
+    /// from reading the rows.
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let rank = self.rank();
         let mut points = Points { rank, coordinates: Vec::new(), constants: Vec::new() };
@@ -191,10 +185,7 @@ impl OutputSpace {
     /// # Errors
     /// [`Error::Length`] for residuals of another length.
     pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
-        if residuals.nrows() != self.rank() {
-            let (found, expected) = (residuals.nrows(), self.rank());
-            return Err(Error::Length { what: "coordinates", found, expected });
-        }
+        Error::check_length("coordinates", residuals.nrows(), self.rank())?;
         match &self.map {
             Map::Basis { .. } => {
                 Ok(residuals.col_iter().map(|column| column.squared_norm_l2()).collect())
@@ -244,7 +235,7 @@ impl OutputSpace {
         Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
-    /// What tells this space from any other, as other files name it: eight hexadecimal digits.
+    /// The name of this space in other files: eight hexadecimal digits of a checksum.
     pub fn fingerprint(&self) -> String {
         let (metadata, tensors) = self.parts();
         store::Contents::new(KIND, VERSION, &metadata, &tensors).checksum()
@@ -261,7 +252,7 @@ impl OutputSpace {
             Map::Training { kernel, outputs } => {
                 put("row_kind", outputs.kind().to_string());
                 put("row_width", outputs.width().to_string());
-                let (key, value) = crate::ridge::file::kernel_entry(kernel.as_ref());
+                let (key, value) = file::kernel_entry(kernel.as_ref());
                 put(key, value);
                 tensors.extend(outputs.tensors("outputs"));
             }
@@ -272,11 +263,11 @@ impl OutputSpace {
     /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.
     ///
     /// # Errors
-    /// Those of a file that is missing, damaged or of another kind; [`Error::BadFile`] for a file
+    /// Those of a file that is missing, damaged or of another kind; [`Error::File`] for a file
     /// whose parts do not belong together, or to the basis given.
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
-        let bad = |reason: String| Error::BadFile { path: path.to_owned(), reason };
+        let bad = |message: String| Error::file(path, message);
         let (_, centre) = stored.f64("centre", 1)?;
         let (centre, rank) = (centre.into_owned(), centre_len(&stored)?);
         let map = match (stored.metadata("basis"), basis) {
@@ -296,7 +287,7 @@ impl OutputSpace {
             }
             (Err(_), _) => {
                 let kernel: Kernel = stored.json("kernel")?;
-                let kind = crate::ridge::file::row_kind(&stored)?;
+                let kind = file::row_kind(&stored)?;
                 let width = stored.parsed("row_width", "a number of columns")?;
                 let outputs = Features::from_stored(&stored, "outputs", kind, width)?;
                 kernel.validate(kind)?;
@@ -321,7 +312,7 @@ impl OutputSpace {
     }
 }
 
-/// What the file says it is.
+/// The kind of the file.
 const KIND: &str = "outputs";
 
 /// The version of its layout.
@@ -352,11 +343,11 @@ impl<'a> Projected<'a> {
     /// Targets of `outputs` in the coordinates of `space`, which are those of a basis.
     ///
     /// # Errors
-    /// [`Error::NoBasis`] for the identity on the training outputs, which has targets of its own.
+    /// [`Error::Value`] for the identity on the training outputs, which has targets of its own.
     pub fn new(space: &'a OutputSpace, outputs: &'a dyn RowSource) -> Result<Self, Error> {
         match &space.map {
             Map::Basis { .. } => Ok(Self { space, outputs }),
-            Map::Training { .. } => Err(Error::NoBasis),
+            Map::Training { .. } => Err(not_a_basis("outputs are projected block by block in it")),
         }
     }
 }
@@ -366,7 +357,7 @@ impl TargetSource for Projected<'_> {
         self.outputs.len()
     }
 
-    fn rank(&self) -> usize {
+    fn width(&self) -> usize {
         self.space.rank()
     }
 

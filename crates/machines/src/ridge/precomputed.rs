@@ -1,21 +1,18 @@
-//! Gram matrices from outside: checked before anything is computed with them.
+//! The checks of Gram matrices that a caller gives.
 
 use dsokr_basis::eigenbasis::leading;
 use faer::{Mat, MatRef};
 
-use crate::ridge::Error;
-use crate::ridge::linear::{Factor, Panels};
+use crate::Error;
+use crate::linear::{Factor, Panels};
 
-/// What rounding may have done, as a share of the largest value or of the trace.
+/// Asymmetry and negative eigenvalues that are rounding, as a share of the largest value or of the trace.
 const TOLERANCE: f64 = 1e-8;
 
 /// The lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
 pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let n = gram.nrows();
-    if gram.ncols() != n {
-        let what = "columns of the kernel matrix";
-        return Err(Error::Length { what, found: gram.ncols(), expected: n });
-    }
+    Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
     let mut largest = 0.0f64;
     for (column, values) in gram.col_iter().enumerate() {
         for (row, &value) in values.iter().enumerate() {
@@ -26,13 +23,15 @@ pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
         }
     }
     if n > 0 && largest == 0.0 {
-        return Err(Error::ZeroGram);
+        let message = "the kernel matrix is zero: no input is like any other, nor like itself";
+        return Err(Error::Numeric(message.into()));
     }
     for column in 0..n {
         for row in 0..column {
             let (value, mirrored) = (gram[(row, column)], gram[(column, row)]);
             if (value - mirrored).abs() > TOLERANCE * largest {
-                return Err(Error::NotSymmetric { row, column, value, mirrored });
+                let what = "the kernel matrix";
+                return Err(Error::NotSymmetric { what, row, column, value, mirrored });
             }
         }
     }
@@ -54,7 +53,8 @@ pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
             Mat::from_fn(n, n, |i, j| f64::from(u8::from(i == j)) * shift - whole[(i, j)]);
         let smallest =
             leading(flipped, 0.999_999).map_or(f64::NAN, |found| shift - found.values[0]);
-        return Err(Error::NotSemidefinite { smallest, largest });
+        let what = "the kernel matrix";
+        return Err(Error::NotSemidefinite { what, smallest, largest });
     }
     Ok(panels)
 }

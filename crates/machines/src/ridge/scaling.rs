@@ -2,7 +2,7 @@ use dsokr_basis::features::{DenseRows, SparseRows, read};
 use dsokr_basis::store::{Stored, Tensor};
 use dsokr_basis::{Block, Features, RowKind, RowSource};
 
-use crate::ridge::Error;
+use crate::Error;
 
 /// Rows in one block.
 const ROWS: usize = 4096;
@@ -24,11 +24,10 @@ impl Scaling {
     /// Means and deviations of the given rows, in one pass in `f64`.
     ///
     /// # Errors
-    /// [`Error::Range`] when there are no rows; whatever reading them brings up.
+    /// [`Error::Value`] when there are no rows; errors from reading them.
     pub fn fit(rows: &dyn RowSource, centred: bool) -> Result<Self, Error> {
         if rows.is_empty() {
-            let what = "number of rows";
-            return Err(Error::Range { what, found: 0, low: 1, high: usize::MAX });
+            return Err(Error::none("number of rows"));
         }
         let count = rows.len() as f64;
         let mut moments = vec![(0.0f64, 0.0f64); rows.width()];
@@ -80,10 +79,7 @@ impl Scaling {
     /// # Errors
     /// [`Error::Length`] for rows of another width; `NotFinite` for a value that overflows.
     pub fn apply(&self, rows: &Block) -> Result<Features, Error> {
-        if rows.width() != self.width() {
-            let (found, expected) = (rows.width(), self.width());
-            return Err(Error::Length { what: "columns", found, expected });
-        }
+        Error::check_length("columns", rows.width(), self.width())?;
         if self.kind(rows.kind()) == RowKind::Sparse {
             let mut offsets = vec![0; rows.len() + 1];
             let (mut columns, mut values) = (Vec::new(), Vec::new());
@@ -109,7 +105,7 @@ impl Scaling {
     /// All rows, standardised; see [`apply`](Self::apply).
     ///
     /// # Errors
-    /// As [`apply`](Self::apply); whatever reading the rows brings up.
+    /// As [`apply`](Self::apply); errors from reading the rows.
     pub fn rows(&self, rows: &dyn RowSource) -> Result<Features, Error> {
         let mut scaled = Features::empty(self.kind(rows.kind()), self.width())?;
         for start in (0..rows.len()).step_by(ROWS) {
@@ -142,8 +138,8 @@ impl Scaling {
             values.len() != width || values.iter().any(|value| !value.is_finite())
         };
         if wrong(&scale) || centre.as_ref().is_some_and(wrong) {
-            let reason = format!("the scaling is not that of {width} columns");
-            return Err(Error::BadFile { path: stored.path().to_owned(), reason });
+            let message = format!("the scaling is not that of {width} columns");
+            return Err(Error::file(stored.path(), message));
         }
         Ok(Some(Self { centre, scale }))
     }

@@ -3,17 +3,21 @@
 use dsokr_basis::eigenbasis::leading;
 use dsokr_basis::features::read;
 use dsokr_basis::random::{below, generator};
-use dsokr_basis::{OutputKernel, RowSource, SketchKind};
+use dsokr_basis::{OutputKernel, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::ridge::fit::gram;
-use crate::ridge::linear::{Factor, PANEL, Panels, SIDES};
-use crate::ridge::sketched::{SketchedInputs, blocks};
-use crate::ridge::{Error, OutputSpace, Targets, precomputed};
+use super::fit::gram;
+use super::output::OutputSpace;
+use super::precomputed;
+use super::problem::InputSketch;
+use super::sketched_inputs::{SketchedInputs, blocks};
+use crate::linear::{Factor, PANEL, Panels, SIDES};
+use crate::targets::check;
+use crate::{Error, Targets};
 
-/// Eigenvalues below this share of the largest one are rounding.
+/// Eigenvalues up to this share of the largest one are rounding errors.
 const TOLERANCE: f64 = 1e-14;
 
 /// `K = U S Uᵀ` of the training rows with `Uᵀ Ψ`: what predictions for held-out training rows need
@@ -21,7 +25,7 @@ const TOLERANCE: f64 = 1e-14;
 ///
 /// For a sketched input K is the Gram matrix of the projected inputs, of rank at most m. A width is
 /// chosen by a loop around it, with a spectrum for each kernel. For one λ alone
-/// [`Fitted::leave_one_out`](crate::ridge::Fitted::leave_one_out) is cheaper: two Cholesky factors' time and
+/// [`Fitted::leave_one_out`](crate::Fitted::leave_one_out) is cheaper: two Cholesky factors' time and
 /// all cores, where an eigendecomposition takes some thirty and runs on one.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
@@ -49,11 +53,9 @@ impl LeaveOut {
     /// `count` folds of n rows, drawn with a seed, of sizes that differ by one at most.
     ///
     /// # Errors
-    /// [`Error::Range`] unless there are from 2 to n folds.
+    /// [`Error::Value`] unless there are from 2 to n folds.
     pub fn folds(n: usize, count: usize, seed: u64) -> Result<Self, Error> {
-        if count < 2 || count > n {
-            return Err(Error::Range { what: "number of folds", found: count, low: 2, high: n });
-        }
+        Error::check_range("number of folds", count, 2, n)?;
         let mut random = generator(seed, "folds", 0);
         let mut order: Vec<usize> = (0..n).collect();
         for last in (1..n).rev() {
@@ -70,13 +72,13 @@ impl Spectrum {
     /// Of all training inputs: one eigendecomposition of an n × n matrix, on one thread.
     ///
     /// # Errors
-    /// As [`fit`](crate::ridge::fit()).
+    /// As [`fit`](crate::fit()).
     pub fn full(
         kernel: &dyn OutputKernel,
         rows: &dyn RowSource,
         targets: &Targets,
     ) -> Result<Self, Error> {
-        crate::ridge::fit::check(rows.len(), targets, 1.0)?;
+        check(rows.len(), targets, 1.0)?;
         kernel.validate(rows.kind())?;
         kernel.check(&read(rows, 0..rows.len())?)?;
         Self::of(&gram::<f64>(kernel, rows)?, targets)
@@ -85,28 +87,27 @@ impl Spectrum {
     /// Of a precomputed Gram matrix.
     ///
     /// # Errors
-    /// As [`fit_gram`](crate::ridge::fit_gram).
+    /// As [`fit_gram`](crate::fit_gram).
     pub fn of_gram(gram: MatRef<f64>, targets: &Targets) -> Result<Self, Error> {
-        crate::ridge::fit::check(gram.nrows(), targets, 1.0)?;
+        check(gram.nrows(), targets, 1.0)?;
         Self::of(&precomputed::checked(gram)?, targets)
     }
 
-    /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::ridge::fit_sketched) draws
+    /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
     /// it: `P K P`, from one eigendecomposition of an m × m matrix, n m² multiplications and n × m
     /// numbers.
     ///
     /// # Errors
-    /// As [`fit_sketched`](crate::ridge::fit_sketched).
+    /// As [`fit_sketched`](crate::fit_sketched).
     pub fn sketched(
         kernel: impl OutputKernel + 'static,
         rows: &dyn RowSource,
         targets: &Targets,
-        sketch: &SketchKind,
-        m: usize,
+        sketch: &InputSketch,
         seed: u64,
     ) -> Result<Self, Error> {
-        crate::ridge::fit::check(rows.len(), targets, 1.0)?;
-        let inputs = SketchedInputs::draw(kernel, rows, sketch, m, seed)?;
+        check(rows.len(), targets, 1.0)?;
+        let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
         let n = rows.len();
         let penalty = leading(inputs.penalty()?.whole(), TOLERANCE.max(1e-12))?;
         // T = D^{-1/2} Uᵀ R k^x: features whose inner products are P K P.
@@ -123,18 +124,18 @@ impl Spectrum {
         }
         let mut gram = Panels::zeros(r);
         gram.add_product(features.as_ref(), features.as_ref());
-        let found = leading(gram.whole(), TOLERANCE)?;
-        let mut vectors = Mat::zeros(n, found.values.len());
-        product(vectors.as_mut(), features.as_ref(), found.vectors.as_ref());
-        for (j, value) in found.values.iter().enumerate() {
+        let eigen = leading(gram.whole(), TOLERANCE)?;
+        let mut vectors = Mat::zeros(n, eigen.values.len());
+        product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
+        for (j, value) in eigen.values.iter().enumerate() {
             vectors.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
         }
-        Ok(Self::with(vectors, found.values, targets))
+        Ok(Self::with(vectors, eigen.values, targets))
     }
 
     fn of(gram: &Panels<f64>, targets: &Targets) -> Result<Self, Error> {
-        let found = leading(gram.whole(), TOLERANCE)?;
-        Ok(Self::with(found.vectors, found.values, targets))
+        let eigen = leading(gram.whole(), TOLERANCE)?;
+        Ok(Self::with(eigen.vectors, eigen.values, targets))
     }
 
     fn with(vectors: Mat<f64>, values: Vec<f64>, targets: &Targets) -> Self {
@@ -166,8 +167,8 @@ impl Spectrum {
     /// a division. No refitting.
     ///
     /// # Errors
-    /// [`Error::Lambda`]; [`Error::Range`] and [`Error::Length`] for folds that do not hold every row
-    /// once; [`Error::NotPositive`] where `I − H_FF` is singular to rounding.
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Value`] and [`Error::Length`] for folds that
+    /// do not hold every row once; [`Error::Numeric`] where `I − H_FF` is numerically singular.
     pub fn predictions(&self, lambda: f64, left_out: &LeaveOut) -> Result<Vec<f32>, Error> {
         let residuals = self.residuals(lambda, left_out)?;
         let (n, p) = (residuals.nrows(), residuals.ncols());
@@ -184,7 +185,7 @@ impl Spectrum {
     /// feature space, for each λ of a grid.
     ///
     /// # Errors
-    /// As [`predictions`](Self::predictions); [`Error::EmptyGrid`]; [`Error::Length`] for a space of
+    /// As [`predictions`](Self::predictions); [`Error::Value`] for an empty grid; [`Error::Length`] for a space of
     /// other coordinates.
     pub fn errors(
         &self,
@@ -193,7 +194,7 @@ impl Spectrum {
         space: &OutputSpace,
     ) -> Result<Vec<f64>, Error> {
         if grid.is_empty() {
-            return Err(Error::EmptyGrid { what: "lambda" });
+            return Err(no_lambda());
         }
         let error = |&lambda: &f64| {
             let residuals = self.residuals(lambda, left_out)?;
@@ -215,15 +216,13 @@ impl Spectrum {
     ) -> Result<f64, Error> {
         let errors = self.errors(grid, left_out, space)?;
         let best = errors.iter().zip(grid).min_by(|a, b| a.0.total_cmp(b.0));
-        best.map(|(_, &lambda)| lambda).ok_or(Error::EmptyGrid { what: "lambda" })
+        best.map(|(_, &lambda)| lambda).ok_or_else(no_lambda)
     }
 
-    /// Ψ less what is predicted without the row or its fold, n × p.
+    /// The difference of Ψ from what is predicted without the row or its fold, n × p.
     fn residuals(&self, lambda: f64, left_out: &LeaveOut) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
-        if !(lambda > 0.0 && lambda.is_finite()) {
-            return Err(Error::Lambda { value: lambda });
-        }
+        Error::check_lambda(lambda)?;
         let ridge = n as f64 * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.
         let shrink: Vec<f64> = self.values.iter().map(|value| ridge / (value + ridge)).collect();
@@ -263,11 +262,7 @@ impl Spectrum {
                     let mut left = Panels::zeros(size);
                     left.add_product(weighted.transpose(), rows.transpose());
                     left.add_to_diagonal(own);
-                    let factor = Factor::new(left).map_err(|at| Error::NotPositive {
-                        size,
-                        row: at.row,
-                        ridge,
-                    })?;
+                    let factor = Factor::new(left).map_err(|at| at.error(size, ridge))?;
                     let mut held =
                         Mat::from_fn(size, residuals.ncols(), |i, j| residuals[(fold[i], j)]);
                     factor.solve(held.as_mut());
@@ -281,22 +276,20 @@ impl Spectrum {
     }
 }
 
+fn no_lambda() -> Error {
+    Error::none("number of lambdas to choose from")
+}
+
 /// Every row in one fold.
 fn check_folds(folds: &[Vec<usize>], n: usize) -> Result<(), Error> {
     let mut seen = vec![false; n];
     for &row in folds.iter().flatten() {
-        match seen.get_mut(row) {
-            Some(seen) if !*seen => *seen = true,
-            _ => {
-                let high = n.saturating_sub(1);
-                return Err(Error::Range { what: "row of a fold", found: row, low: 0, high });
-            }
+        Error::check_range("row of a fold", row, 0, n.saturating_sub(1))?;
+        if std::mem::replace(&mut seen[row], true) {
+            return Err(Error::value("row of a fold", row, "a row that is in no other fold"));
         }
     }
-    match seen.iter().filter(|&&seen| seen).count() {
-        found if found == n => Ok(()),
-        found => Err(Error::Length { what: "rows in folds", found, expected: n }),
-    }
+    Error::check_length("rows in folds", seen.iter().filter(|&&seen| seen).count(), n)
 }
 
 /// `out = a b`, in parallel over parts of the result.

@@ -6,10 +6,11 @@ use dsokr_basis::{
     Basis, Features, Kernel, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
 use dsokr_machines::{
-    Error, Loss, Machine, Offset, OutputEmbedding, OutputMatrix, Problem, Stop, Targets,
+    Error, LipschitzModel, LipschitzProblem, Loss, Offset, OutputEmbedding, OutputMatrix, Stop,
+    TargetSource, Targets,
 };
 
-use crate::support::{EVERY, normal, solve};
+use crate::support::{EVERY, normal, solve, solved};
 
 /// `ĥ` by kernel ridge regression on coordinates, at the given rows.
 fn ridge(
@@ -23,10 +24,10 @@ fn ridge(
     let kind = if kernel == Kernel::Linear { SketchKind::Gaussian } else { EVERY };
     let basis = Basis::fit(kernel, x, &SketchOptions::new(&kind, m).with_tolerance(1e-12)).unwrap();
     let output = OutputMatrix::identity(targets.width()).unwrap();
-    let problem = Problem { loss: Loss::Square, output, lambda, offset: Offset::Zero };
+    let problem = LipschitzProblem { loss: Loss::Square, output, lambda, offset: Offset::Zero };
     let stop = Stop { gap: 1e-10, steps: 1000 };
-    let machine = Machine::fit(basis, x, targets, &problem, &stop).unwrap();
-    assert!(machine.summary().converged);
+    let machine = LipschitzModel::fit(basis, x, targets, &problem, &stop).unwrap();
+    assert!(solved(&machine).converged);
     at.iter().map(|rows| machine.predict(*rows).unwrap()).collect()
 }
 
@@ -63,10 +64,10 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
     let basis = Basis::fit(
         output.clone(),
         &all,
-        &SketchOptions::new(EVERY, n + extra + new).with_tolerance(1e-12),
+        &SketchOptions::new(&EVERY, n + extra + new).with_tolerance(1e-12),
     )
     .unwrap();
-    let targets = Targets::projected(&basis.project(&y).unwrap()).unwrap();
+    let targets = Targets::from_projection(&basis.project(&y).unwrap()).unwrap();
     let predicted = ridge(input.clone(), &x, &targets, lambda, &[&x, &queries]);
     let coordinates = |rows: &Features| basis.project(rows).unwrap().coordinates;
     for c in [1.0, 0.6, 0.0] {
@@ -250,18 +251,18 @@ fn bad_embeddings_are_refused() {
         OutputEmbedding::learn(2, predictions, outputs, c, rank).unwrap_err()
     };
     let two = [1.0, 2.0];
-    assert!(matches!(learn(&two, &[], 1.5, 1), Error::Parameter { value: 1.5, .. }));
-    assert!(matches!(learn(&two, &[], f64::NAN, 1), Error::Parameter { .. }));
-    assert!(matches!(learn(&two, &[], 1.0, 3), Error::Range { found: 3, high: 2, .. }));
-    assert!(matches!(learn(&two, &[], 1.0, 0), Error::Range { found: 0, .. }));
-    assert!(matches!(learn(&two, &[], 0.5, 1), Error::Range { found: 0, .. }));
+    assert!(learn(&two, &[], 1.5, 1).to_string().contains("is 1.5, allowed: from 0 to 1"));
+    assert!(matches!(learn(&two, &[], f64::NAN, 1), Error::Value { .. }));
+    assert!(learn(&two, &[], 1.0, 3).to_string().contains("is 3, allowed: 1..=2"));
+    assert!(matches!(learn(&two, &[], 1.0, 0), Error::Value { .. }));
+    assert!(matches!(learn(&two, &[], 0.5, 1), Error::Value { .. }));
     assert!(matches!(learn(&[1.0], &[], 1.0, 1), Error::Length { found: 1, .. }));
-    assert!(matches!(learn(&[0.0; 2], &[], 1.0, 1), Error::NotSemidefinite { .. }));
+    assert!(matches!(learn(&[0.0; 2], &[], 1.0, 1), Error::Numeric(_)));
     assert!(matches!(
         learn(&[1.0, 1.0, 0.0, f32::NAN], &[], 1.0, 1),
         Error::NotFinite { row: 1, column: 1, .. }
     ));
     let embedding = OutputEmbedding::learn(2, &two, &[], 1.0, 1).unwrap();
     assert!(matches!(embedding.project(&[1.0]), Err(Error::Length { .. })));
-    assert!(matches!(embedding.truncate(2), Err(Error::Range { .. })));
+    assert!(matches!(embedding.truncate(2), Err(Error::Value { .. })));
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::{Basis, SketchKind};
-use dsokr_machines::{Error, Loss, Machine, Offset, Problem, Stop, Targets};
+use dsokr_machines::{Error, LipschitzModel, LipschitzProblem, Loss, Offset, Stop, Targets};
 
 use crate::support::{EVERY, basis, coupled, regression, two_outputs};
 
-fn machine() -> Machine {
+fn machine() -> LipschitzModel {
     let (x, y) = regression(80, 0);
     let targets = Targets::new(2, two_outputs(&y, 0)).unwrap();
     let loss = Loss::Pinball { levels: vec![0.25, 0.75] };
-    let problem = Problem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
-    Machine::fit(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap()
+    let problem =
+        LipschitzProblem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
+    LipschitzModel::fit(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap()
 }
 
 #[test]
@@ -22,7 +23,7 @@ fn a_loaded_machine_predicts_the_same_bits() {
     let saved = machine();
     saved.save(&file, &BTreeMap::new()).unwrap();
     saved.basis().save(&basis_file).unwrap();
-    let loaded = Machine::load(&file, Basis::load(&basis_file).unwrap()).unwrap();
+    let loaded = LipschitzModel::load(&file, Basis::load(&basis_file).unwrap()).unwrap();
     let (x, _) = regression(30, 1);
     assert_eq!(loaded.predict(&x).unwrap(), saved.predict(&x).unwrap());
     assert_eq!(loaded.summary(), saved.summary());
@@ -37,14 +38,15 @@ fn another_basis_and_damaged_files_are_refused() {
     saved.save(&file, &BTreeMap::new()).unwrap();
     let (x, _) = regression(80, 0);
     let other = basis(&x, &SketchKind::Gaussian, 15);
-    let error = Machine::load(&file, other).unwrap_err();
-    assert!(matches!(error, Error::OtherBasis { .. }), "{error}");
+    let error = LipschitzModel::load(&file, other).unwrap_err();
+    assert!(matches!(error, Error::File { .. }), "{error}");
     let mut bytes = std::fs::read(&file).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    let error = Machine::load(&file, saved.basis().clone()).unwrap_err();
+    let error = LipschitzModel::load(&file, saved.basis().clone()).unwrap_err();
     assert!(error.to_string().contains("checksum"), "{error}");
-    let error = Machine::load(&folder.path().join("none"), saved.basis().clone()).unwrap_err();
+    let error =
+        LipschitzModel::load(&folder.path().join("none"), saved.basis().clone()).unwrap_err();
     assert!(error.to_string().contains("no such file"), "{error}");
 }

@@ -2,11 +2,12 @@
 
 use dsokr_basis::{Mat, SketchKind};
 use dsokr_machines::{
-    Error, Loss, Machine, Offset, OutputMatrix, Prepared, Problem, Stop, Targets,
+    Error, InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop,
+    Targets,
 };
 
 use crate::support::{
-    EVERY, basis, coupled, gram, losses, objective, regression, solve, two_outputs,
+    EVERY, basis, coupled, gram, losses, objective, regression, solve, solved, two_outputs,
 };
 
 fn tight(gap: f64) -> Stop {
@@ -28,11 +29,12 @@ fn a_wide_huber_loss_is_kernel_ridge_regression() {
     let sides = Mat::from_fn(2 * n, 1, |a, _| values[a]);
     let expected = &wide * solve(&ridge, &sides);
     for loss in [Loss::Huber { kappa: 1e6 }, Loss::Square] {
-        let problem = Problem { loss, output: output.clone(), lambda, offset: Offset::Zero };
+        let problem =
+            LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Zero };
         let targets = Targets::new(2, values.clone()).unwrap();
         let basis = basis(&x, &EVERY, n);
-        let machine = Machine::fit(basis, &x, &targets, &problem, &tight(1e-12)).unwrap();
-        assert!(machine.summary().converged);
+        let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &tight(1e-12)).unwrap();
+        assert!(solved(&machine).converged);
         for (a, &found) in machine.predict(&x).unwrap().iter().enumerate() {
             assert!((f64::from(found) - expected[(a, 0)]).abs() < 2e-5, "{a}: {found}");
         }
@@ -45,19 +47,21 @@ fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
     let (x, y) = regression(60, 1);
     for loss in losses(1) {
         let output = OutputMatrix::identity(1).unwrap();
-        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Constant };
+        let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset: Offset::Constant };
         let targets = Targets::new(1, y.clone()).unwrap();
         let fit = |kind: &SketchKind| {
-            let machine = Machine::fit(basis(&x, kind, 60), &x, &targets, &problem, &tight(1e-9));
+            let machine =
+                LipschitzModel::fit(basis(&x, kind, 60), &x, &targets, &problem, &tight(1e-9));
             let machine = machine.unwrap();
-            assert!(machine.summary().converged, "{}", machine.summary());
-            (machine.predict(&x).unwrap(), machine.summary().objective)
+            assert!(solved(&machine).converged, "{}", machine.summary());
+            (machine.predict(&x).unwrap(), solved(&machine).objective)
         };
         let (plain, least) = fit(&EVERY);
         // The same problem in its n coefficients α, f = K α: at the plain solution, its objective.
         let k = gram(&x);
         let nugget = Mat::from_fn(60, 60, |i, j| k[(i, j)] + if i == j { 1e-9 } else { 0.0 });
-        let offset = Machine::fit(basis(&x, &EVERY, 60), &x, &targets, &problem, &tight(0.5));
+        let offset =
+            LipschitzModel::fit(basis(&x, &EVERY, 60), &x, &targets, &problem, &tight(0.5));
         let offset = offset.unwrap().offset()[0];
         let f = Mat::from_fn(60, 1, |i, _| f64::from(plain[i]) - offset);
         let alpha = solve(&nugget, &f);
@@ -79,19 +83,21 @@ fn the_gap_bounds_what_the_objective_lacks() {
     let (x, y) = regression(200, 2);
     let values = two_outputs(&y, 2);
     for loss in losses(2) {
-        let problem = Problem { loss, output: coupled(), lambda: 1e-4, offset: Offset::Constant };
+        let problem =
+            LipschitzProblem { loss, output: coupled(), lambda: 1e-4, offset: Offset::Constant };
         let targets = Targets::new(2, values.clone()).unwrap();
         let kind = SketchKind::SparsifiedRademacher { density: 0.2 };
-        let fit =
-            |stop: Stop| Machine::fit(basis(&x, &kind, 30), &x, &targets, &problem, &stop).unwrap();
+        let fit = |stop: Stop| {
+            LipschitzModel::fit(basis(&x, &kind, 30), &x, &targets, &problem, &stop).unwrap()
+        };
         let long = fit(tight(1e-9));
-        let least = long.summary().objective;
-        assert!(long.summary().converged, "{}", long.summary());
-        assert!(long.summary().gap() <= 1e-9 * long.summary().start);
+        let least = solved(&long).objective;
+        assert!(solved(&long).converged, "{}", long.summary());
+        assert!(solved(&long).gap() <= 1e-9 * solved(&long).start);
         let mut tested = 0;
         for steps in [1, 2, 5, 20, 60] {
             let short = fit(Stop { gap: 1e-9, steps });
-            let summary = short.summary();
+            let summary = solved(&short);
             // What it says of itself is what the weights give.
             let own = objective(
                 &basis(&x, &kind, 30),
@@ -101,13 +107,17 @@ fn the_gap_bounds_what_the_objective_lacks() {
                 &problem,
                 (short.weights(), short.offset()),
             );
-            assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {summary}");
+            assert!((own - summary.objective).abs() < 1e-9 * own, "{own}, {}", short.summary());
             assert!(summary.objective >= least - 1e-9 * summary.start);
-            assert!(summary.bound <= least + 1e-12 * summary.start, "{summary}, least {least}");
+            assert!(
+                summary.bound <= least + 1e-12 * summary.start,
+                "{}, least {least}",
+                short.summary()
+            );
             if !summary.converged {
                 tested += 1;
                 assert_eq!(summary.steps, steps);
-                assert!(summary.to_string().contains("not converged"));
+                assert!(short.summary().to_string().contains("not converged"));
             }
         }
         assert!(tested >= 1, "{:?}: every short run converged", problem.loss);
@@ -120,13 +130,14 @@ fn the_solution_is_a_minimum_in_every_direction() {
     let values = two_outputs(&y, 3);
     let residuals: Vec<f64> = (0..150).map(|row| (row % 7) as f64 * 0.05).collect();
     for loss in losses(2) {
-        let problem = Problem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Zero };
+        let problem =
+            LipschitzProblem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Zero };
         let targets =
             Targets::new(2, values.clone()).unwrap().with_residuals(residuals.clone()).unwrap();
         let features = basis(&x, &EVERY, 12);
         let machine =
-            Machine::fit(features.clone(), &x, &targets, &problem, &tight(1e-10)).unwrap();
-        assert!(machine.summary().converged, "{}", machine.summary());
+            LipschitzModel::fit(features.clone(), &x, &targets, &problem, &tight(1e-10)).unwrap();
+        assert!(solved(&machine).converged, "{}", machine.summary());
         let at = |weights: &[f64]| {
             objective(&features, &x, &values, &residuals, &problem, (weights, machine.offset()))
         };
@@ -139,7 +150,7 @@ fn the_solution_is_a_minimum_in_every_direction() {
                 .iter()
                 .map(|w| w + size * crate::support::normal(&mut random))
                 .collect();
-            assert!(at(&moved) > least - 1e-9 * machine.summary().start, "{:?}", problem.loss);
+            assert!(at(&moved) > least - 1e-9 * solved(&machine).start, "{:?}", problem.loss);
         }
     }
 }
@@ -148,14 +159,15 @@ fn the_solution_is_a_minimum_in_every_direction() {
 fn sketches_of_every_kind_come_near_the_machine_without_one() {
     let (x, y) = regression(300, 4);
     let targets = Targets::new(1, y).unwrap();
-    let problem = Problem {
+    let problem = LipschitzProblem {
         loss: Loss::Huber { kappa: 0.5 },
         output: OutputMatrix::identity(1).unwrap(),
         lambda: 1e-3,
         offset: Offset::Constant,
     };
-    let least = Machine::fit(basis(&x, &EVERY, 300), &x, &targets, &problem, &tight(1e-6)).unwrap();
-    let (least, start) = (least.summary().objective, least.summary().start);
+    let least =
+        LipschitzModel::fit(basis(&x, &EVERY, 300), &x, &targets, &problem, &tight(1e-6)).unwrap();
+    let (least, start) = (solved(&least).objective, solved(&least).start);
     for kind in [
         EVERY,
         SketchKind::Subsampling { replacement: true },
@@ -167,8 +179,9 @@ fn sketches_of_every_kind_come_near_the_machine_without_one() {
         SketchKind::CountSketch,
     ] {
         let fit = |m| {
-            let machine = Machine::fit(basis(&x, &kind, m), &x, &targets, &problem, &tight(1e-6));
-            machine.unwrap().summary().objective
+            let machine =
+                LipschitzModel::fit(basis(&x, &kind, m), &x, &targets, &problem, &tight(1e-6));
+            solved(&machine.unwrap()).objective
         };
         let (few, many) = (fit(3), fit(40));
         // A sketch restricts the functions: the objective is never less than without one.
@@ -183,14 +196,15 @@ fn threads_change_no_bit() {
     let (x, y) = regression(1500, 5);
     let values = two_outputs(&y, 5);
     for loss in losses(2) {
-        let problem = Problem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
+        let problem =
+            LipschitzProblem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
         let targets = Targets::new(2, values.clone()).unwrap();
         let fit = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let basis = basis(&x, &SketchKind::SparsifiedGaussian { density: 0.01 }, 20);
                 let stop = Stop { gap: 1e-5, steps: 50 };
-                let machine = Machine::fit(basis, &x, &targets, &problem, &stop).unwrap();
+                let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &stop).unwrap();
                 let predicted = machine.predict(&x).unwrap();
                 (machine.weights().to_vec(), predicted)
             })
@@ -206,9 +220,10 @@ fn a_coupling_matrix_is_its_kernel() {
     let values: Vec<f64> = y.iter().flat_map(|&y| [y + 1.0, y - 1.0]).collect();
     let fit = |output: OutputMatrix| {
         let (loss, offset) = (Loss::Square, Offset::Zero);
-        let problem = Problem { loss, output, lambda: 1e-3, offset };
+        let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset };
         let targets = Targets::new(2, values.clone()).unwrap();
-        let machine = Machine::fit(basis(&x, &EVERY, 30), &x, &targets, &problem, &tight(1e-10));
+        let machine =
+            LipschitzModel::fit(basis(&x, &EVERY, 30), &x, &targets, &problem, &tight(1e-10));
         machine.unwrap().predict(&x).unwrap()
     };
     let apart = |f: &[f32]| f.chunks(2).map(|f| f64::from(f[0] - f[1])).sum::<f64>() / 100.0;
@@ -227,19 +242,21 @@ fn prepared_inputs_serve_many_fits() {
     let (x, y) = regression(700, 7);
     let targets = Targets::new(1, y).unwrap();
     let kind = SketchKind::Accumulation { terms: 3 };
-    let prepared = Prepared::new(basis(&x, &kind, 25), &x).unwrap();
+    let prepared = InputFeatures::new(basis(&x, &kind, 25), &x).unwrap();
     for (loss, lambda) in losses(1).into_iter().zip([1e-4, 1e-3, 1e-2, 1e-3, 1e-4]) {
         let output = OutputMatrix::identity(1).unwrap();
-        let problem = Problem { loss, output, lambda, offset: Offset::Constant };
+        let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
         let many = prepared.fit(&targets, &problem, &Stop::default()).unwrap();
-        let once = Machine::fit(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
+        let once =
+            LipschitzModel::fit(basis(&x, &kind, 25), &x, &targets, &problem, &Stop::default());
         let once = once.unwrap();
         assert_eq!(many.weights(), once.weights());
         assert_eq!(many.summary(), once.summary());
     }
     let other = Targets::new(1, vec![0.0; 699]).unwrap();
     let output = OutputMatrix::identity(1).unwrap();
-    let problem = Problem { loss: Loss::Square, output, lambda: 1.0, offset: Offset::Zero };
+    let problem =
+        LipschitzProblem { loss: Loss::Square, output, lambda: 1.0, offset: Offset::Zero };
     let error = prepared.fit(&other, &problem, &Stop::default()).unwrap_err();
     assert!(matches!(error, Error::Length { found: 699, expected: 700, .. }), "{error}");
 }
@@ -249,11 +266,12 @@ fn targets_that_the_offset_fits_need_no_steps() {
     let (x, _) = regression(50, 8);
     for loss in losses(1) {
         let output = OutputMatrix::identity(1).unwrap();
-        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Constant };
+        let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset: Offset::Constant };
         let targets = Targets::new(1, vec![2.5; 50]).unwrap();
         let machine =
-            Machine::fit(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default()).unwrap();
-        assert!(machine.summary().converged, "{}", machine.summary());
+            LipschitzModel::fit(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default())
+                .unwrap();
+        assert!(solved(&machine).converged, "{}", machine.summary());
         assert!(machine.predict(&x).unwrap().iter().all(|f| (f - 2.5).abs() < 1e-6));
     }
 }

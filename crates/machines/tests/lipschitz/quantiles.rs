@@ -4,11 +4,11 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
 use dsokr_machines::{
-    Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets, coverage, crossing_loss,
-    pinball_loss,
+    LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage,
+    crossing_loss, pinball_loss,
 };
 
-use crate::support::{EVERY, normal};
+use crate::support::{EVERY, normal, solved};
 
 /// Points of [0, 2], and x + (0.2 + x/2) · noise.
 fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
@@ -19,15 +19,21 @@ fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
     (Features::Dense(DenseRows::new(1, x).unwrap()), y)
 }
 
-fn fit(x: &Features, y: &[f64], levels: &[f64], output: OutputMatrix, lambda: f64) -> Machine {
+fn fit(
+    x: &Features,
+    y: &[f64],
+    levels: &[f64],
+    output: OutputMatrix,
+    lambda: f64,
+) -> LipschitzModel {
     let kind = SketchKind::SparsifiedRademacher { density: 0.05 };
     let basis =
         Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &SketchOptions::new(&kind, 30)).unwrap();
     let loss = Loss::Pinball { levels: levels.to_vec() };
-    let problem = Problem { loss, output, lambda, offset: Offset::Constant };
+    let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
-    let machine = Machine::fit(basis, x, &targets, &problem, &Stop::default()).unwrap();
-    assert!(machine.summary().converged, "{}", machine.summary());
+    let machine = LipschitzModel::fit(basis, x, &targets, &problem, &Stop::default()).unwrap();
+    assert!(solved(&machine).converged, "{}", machine.summary());
     machine
 }
 
@@ -41,8 +47,8 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
     let mut sorted = y.clone();
     sorted.sort_by(f64::total_cmp);
     for level in [0.05, 0.25, 0.5, 0.77, 0.95] {
-        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
-        let problem = Problem {
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
+        let problem = LipschitzProblem {
             loss: Loss::Pinball { levels: vec![level] },
             output: OutputMatrix::identity(1).unwrap(),
             lambda: 1e-6,
@@ -50,15 +56,15 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         };
         let targets = Targets::new(1, y.clone()).unwrap();
         let stop = Stop { gap: 1e-10, steps: 100_000 };
-        let machine = Machine::fit(basis, &x, &targets, &problem, &stop).unwrap();
-        assert!(machine.summary().converged, "{}", machine.summary());
+        let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &stop).unwrap();
+        assert!(solved(&machine).converged, "{}", machine.summary());
         let expected = sorted[(level * n as f64).ceil() as usize - 1];
         let found = machine.predict(&x).unwrap()[0];
         assert!((f64::from(found) - expected).abs() < 1e-5, "{level}: {found}, {expected}");
         // The offset alone is that quantile, and leaves nothing to fit.
-        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(EVERY, 1)).unwrap();
-        let problem = Problem { offset: Offset::Constant, ..problem };
-        let machine = Machine::fit(basis, &x, &targets, &problem, &stop).unwrap();
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
+        let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
+        let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &stop).unwrap();
         assert_eq!(machine.offset(), [expected]);
         assert!(machine.weights()[0].abs() < 1e-5);
     }

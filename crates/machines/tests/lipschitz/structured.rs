@@ -3,9 +3,9 @@
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
-use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
+use dsokr_machines::{LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets};
 
-use crate::support::{EVERY, basis, objective};
+use crate::support::{EVERY, basis, objective, solved};
 
 /// Points of the unit square; the bits near them are set, in one row of five those of a corner.
 fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
@@ -29,10 +29,10 @@ fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
 fn residuals_outside_of_the_basis_belong_to_the_loss() {
     let (x, y) = label_sets(200, true);
     let outputs =
-        Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(SketchKind::Gaussian, 12)).unwrap();
+        Basis::fit(Kernel::Tanimoto, &y, &SketchOptions::new(&SketchKind::Gaussian, 12)).unwrap();
     let projection = outputs.project(&y).unwrap();
-    let targets = Targets::projected(&projection).unwrap();
-    assert!(targets.residuals().iter().sum::<f64>() / 200.0 > 0.05);
+    let targets = Targets::from_projection(&projection).unwrap();
+    assert!(projection.residuals.iter().sum::<f64>() / 200.0 > 0.05);
     let p = outputs.rank();
     for loss in [
         Loss::Huber { kappa: 0.3 },
@@ -41,11 +41,11 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         Loss::EpsilonInsensitiveSquare { epsilon: 0.4 },
     ] {
         let output = OutputMatrix::identity(p).unwrap();
-        let problem = Problem { loss, output, lambda: 1e-3, offset: Offset::Zero };
+        let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset: Offset::Zero };
         let features = basis(&x, &EVERY, 40);
         let stop = Stop { gap: 1e-8, steps: 100_000 };
-        let machine = Machine::fit(features.clone(), &x, &targets, &problem, &stop).unwrap();
-        assert!(machine.summary().converged, "{}", machine.summary());
+        let machine = LipschitzModel::fit(features.clone(), &x, &targets, &problem, &stop).unwrap();
+        assert!(solved(&machine).converged, "{}", machine.summary());
         // Eq. 5.16 in kernel values: u = ‖f(x)‖² − 2⟨f(x), ψ̃(y)⟩ + k(y, y).
         let predicted = machine.predict(&x).unwrap();
         let mut expected = 0.0;
@@ -65,26 +65,26 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         }
         let norm: f64 = machine.weights().iter().map(|w| w * w).sum();
         expected += 0.5 * problem.lambda * norm;
-        let found = machine.summary().objective;
+        let found = solved(&machine).objective;
         assert!((found - expected).abs() < 1e-5 * expected, "{found}, {expected}");
         let own = objective(
             &features,
             &x,
-            targets.values(),
-            targets.residuals(),
+            targets.values().unwrap(),
+            &projection.residuals,
             &problem,
             (machine.weights(), machine.offset()),
         );
         assert!((own - found).abs() < 1e-9 * own);
         // Without them it is another problem with another solution.
         if !matches!(problem.loss, Loss::Square) {
-            let plain = Targets::new(p, targets.values().to_vec()).unwrap();
-            let other = Machine::fit(features, &x, &plain, &problem, &stop).unwrap();
+            let plain = Targets::new(p, targets.values().unwrap().to_vec()).unwrap();
+            let other = LipschitzModel::fit(features, &x, &plain, &problem, &stop).unwrap();
             let worse = objective(
                 machine.basis(),
                 &x,
-                targets.values(),
-                targets.residuals(),
+                targets.values().unwrap(),
+                &projection.residuals,
                 &problem,
                 (other.weights(), other.offset()),
             );
@@ -98,19 +98,20 @@ fn robust_losses_withstand_wrong_outputs() {
     let (x, clean) = label_sets(300, false);
     let (_, noisy) = label_sets(300, true);
     let outputs =
-        Basis::fit(Kernel::Tanimoto, &noisy, &SketchOptions::new(SketchKind::Gaussian, 30))
+        Basis::fit(Kernel::Tanimoto, &noisy, &SketchOptions::new(&SketchKind::Gaussian, 30))
             .unwrap();
-    let targets = Targets::projected(&outputs.project(&noisy).unwrap()).unwrap();
+    let targets = Targets::from_projection(&outputs.project(&noisy).unwrap()).unwrap();
     let truth = outputs.project(&clean).unwrap();
     let p = outputs.rank();
     // Each loss at its own best λ: slopes of different sizes need different ones.
     let error = |loss: Loss| {
         let of = |lambda: f64| {
             let (loss, output) = (loss.clone(), OutputMatrix::identity(p).unwrap());
-            let problem = Problem { loss, output, lambda, offset: Offset::Zero };
+            let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let basis = basis(&x, &EVERY, 80);
-            let machine = Machine::fit(basis, &x, &targets, &problem, &Stop::default()).unwrap();
-            assert!(machine.summary().converged, "{}", machine.summary());
+            let machine =
+                LipschitzModel::fit(basis, &x, &targets, &problem, &Stop::default()).unwrap();
+            assert!(solved(&machine).converged, "{}", machine.summary());
             let z = machine.predict(&x).unwrap();
             let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));
             squares.sum::<f64>() / 300.0

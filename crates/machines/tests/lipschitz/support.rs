@@ -3,7 +3,7 @@
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
-use dsokr_machines::{Loss, OutputMatrix, Problem};
+use dsokr_machines::{LipschitzModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix};
 use rand_distr::{Distribution, StandardNormal};
 
 pub const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
@@ -48,7 +48,7 @@ pub fn objective(
     x: &Features,
     y: &[f64],
     residuals: &[f64],
-    problem: &Problem,
+    problem: &LipschitzProblem,
     (weights, offset): (&[f64], &[f64]),
 ) -> f64 {
     let d = offset.len();
@@ -111,4 +111,8 @@ pub fn losses(d: usize) -> Vec<Loss> {
 pub fn coupled() -> OutputMatrix {
     let matrix = Mat::from_fn(2, 2, |i, j| if i == j { 1.5 } else { -0.6 });
     OutputMatrix::new(matrix.as_ref()).unwrap()
+}
+
+pub fn solved(machine: &LipschitzModel) -> &LipschitzSummary {
+    machine.summary().lipschitz().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Kernel, Mat, SketchKind, SketchOptions};
-use dsokr_machines::ridge::{
+use dsokr_machines::{
     Combination, Error, Ideal, OutputSpace, Precision, Targets, alignf, combine, fit_gram,
 };
 
@@ -140,23 +140,24 @@ fn kernels_that_are_none_are_named() {
     let text = alignf(&[good.as_ref(), bad.as_ref()], &ideal).unwrap_err().to_string();
     assert!(text.starts_with("kernel 1: the kernel matrix is not positive"), "{text}");
     let zero = Mat::<f64>::zeros(N, N);
-    assert!(matches!(refused(&zero), Error::ZeroGram));
+    assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
     let targets = Targets::new(1, &[1.0; N]).unwrap();
     let fitted = fit_gram(zero.as_ref(), &targets, 1.0, Precision::Double);
-    assert!(matches!(fitted, Err(Error::ZeroGram)));
+    assert!(matches!(fitted, Err(Error::Numeric(_))));
     let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();
     assert!(matches!(refused(&small), Error::Length { found: 149, expected: 150, .. }));
     let narrow = good.as_ref().subcols(0, 3).to_owned();
     assert!(matches!(refused(&narrow), Error::Length { found: 3, expected: 150, .. }));
     let constant = Mat::from_fn(N, N, |_, _| 0.7);
-    assert!(matches!(refused(&constant), Error::ConstantKernel { kernel: 1 }));
-    assert!(matches!(alignf(&[], &ideal), Err(Error::Range { found: 0, .. })));
+    assert!(refused(&constant).to_string().starts_with("kernel 1 is constant"));
+    assert!(matches!(alignf(&[], &ideal), Err(Error::Value { .. })));
 
     let same = Ideal::Coordinates(&targets);
-    assert!(matches!(alignf(&[good.as_ref()], &same), Err(Error::ConstantOutputs)));
+    let error = alignf(&[good.as_ref()], &same).unwrap_err();
+    assert!(error.to_string().starts_with("the outputs' kernel is constant"), "{error}");
     // inputs of one label are as unlike each other as they can be
     let signs: Vec<f64> = (0..N).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
-    let targets = Targets::new(1, &signs).unwrap();
+    let targets = Targets::new(1, signs).unwrap();
     let apart = Mat::from_fn(N, N, |i, j| match (i == j, i % 2 == j % 2) {
         (true, _) => 1.0,
         (_, true) => 0.0,
@@ -170,7 +171,8 @@ fn kernels_that_are_none_are_named() {
         _ => 1.0 / 75.0,
     });
     let error = alignf(&[apart.as_ref()], &Ideal::Coordinates(&targets));
-    assert!(matches!(error, Err(Error::NotAligned { best }) if best < 0.0), "{error:?}");
+    let text = error.unwrap_err().to_string();
+    assert!(text.starts_with("no kernel is aligned") && text.contains("alignment is -"), "{text}");
 }
 
 #[test]
@@ -182,11 +184,12 @@ fn sums_of_kernels() {
     let refused = |weights: &[f64]| combine(&[a.as_ref(), b.as_ref()], weights).unwrap_err();
     assert!(matches!(refused(&[1.0]), Error::Length { what: "weights", found: 1, .. }));
     for value in [-0.5, f64::NAN, f64::INFINITY] {
-        assert!(matches!(refused(&[1.0, value]), Error::Weight { kernel: 1, .. }));
+        let text = refused(&[1.0, value]).to_string();
+        assert!(text.starts_with(&format!("the weight of kernel 1 is {value}, allowed")), "{text}");
     }
     let error = combine(&[a.as_ref(), b.as_ref().subcols(0, 2)], &[1.0, 1.0]).unwrap_err();
     assert_eq!(error.to_string(), "2 columns of a kernel matrix, expected 3");
-    assert!(matches!(combine(&[], &[]), Err(Error::Range { .. })));
+    assert!(matches!(combine(&[], &[]), Err(Error::Value { .. })));
     let kernel = Kernel::Kemeny;
     let bits = Problem::new(2, 73).outputs();
     let ideal = Ideal::Outputs { kernel: &kernel, rows: &bits };

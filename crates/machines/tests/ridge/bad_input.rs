@@ -1,7 +1,7 @@
 //! What is refused, and what the refusal says.
 
 use dsokr_basis::{Error as BasisError, Kernel, Mat, SketchKind, SketchOptions};
-use dsokr_machines::ridge::{Error, OutputSpace, Precision, Targets, fit, fit_gram, fit_sketched};
+use dsokr_machines::{Error, OutputSpace, Precision, Targets, fit, fit_gram};
 
 use crate::naive::*;
 
@@ -14,9 +14,9 @@ fn lambda_and_lengths() {
     let x = problem.inputs();
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = fit(kernel_x(), &x, &targets, lambda, Precision::Double).unwrap_err();
-        assert!(matches!(error, Error::Lambda { .. }));
+        assert!(matches!(error, Error::Value { .. }));
         let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 3, 0, lambda).unwrap_err();
-        assert!(matches!(error, Error::Lambda { .. }));
+        assert!(matches!(error, Error::Value { .. }));
     }
     let error = fit(kernel_x(), &x, &targets, 0.0, Precision::Double).unwrap_err();
     assert_eq!(error.to_string(), "lambda is 0, allowed: finite numbers above 0");
@@ -26,7 +26,7 @@ fn lambda_and_lengths() {
     let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 11, 0, 1.0).unwrap_err();
     assert!(matches!(error, Error::Basis(BasisError::SketchSize { m: 11, n: 10 })));
     let error = targets.select(&[10]).unwrap_err();
-    assert!(matches!(error, Error::Range { found: 10, high: 9, .. }));
+    assert_eq!(error.to_string(), "row is 10, allowed: 0..=9");
     let error = Targets::new(2, &[1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
     assert!(matches!(error, Error::NotFinite { row: 1, column: 1, .. }));
     assert!(matches!(Targets::new(2, &[1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
@@ -57,7 +57,7 @@ fn gram_matrices_that_are_none() {
     assert!(fit(&gram()).is_ok());
     let mut other = gram();
     other[(3, 7)] += 0.1;
-    let Err(Error::NotSymmetric { row: 3, column: 7, value, mirrored }) = fit(&other) else {
+    let Err(Error::NotSymmetric { row: 3, column: 7, value, mirrored, .. }) = fit(&other) else {
         panic!("not symmetric");
     };
     assert!((value - mirrored - 0.1).abs() < 1e-12);
@@ -66,7 +66,7 @@ fn gram_matrices_that_are_none() {
     (0..12).for_each(|i| other[(i, i)] -= 0.5);
     let rows: Rows = (0..12).map(|i| (0..12).map(|j| other[(i, j)]).collect()).collect();
     let (values, _) = jacobi(&rows);
-    let Err(Error::NotSemidefinite { smallest, largest }) = fit(&other) else {
+    let Err(Error::NotSemidefinite { smallest, largest, .. }) = fit(&other) else {
         panic!("not positive semi-definite");
     };
     assert!((smallest - values[11]).abs() < 1e-8, "{smallest}, {values:?}");
@@ -84,10 +84,10 @@ fn a_singular_system_is_refused_and_named() {
     let x = dense(&vec![vec![1.0, 2.0]; 40]);
     let targets = Targets::new(1, &[1.0; 40]).unwrap();
     let error = fit(kernel_x(), &x, &targets, 1e-12, Precision::Single).unwrap_err();
-    assert!(matches!(error, Error::NotPositive { size: 40, .. }), "{error}");
+    assert!(error.to_string().starts_with("the system of 40 unknowns is not"), "{error}");
     // with a sketch the span of the anchors is all that matters, and a jitter is reported
     let fitted = fit_sketched(kernel_x(), &x, &targets, &EVERY, 40, 0, 1e-12).unwrap();
-    assert!(fitted.model.summary().jitter > 0.0);
+    assert!(solved(&fitted.model).jitter > 0.0);
     let z = fitted.model.predict(&x).unwrap();
     assert!((z[0] - 1.0).abs() < 1e-4, "{}", z[0]);
 }
@@ -97,13 +97,12 @@ fn spaces() {
     let problem = Problem::new(10, 53);
     let outputs = problem.outputs();
     let basis =
-        dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(EVERY, 4)).unwrap();
+        dsokr_basis::Basis::fit(kernel_y(), &outputs, &SketchOptions::new(&EVERY, 4)).unwrap();
     let rank = basis.rank();
     for asked in [0, rank + 1] {
         let error = OutputSpace::basis(basis.clone(), Some(asked), &outputs).unwrap_err();
-        assert!(
-            matches!(error, Error::Range { found, high, .. } if (found, high) == (asked, rank))
-        );
+        let expected = format!("number of coordinates is {asked}, allowed: 1..={rank}");
+        assert_eq!(error.to_string(), expected);
     }
     let (space, _) = OutputSpace::basis(basis, None, &outputs).unwrap();
     let other = Mat::<f64>::zeros(rank + 1, 2);

@@ -3,9 +3,7 @@
 use dsokr_basis::{
     Basis, Block, Error as BasisError, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
 };
-use dsokr_machines::ridge::{
-    Error, Model, OutputSpace, Precision, Scaling, fit, fit_gram, fit_sketched,
-};
+use dsokr_machines::{Error, OutputSpace, Precision, RidgeModel, Scaling, fit, fit_gram};
 use std::collections::BTreeMap;
 
 use crate::naive::*;
@@ -40,7 +38,7 @@ fn models_predict_the_same_after_a_file() {
     ];
     for (model, rows) in models {
         model.save(&path, &BTreeMap::new()).unwrap();
-        let read = Model::load(&path).unwrap();
+        let read = RidgeModel::load(&path).unwrap();
         assert_eq!(read.summary(), model.summary());
         assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
     }
@@ -48,7 +46,7 @@ fn models_predict_the_same_after_a_file() {
     space.save(&path).unwrap();
     let read = OutputSpace::load(&path, None).unwrap();
     assert_eq!(read.points(&problem.outputs()).unwrap(), space.points(&problem.outputs()).unwrap());
-    assert!(matches!(Model::load(&path), Err(Error::Basis(BasisError::WrongKind { .. }))));
+    assert!(matches!(RidgeModel::load(&path), Err(Error::Basis(BasisError::WrongKind { .. }))));
 }
 
 #[test]
@@ -61,7 +59,7 @@ fn a_space_of_a_basis_needs_that_basis() {
         Basis::fit(
             kernel_y(),
             &outputs,
-            &SketchOptions::new(SketchKind::Gaussian, 5).with_seed(seed),
+            &SketchOptions::new(&SketchKind::Gaussian, 5).with_seed(seed),
         )
         .unwrap()
     };
@@ -71,7 +69,7 @@ fn a_space_of_a_basis_needs_that_basis() {
     assert_eq!((read.rank(), read.points(&outputs).unwrap()), (3, space.points(&outputs).unwrap()));
     for given in [None, Some(basis(1))] {
         let error = OutputSpace::load(&path, given).unwrap_err();
-        assert!(matches!(&error, Error::BadFile { path: p, .. } if *p == path), "{error}");
+        assert!(matches!(&error, Error::File { path: p, .. } if *p == path), "{error}");
     }
 }
 
@@ -107,10 +105,10 @@ fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let x = dense(&problem.x.iter().map(|row| row.iter().map(|v| v.abs()).collect()).collect());
     let model = fit(Own, &x, &targets, 1e-2, Precision::Double).unwrap().model;
     model.save(&path, &BTreeMap::new()).unwrap();
-    assert!(matches!(Model::load(&path), Err(Error::Basis(BasisError::OwnKernel { .. }))));
-    let other = Model::load_with(&path, kernel_x());
+    assert!(matches!(RidgeModel::load(&path), Err(Error::Basis(BasisError::OwnKernel { .. }))));
+    let other = RidgeModel::load_with(&path, kernel_x());
     assert!(matches!(other, Err(Error::Basis(BasisError::OtherKernel { .. }))));
-    let read = Model::load_with(&path, Own).unwrap();
+    let read = RidgeModel::load_with(&path, Own).unwrap();
     assert_eq!(read.predict(&x).unwrap(), model.predict(&x).unwrap());
     assert_eq!(read.anchors(), x.len());
 }

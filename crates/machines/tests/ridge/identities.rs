@@ -5,9 +5,7 @@ use dsokr_basis::random::{below, generator};
 use dsokr_basis::{
     Basis, Features, Kernel, RowSource, Sketch, SketchKind, SketchOptions, Tempering,
 };
-use dsokr_machines::ridge::{
-    OutputSpace, Precision, Scaling, Targets, fit, fit_gram, fit_sketched,
-};
+use dsokr_machines::{OutputSpace, Precision, Scaling, Targets, fit, fit_gram};
 
 use crate::naive::*;
 
@@ -33,7 +31,7 @@ fn iokr_equals_the_formula() {
 fn sisokr_with_every_row_on_both_sides_is_iokr() {
     let (n, lambda) = (60, 1e-3);
     let (problem, queries) = (Problem::new(n, 3), Problem::new(11, 4));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let fitted =
         fit_sketched(kernel_x(), &problem.inputs(), &targets, &EVERY, n, 5, lambda).unwrap();
@@ -121,7 +119,7 @@ fn isokr_predicts_in_the_coordinates_of_the_basis() {
 fn kernel_dependency_estimation_is_a_ridge_on_principal_components() {
     let (n, p, lambda) = (30, 3, 1e-2);
     let (problem, queries) = (Problem::new(n, 10), Problem::new(6, 11));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
+    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, Some(p), &problem.outputs()).unwrap();
     let fitted = fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
     let z = fitted.model.predict(&queries.inputs()).unwrap();
@@ -179,7 +177,7 @@ fn candidates_of_a_tempered_basis_have_the_constants_of_its_own_kernel() {
             Tempering { power: 0.0, centred: false, normalised: true },
         ] {
             let basis =
-                Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(EVERY, 40)).unwrap();
+                Basis::fit(kernel.clone(), &outputs, &SketchOptions::new(&EVERY, 40)).unwrap();
             let basis = basis.tempered(&tempering, &outputs).unwrap();
             let projected = basis.project(&outputs).unwrap();
             let u = wide(projected.rank, &projected.coordinates);
@@ -223,7 +221,7 @@ fn a_nearly_constant_output_kernel_still_tells_candidates_apart() {
     let expected = centred(&expected);
     let largest = expected.iter().flatten().fold(0.0f64, |m, v| m.max(v.abs()));
     let basis =
-        Basis::fit(flat.clone(), &problem.outputs(), &SketchOptions::new(EVERY, n)).unwrap();
+        Basis::fit(flat.clone(), &problem.outputs(), &SketchOptions::new(&EVERY, n)).unwrap();
     for (space, targets) in [
         OutputSpace::training(flat, &problem.outputs()).unwrap(),
         OutputSpace::basis(basis, None, &problem.outputs()).unwrap(),
@@ -250,7 +248,7 @@ fn a_precomputed_kernel_is_the_same_model() {
     for (precision, tolerance) in [(Precision::Double, 1e-5), (Precision::Single, 1e-2)] {
         let fitted = fit_gram(gram.as_ref(), &targets, lambda, precision).unwrap();
         let found = fitted.model.predict(&rows).unwrap();
-        let rank = fitted.model.rank();
+        let rank = fitted.model.width();
         assert_close(&wide(rank, &found), &wide(rank, &expected), tolerance, "precomputed");
     }
 }
@@ -267,7 +265,7 @@ fn lambda_scales_with_the_kernel() {
     });
     let a = fit(Kernel::Linear, &one, &targets, 1e-2, Precision::Double).unwrap();
     let b = fit(Kernel::Linear, &ten, &targets, 16.0 * 1e-2, Precision::Double).unwrap();
-    let rank = a.model.rank();
+    let rank = a.model.width();
     let (a, b) = (a.model.predict(&one).unwrap(), b.model.predict(&ten).unwrap());
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-6, "scaled");
 }
@@ -315,7 +313,7 @@ fn scaling_standardises_and_travels_with_the_model() {
 }
 
 fn targets_rank(targets: &Targets) -> usize {
-    dsokr_machines::ridge::TargetSource::rank(targets)
+    dsokr_machines::TargetSource::width(targets)
 }
 
 #[test]
@@ -374,7 +372,8 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
 #[test]
 fn a_mapped_model_answers_with_the_mapped_coordinates() {
     let (problem, queries) = (Problem::new(50, 8), Problem::new(7, 9));
-    let basis = Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(EVERY, 20)).unwrap();
+    let basis =
+        Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&EVERY, 20)).unwrap();
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let p = space.rank();
     let matrix = faer::Mat::from_fn(3, p, |i, j| ((i * p + j) % 5) as f64 - 2.0);
@@ -392,7 +391,7 @@ fn a_mapped_model_answers_with_the_mapped_coordinates() {
         let wrong = faer::Mat::<f64>::zeros(3, p + 1);
         assert!(fitted.model.clone().mapped(wrong.as_ref()).is_err());
         let mapped = fitted.model.mapped(matrix.as_ref()).unwrap();
-        assert_eq!(mapped.rank(), 3);
+        assert_eq!(mapped.width(), 3);
         let found = mapped.predict(&queries.inputs()).unwrap();
         let found: Vec<f64> = found.into_iter().map(f64::from).collect();
         let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4 * (1.0 + b.abs());

@@ -7,7 +7,7 @@ use dsokr_basis::{Features, Kernel, Mat, RowSource};
 use dsokr_decode::{
     CandidateParts, Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank,
 };
-use dsokr_machines::ridge::{
+use dsokr_machines::{
     Combination, Ideal, LeaveOut, OutputSpace, Precision, Spectrum, alignf, combine, fit_gram,
 };
 

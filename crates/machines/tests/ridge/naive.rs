@@ -2,7 +2,11 @@
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_basis::{Features, Kernel};
+use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
+use dsokr_machines::{
+    Averaged, ConjugateGradients, Error, InputSketch, RidgeModel, RidgeProblem, RidgeSummary,
+    SketchedFit, Spectrum, TargetSource, Targets,
+};
 
 pub type Rows = Vec<Vec<f64>>;
 
@@ -154,7 +158,7 @@ pub fn iokr(problem: &Problem, lambda: f64, queries: &Rows, candidates: &Rows) -
 }
 
 /// Scores of predictions and points as `dsokr-decode` computes them.
-pub fn scores(rank: usize, z: &[f32], points: &dsokr_machines::ridge::Points) -> Rows {
+pub fn scores(rank: usize, z: &[f32], points: &dsokr_machines::Points) -> Rows {
     assert_eq!(rank, points.rank);
     let wide = |row: &[f32]| row.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
     let queries: Rows = z.chunks_exact(rank).map(wide).collect();
@@ -188,4 +192,68 @@ pub fn assert_close(found: &Rows, expected: &Rows, tolerance: f64, what: &str) {
             assert!((x - y).abs() <= tolerance, "{what}: [{i}, {j}] is {x}, expected {y}");
         }
     }
+}
+
+fn input_sketch(method: &SketchKind, size: usize) -> InputSketch {
+    InputSketch { size, method: method.clone() }
+}
+
+pub fn fit_sketched(
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &dyn TargetSource,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+) -> Result<SketchedFit, Error> {
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+    dsokr_machines::fit_sketched(problem, &input_sketch(sketch, m))
+}
+
+/// With the settings but for their sketch.
+#[allow(clippy::too_many_arguments)]
+pub fn fit_conjugate_gradients(
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &dyn TargetSource,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+    settings: &ConjugateGradients,
+) -> Result<RidgeModel, Error> {
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+    let settings = ConjugateGradients { sketch: input_sketch(sketch, m), ..settings.clone() };
+    dsokr_machines::fit_conjugate_gradients(problem, &settings)
+}
+
+#[allow(clippy::too_many_arguments)]
+pub fn fit_averaged(
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &dyn TargetSource,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+    lambda: f64,
+    parts: usize,
+) -> Result<RidgeModel, Error> {
+    let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+    dsokr_machines::fit_averaged(problem, &Averaged { sketch: input_sketch(sketch, m), parts })
+}
+
+pub fn sketched_spectrum(
+    kernel: impl OutputKernel + 'static,
+    rows: &dyn RowSource,
+    targets: &Targets,
+    sketch: &SketchKind,
+    m: usize,
+    seed: u64,
+) -> Result<Spectrum, Error> {
+    Spectrum::sketched(kernel, rows, targets, &input_sketch(sketch, m), seed)
+}
+
+pub fn solved(model: &RidgeModel) -> &RidgeSummary {
+    model.summary().ridge().unwrap()
 }

@@ -7,10 +7,7 @@ use dsokr_basis::features::DenseBlock;
 use dsokr_basis::{
     Block, Error as BasisError, Kernel, RowKind, RowSource, SketchKind, SketchOptions,
 };
-use dsokr_machines::ridge::{
-    Average, Error, OutputSpace, Points, Projected, TargetBlock, TargetSource, fit_parts,
-    fit_sketched, stack_points, stack_predictions,
-};
+use dsokr_machines::{Error, OutputSpace, Projected, TargetBlock, TargetSource};
 use faer::Mat;
 
 use crate::naive::*;
@@ -45,7 +42,7 @@ impl TargetSource for Circle {
     fn len(&self) -> usize {
         self.0
     }
-    fn rank(&self) -> usize {
+    fn width(&self) -> usize {
         2
     }
     fn block(&self, rows: Range<usize>) -> Result<TargetBlock, Error> {
@@ -83,7 +80,7 @@ fn projected_targets_equal_those_in_memory() {
     let (a, b) = (fit(&targets).predict(&x).unwrap(), fit(&streamed).predict(&x).unwrap());
     assert_eq!(a, b);
     let (identity, _) = OutputSpace::training(kernel_y(), &outputs).unwrap();
-    assert!(matches!(Projected::new(&identity, &outputs), Err(Error::NoBasis)));
+    assert!(matches!(Projected::new(&identity, &outputs), Err(Error::Value { .. })));
 }
 
 #[test]
@@ -92,9 +89,9 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     let problem = Problem::new(n, 31);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
-    let average = fit_parts(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 4).unwrap();
-    assert_eq!(average.models().len(), 4);
-    let rank = average.models()[0].rank();
+    let average = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 4).unwrap();
+    assert_eq!(average.anchors(), 4 * m);
+    let rank = average.width();
     let mut sum = vec![vec![0.0; rank]; n];
     for part in 0..4 {
         let rows: Vec<usize> = (part * n / 4..(part + 1) * n / 4).collect();
@@ -105,30 +102,8 @@ fn parts_are_fitted_by_themselves_and_averaged() {
         sum = add(&sum, 0.25, &predicted);
     }
     assert_close(&wide(rank, &average.predict(&x).unwrap()), &sum, 1e-6, "average");
-    assert!(Average::new(Vec::new()).is_err());
-    let parts = fit_parts(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
-    assert!(matches!(parts, Err(Error::Range { found: 91, high: 90, .. })));
-    let parts = fit_parts(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
+    let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
+    assert_eq!(parts.unwrap_err().to_string(), "number of parts is 91, allowed: 1..=90");
+    let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
     assert!(matches!(parts, Err(Error::Basis(BasisError::SketchSize { m: 31, n: 30 }))));
-}
-
-#[test]
-fn stacked_models_score_the_mean_of_their_scores() {
-    let points = |rank, coordinates: &[f32], constants: &[f32]| Points {
-        rank,
-        coordinates: coordinates.to_vec(),
-        constants: constants.to_vec(),
-    };
-    let a = points(1, &[1.0, 2.0, 3.0], &[0.0, 1.0, 0.0]);
-    let b = points(2, &[1.0, 0.0, 0.0, 1.0, 1.0, 1.0], &[2.0, 0.0, 0.0]);
-    let (za, zb) = (vec![2.0, -1.0], vec![1.0, 4.0, 0.5, 0.0]);
-    let stacked = stack_points(&[a.clone(), b.clone()]).unwrap();
-    let z = stack_predictions(&[(1, &za), (2, &zb)]).unwrap();
-    let found = scores(3, &z, &stacked);
-    let (sa, sb) = (scores(1, &za, &a), scores(2, &zb, &b));
-    let mean: Rows =
-        add(&sa, 1.0, &sb).iter().map(|r| r.iter().map(|v| v / 2.0).collect()).collect();
-    assert_close(&found, &mean, 1e-6, "stacked");
-    assert!(matches!(stack_predictions(&[(1, &za), (2, &zb[..2])]), Err(Error::Length { .. })));
-    assert!(matches!(stack_points(&[]), Err(Error::Range { .. })));
 }

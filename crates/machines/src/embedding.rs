@@ -9,9 +9,9 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::lipschitz::Error;
+use crate::Error;
 
-/// What the file says it is.
+/// The kind of the file.
 const KIND: &str = "output-embedding";
 
 /// The version of its layout.
@@ -59,9 +59,9 @@ impl OutputEmbedding {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Range`] for no predictions, a rank outside of `1..=width`, or no outputs where c < 1;
-    /// [`Error::Parameter`] unless 0 ≤ c ≤ 1; [`Error::Length`] for coordinates that are not whole rows;
-    /// [`Error::NotFinite`]; [`Error::NotSemidefinite`] where all coordinates are zero.
+    /// [`Error::Value`] for no predictions, a rank outside of `1..=width`, no outputs where c < 1, and
+    /// unless 0 ≤ c ≤ 1; [`Error::Length`] for coordinates that are not whole rows;
+    /// [`Error::NotFinite`]; [`Error::Numeric`] where all coordinates are zero.
     pub fn learn(
         width: usize,
         predictions: &[f32],
@@ -70,22 +70,10 @@ impl OutputEmbedding {
         rank: usize,
     ) -> Result<Self, Error> {
         if !(0.0..=1.0).contains(&supervised) {
-            let (of, allowed) = ("output embedding", "from 0 to 1");
-            return Err(Error::Parameter {
-                of,
-                parameter: "supervised",
-                value: supervised,
-                allowed,
-            });
+            let what = "supervised, of the output embedding,";
+            return Err(Error::value(what, supervised, "from 0 to 1"));
         }
-        if rank == 0 || rank > width {
-            return Err(Error::Range {
-                what: "rank of the embedding",
-                found: rank,
-                low: 1,
-                high: width,
-            });
-        }
+        Error::check_range("rank of the embedding", rank, 1, width)?;
         let mut total = Mat::<f64>::zeros(width, width);
         let parts = [
             ("predictions", predictions, supervised),
@@ -97,16 +85,14 @@ impl OutputEmbedding {
                 continue;
             }
             if rows.is_empty() {
-                return Err(Error::Range { what, found: 0, low: 1, high: usize::MAX });
+                return Err(Error::none(what));
             }
             let n = rows.len() / width;
             total += faer::Scale(share / n as f64) * second_moment(width, rows);
         }
         let Eigen { values: spectrum, vectors } = symmetric_eigen(total.as_ref())?;
-        let (largest, smallest) = (spectrum[0], spectrum[width - 1]);
-        if largest.is_nan() || largest <= 0.0 {
-            let what = "the covariance of the coordinates";
-            return Err(Error::NotSemidefinite { what, smallest, largest });
+        if spectrum[0].is_nan() || spectrum[0] <= 0.0 {
+            return Err(Error::Numeric("all coordinates are zero".into()));
         }
         let directions = vectors.as_ref().subcols(0, rank).to_owned();
         Ok(Self { width, directions, spectrum })
@@ -115,12 +101,9 @@ impl OutputEmbedding {
     /// The same directions, fewer of them: one eigendecomposition serves every rank.
     ///
     /// # Errors
-    /// [`Error::Range`] unless 1 ≤ `rank` ≤ [`rank`](Self::rank).
+    /// [`Error::Value`] unless 1 ≤ `rank` ≤ [`rank`](Self::rank).
     pub fn truncate(&self, rank: usize) -> Result<Self, Error> {
-        if rank == 0 || rank > self.rank() {
-            let (what, high) = ("rank of the embedding", self.rank());
-            return Err(Error::Range { what, found: rank, low: 1, high });
-        }
+        Error::check_range("rank of the embedding", rank, 1, self.rank())?;
         let directions = self.directions.as_ref().subcols(0, rank).to_owned();
         Ok(Self { directions, ..self.clone() })
     }
@@ -187,19 +170,18 @@ impl OutputEmbedding {
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::BadFile`] for parts that do not belong together.
+    /// [`Error::File`] for parts that do not belong together.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         let (shape, values) = stored.f64("directions", 2)?;
         let (_, spectrum) = stored.f64("spectrum", 1)?;
         let (rank, width) = (shape[0], shape[1]);
         if rank == 0 || rank > width || spectrum.len() != width {
-            let reason = format!("directions {shape:?} and {} eigenvalues", spectrum.len());
-            return Err(Error::BadFile { path: path.to_owned(), reason });
+            let message = format!("directions {shape:?} and {} eigenvalues", spectrum.len());
+            return Err(Error::file(path, message));
         }
         if values.iter().chain(spectrum.iter()).any(|value| !value.is_finite()) {
-            let reason = "it holds a number that is not finite".to_owned();
-            return Err(Error::BadFile { path: path.to_owned(), reason });
+            return Err(Error::file(path, "it holds a number that is not finite"));
         }
         let directions = MatRef::from_column_major_slice(&values, width, rank).to_owned();
         Ok(Self { width, directions, spectrum: spectrum.into_owned() })
@@ -208,17 +190,8 @@ impl OutputEmbedding {
 
 /// Checks that coordinates are whole rows of finite numbers.
 fn check(what: &'static str, width: usize, rows: &[f32]) -> Result<(), Error> {
-    if !rows.len().is_multiple_of(width) {
-        let expected = rows.len().next_multiple_of(width);
-        return Err(Error::Length { what, found: rows.len(), expected });
-    }
-    match rows.iter().position(|value| !value.is_finite()) {
-        Some(at) => {
-            let (row, column, value) = (at / width, at % width, rows[at].into());
-            Err(Error::NotFinite { what, row, column, value })
-        }
-        None => Ok(()),
-    }
+    Error::check_length(what, rows.len(), rows.len().next_multiple_of(width))?;
+    Error::check_finite(what, width, rows)
 }
 
 /// `Σ_i z_i z_iᵀ`.
@@ -246,11 +219,11 @@ fn map(matrix: MatRef<f64>, rows: &[f32]) -> Vec<f32> {
     out.par_chunks_mut(ROWS * to).zip(rows.par_chunks(ROWS * from)).for_each(|(out, rows)| {
         let wide: Vec<f64> = rows.iter().map(|&value| value.into()).collect();
         let n = wide.len() / from;
-        let mut found = vec![0.0f64; out.len()];
-        let sums = MatMut::from_column_major_slice_mut(&mut found, to, n);
+        let mut products = vec![0.0f64; out.len()];
+        let sums = MatMut::from_column_major_slice_mut(&mut products, to, n);
         let rows = MatRef::from_column_major_slice(&wide, from, n);
         matmul(sums, Accum::Replace, matrix, rows, 1.0, Par::Seq);
-        out.iter_mut().zip(found).for_each(|(out, value)| *out = value as f32);
+        out.iter_mut().zip(products).for_each(|(out, value)| *out = value as f32);
     });
     out
 }

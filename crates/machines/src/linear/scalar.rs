@@ -1,7 +1,9 @@
 use faer::traits::RealField;
 
-/// `f32` or `f64`: what systems are solved in.
-pub(crate) trait Scalar: RealField + Copy + Send + Sync + std::iter::Sum + 'static {
+/// `f32` or `f64`.
+pub(crate) trait Scalar:
+    RealField + Copy + Into<f64> + Send + Sync + std::iter::Sum + 'static
+{
     /// The nearest number of this type.
     fn of(value: f64) -> Self;
 

@@ -1,7 +1,5 @@
 //! The sketched system by preconditioned conjugate gradients: SIOKR and SISOKR with many anchors.
 
-mod settings;
-
 use dsokr_basis::features::read;
 use dsokr_basis::random::generator;
 use dsokr_basis::{OutputKernel, RowSource, Sketch, SketchKind};
@@ -9,14 +7,16 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, Mat, MatRef, Par};
 use rand_chacha::rand_core::Rng;
 use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::ridge::fit::{Inputs, Precision, Summary, check, row_major};
-use crate::ridge::linear::{Factor, PANEL, Panels};
-use crate::ridge::model::{Map, Model, Weights};
-use crate::ridge::sketched::{SketchedInputs, add_sides, blocks, factored};
-use crate::ridge::{Error, TargetSource};
-
-pub use settings::{ConjugateGradients, Convergence};
+use super::model::{Map, RidgeModel, Weights};
+use super::problem::{InputSketch, RidgeProblem};
+use super::sketched_inputs::{SketchedInputs, add_sides, blocks, factored};
+use crate::linear::{Factor, PANEL, Panels, row_major};
+use crate::summary::{Convergence, Inputs, Precision, RidgeSummary, Solution, Summary};
+use crate::targets::check;
+use crate::{Error, TargetSource};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
@@ -24,7 +24,66 @@ const ROWS: usize = 512;
 /// Rows of the sample for each unknown, where none is asked for.
 const SAMPLE: usize = 8;
 
-/// Fits the model of [`fit_sketched`](crate::ridge::fit_sketched()) without forming its system: conjugate
+/// Conjugate gradients on the system of sketched inputs, and when they stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConjugateGradients {
+    /// The sketch of the inputs.
+    pub sketch: InputSketch,
+    /// The residual of every coordinate as a share of its right-hand side at which it is solved, in
+    /// the norm of the preconditioned system; between 0 and 1 (default: 1e-8).
+    #[serde(default = "tolerance")]
+    pub tolerance: f64,
+    /// The most iterations, at least 1 (default: 100). A fit that needs more says so in
+    /// [`RidgeSummary::convergence`].
+    #[serde(default = "iterations")]
+    pub iterations: usize,
+    /// s, the rows that the preconditioner is made of, 1 to n (default: eight for each unknown, or all
+    /// rows where there are fewer). More make it better, at s m²/2 multiplications.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
+    /// Bytes of sketched kernel values, 8 n m in all, that are kept between iterations; what is above is
+    /// computed again in each (default: 2³⁰).
+    #[serde(default = "memory")]
+    pub memory: usize,
+}
+
+fn tolerance() -> f64 {
+    1e-8
+}
+
+fn iterations() -> usize {
+    100
+}
+
+fn memory() -> usize {
+    1 << 30
+}
+
+impl ConjugateGradients {
+    /// The defaults for a sketch.
+    pub fn new(sketch: InputSketch) -> Self {
+        let (tolerance, iterations, memory) = (tolerance(), iterations(), memory());
+        Self { sketch, tolerance, iterations, sample: None, memory }
+    }
+
+    /// Checks what does not depend on the data.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a tolerance outside of (0, 1) or no iterations.
+    pub fn validate(&self) -> Result<(), Error> {
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            let allowed = "numbers above 0 and below 1";
+            return Err(Error::value("tolerance", self.tolerance, allowed));
+        }
+        match self.iterations {
+            0 => Err(Error::none("number of iterations")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Fits the model of [`fit_sketched`](crate::fit_sketched) without forming its system: conjugate
 /// gradients for all coordinates at once, preconditioned as in Falkon (Rudi, Carratino and Rosasco
 /// 2017).
 ///
@@ -41,39 +100,36 @@ const SAMPLE: usize = 8;
 /// Memory: three triangles of m²/2 numbers, seven times m × p, a block of 64 MiB, and
 /// [`memory`](ConjugateGradients::memory). Time: s m²/2 + 2 m³/3 multiplications, then in each iteration
 /// n · a evaluations of the kernel for the blocks that are not kept, and 2 n m p multiplications;
-/// [`fit_sketched`](crate::ridge::fit_sketched()) evaluates the kernel once and multiplies n m²/2 times. So this
+/// [`fit_sketched`](crate::fit_sketched) evaluates the kernel once and multiplies n m²/2 times. So this
 /// is for some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors
 /// that are nearly dependent: the system of `fit_sketched` has the square of the condition number of
 /// `K̃`, and what is solved here has not. The numbers do not depend on the number of threads, nor on what
 /// is kept.
 ///
-/// Where `K̃` is singular to rounding, 1e-14 of its mean diagonal is added to it, or ten times as much
-/// until it is positive definite; [`Summary::jitter`] is nλ times that. [`Summary::condition`] is that of
+/// Where `K̃` is numerically singular, 1e-14 of its mean diagonal is added to it, or ten times as much
+/// until it is positive definite; [`RidgeSummary::jitter`] is nλ times that. [`RidgeSummary::condition`] is that of
 /// `A Aᵀ`, the sample's system in the coordinates of `Lᵀ B`. A fit that runs out of iterations is
-/// returned with [`Summary::convergence`] saying how far it came: stopped early, conjugate gradients are
+/// returned with [`RidgeSummary::convergence`] saying how far it came: stopped early, conjugate gradients are
 /// a regularisation of their own.
 ///
 /// # Errors
-/// As [`fit_sketched`](crate::ridge::fit_sketched()); [`Error::Tolerance`]; [`Error::Range`] for no iterations or a
-/// sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that overflow;
-/// [`Error::Curvature`] where rounding leaves a direction without curvature.
-#[allow(clippy::too_many_arguments)]
+/// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
+/// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
+/// overflow; [`Error::Numeric`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
-    kernel: impl OutputKernel + 'static,
-    rows: &dyn RowSource,
-    targets: &dyn TargetSource,
-    sketch: &SketchKind,
-    m: usize,
-    seed: u64,
-    lambda: f64,
+    problem: RidgeProblem<impl OutputKernel + 'static>,
     settings: &ConjugateGradients,
-) -> Result<Model, Error> {
+) -> Result<RidgeModel, Error> {
+    let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let n = rows.len();
     check(n, targets, lambda)?;
-    settings.check(n)?;
-    let inputs = SketchedInputs::draw(kernel, rows, sketch, m, seed)?;
-    let (size, rank) = (inputs.len(), targets.rank());
-    let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(size)));
+    settings.validate()?;
+    if let Some(sample) = settings.sample {
+        Error::check_range("rows of the sample", sample, 1, n)?;
+    }
+    let inputs = SketchedInputs::draw(kernel, rows, &settings.sketch, seed)?;
+    let (unknowns, width) = (inputs.len(), targets.width());
+    let sample = settings.sample.unwrap_or_else(|| n.min(SAMPLE.saturating_mul(unknowns)));
     let mut random = generator(seed, "conjugate gradients/sample", 0);
     let uniform = SketchKind::Subsampling { replacement: false };
     let sample = Sketch::draw(&uniform, sample, n, random.next_u64())?.anchors();
@@ -81,20 +137,17 @@ pub fn fit_conjugate_gradients(
     let (system, sides) = System::new(inputs, rows, targets, lambda, &sample, settings.memory)?;
     let (solution, convergence) = system.solve(sides, settings)?;
     let weights = system.inputs.expand(system.unknowns(solution));
-    let summary = Summary {
+    let solution = Solution::Ridge(RidgeSummary {
         inputs: Inputs::Sketched,
-        rows: n,
-        unknowns: size,
-        rank,
-        lambda,
         condition: system.sampled.condition(),
         jitter: system.jitter,
         precision: Precision::Double,
         convergence: Some(convergence),
-    };
-    let (kernel, anchors) = system.inputs.into_parts();
+    });
+    let summary = Summary { rows: n, unknowns, width, lambda, solution };
+    let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(Model::new(Map::Kernel { kernel, anchors }, weights, rank, summary))
+    Ok(RidgeModel::new(Map::Kernel { kernel, anchors }, weights, summary))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.
@@ -124,12 +177,9 @@ impl<'a> System<'a> {
         let (n, size) = (rows.len(), inputs.len());
         let ridge = n as f64 * lambda;
         let penalty = inputs.penalty()?;
-        if let Some((row, column, value)) = penalty.first_not_finite() {
-            let what = "kernel matrix of the anchors";
-            return Err(Error::NotFinite { what, row, column, value });
-        }
+        penalty.check_finite("kernel matrix of the anchors")?;
         let (penalty, added) = factored(penalty, ridge)?;
-        let mut sides = Mat::<f64>::zeros(size, targets.rank());
+        let mut sides = Mat::<f64>::zeros(size, targets.width());
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
         let mut sample = sample.iter().copied().peekable();
@@ -227,8 +277,11 @@ impl<'a> System<'a> {
                 add(residuals.col_mut(j), -step, product);
                 let square = residuals.col(j).squared_norm_l2();
                 if !(curvature > 0.0 && curvature.is_finite() && square.is_finite()) {
-                    let (iteration, coordinate) = (iterations, j);
-                    return Err(Error::Curvature { iteration, coordinate, value: curvature });
+                    return Err(Error::Numeric(format!(
+                        "conjugate gradients, iteration {iterations}, coordinate {j}: curvature \
+                         {curvature}, allowed: above 0; the system is numerically singular: raise \
+                         lambda"
+                    )));
                 }
                 let turn = square / squares[j];
                 squares[j] = square;

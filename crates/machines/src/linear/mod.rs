@@ -1,5 +1,4 @@
-//! Symmetric positive definite systems in blocks, and small ones with signs: the only linear algebra of
-//! the crate.
+//! Symmetric positive definite systems in blocks, and small ones under `v ≥ 0`.
 //!
 //! Every task is a product or a solve on one thread whose sums run in an order that the sizes fix,
 //! so the numbers do not depend on how many threads there are.
@@ -13,7 +12,7 @@ mod solve;
 
 pub(crate) use cholesky::Factor;
 pub(crate) use nonnegative::nonnegative;
-pub(crate) use panels::Panels;
+pub(crate) use panels::{Panels, row_major};
 pub(crate) use scalar::Scalar;
 
 /// Rows of a panel.

@@ -5,6 +5,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::{PANEL, Scalar};
+use crate::Error;
 
 /// The lower half of a symmetric matrix, in panels of [`PANEL`] rows from column 0 to the diagonal.
 ///
@@ -78,14 +79,17 @@ impl<T: Scalar> Panels<T> {
         (0..self.size).map(|i| self.at(i, i).wide()).sum()
     }
 
-    /// The first element that is not a finite number.
-    pub(crate) fn first_not_finite(&self) -> Option<(usize, usize, f64)> {
-        self.panels.iter().enumerate().find_map(|(at, panel)| {
-            panel.col_iter().enumerate().find_map(|(column, values)| {
-                let row = values.iter().position(|value| !value.wide().is_finite())?;
-                Some((at * PANEL + row, column, panel[(row, column)].wide()))
-            })
-        })
+    /// Unless all elements are finite numbers.
+    pub(crate) fn check_finite(&self, what: &'static str) -> Result<(), Error> {
+        for (at, panel) in self.panels.iter().enumerate() {
+            for (column, values) in panel.col_iter().enumerate() {
+                if let Some(row) = values.iter().position(|value| !value.wide().is_finite()) {
+                    let (value, row) = (panel[(row, column)].wide(), at * PANEL + row);
+                    return Err(Error::NotFinite { what, row, column, value });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The whole matrix, both halves.
@@ -93,4 +97,19 @@ impl<T: Scalar> Panels<T> {
         let element = |i: usize, j: usize| self.at(i.max(j), i.min(j)).wide();
         Mat::from_fn(self.size, self.size, element)
     }
+}
+
+/// The rows of a matrix one after another; an element that is not finite is an error.
+pub(crate) fn row_major<T: Scalar>(matrix: MatRef<T>) -> Result<Vec<T>, Error> {
+    const ROWS: usize = 64;
+    let columns = matrix.ncols();
+    let mut out = vec![T::of(0.0); matrix.nrows() * columns];
+    out.par_chunks_mut(ROWS * columns).enumerate().for_each(|(chunk, out)| {
+        for j in 0..columns {
+            let column = matrix.col(j).subrows(chunk * ROWS, out.len() / columns);
+            column.iter().enumerate().for_each(|(i, &value)| out[i * columns + j] = value);
+        }
+    });
+    Error::check_finite("weights", columns, &out)?;
+    Ok(out)
 }

@@ -8,13 +8,17 @@ use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use serde::{Deserialize, Serialize};
 
-use crate::lipschitz::design::Design;
-use crate::lipschitz::solver::solve;
-use crate::lipschitz::{Error, Loss, Offset, OutputMatrix, Stop, Targets};
+use super::design::Design;
+use super::loss::Loss;
+use super::offset::Offset;
+use super::output::OutputMatrix;
+use super::solver::{Stop, solve};
+use crate::summary::{LipschitzSummary, Solution, Summary};
+use crate::targets::check;
+use crate::{Error, TargetSource, Targets};
 
-/// What the file says it is.
+/// The kind of the file.
 const KIND: &str = "machine";
 
 /// The version of its layout.
@@ -25,83 +29,22 @@ const ROWS: usize = 8192;
 
 /// What a machine minimises: `(1/n) Σ_i ℓ(f(x_i), y_i) + (λ/2) ‖f − b‖²`.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub struct LipschitzProblem {
     /// ℓ.
     pub loss: Loss,
     /// M of the kernel `k M`, whose norm is that of `f − b`.
     pub output: OutputMatrix,
-    /// λ, above 0. With the square loss and M = I it is the λ of `dsokr-machines`.
+    /// λ, above 0. With the square loss and M = I it is the λ of a ridge regression.
     pub lambda: f64,
     /// b.
     pub offset: Offset,
 }
 
-/// What was fitted, and how well.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// n, the number of training rows.
-    pub rows: usize,
-    /// p, the number of features: the rank of the sketched Gram matrix of the inputs.
-    pub features: usize,
-    /// d, the number of outputs.
-    pub outputs: usize,
-    /// The loss.
-    pub loss: Loss,
-    /// λ.
-    pub lambda: f64,
-    /// The objective reached.
-    pub objective: f64,
-    /// The least that the objective can be on these features: the best dual objective.
-    pub bound: f64,
-    /// The mean loss of the offset alone, which [`Stop::gap`] is a share of.
-    pub start: f64,
-    /// Number of steps.
-    pub steps: usize,
-    /// Whether the gap closed; if not, the step limit ended the fit.
-    pub converged: bool,
-}
-
-impl Summary {
-    /// The duality gap: an upper bound of what the objective lacks, in its units.
-    pub fn gap(&self) -> f64 {
-        self.objective - self.bound
-    }
-}
-
-impl std::fmt::Display for Summary {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(
-            out,
-            "{} rows, {} features, {} outputs, {} loss, lambda {:e}: objective {:.6e}, gap {:.1e} \
-             after {} steps",
-            self.rows,
-            self.features,
-            self.outputs,
-            self.loss.name(),
-            self.lambda,
-            self.objective,
-            self.gap(),
-            self.steps
-        )?;
-        if self.converged { Ok(()) } else { write!(out, " (the step limit; not converged)") }
-    }
-}
-
-impl Problem {
+impl LipschitzProblem {
     /// Checks the parameters, and that the targets belong to n inputs and to the outputs.
     fn check(&self, n: usize, targets: &Targets, stop: &Stop) -> Result<(), Error> {
-        let lambda = self.lambda;
-        if !(lambda > 0.0 && lambda.is_finite()) {
-            return Err(Error::Lambda { value: lambda });
-        }
-        if targets.len() != n {
-            let (what, found) = ("rows of targets", targets.len());
-            return Err(Error::Length { what, found, expected: n });
-        }
-        let (found, expected) = (targets.width(), self.output.width());
-        if found != expected {
-            return Err(Error::Length { what: "targets a row", found, expected });
-        }
+        check(n, targets, self.lambda)?;
+        Error::check_length("targets a row", targets.width(), self.output.width())?;
         self.loss.validate(targets.width())?;
         stop.validate()
     }
@@ -112,51 +55,54 @@ impl Problem {
 /// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
 /// multiplications, and one eigendecomposition of a p × p matrix.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct InputFeatures {
     basis: Basis,
     design: Design,
 }
 
-impl Prepared {
+impl InputFeatures {
     /// The features of the training inputs in a basis; n p numbers.
     ///
     /// # Errors
-    /// Rows that the basis does not project; [`Error::Range`] for no rows.
+    /// Rows that the basis does not project; [`Error::Value`] for no rows.
     pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
         if inputs.is_empty() {
-            return Err(Error::Range { what: "rows", found: 0, low: 1, high: usize::MAX });
+            return Err(Error::none("rows"));
         }
         let design = Design::new(&basis, inputs)?;
         Ok(Self { basis, design })
     }
 
-    /// Fits a machine, as [`Machine::fit`].
+    /// Fits a machine, as [`LipschitzModel::fit`].
     ///
     /// # Errors
-    /// As [`Machine::fit`].
-    pub fn fit(&self, targets: &Targets, problem: &Problem, stop: &Stop) -> Result<Machine, Error> {
+    /// As [`LipschitzModel::fit`].
+    pub fn fit(
+        &self,
+        targets: &Targets,
+        problem: &LipschitzProblem,
+        stop: &Stop,
+    ) -> Result<LipschitzModel, Error> {
         let design = &self.design;
         problem.check(design.len(), targets, stop)?;
-        let Problem { loss, output, lambda, offset } = problem;
-        let offset = offset.of(loss, targets);
-        let solution = solve(design, &targets.less(&offset), loss, output, *lambda, stop)?;
+        let LipschitzProblem { loss, output, lambda, offset } = problem;
+        let offset = offset.of(loss, targets)?;
+        let solution = solve(design, &targets.minus(&offset)?, loss, output, *lambda, stop)?;
         // V = Qᵀ B: back to the coordinates of the basis.
         let turned = multiply(design.rotation.transpose(), solution.weights.as_ref());
         let (p, d) = (turned.nrows(), turned.ncols());
         let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
-        let summary = Summary {
-            rows: targets.len(),
-            features: p,
-            outputs: d,
+        let lipschitz = Solution::Lipschitz(LipschitzSummary {
             loss: loss.clone(),
-            lambda: *lambda,
             objective: solution.objective,
             bound: solution.bound,
             start: solution.start,
             steps: solution.steps,
             converged: solution.converged,
-        };
-        Ok(Machine { basis: self.basis.clone(), weights, offset, summary })
+        });
+        let (rows, unknowns, lambda) = (targets.len(), p, *lambda);
+        let summary = Summary { rows, unknowns, width: d, lambda, solution: lipschitz };
+        Ok(LipschitzModel { basis: self.basis.clone(), weights, offset, summary })
     }
 }
 
@@ -166,7 +112,7 @@ impl Prepared {
 /// `z(x) = D^{-1/2} Uᵀ R k^x` are the coordinates of the input in the basis of a sketch R, which is the
 /// [`Basis`] of the crate `dsokr-basis`, fitted on the training *inputs*.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct LipschitzModel {
     basis: Basis,
     /// V, p × d row-major.
     weights: Vec<f64>,
@@ -174,7 +120,7 @@ pub struct Machine {
     summary: Summary,
 }
 
-impl Machine {
+impl LipschitzModel {
     /// Fits a machine on the features of a basis of the training inputs.
     ///
     /// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
@@ -183,11 +129,13 @@ impl Machine {
     ///
     /// Memory: n (p + 2 d) numbers. Time: n p² multiplications and one eigendecomposition of a p × p
     /// matrix to prepare, then 2 n p d a step. The numbers do not depend on the number of threads.
-    /// A fit that reaches the step limit is no error: see [`Summary::converged`].
+    /// A fit that reaches the step limit is no error: see [`LipschitzSummary::converged`].
     ///
     /// ```
     /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, features::DenseRows};
-    /// use dsokr_machines::{Loss, Machine, Offset, OutputMatrix, Problem, Stop, Targets};
+    /// use dsokr_machines::{
+    ///     LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets,
+    /// };
     ///
     /// // The median of y given x, of which one y is wrong.
     /// let x: Vec<f32> = (0..40).map(|i| i as f32 / 10.0).collect();
@@ -196,32 +144,32 @@ impl Machine {
     /// let x = Features::Dense(DenseRows::new(1, x)?);
     /// let every = SketchKind::Subsampling { replacement: false };
     /// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &SketchOptions::new(&every, 20))?;
-    /// let problem = Problem {
+    /// let problem = LipschitzProblem {
     ///     loss: Loss::Pinball { levels: vec![0.5] },
     ///     output: OutputMatrix::identity(1)?,
     ///     lambda: 1e-4,
     ///     offset: Offset::Constant,
     /// };
     /// let targets = Targets::new(1, y)?;
-    /// let machine = Machine::fit(basis, &x, &targets, &problem, &Stop::default())?;
-    /// assert!(machine.summary().converged);
+    /// let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &Stop::default())?;
+    /// assert!(machine.summary().lipschitz().is_some_and(|solution| solution.converged));
     /// assert!((machine.predict(&x)?[20] - 2.0f32.sin()).abs() < 0.1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Lambda`]; [`Error::Length`] unless there are targets for each input and as many outputs
-    /// as M has; the errors of the loss and of the stopping rule; [`Error::Overflow`]; rows that the
-    /// basis does not project.
+    /// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there are targets for each
+    /// input and as many outputs as M has; the errors of the loss and of the stopping rule;
+    /// [`Error::Numeric`] where values overflow; rows that the basis does not project.
     pub fn fit(
         basis: Basis,
         inputs: &dyn RowSource,
         targets: &Targets,
-        problem: &Problem,
+        problem: &LipschitzProblem,
         stop: &Stop,
     ) -> Result<Self, Error> {
         problem.check(inputs.len(), targets, stop)?;
-        Prepared::new(basis, inputs)?.fit(targets, problem, stop)
+        InputFeatures::new(basis, inputs)?.fit(targets, problem, stop)
     }
 
     /// What was fitted, and how well.
@@ -234,8 +182,8 @@ impl Machine {
         &self.basis
     }
 
-    /// d, the number of outputs.
-    pub fn outputs(&self) -> usize {
+    /// d, the numbers that it predicts for a row.
+    pub fn width(&self) -> usize {
         self.offset.len()
     }
 
@@ -254,9 +202,9 @@ impl Machine {
     ///
     /// # Errors
     /// Rows of another kind or width, [`Error::NotFinite`] for a prediction that overflows `f32`, and
-    /// whatever reading the rows brings up.
+    /// errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
-        let (p, d) = (self.basis.rank(), self.outputs());
+        let (p, d) = (self.basis.rank(), self.width());
         let weights = MatRef::from_row_major_slice(&self.weights, p, d);
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(d));
         self.basis.project_blocks(rows, ROWS, |range, block| {
@@ -298,7 +246,7 @@ impl Machine {
         ];
         let mut metadata = belongs.clone();
         metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-        let (p, d) = (self.basis.rank(), self.outputs());
+        let (p, d) = (self.basis.rank(), self.width());
         let tensors = [
             Tensor::f64("weights", &[p, d], &self.weights),
             Tensor::f64("offset", &[d], &self.offset),
@@ -310,7 +258,7 @@ impl Machine {
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::OtherBasis`]; [`Error::BadFile`] for parts that do not belong together.
+    /// [`Error::File`] for parts that do not belong together, or a different basis.
     pub fn load(path: &Path, basis: Basis) -> Result<Self, Error> {
         Self::from_stored(&Self::open(path)?, basis)
     }
@@ -331,9 +279,10 @@ impl Machine {
         let path = stored.path();
         let (expected, found) = (stored.metadata("inputs")?.to_owned(), basis.fingerprint());
         if found != expected {
-            return Err(Error::OtherBasis { path: path.to_owned(), found, expected });
+            let message = format!("fitted on the basis {expected}, not on {found}");
+            return Err(Error::file(path, message));
         }
-        let bad = |reason: String| Error::BadFile { path: path.to_owned(), reason };
+        let bad = |message: String| Error::file(path, message);
         let summary: Summary = stored.json("summary")?;
         let (shape, weights) = stored.f64("weights", 2)?;
         let (_, offset) = stored.f64("offset", 1)?;

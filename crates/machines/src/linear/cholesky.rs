@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::panels::rows_of;
 use super::{PANEL, Panels, Scalar};
+use crate::Error;
 
 /// `L` of `A = L Lᵀ`, lower triangular, in the panels of A; what is above the diagonal is not read.
 #[derive(Clone, Debug)]
@@ -20,6 +21,17 @@ pub(crate) struct Factor<T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NotPositive {
     pub(crate) row: usize,
+}
+
+impl NotPositive {
+    /// The error for a system of `size` unknowns with `ridge` = nλ.
+    pub(crate) fn error(self, size: usize, ridge: f64) -> Error {
+        Error::Numeric(format!(
+            "the system of {size} unknowns is not numerically positive definite (row {}, n·lambda = {ridge}); \
+             raise lambda, or solve in double precision",
+            self.row
+        ))
+    }
 }
 
 impl<T: Scalar> Factor<T> {

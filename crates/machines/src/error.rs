@@ -1,0 +1,156 @@
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+/// Everything that can go wrong in this crate; each message says what was found and what is allowed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A kernel, a sketch, a loss, a basis, rows or a file of the crate `dsokr-basis`.
+    #[error(transparent)]
+    Basis(#[from] dsokr_basis::Error),
+    /// A number or a choice is outside of its range.
+    #[error("{what} is {value}, allowed: {allowed}")]
+    Value {
+        /// What was asked for.
+        what: String,
+        /// The value found.
+        value: String,
+        /// The values allowed.
+        allowed: String,
+    },
+    /// Two things that belong together have different lengths.
+    #[error("{found} {what}, expected {expected}")]
+    Length {
+        /// What there are too few or too many of.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many are needed.
+        expected: usize,
+    },
+    /// A value is NaN or infinite.
+    #[error("{what}, row {row}, column {column}: {value} is not a finite number")]
+    NotFinite {
+        /// What holds it.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// A matrix that must be symmetric is not.
+    #[error(
+        "{what} is not symmetric: [{row}, {column}] is {value}, [{column}, {row}] is {mirrored}"
+    )]
+    NotSymmetric {
+        /// Which matrix.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The element there.
+        value: f64,
+        /// The element mirrored at the diagonal.
+        mirrored: f64,
+    },
+    /// A matrix has a negative eigenvalue.
+    #[error(
+        "{what} is not positive semi-definite: its smallest eigenvalue is {smallest}, its largest \
+         {largest}"
+    )]
+    NotSemidefinite {
+        /// Which matrix.
+        what: &'static str,
+        /// The smallest eigenvalue.
+        smallest: f64,
+        /// The largest eigenvalue.
+        largest: f64,
+    },
+    /// One of several kernel matrices cannot be used.
+    #[error("kernel {kernel}: {source}")]
+    Kernel {
+        /// Its position, from 0.
+        kernel: usize,
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
+    /// The problem has no numerically meaningful solution: a singular system, a constant or zero
+    /// kernel, an overflow.
+    #[error("{0}")]
+    Numeric(String),
+    /// The parts of a file contradict one another, or what the file belongs to.
+    #[error("{}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What contradicts what.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn value(what: impl Display, value: impl Display, allowed: impl Display) -> Self {
+        let [what, value, allowed] = [what.to_string(), value.to_string(), allowed.to_string()];
+        Self::Value { what, value, allowed }
+    }
+
+    /// A count of 0.
+    pub(crate) fn none(what: &str) -> Self {
+        Self::value(what, 0, "at least 1")
+    }
+
+    /// Unless `low ≤ value ≤ high`.
+    pub(crate) fn check_range(
+        what: &str,
+        value: usize,
+        low: usize,
+        high: usize,
+    ) -> Result<(), Self> {
+        match value < low || value > high {
+            true => Err(Self::value(what, value, format_args!("{low}..={high}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// Unless `found` equals `expected`.
+    pub(crate) fn check_length(
+        what: &'static str,
+        found: usize,
+        expected: usize,
+    ) -> Result<(), Self> {
+        match found == expected {
+            true => Ok(()),
+            false => Err(Self::Length { what, found, expected }),
+        }
+    }
+
+    /// Unless λ is a finite number above 0.
+    pub(crate) fn check_lambda(lambda: f64) -> Result<(), Self> {
+        match lambda > 0.0 && lambda.is_finite() {
+            true => Ok(()),
+            false => Err(Self::value("lambda", lambda, "finite numbers above 0")),
+        }
+    }
+
+    /// Unless all values of rows of `width` numbers are finite.
+    pub(crate) fn check_finite<T: Copy + Into<f64>>(
+        what: &'static str,
+        width: usize,
+        values: &[T],
+    ) -> Result<(), Self> {
+        match values.iter().position(|&value| !value.into().is_finite()) {
+            Some(at) => {
+                let (row, column, value) = (at / width, at % width, values[at].into());
+                Err(Self::NotFinite { what, row, column, value })
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), message: message.into() }
+    }
+}

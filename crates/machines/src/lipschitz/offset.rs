@@ -1,0 +1,48 @@
+use crate::{Error, TargetSource, Targets};
+
+use super::loss::Loss;
+
+/// The constant b of `f(x) = b + h(x)`, which is not regularised, nor fitted further.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Offset {
+    /// 0, as in the thesis.
+    #[default]
+    Zero,
+    /// A constant for each output: its empirical τ-quantile with the pinball loss, its mean with the
+    /// square loss, its median with the others.
+    Constant,
+}
+
+impl Offset {
+    /// b of the given loss and targets, d numbers.
+    pub(crate) fn of(self, loss: &Loss, targets: &Targets) -> Result<Vec<f64>, Error> {
+        let (n, d, values) = (targets.len(), targets.width(), targets.values()?);
+        let column = |j: usize| values.iter().skip(j).step_by(d).copied();
+        let offsets = (0..d).map(|j| match (self, loss) {
+            (Self::Zero, _) => 0.0,
+            (Self::Constant, Loss::Square) => column(j).sum::<f64>() / n as f64,
+            (Self::Constant, Loss::Pinball { levels }) => quantile(column(j), levels[j]),
+            (Self::Constant, _) => quantile(column(j), 0.5),
+        });
+        Ok(offsets.collect())
+    }
+}
+
+/// The τ-quantile `inf {z : F(z) ≥ τ}` of the empirical distribution F.
+fn quantile(values: impl Iterator<Item = f64>, level: f64) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = (level * sorted.len() as f64).ceil() as usize;
+    sorted.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,122 @@
+//! The mean of models on parts of the rows (thesis, perspectives).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use dsokr_basis::{Block, Error as BasisError, Features, OutputKernel, RowKind, RowSource};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::{Map, RidgeModel, Weights};
+use super::problem::{InputSketch, RidgeProblem};
+use super::sketched::solve;
+use crate::summary::{RidgeSummary, Solution, Summary};
+use crate::targets::check;
+use crate::{Error, TargetBlock, TargetSource};
+
+/// The mean of models on parts of the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Averaged {
+    /// The sketch of the inputs of each part.
+    pub sketch: InputSketch,
+    /// B, the number of parts, 1 to n.
+    pub parts: usize,
+}
+
+/// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, of sizes that differ by one
+/// at most; part b is sketched with seed + b. Rows should be in no order.
+///
+/// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers
+/// and jitters.
+///
+/// # Errors
+/// [`Error::Value`] unless there are from 1 to n parts; as [`fit_sketched`](crate::fit_sketched), m being at most the
+/// number of rows in a part.
+pub fn fit_averaged(
+    problem: RidgeProblem<impl OutputKernel + 'static>,
+    Averaged { sketch, parts }: &Averaged,
+) -> Result<RidgeModel, Error> {
+    let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
+    let (n, parts) = (rows.len(), *parts);
+    check(n, targets, lambda)?;
+    Error::check_range("number of parts", parts, 1, n)?;
+    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+    let mut anchors = Features::empty(rows.kind(), rows.width())?;
+    let (mut weights, mut unknowns) = (Vec::new(), 0);
+    let mut worst: Option<RidgeSummary> = None;
+    for part in 0..parts {
+        let range = part * n / parts..(part + 1) * n / parts;
+        let problem = RidgeProblem {
+            kernel: Arc::clone(&kernel),
+            rows: &Part { of: rows, range: range.clone() },
+            targets: &Part { of: targets, range },
+            lambda,
+            seed: seed.wrapping_add(part as u64),
+        };
+        let solved = solve(problem, sketch)?;
+        anchors.append(&solved.inputs.anchors.all())?;
+        weights.extend(solved.weights.iter().map(|weight| weight / parts as f64));
+        unknowns += solved.inputs.len();
+        worst = Some(match worst {
+            Some(worst) => RidgeSummary {
+                condition: worst.condition.max(solved.solution.condition),
+                jitter: worst.jitter.max(solved.solution.jitter),
+                ..worst
+            },
+            None => solved.solution,
+        });
+    }
+    let solution = Solution::Ridge(worst.ok_or_else(|| Error::none("number of parts"))?);
+    let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
+    Ok(RidgeModel::new(Map::Kernel { kernel, anchors }, Weights::Double(weights), summary))
+}
+
+/// Consecutive rows of a source.
+struct Part<'a, S: ?Sized> {
+    of: &'a S,
+    range: Range<usize>,
+}
+
+impl<S: ?Sized> Part<'_, S> {
+    /// The rows of the whole; saturating, so that a range beyond the part is beyond the whole.
+    fn within(&self, rows: Range<usize>) -> Range<usize> {
+        self.range.start.saturating_add(rows.start)..self.range.start.saturating_add(rows.end)
+    }
+}
+
+impl RowSource for Part<'_, dyn RowSource + '_> {
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn width(&self) -> usize {
+        self.of.width()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.of.kind()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, BasisError> {
+        if rows.end > self.range.len() {
+            let (start, end, len) = (rows.start, rows.end, self.range.len());
+            return Err(BasisError::RowRange { start, end, len });
+        }
+        self.of.block(self.within(rows))
+    }
+}
+
+impl TargetSource for Part<'_, dyn TargetSource + '_> {
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn width(&self) -> usize {
+        self.of.width()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<TargetBlock, Error> {
+        self.of.block(self.within(rows))
+    }
+}

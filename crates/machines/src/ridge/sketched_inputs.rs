@@ -1,0 +1,169 @@
+//! Features of sketched inputs, and the systems that are made of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use super::problem::InputSketch;
+use crate::linear::{Factor, PANEL, Panels};
+use crate::{Error, TargetBlock};
+
+/// Numbers in a block of training rows: 64 MiB of sketched kernel values.
+const BLOCK: usize = 8 << 20;
+
+/// Rows sketched by one task.
+const ROWS: usize = 128;
+
+/// Anchors in one product.
+const ANCHORS: usize = 1024;
+
+/// Steps of the jitter on the diagonal, from 1e-14 of the mean diagonal, times 10 each.
+const JITTERS: i32 = 6;
+
+/// Features of the sketch: `t(x) = R k^x`, m numbers, with `R = W S`.
+#[derive(Clone, Debug)]
+pub(crate) struct SketchedInputs {
+    pub(crate) kernel: Arc<dyn OutputKernel>,
+    pub(crate) anchors: Features,
+    /// W, m × a; none where R only picks rows, for then the anchors' own kernel functions span the
+    /// same space, whatever their weights.
+    mixing: Option<Mat<f64>>,
+}
+
+impl SketchedInputs {
+    /// Draws a sketch of the training rows.
+    pub(crate) fn draw(
+        kernel: impl OutputKernel + 'static,
+        rows: &dyn RowSource,
+        InputSketch { size, method }: &InputSketch,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+        kernel.validate(rows.kind())?;
+        let drawn = Sketch::fit(&SketchOptions::new(method, *size).with_seed(seed), &kernel, rows)?;
+        let anchors = rows.select(&drawn.anchors())?;
+        kernel.check(&anchors.all())?;
+        let picks = matches!(method, SketchKind::Subsampling { .. } | SketchKind::Leverage { .. });
+        let mixing = (!picks).then(|| drawn.mixing());
+        Ok(Self { kernel, anchors, mixing })
+    }
+
+    /// Number of features: m, or the number of distinct rows that were picked.
+    pub(crate) fn len(&self) -> usize {
+        self.mixing.as_ref().map_or(self.anchors.len(), Mat::nrows)
+    }
+
+    /// `R k^x` of each row, m × rows.
+    pub(crate) fn features(&self, rows: &Block) -> Result<Mat<f64>, Error> {
+        self.kernel.check(rows)?;
+        let Some(mixing) = &self.mixing else {
+            return Ok(self.kernel.block(&self.anchors.all(), rows)?);
+        };
+        let mut out = Mat::zeros(self.len(), rows.len());
+        for start in (0..self.anchors.len()).step_by(ANCHORS) {
+            let range = start..self.anchors.len().min(start + ANCHORS);
+            let gram = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
+            let mixing = mixing.as_ref().subcols(range.start, range.len());
+            let tasks = out.par_col_chunks_mut(ROWS).enumerate();
+            tasks.for_each(|(task, out)| {
+                let gram = gram.as_ref().subcols(task * ROWS, out.ncols());
+                matmul(out, Accum::Add, mixing, gram, 1.0, Par::Seq);
+            });
+        }
+        Ok(out)
+    }
+
+    /// `K̃ = R K Rᵀ`.
+    pub(crate) fn penalty(&self) -> Result<Panels<f64>, Error> {
+        let m = self.len();
+        let Some(mixing) = &self.mixing else {
+            return Panels::try_new(m, |rows| {
+                let (low, high) =
+                    (self.anchors.block(rows.clone())?, self.anchors.block(0..rows.end)?);
+                Ok(self.kernel.block(&low, &high)?)
+            });
+        };
+        let mut penalty = Panels::zeros(m);
+        for start in (0..self.anchors.len()).step_by(ANCHORS) {
+            let range = start..self.anchors.len().min(start + ANCHORS);
+            let features = self.features(&self.anchors.block(range.clone())?)?;
+            let mixing = mixing.as_ref().subcols(range.start, range.len());
+            penalty.add_product(mixing.transpose(), features.transpose());
+        }
+        Ok(penalty)
+    }
+
+    /// The weights of the anchors' kernel functions, `Wᵀ B` for those of the features, a × p.
+    pub(crate) fn expand(&self, weights: Mat<f64>) -> Mat<f64> {
+        let Some(mixing) = &self.mixing else {
+            return weights;
+        };
+        let mut out = Mat::zeros(mixing.ncols(), weights.ncols());
+        out.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
+            let mixing = mixing.as_ref().subcols(task * PANEL, out.nrows());
+            matmul(out, Accum::Replace, mixing.transpose(), weights.as_ref(), 1.0, Par::Seq);
+        });
+        out
+    }
+}
+
+/// Ranges of rows whose features fit into a block.
+pub(crate) fn blocks(n: usize, features: usize) -> impl Iterator<Item = Range<usize>> {
+    let rows = (BLOCK / features.max(1)).clamp(PANEL, 1 << 16);
+    (0..n).step_by(rows).map(move |start| start..n.min(start + rows))
+}
+
+/// Adds `T Ψ` of one block, m × p; `features` is T, m × rows.
+pub(crate) fn add_sides(
+    sides: &mut Mat<f64>,
+    features: MatRef<f64>,
+    targets: &TargetBlock,
+) -> Result<(), Error> {
+    match targets {
+        TargetBlock::Coordinates(columns) => {
+            let what = "numbers in a block of targets";
+            Error::check_length(what, columns.nrows(), sides.ncols())?;
+            let what = "rows in a block of targets";
+            Error::check_length(what, columns.ncols(), features.ncols())?;
+            sides.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
+                let own = features.subrows(task * PANEL, out.nrows());
+                matmul(out, Accum::Add, own, columns.transpose(), 1.0, Par::Seq);
+            });
+        }
+        TargetBlock::Classes(classes) => {
+            let what = "rows in a block of targets";
+            Error::check_length(what, classes.len(), features.ncols())?;
+            for (column, &class) in features.col_iter().zip(classes) {
+                let class = class as usize;
+                Error::check_range("class", class, 0, sides.ncols().saturating_sub(1))?;
+                let out: MatMut<f64> = sides.as_mut().subcols_mut(class, 1);
+                out.col_mut(0).iter_mut().zip(column.iter()).for_each(|(out, v)| *out += v);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The Cholesky factor of the system, with as little added to the diagonal as it needs.
+pub(crate) fn factored(system: Panels<f64>, ridge: f64) -> Result<(Factor<f64>, f64), Error> {
+    let size = system.size();
+    let mean = system.trace() / size as f64;
+    let mut failed = match Factor::new(system.clone()) {
+        Ok(factor) => return Ok((factor, 0.0)),
+        Err(failed) => failed,
+    };
+    for step in 0..JITTERS {
+        let jitter = mean * 1e-14 * 10f64.powi(step);
+        let mut shifted = system.clone();
+        shifted.add_to_diagonal(jitter);
+        match Factor::new(shifted) {
+            Ok(factor) => return Ok((factor, jitter)),
+            Err(at) => failed = at,
+        }
+    }
+    Err(failed.error(size, ridge))
+}

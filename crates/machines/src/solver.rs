@@ -1,0 +1,296 @@
+use std::sync::Arc;
+
+use dsokr_basis::{Basis, OutputKernel, RowSource, SketchOptions};
+use faer::MatRef;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::lipschitz::{InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Stop};
+use crate::ridge::{
+    Averaged, ConjugateGradients, InputSketch, RidgeProblem, Spectrum, fit, fit_averaged,
+    fit_conjugate_gradients, fit_gram, fit_sketched,
+};
+use crate::{Error, KernelModel, Precision, TargetSource, Targets};
+
+/// How a kernel machine is fitted.
+///
+/// In a configuration file, a table with the solver's `name` and its options:
+///
+/// ```
+/// use dsokr_machines::Solver;
+///
+/// let text = r#"{"name": "conjugate-gradients", "sketch": {"size": 500}, "iterations": 20}"#;
+/// let Solver::ConjugateGradients(options) = serde_json::from_str(text)? else { panic!() };
+/// assert_eq!((options.sketch.size, options.tolerance), (500, 1e-8));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum Solver {
+    /// Ridge regression on all training inputs: one Cholesky factor of an n × n matrix.
+    ClosedForm(ClosedForm),
+    /// Ridge regression in the span of a sketch of the inputs, in one pass over the rows.
+    Sketched(Sketched),
+    /// As `sketched`, by preconditioned conjugate gradients: for thousands of sketched inputs.
+    ConjugateGradients(ConjugateGradients),
+    /// The mean of `sketched` models on parts of the rows.
+    Averaged(Averaged),
+    /// A Lipschitz loss in the span of a sketch of the inputs.
+    Lipschitz(Lipschitz),
+}
+
+impl Default for Solver {
+    fn default() -> Self {
+        Self::ClosedForm(ClosedForm::default())
+    }
+}
+
+/// Ridge regression on all training inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClosedForm {
+    /// The numbers that the system is solved in (default: double).
+    #[serde(default)]
+    pub precision: Precision,
+}
+
+/// Ridge regression in the span of a sketch of the inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sketched {
+    /// The sketch of the inputs.
+    pub sketch: InputSketch,
+}
+
+/// A Lipschitz loss in the span of a sketch of the inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lipschitz {
+    /// The sketch of the inputs.
+    pub sketch: InputSketch,
+    /// The loss. The pinball loss takes numbers as outputs, and starts from their quantiles.
+    pub loss: Loss,
+    /// γ of the output matrix `M_ij = exp(−γ (τ_i − τ_j)²)` of the pinball loss, 0 and above (default: 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupling: Option<f64>,
+    /// When to stop.
+    #[serde(default)]
+    pub stop: Stop,
+}
+
+/// The training inputs and targets of a kernel machine.
+#[derive(Clone)]
+pub struct TrainingSet<'a> {
+    /// The inputs.
+    pub inputs: TrainingInputs<'a>,
+    /// A row for each input.
+    pub targets: &'a Targets,
+    /// The seed of the sketch.
+    pub seed: u64,
+}
+
+/// The inputs of a kernel machine.
+#[derive(Clone)]
+pub enum TrainingInputs<'a> {
+    /// Rows, and their kernel.
+    Rows(&'a dyn RowSource, Arc<dyn OutputKernel>),
+    /// The n × n matrix of a precomputed kernel: for the closed form alone.
+    Gram(MatRef<'a, f64>),
+}
+
+impl Lipschitz {
+    /// The problem for one λ.
+    fn problem(&self, width: usize, lambda: f64) -> Result<LipschitzProblem, Error> {
+        let (output, offset) = match self.loss.levels() {
+            Some(levels) => {
+                let coupling = self.coupling.unwrap_or(1.0);
+                (OutputMatrix::quantiles(levels, coupling)?, Offset::Constant)
+            }
+            None => (OutputMatrix::identity(width)?, Offset::Zero),
+        };
+        Ok(LipschitzProblem { loss: self.loss.clone(), output, lambda, offset })
+    }
+}
+
+impl Solver {
+    /// The name in configuration files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ClosedForm(_) => "closed-form",
+            Self::Sketched(_) => "sketched",
+            Self::ConjugateGradients(_) => "conjugate-gradients",
+            Self::Averaged(_) => "averaged",
+            Self::Lipschitz(_) => "lipschitz",
+        }
+    }
+
+    /// The sketch of the inputs, if there is one.
+    pub fn sketch(&self) -> Option<&InputSketch> {
+        match self {
+            Self::ClosedForm(_) => None,
+            Self::Sketched(Sketched { sketch })
+            | Self::ConjugateGradients(ConjugateGradients { sketch, .. })
+            | Self::Averaged(Averaged { sketch, .. })
+            | Self::Lipschitz(Lipschitz { sketch, .. }) => Some(sketch),
+        }
+    }
+
+    /// Checks the options, as far as they do not depend on data.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the option, its value and what is allowed.
+    pub fn validate(&self) -> Result<(), Error> {
+        if self.sketch().is_some_and(|sketch| sketch.size == 0) {
+            return Err(Error::none("size of the sketch"));
+        }
+        match self {
+            Self::ClosedForm(_) | Self::Sketched(_) => Ok(()),
+            Self::ConjugateGradients(options) => options.validate(),
+            Self::Averaged(options) => match options.parts {
+                0 => Err(Error::none("number of parts")),
+                _ => Ok(()),
+            },
+            Self::Lipschitz(options) => {
+                if options.coupling.is_some() && options.loss.levels().is_none() {
+                    let (what, allowed) = ("coupling", "absent, or a pinball loss beside it");
+                    return Err(Error::value(what, options.coupling.unwrap_or_default(), allowed));
+                }
+                let width = options.loss.levels().map_or(1, <[f64]>::len);
+                options.loss.validate(width)?;
+                options.problem(width, 1.0)?;
+                options.stop.validate()
+            }
+        }
+    }
+
+    /// What every λ has in common: a Lipschitz loss computes the features of the inputs.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a precomputed kernel and a solver that needs rows; rows that the kernel
+    /// does not take; those of the sketch.
+    pub fn prepare<'a>(&'a self, training: TrainingSet<'a>) -> Result<PreparedSolver<'a>, Error> {
+        let features = match (self, &training.inputs) {
+            (Self::Lipschitz(options), TrainingInputs::Rows(rows, kernel)) => {
+                let InputSketch { size, method } = &options.sketch;
+                let kernel = Arc::clone(kernel);
+                let basis = Basis::fit(
+                    kernel,
+                    *rows,
+                    &SketchOptions::new(method, *size).with_seed(training.seed),
+                )?;
+                Some(InputFeatures::new(basis, *rows)?)
+            }
+            _ => None,
+        };
+        Ok(PreparedSolver { solver: self, training, features })
+    }
+
+    fn needs_rows(&self) -> Error {
+        let allowed = "closed-form beside a precomputed kernel";
+        Error::value("the solver", self.name(), allowed)
+    }
+}
+
+/// A solver and its training set, for fits with several λ.
+pub struct PreparedSolver<'a> {
+    solver: &'a Solver,
+    training: TrainingSet<'a>,
+    /// Of a Lipschitz loss.
+    features: Option<InputFeatures>,
+}
+
+impl PreparedSolver<'_> {
+    /// The model for one λ.
+    ///
+    /// # Errors
+    /// Those of [`fit`], [`fit_gram`], [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
+    /// [`LipschitzModel::fit`](crate::LipschitzModel::fit).
+    pub fn fit(&self, lambda: f64) -> Result<KernelModel, Error> {
+        Ok(self.solve(lambda, false)?.0)
+    }
+
+    /// The model for one λ, and its prediction of each training row by a model of the others.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit); [`Error::Value`] for a solver that has no such predictions in closed
+    /// form.
+    pub fn fit_leaving_one_out(&self, lambda: f64) -> Result<(KernelModel, Vec<f32>), Error> {
+        let (model, left_out) = self.solve(lambda, true)?;
+        let none = || {
+            let allowed = "closed-form or sketched for leave-one-out predictions";
+            Error::value("the solver", self.solver.name(), allowed)
+        };
+        Ok((model, left_out.ok_or_else(none)?))
+    }
+
+    /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver of which
+    /// λ is chosen on validation data.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn spectrum(&self) -> Result<Option<Spectrum>, Error> {
+        let TrainingSet { inputs, targets, seed } = &self.training;
+        Ok(match (self.solver, inputs) {
+            (Solver::ClosedForm(_), TrainingInputs::Gram(gram)) => {
+                Some(Spectrum::of_gram(*gram, targets)?)
+            }
+            (Solver::ClosedForm(_), TrainingInputs::Rows(rows, kernel)) => {
+                Some(Spectrum::full(kernel, *rows, targets)?)
+            }
+            (Solver::Sketched(options), TrainingInputs::Rows(rows, kernel)) => {
+                let kernel = Arc::clone(kernel);
+                Some(Spectrum::sketched(kernel, *rows, targets, &options.sketch, *seed)?)
+            }
+            (solver @ Solver::Sketched(_), TrainingInputs::Gram(_)) => {
+                return Err(solver.needs_rows());
+            }
+            (
+                Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_),
+                TrainingInputs::Rows(..) | TrainingInputs::Gram(_),
+            ) => None,
+        })
+    }
+
+    fn solve(
+        &self,
+        lambda: f64,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let TrainingSet { inputs, targets, seed } = &self.training;
+        let targets: &Targets = targets;
+        let (rows, kernel) = match (inputs, self.solver) {
+            (TrainingInputs::Rows(rows, kernel), _) => (*rows, Arc::clone(kernel)),
+            (TrainingInputs::Gram(gram), Solver::ClosedForm(ClosedForm { precision })) => {
+                let fitted = fit_gram(*gram, targets, lambda, *precision)?;
+                let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+                return Ok((fitted.model.into(), left_out));
+            }
+            (TrainingInputs::Gram(_), solver) => return Err(solver.needs_rows()),
+        };
+        if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
+            let fitted = fit(kernel, rows, targets, lambda, *precision)?;
+            let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+            return Ok((fitted.model.into(), left_out));
+        }
+        let problem = RidgeProblem { kernel, rows, targets, lambda, seed: *seed };
+        let model = match (self.solver, &self.features) {
+            (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
+                return Err(self.solver.needs_rows());
+            }
+            (Solver::Sketched(options), _) => {
+                let fitted = fit_sketched(problem, &options.sketch)?;
+                let left_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
+                return Ok((fitted.model.into(), left_out.transpose()?));
+            }
+            (Solver::ConjugateGradients(options), _) => {
+                fit_conjugate_gradients(problem, options)?.into()
+            }
+            (Solver::Averaged(options), _) => fit_averaged(problem, options)?.into(),
+            (Solver::Lipschitz(options), Some(features)) => {
+                let problem = options.problem(targets.width(), lambda)?;
+                features.fit(targets, &problem, &options.stop)?.into()
+            }
+        };
+        Ok((model, None))
+    }
+}

@@ -1,0 +1,181 @@
+use serde::{Deserialize, Serialize};
+
+use crate::lipschitz::Loss;
+
+/// The numbers that a system is solved in.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// `f32`: half the memory and time. For condition numbers up to about 1e5, which a large nλ
+    /// ensures; see [`RidgeSummary::condition`].
+    Single,
+    /// `f64`.
+    #[default]
+    Double,
+}
+
+/// The rows that carry a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Inputs {
+    /// Every training input.
+    Full,
+    /// Those that a sketch touches.
+    Sketched,
+    /// Every training input, through a Gram matrix that was given.
+    Precomputed,
+}
+
+/// What was fitted, and how well.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// n, the number of training rows.
+    pub rows: usize,
+    /// Number of unknowns for each output: n, m with an input sketch, or the rank of the sketched
+    /// Gram matrix of the inputs under a Lipschitz loss.
+    #[serde(alias = "features")]
+    pub unknowns: usize,
+    /// p, the numbers predicted for a row.
+    #[serde(rename = "rank", alias = "outputs")]
+    pub width: usize,
+    /// λ.
+    pub lambda: f64,
+    /// What the solver reports.
+    #[serde(flatten)]
+    pub solution: Solution,
+}
+
+/// What a solver reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Solution {
+    /// Kernel ridge regression.
+    Ridge(RidgeSummary),
+    /// A Lipschitz loss.
+    Lipschitz(LipschitzSummary),
+}
+
+/// How a ridge regression was solved, and how well conditioned it was.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RidgeSummary {
+    /// The rows that carry the model.
+    pub inputs: Inputs,
+    /// Condition number of the system that was solved, estimated from below (power iteration).
+    pub condition: f64,
+    /// What was added to the diagonal for the system to be numerically positive definite.
+    pub jitter: f64,
+    /// The numbers that it was solved in.
+    pub precision: Precision,
+    /// How far conjugate gradients came; none for a system that was factored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
+}
+
+/// How far conjugate gradients came.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// Iterations taken, each one pass over the rows.
+    pub iterations: usize,
+    /// The largest relative residual of a coordinate, by the recurrence.
+    pub residual: f64,
+    /// The tolerance asked for.
+    pub tolerance: f64,
+}
+
+/// How far a Lipschitz loss was minimised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LipschitzSummary {
+    /// The loss.
+    pub loss: Loss,
+    /// The objective reached.
+    pub objective: f64,
+    /// The least that the objective can be on these features: the best dual objective.
+    pub bound: f64,
+    /// The mean loss of the offset alone, which [`Stop::gap`](crate::Stop::gap) is a share of.
+    pub start: f64,
+    /// Number of steps.
+    pub steps: usize,
+    /// Whether the gap closed; if not, the step limit ended the fit.
+    pub converged: bool,
+}
+
+impl Summary {
+    /// What the solver of a ridge regression reports; none for a Lipschitz loss.
+    pub fn ridge(&self) -> Option<&RidgeSummary> {
+        match &self.solution {
+            Solution::Ridge(ridge) => Some(ridge),
+            Solution::Lipschitz(_) => None,
+        }
+    }
+
+    /// What the solver of a Lipschitz loss reports; none for a ridge regression.
+    pub fn lipschitz(&self) -> Option<&LipschitzSummary> {
+        match &self.solution {
+            Solution::Ridge(_) => None,
+            Solution::Lipschitz(lipschitz) => Some(lipschitz),
+        }
+    }
+}
+
+impl LipschitzSummary {
+    /// The duality gap: an upper bound of the excess of the objective, in its units.
+    pub fn gap(&self) -> f64 {
+        self.objective - self.bound
+    }
+}
+
+impl Convergence {
+    /// Whether every coordinate reached the tolerance.
+    pub fn converged(&self) -> bool {
+        self.residual <= self.tolerance
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Self { rows, unknowns, width, lambda, solution } = self;
+        match solution {
+            Solution::Ridge(ridge) => {
+                write!(
+                    out,
+                    "{rows} rows, {unknowns} unknowns, {width} coordinates, lambda {lambda:e}, \
+                     condition about {:.1e}",
+                    ridge.condition
+                )?;
+                if ridge.jitter != 0.0 {
+                    write!(out, ", {:.1e} added to the diagonal", ridge.jitter)?;
+                }
+                match &ridge.convergence {
+                    Some(convergence) => write!(out, ", {convergence}"),
+                    None => Ok(()),
+                }
+            }
+            Solution::Lipschitz(solution) => {
+                let LipschitzSummary { loss, objective, steps, converged, .. } = solution;
+                let limit = if *converged { "" } else { " (the step limit; not converged)" };
+                write!(
+                    out,
+                    "{rows} rows, {unknowns} features, {width} outputs, {} loss, lambda \
+                     {lambda:e}: objective {objective:.6e}, gap {:.1e} after {steps} steps{limit}",
+                    loss.name(),
+                    solution.gap(),
+                )
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Convergence {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let not = if self.converged() { "" } else { "not " };
+        let Self { iterations, residual, tolerance } = self;
+        write!(
+            out,
+            "{not}converged in {iterations} iterations to a residual of {residual:.1e} \
+             (asked for: {tolerance:.1e})"
+        )
+    }
+}

@@ -1,0 +1,232 @@
+use std::ops::Range;
+
+use dsokr_basis::Projection;
+use faer::{Mat, MatRef};
+
+use crate::Error;
+use crate::linear::Scalar;
+
+/// What a kernel machine is fitted to: p numbers for each of n training rows, and of each row the
+/// squared distance `r(y)` to the output that no prediction reaches.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    values: Values,
+    width: usize,
+    /// r(y) of each row; empty where all are 0.
+    residuals: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Values {
+    /// n × p row-major.
+    Coordinates(Vec<f64>),
+    /// Row i has a 1 in the column of its class.
+    Classes(Vec<u32>),
+}
+
+/// Targets of consecutive training rows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum TargetBlock {
+    /// Coordinates, p × len, one row a column.
+    Coordinates(Mat<f64>),
+    /// Class of each row, below p: its target is that unit vector.
+    Classes(Vec<u32>),
+}
+
+/// Targets that can be read block by block, from memory or computed on the fly.
+pub trait TargetSource: Sync {
+    /// Number of rows.
+    fn len(&self) -> usize;
+
+    /// p, the numbers of a row.
+    fn width(&self) -> usize;
+
+    /// The targets of the rows of `range`.
+    ///
+    /// # Errors
+    /// Errors from reading or computing them.
+    fn block(&self, range: Range<usize>) -> Result<TargetBlock, Error>;
+
+    /// Whether there are no rows.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Targets {
+    /// Targets of `width` numbers a row, row-major.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a width of 0 or no rows; [`Error::Length`] for values that are not whole
+    /// rows; [`Error::NotFinite`].
+    pub fn new(width: usize, values: impl Into<Vec<f64>>) -> Result<Self, Error> {
+        let values = values.into();
+        if width == 0 || values.is_empty() {
+            let what = if width == 0 { "numbers of a target" } else { "rows of targets" };
+            return Err(Error::none(what));
+        }
+        let expected = values.len().next_multiple_of(width);
+        Error::check_length("target values", values.len(), expected)?;
+        Error::check_finite("targets", width, &values)?;
+        Ok(Self { values: Values::Coordinates(values), width, residuals: Vec::new() })
+    }
+
+    /// One number a row, that each of `width` outputs estimates: quantiles of one variable.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn repeated(width: usize, values: &[f64]) -> Result<Self, Error> {
+        Error::check_finite("targets", 1, values)?;
+        let repeated = values.iter().flat_map(|&value| std::iter::repeat_n(value, width));
+        Self::new(width, repeated.collect::<Vec<f64>>())
+    }
+
+    /// Coordinates of outputs in a basis, with the part of each that lies outside of it (thesis,
+    /// equation 5.16).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`with_residuals`](Self::with_residuals).
+    pub fn from_projection(projection: &Projection) -> Result<Self, Error> {
+        let values: Vec<f64> = projection.coordinates.iter().map(|&value| value.into()).collect();
+        Self::new(projection.rank, values)?.with_residuals(projection.residuals.clone())
+    }
+
+    /// The same targets with `r(y)` of each row, which losses of a distance add to it; 0 otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is one a row, [`Error::Value`] for one that is negative or not
+    /// finite.
+    pub fn with_residuals(mut self, residuals: Vec<f64>) -> Result<Self, Error> {
+        Error::check_length("residuals", residuals.len(), self.len())?;
+        let bad = |value: &f64| !(*value >= 0.0 && value.is_finite());
+        if let Some(row) = residuals.iter().position(bad) {
+            let what = format_args!("the residual of row {row}");
+            return Err(Error::value(what, residuals[row], "finite numbers, 0 and above"));
+        }
+        self.residuals = residuals;
+        Ok(self)
+    }
+
+    /// The same targets with an offset subtracted from each column.
+    pub(crate) fn minus(&self, offset: &[f64]) -> Result<Self, Error> {
+        let mut values = self.values()?.to_vec();
+        for row in values.chunks_exact_mut(self.width) {
+            row.iter_mut().zip(offset).for_each(|(value, offset)| *value -= offset);
+        }
+        let values = Values::Coordinates(values);
+        Ok(Self { values, width: self.width, residuals: self.residuals.clone() })
+    }
+
+    /// From coordinates p × n.
+    pub(crate) fn from_columns(columns: MatRef<f64>) -> Self {
+        let values = columns.col_iter().flat_map(|column| column.iter().copied()).collect();
+        let values = Values::Coordinates(values);
+        Self { width: columns.nrows(), values, residuals: Vec::new() }
+    }
+
+    /// From a class of each row, all below `width`.
+    pub(crate) fn from_classes(width: usize, classes: Vec<u32>) -> Self {
+        Self { width, values: Values::Classes(classes), residuals: Vec::new() }
+    }
+
+    /// The coordinates, n × p row-major.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for classes, whose distances are not those of coordinates.
+    pub fn values(&self) -> Result<&[f64], Error> {
+        match &self.values {
+            Values::Coordinates(values) => Ok(values),
+            Values::Classes(_) => Err(not_a_basis("losses are those of coordinates in it")),
+        }
+    }
+
+    /// `r(y)` of a row.
+    pub fn residual(&self, row: usize) -> f64 {
+        self.residuals.get(row).copied().unwrap_or(0.0)
+    }
+
+    /// All targets, n × p.
+    pub(crate) fn dense<T: Scalar>(&self) -> Mat<T> {
+        let (n, p) = (self.len(), self.width);
+        match &self.values {
+            Values::Coordinates(values) => Mat::from_fn(n, p, |i, j| T::of(values[i * p + j])),
+            Values::Classes(classes) => {
+                let mut dense = Mat::zeros(n, p);
+                for (row, &class) in classes.iter().enumerate() {
+                    dense[(row, class as usize)] = T::of(1.0);
+                }
+                dense
+            }
+        }
+    }
+
+    /// Some of the rows, in the order given; an index may be repeated.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a row beyond the last one.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
+        let (len, p) = (self.len(), self.width);
+        for &row in rows {
+            Error::check_range("row", row, 0, len.saturating_sub(1))?;
+        }
+        let values = match &self.values {
+            Values::Coordinates(values) => {
+                let rows = rows.iter().flat_map(|row| &values[row * p..(row + 1) * p]);
+                Values::Coordinates(rows.copied().collect())
+            }
+            Values::Classes(classes) => {
+                Values::Classes(rows.iter().map(|&row| classes[row]).collect())
+            }
+        };
+        let residuals = match self.residuals.is_empty() {
+            true => Vec::new(),
+            false => rows.iter().map(|&row| self.residuals[row]).collect(),
+        };
+        Ok(Self { values, width: p, residuals })
+    }
+}
+
+/// The error for an output space that is the identity on the training outputs.
+pub(crate) fn not_a_basis(reason: &str) -> Error {
+    let allowed = format_args!("a basis: {reason}");
+    Error::value("the output space", "the training outputs", allowed)
+}
+
+impl TargetSource for Targets {
+    fn len(&self) -> usize {
+        match &self.values {
+            Values::Coordinates(values) => values.len() / self.width,
+            Values::Classes(classes) => classes.len(),
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn block(&self, range: Range<usize>) -> Result<TargetBlock, Error> {
+        let len = self.len();
+        if range.start > range.end || range.end > len {
+            return Err(Error::value("end of rows", range.end, format_args!("0..={len}")));
+        }
+        let p = self.width;
+        Ok(match &self.values {
+            Values::Coordinates(values) => {
+                let values = &values[range.start * p..range.end * p];
+                let columns = MatRef::from_column_major_slice(values, p, range.len());
+                TargetBlock::Coordinates(columns.to_owned())
+            }
+            Values::Classes(classes) => TargetBlock::Classes(classes[range].to_vec()),
+        })
+    }
+}
+
+/// Checks λ, and that there is a row of targets for each of n rows.
+pub(crate) fn check(n: usize, targets: &dyn TargetSource, lambda: f64) -> Result<(), Error> {
+    Error::check_lambda(lambda)?;
+    if n == 0 {
+        return Err(dsokr_basis::Error::NoRows.into());
+    }
+    Error::check_length("rows of targets", targets.len(), n)
+}
