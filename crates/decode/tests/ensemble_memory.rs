@@ -1,6 +1,7 @@
 //! No member's score matrix ever exists. Alone in its process, so that the peak is its own.
 #![cfg(target_os = "linux")]
 
+#[path = "suite/common/mod.rs"]
 mod common;
 
 use common::{Set, golds, real_queries};

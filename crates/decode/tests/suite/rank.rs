@@ -1,8 +1,6 @@
 //! Exact ranks against brute force, and what they must not depend on.
 
-mod common;
-
-use common::{Set, golds, integer_queries, message, real_queries};
+use crate::common::{Set, golds, integer_queries, message, real_queries};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Error, Metrics, MissingGold, Pool, Queries, Rank,
     ScoreBlock, rank,

@@ -1,8 +1,6 @@
 //! Metrics by hand, chance by simulation, and the coverage of the bootstrap.
 
-mod common;
-
-use common::message;
+use crate::common::message;
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::{Metrics, MissingGold, Rank, bootstrap};
 

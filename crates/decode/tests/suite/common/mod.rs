@@ -1,5 +1,5 @@
 //! Random candidate sets and a brute force that shares nothing with the crate.
-#![allow(dead_code)] // each test binary uses its own part
+#![allow(dead_code)] // the test of memory uses a part
 
 use dsokr_basis::random::{below, generator, unit};
 use dsokr_decode::{CandidateParts, Candidates, Error, Rank};

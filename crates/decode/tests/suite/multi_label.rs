@@ -1,8 +1,6 @@
 //! Metrics of label sets against counts over plain sets.
 
-mod common;
-
-use common::message;
+use crate::common::message;
 use std::collections::BTreeSet;
 
 use dsokr_basis::features::BitRows;

@@ -1,12 +1,10 @@
 //! Ensembles against brute force, and what they must not depend on.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod fitted;
 mod models;
 mod refused;
 
-use common::{Set, golds, integer_queries, real_queries};
+use crate::common::{Set, golds, integer_queries, real_queries};
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, PerQuery,

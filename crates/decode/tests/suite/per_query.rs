@@ -1,10 +1,8 @@
 //! Lists of candidates: one a query.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::{Set, golds, integer_queries, message, real_queries};
+use crate::common::{Set, golds, integer_queries, message, real_queries};
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::{
     CandidateParts, Candidates, Error, Metrics, MissingGold, PerQuery, Pool, Queries,

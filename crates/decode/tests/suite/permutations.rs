@@ -1,8 +1,6 @@
 //! The best of all permutations against enumeration, from weights and from predictions in a basis.
 
-mod common;
-
-use common::message;
+use crate::common::message;
 use dsokr_basis::features::{BitRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{Generator, below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};

@@ -2,8 +2,8 @@
 
 use dsokr_decode::{Combination, Ensemble, Error, Member, Pool, Queries, fit_weights};
 
+use super::models::{Models, reordered};
 use crate::common::{Set, integer_queries};
-use crate::models::{Models, reordered};
 
 fn refused(result: Result<impl std::fmt::Debug, Error>) -> String {
     result.unwrap_err().to_string()
@@ -150,7 +150,7 @@ fn what_is_not_finite_names_the_member_and_the_query() {
     let dim = models.models[1].set.dim;
     models.models[1].rows[34 * dim..35 * dim].fill(1e30);
     let ensemble = models.ensemble();
-    for rule in crate::rules(4, 2) {
+    for rule in super::rules(4, 2) {
         let error = ensemble.rank(Pool::Shared, &rule, &[None; 40]).unwrap_err();
         let text = error.to_string();
         assert!(

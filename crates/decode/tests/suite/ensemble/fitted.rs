@@ -3,9 +3,9 @@
 use dsokr_decode::{Combination, Metrics, PerQuery, Pool, fit_weights};
 use proptest::prelude::*;
 
+use super::models::{Models, rules};
+use super::{classes, lists};
 use crate::common::golds;
-use crate::models::{Models, rules};
-use crate::{classes, lists};
 
 #[test]
 fn two_members_reach_the_best_of_the_grid() {

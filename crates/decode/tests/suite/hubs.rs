@@ -1,11 +1,9 @@
 //! Hub means against sorting all similarities, and what a correction does to candidates.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use common::{Set, integer_queries, message, real_queries};
+use crate::common::{Set, integer_queries, message, real_queries};
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Error, Hubs, MappedCandidates, Queries, ScoreBlock, rank, top_k,

@@ -1,8 +1,6 @@
 //! The best of all sets of labels against every set, projected and scored one by one.
 
-mod common;
-
-use common::message;
+use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};

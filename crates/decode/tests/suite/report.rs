@@ -1,8 +1,6 @@
 //! Rows, curves, histograms and paired comparisons of ranks.
 
-mod common;
-
-use common::message;
+use crate::common::message;
 use dsokr_basis::random::{below, generator};
 use dsokr_decode::report::{QueryRow, compare, hits_curve, query_rows, rank_histogram, worst};
 use dsokr_decode::{

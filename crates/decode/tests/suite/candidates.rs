@@ -1,11 +1,9 @@
 //! Candidate sets: what is refused, and files.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Set, golds, message, real_queries};
+use crate::common::{Set, golds, message, real_queries};
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Error, MappedCandidates, Queries, rank, top_k,

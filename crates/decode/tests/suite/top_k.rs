@@ -1,8 +1,6 @@
 //! The best candidates against sorting all of them.
 
-mod common;
-
-use common::{Set, integer_queries, message, real_queries};
+use crate::common::{Set, integer_queries, message, real_queries};
 use dsokr_decode::{CandidateParts, Candidates, Queries, top_k, top_rows};
 use proptest::prelude::*;
 

@@ -1,0 +1,14 @@
+//! All tests but those of peak memory, which need a process each.
+
+mod candidates;
+mod common;
+mod ensemble;
+mod hubs;
+mod label_sets;
+mod metrics;
+mod multi_label;
+mod per_query;
+mod permutations;
+mod rank;
+mod report;
+mod top_k;
