@@ -68,7 +68,7 @@ fn main() -> Result<(), Error> {
     let file = "examples/custom_encoder.toml".as_ref();
     register::<ConvolutionConfig>("convolution")?;
     let config = &config::load(file, &[])?;
-    let root = &DataRoot::find(&config.data.folder, Some(file), None)?;
+    let root = &DataRoot::find(config.data.folder(), Some(file), None)?;
     let recipe: Option<&ConvolutionConfig> = config.encoder.get();
     recipe.map_or(Ok(()), |r| contract::check(r, &config.source().load(root)?.train))?;
 

@@ -90,9 +90,6 @@ pub enum Error {
     /// A recipe or its encoder breaks the contract.
     #[error("the encoder breaks its contract: {0}")]
     Contract(String),
-    /// Text was given to an encoder that reads vectors.
-    #[error("this run's encoder reads feature vectors, not texts")]
-    ReadsVectors,
     /// The basis, its kernel or its sketch.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),

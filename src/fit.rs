@@ -18,8 +18,7 @@ use crate::evaluator::Evaluator;
 use crate::learner::{Fitted, Task};
 use crate::run::{Folder, PreparationFiles, Report};
 use crate::targets::TrainingOutputs;
-use dsokr_data::SplitName;
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
 use dsokr_train::{Event, Observer};
 
 pub(crate) use hubs::{CrossFit, correct};
@@ -232,7 +231,17 @@ fn difference(
 /// Identifies the data: a run is resumed on those that it was started with.
 fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> String {
     let splits = [&dataset.train, &dataset.validation];
-    let texts = splits.map(|split| [split.ids.join("\0"), split.texts.join("\0")].join("\0"));
+    let texts = splits.map(|split| {
+        let texts = match &split.inputs {
+            Inputs::Texts(texts) => texts.join("\0"),
+            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
+        };
+        [split.ids.join("\0"), texts].join("\0")
+    });
+    let kernels = splits.map(|split| match &split.inputs {
+        Inputs::Kernels(rows) => rows.values(),
+        Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
+    });
     let ids = candidates.ids().join("\0");
     let mut tensors = vec![
         Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
@@ -242,7 +251,14 @@ fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> S
         Tensor::f32("candidates", &[candidates.coordinates().len()], candidates.coordinates()),
     ];
     for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
-        tensors.extend(split.vectors.iter().flat_map(|rows| rows.tensors(name)));
+        if let Inputs::Vectors(rows) = &split.inputs {
+            tensors.extend(rows.tensors(name));
+        }
+    }
+    for (values, name) in kernels.iter().zip(["train kernels", "validation kernels"]) {
+        if !values.is_empty() {
+            tensors.push(Tensor::f64(name, &[values.len()], values));
+        }
     }
     store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum()
 }

@@ -13,19 +13,8 @@ use crate::config::{Checked, Config};
 use crate::evaluator::Evaluator;
 use crate::run::{Folder, PreparationFiles};
 use crate::targets::{OutputTargets, TrainingOutputs};
-use dsokr_data::{Dataset, Split};
+use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::Observer;
-
-/// What a learner reads of the inputs of `[data]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputKind {
-    /// Texts.
-    Texts,
-    /// Feature vectors.
-    Vectors,
-    /// Kernel values with the training inputs, of one or more kernels.
-    Kernels,
-}
 
 /// What an `[encoder]` table describes: it is fitted on a training split, or read from a run.
 ///

@@ -46,7 +46,7 @@ pub use error::Error;
 pub use evaluator::Evaluator;
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use kinds::{EncoderTable, register};
-pub use learner::{ClosedForm, Fitted, InputKind, Learner, Predictor, StoredRun, Task};
+pub use learner::{ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
 pub use metric::Metric;
 pub use network::Network;
 pub use quantiles::{Coverage, QuantileScores, Quantiles};

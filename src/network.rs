@@ -10,9 +10,10 @@ use tracing::info;
 
 use crate::config::{Checked, Config};
 use crate::fit::CrossFit;
-use crate::learner::{Fitted, InputKind, Learner, Predictor, StoredRun, Task};
+use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
 use crate::run::{BASIS, Folder, PreparationFiles};
 use crate::{Error, Prepare, Recipe, Start};
+use dsokr_data::{InputKind, Split};
 use dsokr_train::embed;
 
 /// A trained encoder with its frozen basis.
@@ -28,7 +29,7 @@ pub struct Network<R: Recipe> {
 }
 
 impl<R: Recipe> Predictor for Network<R> {
-    fn predict(&self, split: &dsokr_data::Split) -> Result<Vec<f32>, Error> {
+    fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
         Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch))
     }
 

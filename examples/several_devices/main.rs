@@ -85,7 +85,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let places = open(devices)?;
     let root =
-        DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
+        DataRoot::find(config.data.folder(), Some(&arguments.config), arguments.data.as_deref())?;
     let dataset = config.source().load(&root)?;
 
     let rows = known(&dataset.train);

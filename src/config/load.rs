@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use super::moved::moved;
 use super::{Checked, Config};
 use crate::Error;
 
@@ -36,13 +37,18 @@ impl FromStr for Override {
 pub fn load(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
+    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+    if let Some(message) = moved(&table) {
+        return Err(fail(message));
+    }
     // once as it stands, since only then does an error know its line
     let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
     if !overrides.is_empty() {
-        let mut table: toml::Table =
-            text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
         for change in overrides {
             set(&mut table, change).map_err(&fail)?;
+        }
+        if let Some(message) = moved(&table) {
+            return Err(fail(format!("with --set: {message}")));
         }
         config = table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
     }

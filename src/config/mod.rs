@@ -8,6 +8,7 @@ mod embedding;
 mod ensemble;
 mod evaluation;
 mod load;
+mod moved;
 mod output;
 mod reference;
 mod ridge;
@@ -23,21 +24,20 @@ pub use reference::reference;
 pub use ridge::{InputScaling, RidgeConfig};
 
 use dsokr_data::config::DataConfig;
-use dsokr_data::{Source, SplitName};
+use dsokr_data::{InputKind, Source, SplitName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::learner::InputKind;
 use crate::{EncoderTable, Error, Metric};
 
 /// Version of the configuration and of run directories that this program reads and writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One training: data, output kernel and sketch, encoder, optimisation, evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Version of this format; 1 is the only one.
+    /// Version of this format; 2 is the only one.
     #[serde(default = "format")]
     pub format: u32,
     /// Name of the run, and of its folder under `runs/`; the file's own name if empty.
@@ -96,7 +96,7 @@ impl Config {
     /// # Errors
     /// [`Error::Value`] with the first key that is out of range, its value and what is allowed.
     pub fn validate(self) -> Result<Checked, Error> {
-        check(self.format == FORMAT, "format", self.format, "1")?;
+        check(self.format == FORMAT, "format", self.format, "2")?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let name = &self.name;
         let named = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
@@ -147,32 +147,16 @@ impl Config {
 
     /// Checks that `[data]` has what the learner reads.
     fn check_inputs(&self) -> Result<(), Error> {
-        let data = &self.data;
-        let reads = self.encoder.reads();
-        match (reads, data.has_vectors(), &data.kernels) {
-            (InputKind::Vectors | InputKind::Kernels, false, _) => {
-                let allowed = "the feature vectors that this encoder reads";
-                Err(value("data.inputs", "absent", allowed))
+        let allowed = match self.encoder.reads() {
+            InputKind::Texts => "texts, which this encoder reads",
+            InputKind::Vectors => {
+                "feature vectors, which this encoder reads; kernels need encoder.kernels = \"uniform\" or \
+                 \"alignf\""
             }
-            (InputKind::Kernels, true, None) => {
-                Err(value("data.kernels", "absent", "the kernels that encoder.kernels combines"))
-            }
-            (InputKind::Texts | InputKind::Vectors, _, Some(_)) => {
-                let allowed = "\"uniform\" or \"alignf\", of kind \"ridge\"";
-                Err(value("encoder.kernels", "absent", allowed))
-            }
-            (InputKind::Texts, true, None) => {
-                let key = match (&data.pool, &data.synthetic) {
-                    (Some(_), _) => "data.pool",
-                    (None, Some(_)) => "data.synthetic",
-                    (None, None) => "data.inputs",
-                };
-                Err(value(key, "vectors", "absent, or texts: this encoder reads the texts"))
-            }
-            (InputKind::Vectors, true, None)
-            | (InputKind::Kernels, true, Some(_))
-            | (InputKind::Texts, false, None) => Ok(()),
-        }
+            InputKind::Kernels => "kernels, which encoder.kernels combines",
+        };
+        let inputs = self.data.inputs();
+        check(inputs == self.encoder.reads(), "data.inputs", inputs, allowed)
     }
 }
 

@@ -10,8 +10,7 @@ use crate::Error;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutputConfig {
-    /// Table of outputs. Left out for the official ChEBI-20 layout, whose files hold them, and with
-    /// `data.pool`, whose rows they are.
+    /// Table of outputs, where the pairs come from tables; the other sources hold the outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// Column of the outputs' ids.
@@ -28,6 +27,7 @@ pub struct OutputConfig {
     #[serde(default)]
     pub only_training: bool,
     /// Rows of features that the kernel compares.
+    #[serde(default)]
     pub features: OutputFeatures,
     /// The output kernel.
     pub kernel: Kernel,

@@ -1,5 +1,5 @@
 use dsokr_basis::features::NgramConfig;
-use dsokr_basis::{Kernel, OutputKernel, RowKind};
+use dsokr_basis::Kernel;
 use dsokr_machines::{Combination, InputSketch, Loss, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,14 +114,6 @@ impl RidgeConfig {
     /// before.
     pub(crate) fn no_sketch() -> Error {
         value("encoder.sketch", "absent", "a sketch of the inputs, beside encoder.loss")
-    }
-
-    /// Whether the input kernel takes such rows.
-    pub(crate) fn accepts(&self, rows: RowKind) -> Result<(), Error> {
-        match self.kernels {
-            Some(_) => Ok(()),
-            None => Ok(self.kernel.validate(rows)?),
-        }
     }
 
     /// Checks which settings of the outputs' sketch, none if it is `full`, and of the decoding these are

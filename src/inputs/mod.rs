@@ -9,7 +9,6 @@ pub use ngrams::NgramInputs;
 pub use pretrained::PretrainedInputs;
 pub use tokens::{TokenInputs, TokenInputsConfig};
 pub use vectors::VectorInputs;
-pub(crate) use vectors::vectors;
 
 /// Reports texts in which a model knows nothing.
 fn warn_unknown(unknown: usize, texts: usize) {

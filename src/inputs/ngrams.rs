@@ -24,7 +24,7 @@ impl NgramInputs {
     /// # Errors
     /// Texts with more n-grams than rows can hold.
     pub fn rows(&self, split: &Split) -> Result<SparseRows, Error> {
-        Ok(self.0.rows(&split.texts)?)
+        Ok(self.0.rows(split.inputs.texts()?)?)
     }
 }
 
@@ -33,12 +33,12 @@ impl Prepare for NgramInputs {
     type Input = SparseRow;
 
     fn fit(blocks: &Vec<NgramConfig>, train: &Split) -> Result<Self, Error> {
-        let texts = train.texts.iter().map(String::as_str);
+        let texts = train.inputs.texts()?.iter().map(String::as_str);
         Ok(Self(TfIdf::fit(blocks, texts).map_err(dsokr_nn::Error::from)?))
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<SparseRow>, Error> {
-        let texts = split.texts.par_iter();
+        let texts = split.inputs.texts()?.par_iter();
         let rows: Vec<SparseRow> = texts.map(|text| self.0.transform(text)).collect();
         warn_unknown(rows.iter().filter(|row| row.indices.is_empty()).count(), rows.len());
         Ok(rows)

@@ -35,7 +35,7 @@ impl Prepare for PretrainedInputs {
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
         let encode = |text: &str| Ok(self.model.tokenizer().encode(text, self.max_length)?);
-        let ids = tokenise(&split.texts, encode)?;
+        let ids = tokenise(split.inputs.texts()?, encode)?;
         let special = self.model.tokenizer().special_tokens();
         warn_unknown(ids.iter().filter(|ids| ids.len() <= special).count(), ids.len());
         Ok(ids)

@@ -48,12 +48,14 @@ impl Prepare for TokenInputs {
 
     fn fit(config: &TokenInputsConfig, train: &Split) -> Result<Self, Error> {
         check(config)?;
-        let texts = train.texts.iter().map(String::as_str);
+        let texts = train.inputs.texts()?.iter().map(String::as_str);
         Ok(Self { tokens: Tokens::fit(&config.tokens, texts)?, max_length: config.max_length })
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        let ids = tokenise(&split.texts, |text| Ok(self.tokens.encode(text, self.max_length)?))?;
+        let ids = tokenise(split.inputs.texts()?, |text| {
+            Ok(self.tokens.encode(text, self.max_length)?)
+        })?;
         // a text without known tokens is `[CLS]` alone
         warn_unknown(ids.iter().filter(|ids| ids.len() <= 1).count(), ids.len());
         Ok(ids)

@@ -23,21 +23,13 @@ impl VectorInputs {
     /// # Errors
     /// A split without vectors, or with vectors of another width.
     pub fn rows<'s>(&self, split: &'s Split) -> Result<&'s Features, Error> {
-        vectors(split, self.width)
+        let rows = split.inputs.vectors()?;
+        if rows.width() != self.width {
+            let (found, expected) = (rows.width(), self.width);
+            return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+        }
+        Ok(rows)
     }
-}
-
-/// The vectors of a split, which have `width` coordinates.
-pub(crate) fn vectors(split: &Split, width: usize) -> Result<&Features, Error> {
-    let rows = split.vectors.as_ref().ok_or(Error::ReadsVectors)?;
-    if rows.width() != width {
-        let (found, expected) = (rows.width(), width);
-        return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
-    }
-    if rows.len() != split.ids.len() {
-        return Err(Error::ReadsVectors);
-    }
-    Ok(rows)
 }
 
 impl Prepare for VectorInputs {
@@ -45,8 +37,7 @@ impl Prepare for VectorInputs {
     type Input = Vec<f32>;
 
     fn fit((): &(), train: &Split) -> Result<Self, Error> {
-        let rows = train.vectors.as_ref().ok_or(Error::ReadsVectors)?;
-        Ok(Self { width: rows.width() })
+        Ok(Self { width: train.inputs.vectors()?.width() })
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<Vec<f32>>, Error> {

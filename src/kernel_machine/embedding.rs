@@ -1,9 +1,9 @@
 //! Reduced rank regression and output embedding learning on top of a kernel machine.
 
-use dsokr_basis::Features;
 use dsokr_machines::{OutputEmbedding, RidgeModel};
 use tracing::info;
 
+use super::inputs::MachineRows;
 use super::solver::Solver;
 use crate::Error;
 use crate::config::{EmbeddingConfig, RidgeConfig};
@@ -17,8 +17,8 @@ pub(super) struct EmbeddingSearch<'a> {
     pub evaluator: &'a Evaluator<'a>,
     pub solver: &'a Solver<'a>,
     /// The inputs of both splits.
-    pub training: &'a Features,
-    pub validation: &'a Features,
+    pub training: &'a MachineRows<'a>,
+    pub validation: &'a MachineRows<'a>,
     /// Coordinates of outputs without pairs.
     pub unlabelled: &'a [f32],
 }
@@ -35,8 +35,8 @@ impl EmbeddingSearch<'_> {
         for lambda in lambdas {
             let (model, _) = self.solver.solve(lambda, false)?;
             let width = model.width();
-            let training = model.predict(self.training)?;
-            let validation = model.predict(self.validation)?;
+            let training = self.training.predictions(&model)?;
+            let validation = self.validation.predictions(&model)?;
             for &supervised in &self.settings.supervised {
                 let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
                 let whole =

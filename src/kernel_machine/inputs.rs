@@ -3,15 +3,13 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use dsokr_basis::features::DenseRows;
 use dsokr_basis::{Features, RowSource};
-use dsokr_machines::Ideal;
+use dsokr_machines::{Ideal, KernelModel, RidgeModel, combine};
 use faer::Mat;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::config::RidgeConfig;
-use crate::inputs::{NgramInputs, VectorInputs, vectors};
+use crate::inputs::{NgramInputs, VectorInputs};
 use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
@@ -45,25 +43,19 @@ impl MachineInputs {
             (Some(blocks), _) => Self::Ngrams(NgramInputs::fit(blocks, train)?),
             (None, None) => Self::Vectors(VectorInputs::fit(&(), train)?),
             (None, Some(rule)) => {
-                let values = train.vectors.as_ref().ok_or(Error::ReadsVectors)?;
-                let n = train.ids.len();
-                let grams: Vec<Mat<f64>> =
-                    (0..values.width() / n.max(1)).map(|at| gram_block(values, at, n)).collect();
-                let grams: Vec<_> = grams.iter().map(Mat::as_ref).collect();
+                let values = train.inputs.kernels()?;
+                let grams: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
                 let (rows, config) = (outputs.rows(), outputs.config());
                 let ideal = Ideal::Outputs { kernel: &config.output.kernel, rows: &rows };
                 let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
                     dsokr_machines::Error::Kernel { kernel, source } => {
-                        let files = config.data.kernels.as_ref().map_or(&[][..], |k| &k.files);
-                        Error::Kernel {
-                            file: files.get(kernel).cloned().unwrap_or_default(),
-                            source,
-                        }
+                        let file = config.data.kernel_files().get(kernel);
+                        Error::Kernel { file: file.cloned().unwrap_or_default(), source }
                     }
                     other => other.into(),
                 })?;
                 tracing::info!(weights = ?weights, "kernels combined");
-                Self::Kernels(CombinedKernels { weights, training: n })
+                Self::Kernels(CombinedKernels { weights, training: values.training() })
             }
         })
     }
@@ -94,31 +86,70 @@ impl MachineInputs {
         }
     }
 
-    /// A split's inputs as rows that kernels compare.
-    pub(super) fn rows<'s>(&self, split: &'s Split) -> Result<Cow<'s, Features>, Error> {
+    /// A split's inputs as a machine takes them.
+    pub(super) fn rows<'s>(&self, split: &'s Split) -> Result<MachineRows<'s>, Error> {
         match self {
-            Self::Ngrams(ngrams) => Ok(Cow::Owned(Features::Sparse(ngrams.rows(split)?))),
-            Self::Vectors(vectors) => Ok(Cow::Borrowed(vectors.rows(split)?)),
+            Self::Ngrams(ngrams) => {
+                Ok(MachineRows::Features(Cow::Owned(Features::Sparse(ngrams.rows(split)?))))
+            }
+            Self::Vectors(vectors) => {
+                Ok(MachineRows::Features(Cow::Borrowed(vectors.rows(split)?)))
+            }
             Self::Kernels(CombinedKernels { weights, training }) => {
-                let values = vectors(split, weights.len() * training)?;
-                let row = |row: usize| {
-                    let all = values.dense_row(row);
-                    let value = |at: usize| -> f64 {
-                        let own = all[at..].iter().step_by(*training).zip(weights);
-                        own.map(|(&value, weight)| weight * f64::from(value)).sum()
-                    };
-                    (0..*training).map(|at| value(at) as f32).collect::<Vec<f32>>()
-                };
-                let rows: Vec<Vec<f32>> = (0..values.len()).into_par_iter().map(row).collect();
-                let rows = DenseRows::new(*training, rows.concat())?;
-                Ok(Cow::Owned(Features::Dense(rows)))
+                let values = split.inputs.kernels()?;
+                let (found, expected) = (values.training(), *training);
+                if found != expected {
+                    return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+                }
+                let matrices: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
+                Ok(MachineRows::Gram(combine(&matrices, weights)?))
             }
         }
     }
 }
 
-/// The Gram matrix of a kernel of the n training inputs, of several whose values stand side by side.
-pub(super) fn gram_block(values: &Features, kernel: usize, n: usize) -> Mat<f64> {
-    let rows: Vec<Vec<f32>> = (0..n).map(|row| values.dense_row(row)).collect();
-    Mat::from_fn(n, n, |i, j| f64::from(rows[i][kernel * n + j]))
+/// The inputs of some pairs as a machine takes them.
+#[derive(Clone)]
+pub(super) enum MachineRows<'s> {
+    /// Rows that its kernel compares.
+    Features(Cow<'s, Features>),
+    /// Values of a precomputed kernel with the n training inputs, pairs × n.
+    Gram(Mat<f64>),
+}
+
+impl MachineRows<'_> {
+    /// Rows that a kernel compares.
+    pub(super) fn features(&self) -> Result<&Features, Error> {
+        match self {
+            Self::Features(rows) => Ok(rows),
+            Self::Gram(_) => {
+                let allowed = "rows that a kernel compares";
+                Err(Error::value("the inputs", "values of a precomputed kernel", allowed))
+            }
+        }
+    }
+
+    /// Number of inputs.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Features(rows) => rows.len(),
+            Self::Gram(values) => values.nrows(),
+        }
+    }
+
+    /// What a model in closed form predicts for them, row-major.
+    pub(super) fn predictions(&self, model: &RidgeModel) -> Result<Vec<f32>, Error> {
+        Ok(match self {
+            Self::Features(rows) => model.predict(rows.as_ref())?,
+            Self::Gram(values) => model.predict_gram(values.as_ref())?,
+        })
+    }
+
+    /// What a fitted model predicts for them, row-major.
+    pub(super) fn predictions_of(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
+        match model {
+            KernelModel::Ridge(model) => self.predictions(model),
+            KernelModel::Lipschitz(machine) => Ok(machine.predict(self.features()?)?),
+        }
+    }
 }

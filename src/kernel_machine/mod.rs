@@ -7,23 +7,22 @@ mod lipschitz;
 mod predictor;
 mod solver;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use dsokr_basis::{Features, Kernel, RowSource};
+use dsokr_basis::{Kernel, OutputKernel, RowSource};
 use dsokr_machines::OutputSpace;
 
 use crate::Error;
 use crate::Metric;
 use crate::config::{Checked, Config, EmbeddingConfig, RidgeConfig};
 use crate::evaluator::Evaluator;
-use crate::learner::{ClosedForm, Fitted, InputKind, Learner, Predictor, StoredRun, Task};
+use crate::learner::{ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::targets::{OutputTargets, TrainingOutputs};
-use dsokr_data::Dataset;
+use dsokr_data::{Dataset, InputKind};
 use dsokr_train::Event;
 
 use embedding::EmbeddingSearch;
-use inputs::MachineInputs;
+use inputs::{MachineInputs, MachineRows};
 use lipschitz::LipschitzProblem;
 use predictor::KernelMachine;
 use solver::Solver;
@@ -122,8 +121,8 @@ struct PreparedMachine<'a> {
     config: &'a Checked,
     dataset: &'a Dataset,
     inputs: Arc<MachineInputs>,
-    rows: Cow<'a, Features>,
-    validation: Cow<'a, Features>,
+    rows: MachineRows<'a>,
+    validation: MachineRows<'a>,
 }
 
 impl<'a> PreparedMachine<'a> {
@@ -134,7 +133,9 @@ impl<'a> PreparedMachine<'a> {
         inputs: MachineInputs,
     ) -> Result<Self, Error> {
         let rows = inputs.rows(&dataset.train)?;
-        settings.accepts(rows.kind())?;
+        if let MachineRows::Features(rows) = &rows {
+            settings.kernel.validate(rows.kind())?;
+        }
         let validation = inputs.rows(&dataset.validation)?;
         Ok(Self { settings, config, dataset, inputs: Arc::new(inputs), rows, validation })
     }
@@ -146,13 +147,13 @@ impl ClosedForm for PreparedMachine<'_> {
         let (mut held_out, mut curve) = (None, None);
         let model = match targets {
             OutputTargets::Quantiles { levels, observed } => {
-                LipschitzProblem::quantiles(settings, rows, levels, observed)?
-                    .best(evaluator, validation)?
+                LipschitzProblem::quantiles(settings, rows.features()?, levels, observed)?
+                    .best(evaluator, validation.features()?)?
             }
             OutputTargets::Points { space, .. } if settings.loss.is_some() => {
                 let outputs = TrainingOutputs::new(config, dataset, None);
-                LipschitzProblem::points(settings, rows, space, &outputs.rows())?
-                    .best(evaluator, validation)?
+                LipschitzProblem::points(settings, rows.features()?, space, &outputs.rows())?
+                    .best(evaluator, validation.features()?)?
             }
             OutputTargets::Points { space, targets } => {
                 let solver = Solver::new(settings, rows, targets, config.seed)?;

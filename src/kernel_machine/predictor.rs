@@ -37,7 +37,7 @@ impl KernelMachine {
 
 impl Predictor for KernelMachine {
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        Ok(self.model.predict(self.inputs.rows(split)?.as_ref())?)
+        self.inputs.rows(split)?.predictions_of(&self.model)
     }
 
     fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {

@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::{Features, RowSource};
 use dsokr_machines::{
     LeaveOut, OutputSpace, RidgeModel, RidgeProblem, Scaling, Spectrum, Targets, fit, fit_gram,
     fit_sketched,
 };
-use faer::Mat;
 use tracing::info;
 
-use super::inputs::gram_block;
+use super::inputs::MachineRows;
 use crate::Error;
 use crate::config::{InputScaling, RidgeConfig};
 
@@ -19,7 +17,7 @@ pub(super) struct Solver<'a> {
     settings: &'a RidgeConfig,
     scaling: Option<Scaling>,
     /// Scaled.
-    rows: Cow<'a, Features>,
+    rows: Cow<'a, MachineRows<'a>>,
     targets: &'a Targets,
     seed: u64,
 }
@@ -27,25 +25,23 @@ pub(super) struct Solver<'a> {
 impl<'a> Solver<'a> {
     pub(super) fn new(
         settings: &'a RidgeConfig,
-        rows: &'a Features,
+        rows: &'a MachineRows<'a>,
         targets: &'a Targets,
         seed: u64,
     ) -> Result<Self, Error> {
         let scaling = match settings.scaling {
             InputScaling::None => None,
-            InputScaling::Deviation => Some(Scaling::fit(rows, false)?),
-            InputScaling::Standard => Some(Scaling::fit(rows, true)?),
+            InputScaling::Deviation => Some(Scaling::fit(rows.features()?, false)?),
+            InputScaling::Standard => Some(Scaling::fit(rows.features()?, true)?),
         };
         let rows = match &scaling {
-            Some(scaling) => Cow::Owned(scaling.rows(rows)?),
+            Some(scaling) => {
+                let scaled = scaling.rows(rows.features()?)?;
+                Cow::Owned(MachineRows::Features(Cow::Owned(scaled)))
+            }
             None => Cow::Borrowed(rows),
         };
         Ok(Self { settings, scaling, rows, targets, seed })
-    }
-
-    /// The rows as a Gram matrix, where that is what they are.
-    fn gram(&self) -> Option<Mat<f64>> {
-        self.settings.kernels.map(|_| gram_block(&self.rows, 0, self.rows.len()))
     }
 
     /// λ as it is given, or the one with the least leave-one-out error.
@@ -55,12 +51,12 @@ impl<'a> Solver<'a> {
         if let Some(lambda) = settings.lambda {
             return Ok(lambda);
         }
-        let (kernel, rows) = (&settings.kernel, rows.as_ref());
-        let spectrum = match (&settings.sketch, self.gram()) {
-            (_, Some(gram)) => Spectrum::of_gram(gram.as_ref(), targets)?,
-            (None, None) => Spectrum::full(kernel, rows, targets)?,
-            (Some(sketch), None) => {
-                Spectrum::sketched(kernel.clone(), rows, targets, sketch, *seed)?
+        let kernel = &settings.kernel;
+        let spectrum = match (&settings.sketch, rows.as_ref()) {
+            (_, MachineRows::Gram(gram)) => Spectrum::of_gram(gram.as_ref(), targets)?,
+            (None, MachineRows::Features(rows)) => Spectrum::full(kernel, rows.as_ref(), targets)?,
+            (Some(sketch), MachineRows::Features(rows)) => {
+                Spectrum::sketched(kernel.clone(), rows.as_ref(), targets, sketch, *seed)?
             }
         };
         let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
@@ -82,18 +78,21 @@ impl<'a> Solver<'a> {
     ) -> Result<(RidgeModel, Option<Vec<f32>>), Error> {
         let Self { settings, rows, targets, seed, .. } = self;
         let targets: &Targets = targets;
-        let (kernel, rows) = (settings.kernel.clone(), rows.as_ref());
+        let kernel = settings.kernel.clone();
         let (model, held_out) = match &settings.sketch {
             None => {
                 let precision = settings.precision;
-                let fitted = match self.gram() {
-                    Some(gram) => fit_gram(gram.as_ref(), targets, lambda, precision)?,
-                    None => fit(kernel, rows, targets, lambda, precision)?,
+                let fitted = match rows.as_ref() {
+                    MachineRows::Gram(gram) => fit_gram(gram.as_ref(), targets, lambda, precision)?,
+                    MachineRows::Features(rows) => {
+                        fit(kernel, rows.as_ref(), targets, lambda, precision)?
+                    }
                 };
                 let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
                 (fitted.model, left_out)
             }
             Some(sketch) => {
+                let rows = rows.features()?;
                 let problem = RidgeProblem { kernel, rows, targets, lambda, seed: *seed };
                 let fitted = fit_sketched(problem, sketch)?;
                 let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;

@@ -104,7 +104,7 @@ const CASES: &[Case] = &[
     case(
         "vectors for an encoder of texts",
         nothing,
-        &["data.inputs={ table = \"outputs.tsv\", features = { file = \"f.npy\" } }"],
+        &["data.inputs={ kind = \"features\", table = \"outputs.tsv\", file = \"f.npy\" }"],
         &["data.inputs", "texts"],
     ),
     case("no data folder", nothing, &["data.folder=absent"], &["absent", "DSOKR_DATA"]),
@@ -122,19 +122,24 @@ const CASES: &[Case] = &[
         &[],
         &["train.tsv", "5", "3", "2"],
     ),
-    case("missing column", nothing, &["data.text=words"], &["train.tsv", "words", "description"]),
+    case(
+        "missing column",
+        nothing,
+        &["data.inputs.column=words"],
+        &["train.tsv", "words", "description"],
+    ),
     case(
         "duplicate id",
         |s| data(s, "outputs.tsv", "o4\t", "o3\t"),
         &[],
         &["outputs.tsv", "o3", "5", "6"],
     ),
-    case("empty id", |s| data(s, "train.tsv", "o3\t", "\t"), &[], &["train.tsv", "line 5"]),
+    case("empty id", |s| data(s, "train.tsv", "o3\t", "\t"), &[], &["train.tsv:5"]),
     case(
         "id without features",
         |s| data(s, "train.tsv", "o3\t", "p3\t"),
         &[],
-        &["train.tsv", "line 5", "p3"],
+        &["train.tsv:5", "p3"],
     ),
     case(
         "no candidate",
@@ -259,7 +264,7 @@ fn damaged_runs_are_refused_with_the_file() {
     fs::write(sandbox.path("run/encoder.safetensors"), own).unwrap();
 
     let toml = sandbox.read("run/config.toml");
-    sandbox.write("run/config.toml", &toml.replace("format = 1", "format = 9"));
+    sandbox.write("run/config.toml", &toml.replace("format = 2", "format = 9"));
     sandbox.fail(&["search", "run", "text"], 2, &["format 9", "format 1"]);
     sandbox.write("run/config.toml", &toml);
 

@@ -52,8 +52,8 @@ fn the_official_layout_trains() {
     sandbox.write(
         "official.toml",
         r#"
-        data = { folder = "small", train = "train.txt", validation = "val.txt" }
-        output = { features = { kind = "official" }, kernel = { name = "cosine" } }
+        data = { source = "official", folder = "small", train = "train.txt", validation = "val.txt" }
+        output = { kernel = { name = "cosine" } }
         sketch = { size = 40 }
         encoder = { kind = "ngram-bag", hidden = [] }
         training = { epochs = 1 }

@@ -33,7 +33,8 @@ split = "test"
 "#;
 
 const KERNELS: &str = r#"
-[data.kernels]
+[data.inputs]
+kind = "kernels"
 table = "spectra.tsv"
 column = "spectrum"
 files = ["peaks.npy", "noise.npy"]
@@ -113,7 +114,7 @@ fn sandbox() -> Sandbox {
     sandbox.write(
         "vectors.toml",
         &format!(
-            "{CONFIG}\n[data.inputs]\ntable = \"molecules.tsv\"\nfeatures = {{ file = \"vectors.npy\" }}\n"
+            "{CONFIG}\n[data.inputs]\nkind = \"features\"\ntable = \"molecules.tsv\"\nfile = \"vectors.npy\"\n"
         ),
     );
     sandbox
@@ -123,7 +124,7 @@ fn sandbox() -> Sandbox {
 fn a_kernel_from_a_file_is_that_kernel() {
     let sandbox = sandbox();
     let expected = sandbox.train("vectors.toml", &[]);
-    let one = ["encoder.kernels=uniform", "data.kernels.files=[\"peaks.npy\"]"];
+    let one = ["encoder.kernels=uniform", "data.inputs.files=[\"peaks.npy\"]"];
     let found = sandbox.train("kernels.toml", &one);
     assert!(number(&found, "mrr") > 3.0 * number(&found["chance"], "mrr"), "{found}");
     for figure in ["mrr", "hits@1", "mean_rank"] {
@@ -194,7 +195,7 @@ fn kernels_that_are_none_are_refused() {
     let mut values = peaks();
     values[N * N - 2] += 1.0;
     put("bad.npy", &values);
-    let bad = ["--set", "data.kernels.files=[\"bad.npy\"]"];
+    let bad = ["--set", "data.inputs.files=[\"bad.npy\"]"];
     fail(2, &bad, &["bad.npy", "not symmetric"]);
     let negative = gram(|i, j| if i == j { -0.5 } else { 1.0 });
     put("bad.npy", &negative);
@@ -203,15 +204,19 @@ fn kernels_that_are_none_are_refused() {
     fail(2, &bad, &["bad.npy", "10 rows", "60"]);
     let train = sandbox.read("data/spectra/train.tsv");
     sandbox.write("data/spectra/train.tsv", &train.replacen("s3\n", "s99\n", 1));
-    fail(2, &[], &["train.tsv", "line 5", "s99", "spectra.tsv"]);
+    fail(2, &[], &["train.tsv:5", "s99", "spectra.tsv"]);
     fail(
         2,
         &["--set", "encoder.kernel.name=gaussian", "--set", "encoder.kernel.gamma=1.0"],
         &["encoder.kernel"],
     );
     fail(2, &["--set", "encoder.sketch.size=5"], &["encoder.sketch"]);
-    fail(2, &["--set", "data.kernels.files=[]"], &["data.kernels.files"]);
+    fail(2, &["--set", "data.inputs.files=[]"], &["data.inputs.files"]);
     sandbox.fail(&["train", "kernels.toml"], 2, &["encoder.kernels", "uniform", "alignf"]);
-    sandbox.fail(&["train", "vectors.toml", uniform[0], uniform[1]], 2, &["data.kernels"]);
+    sandbox.fail(
+        &["train", "vectors.toml", uniform[0], uniform[1]],
+        2,
+        &["data.inputs", "kernels"],
+    );
     assert!(!sandbox.path("runs").exists());
 }

@@ -137,7 +137,10 @@ fn lambda_is_chosen_by_leave_one_out() {
 const MULTI_LABEL: &str = r#"
 [data]
 folder = "small"
-pool = { file = "sets.arff", labels = 3, order = "file", train = 40, validation = 8 }
+source = "multi-label"
+file = "sets.arff"
+labels = 3
+splits = { order = "file", train = 40, validation = 8 }
 
 [output]
 label = "labels"
@@ -197,8 +200,8 @@ fn label_sets_are_predicted_from_multi_label_files() {
     assert!(number(&learnt, "f1") > number(&learnt["chance"], "f1"), "{learnt}");
 
     for (set, says) in [
-        ("data.pool.labels=9", &["number of labels is 9"][..]),
-        ("data.pool.train=41", &["data.pool", "48"]),
+        ("data.labels=9", &["number of labels = 9"][..]),
+        ("data.splits.train=41", &["data.splits", "48"]),
         ("output.label=id", &["output.label"]),
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
         ("encoder.scaling=other", &["`other`", "`deviation`"]),

@@ -9,8 +9,10 @@ use crate::sandbox::{Sandbox, copy, json, number};
 const CONFIG: &str = r#"
 [data]
 folder = "small"
-pool = { file = "molecules.smi", validation = 15, test = 12 }
-text = "smiles"
+source = "pool"
+file = "molecules.smi"
+splits = { validation = 15, test = 12 }
+inputs = { column = "smiles" }
 
 [output]
 label = "smiles"
@@ -145,11 +147,11 @@ fn wrong_pools_and_molecules_are_refused() {
     let set = |change: &str, says: &[&str]| {
         sandbox.fail(&["train", "molecules.toml", "--set", change], 2, says);
     };
-    set("data.pool.validation=0", &["data.pool.validation", "at least 1"]);
-    set("data.pool.validation=140", &["data.pool", "at most 144", "molecules.smi"]);
-    set("data.pool.train=130", &["data.pool", "130", "at most 144"]);
-    set("data.test=\"test.tsv\"", &["data.pool", "data.test"]);
-    set("output.table=\"outputs.tsv\"", &["output.table", "data.pool"]);
+    set("data.splits.validation=0", &["data.splits.validation", "at least 1"]);
+    set("data.splits.validation=140", &["data.splits", "at most 144", "molecules.smi"]);
+    set("data.splits.train=130", &["data.splits", "130", "at most 144"]);
+    set("data.test=\"test.tsv\"", &["`test`", "splits"]);
+    set("output.table=\"outputs.tsv\"", &["output.table", "data.source"]);
     set("output.label=\"name\"", &["output.label", "smiles"]);
     set("output.features.column=\"other\"", &["output.label", "other"]);
     set("output.features.graph.iterations=1000", &["iterations", "1000", "0 to 100"]);

@@ -123,7 +123,8 @@ fn vectors_are_inputs_too() {
     let config = sandbox.read("small.toml");
     let head = config.find("[encoder]").unwrap();
     let tail = config.find("[training]").unwrap();
-    let inputs = "[data.inputs]\ntable = \"outputs.tsv\"\nfeatures = { file = \"bits.npy\" }\n";
+    let inputs =
+        "[data.inputs]\nkind = \"features\"\ntable = \"outputs.tsv\"\nfile = \"bits.npy\"\n";
     let encoder = "[encoder]\nkind = \"mlp\"\nhidden = []\n\n";
     sandbox
         .write("vectors.toml", &format!("{}{inputs}{encoder}{}", &config[..head], &config[tail..]));
@@ -133,7 +134,11 @@ fn vectors_are_inputs_too() {
     let report = json(&sandbox.succeed(&train.concat()));
     // stems repeat with the low three bits of the index, so the bits tell a good part of a name
     assert!(number(&report, "mrr") > 2.0 * number(&report["chance"], "mrr"), "{report}");
-    sandbox.fail(&["search", "runs/vectors", "text"], 2, &["reads feature vectors"]);
+    sandbox.fail(
+        &["search", "runs/vectors", "text"],
+        2,
+        &["texts", "feature vectors, which this model reads"],
+    );
     sandbox.succeed(&["evaluate", "runs/vectors", "--json"]);
 }
 

@@ -3,7 +3,8 @@
 use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
 
 const DRAWN: &str = r#"
-[data.synthetic]
+[data]
+source = "synthetic"
 train = 1000
 validation = 100
 test = 100
@@ -15,7 +16,6 @@ map = { kind = "low-rank", rank = 5 }
 noise = { variance = 0.01 }
 
 [output]
-features = { kind = "synthetic" }
 kernel = { name = "linear" }
 
 [sketch]
@@ -150,7 +150,7 @@ fn finds_outputs_and_goes_on(loss: &str) {
 fn an_embedding_is_drawn_beside_its_curve() {
     let sandbox = sandbox();
     let embedding = "encoder.embedding={ranks=[1, 5], supervised=[1.0, 0.5]}";
-    sandbox.train("ridge.toml", &[embedding, "data.synthetic.train=40"]);
+    sandbox.train("ridge.toml", &[embedding, "data.train=40"]);
     let curve: serde_json::Value =
         json(&sandbox.read("runs/ridge/embedding.json").replace('\n', ""));
     assert_eq!(curve["points"].as_array().unwrap().len(), 2 * 3);
@@ -212,15 +212,11 @@ fn what_cannot_be_drawn_is_refused() {
     let set = |config: &str, change: &str, says: &[&str]| {
         sandbox.fail(&["train", config, "--set", change], 2, says);
     };
-    set("drawn.toml", "data.folder=small", &["data.folder", "absent beside data.synthetic"]);
-    set("drawn.toml", "data.synthetic.train=0", &["data.synthetic.train", "at least 1"]);
-    set("drawn.toml", "data.synthetic.map.rank=31", &["data.synthetic.map.rank", "31", "1 to 30"]);
-    set(
-        "drawn.toml",
-        "data.synthetic.map={kind=\"covariance\"}",
-        &["data.synthetic.outputs", "20"],
-    );
-    set("drawn.toml", "data.synthetic.noise.variance=-1", &["noise.variance", "-1"]);
+    set("drawn.toml", "data.folder=small", &["unknown field `folder`", "input_decay"]);
+    set("drawn.toml", "data.train=0", &["data.train", "at least 1"]);
+    set("drawn.toml", "data.map.rank=31", &["data.map.rank", "31", "1 to 30"]);
+    set("drawn.toml", "data.map={kind=\"covariance\"}", &["data.outputs", "20"]);
+    set("drawn.toml", "data.noise.variance=-1", &["noise.variance", "-1"]);
     set("drawn.toml", "data.corrupted=1.5", &["data.corrupted", "1.5"]);
     set("drawn.toml", "output.table=x.tsv", &["output.table", "absent"]);
     set("drawn.toml", "training.loss={name=\"huber\", kappa=0.0}", &["training.loss.kappa", "0"]);
@@ -235,7 +231,7 @@ fn what_cannot_be_drawn_is_refused() {
     set("ridge.toml", &mixed, &["encoder.embedding.supervised", "1.2"]);
     let mixed = embedding("{ranks=[2], supervised=[0.5]}");
     sandbox.fail(
-        &["train", "ridge.toml", "--set", &mixed, "--set", "data.synthetic.unlabelled=0"],
+        &["train", "ridge.toml", "--set", &mixed, "--set", "data.unlabelled=0"],
         2,
         &["encoder.embedding.supervised", "none is left over"],
     );

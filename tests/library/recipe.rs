@@ -11,7 +11,7 @@ use burn::tensor::{Distribution, Tensor};
 use dsokr::basis::Features;
 use dsokr::basis::features::DenseRows;
 use dsokr::config;
-use dsokr::data::{DataRoot, Split};
+use dsokr::data::{DataRoot, Inputs, Split};
 use dsokr::decode::Pool;
 use dsokr::fit::{self, Request, Trained};
 use dsokr::nn::{
@@ -137,7 +137,7 @@ fn train(
 ) -> Result<Trained, Error> {
     register::<MeanConfig>("mean")?;
     let config = config::load(file, &[])?;
-    let root = DataRoot::find(&config.data.folder, None, Some(&folder.path("")))?;
+    let root = DataRoot::find(config.data.folder(), None, Some(&folder.path("")))?;
     let out = Some(folder.path(out));
     let request = Request { out: out.as_deref(), resume, ..Request::new(&config, &root) };
     fit::run(&request, observer)
@@ -294,7 +294,8 @@ impl Prepare for Letters {
     type Input = TokenIds;
 
     fn fit(mistake: &Mistake, train: &Split) -> Result<Self, Error> {
-        let mut letters: Vec<char> = train.texts.iter().flat_map(|text| text.chars()).collect();
+        let mut letters: Vec<char> =
+            train.inputs.texts()?.iter().flat_map(|text| text.chars()).collect();
         letters.sort_unstable();
         letters.dedup();
         Ok(Self(*mistake, letters))
@@ -304,7 +305,7 @@ impl Prepare for Letters {
         let place = |letter| self.1.iter().position(|c| *c == letter).map(|place| place as u32);
         let input = |text: &String| text.chars().filter_map(place).collect::<Vec<u32>>().into();
         let skipped = usize::from(self.0 == Mistake::DropsAnInput);
-        Ok(split.texts.iter().skip(skipped).map(input).collect())
+        Ok(split.inputs.texts()?.iter().skip(skipped).map(input).collect())
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -352,8 +353,9 @@ fn the_built_in_recipes_keep_the_contract() {
     .map(String::from)
     .into();
     let rows = DenseRows::new(3, (0..12).map(|i| i as f32).collect()).unwrap();
-    let vectors = Some(Features::Dense(rows));
-    let train = Split { ids: texts.clone(), texts, vectors, outputs: vec![None; 4], truth: None };
+    let split = |inputs| Split { ids: texts.clone(), inputs, outputs: vec![None; 4], truth: None };
+    let vectors = split(Inputs::Vectors(Features::Dense(rows)));
+    let train = split(Inputs::Texts(texts.clone()));
     fn keeps<R: Recipe>(train: &Split, settings: &str) {
         let recipe: R = toml::from_str(settings).unwrap();
         contract::check(&recipe, train).unwrap_or_else(|breach| panic!("{settings}: {breach}"));
@@ -361,7 +363,7 @@ fn the_built_in_recipes_keep_the_contract() {
     let bag = "ngrams = [{ kind = 'words', min = 1, max = 2 }]\nembedding = 8";
     keeps::<NgramBagConfig>(&train, bag);
     keeps::<NgramBagConfig>(&train, "hidden = []");
-    keeps::<MlpConfig>(&train, "hidden = [7]");
+    keeps::<MlpConfig>(&vectors, "hidden = [7]");
     let transformer = "width = 8\nheads = 2\nfeed_forward = 16\nmax_length = 12";
     keeps::<TransformerConfig>(&train, transformer);
 }
@@ -370,7 +372,8 @@ fn the_built_in_recipes_keep_the_contract() {
 fn the_contract_of_recipes_notices_each_mistake() {
     let texts: Vec<String> = ["one", "sixteen", "a hundred and two", "no"].map(String::from).into();
     let ids = texts.clone();
-    let train = Split { ids, texts, vectors: None, outputs: vec![None; 4], truth: None };
+    let inputs = Inputs::Texts(texts);
+    let train = Split { ids, inputs, outputs: vec![None; 4], truth: None };
     let check = |mistake, forgotten| contract::check(&Wrong { mistake, forgotten }, &train);
     check(Mistake::None, 0).unwrap();
     for (mistake, forgotten, part) in [

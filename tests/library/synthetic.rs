@@ -1,8 +1,8 @@
 //! Vectors that are drawn, and the squared error of answers against a computation in the outputs' own space.
 
-use dsokr::basis::{Basis, Block, Features, RowSource, SketchKind, SketchOptions};
+use dsokr::basis::{Basis, Block, RowSource, SketchKind, SketchOptions};
 use dsokr::config::{self, Checked};
-use dsokr::data::{DataRoot, Dataset, SplitName};
+use dsokr::data::{DataRoot, Dataset, Split, SplitName};
 use dsokr::decode::Pool;
 use dsokr::fit::{self, Request};
 use dsokr::run::{EmbeddingCurve, Run};
@@ -12,7 +12,8 @@ use crate::Folder;
 const CONFIG: &str = r#"
 seed = 3
 
-[data.synthetic]
+[data]
+source = "synthetic"
 train = 700
 validation = 40
 test = 50
@@ -24,7 +25,6 @@ map = { kind = "low-rank", rank = 4 }
 noise = { variance = 0.0 }
 
 [output]
-features = { kind = "synthetic" }
 kernel = { name = "linear" }
 
 [sketch]
@@ -59,8 +59,8 @@ fn numbers(rows: &dyn RowSource) -> Vec<f32> {
     }
 }
 
-fn inputs(rows: &Option<Features>) -> Vec<f32> {
-    numbers(rows.as_ref().expect("vectors"))
+fn inputs(split: &Split) -> Vec<f32> {
+    numbers(split.inputs.vectors().expect("vectors"))
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_seed_stands_for_the_data_whatever_the_threads() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let found = dataset(&config);
-            (inputs(&found.train.vectors), numbers(found.outputs.rows.as_ref()))
+            (inputs(&found.train), numbers(found.outputs.rows.as_ref()))
         })
     };
     let (x, y) = draw(1);
@@ -87,17 +87,17 @@ fn a_seed_stands_for_the_data_whatever_the_threads() {
         let alone = config.source().read_split(name, &root).unwrap();
         let split = found.split(name).unwrap();
         assert_eq!(alone.ids, split.ids);
-        assert_eq!(inputs(&alone.vectors), inputs(&split.vectors));
+        assert_eq!(inputs(&alone), inputs(split));
     }
     let other = checked(&folder, &format!("{CONFIG}{RIDGE}").replace("seed = 3", "seed = 4"));
-    assert_ne!(inputs(&dataset(&other).train.vectors), x);
+    assert_ne!(inputs(&dataset(&other).train), x);
 }
 
 #[test]
 fn inputs_have_the_covariance_and_outputs_the_rank_that_are_asked_for() {
     let folder = Folder::new();
     let found = dataset(&checked(&folder, &format!("{CONFIG}{RIDGE}")));
-    let x = inputs(&found.train.vectors);
+    let x = inputs(&found.train);
     let power: f64 = x.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / 700.0;
     let trace: f64 = (1..=12).map(|j| 1.0 / f64::from(j)).sum();
     // Its standard deviation is √(2 Σ j⁻² / 700) = 0.067.

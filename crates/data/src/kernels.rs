@@ -1,12 +1,10 @@
 //! Kernel matrices of the inputs, computed elsewhere.
 
-use dsokr_basis::Features;
-use dsokr_basis::features::DenseRows;
 use faer::Mat;
 
 use super::DataRoot;
 use super::row_index::{InputIds, RowIndex};
-use crate::config::KernelsConfig;
+use crate::config::KernelInputsConfig;
 use crate::{Error, read_matrix};
 
 /// The matrices, and which of their columns belong to training pairs.
@@ -19,7 +17,7 @@ pub(super) struct Kernels {
 impl Kernels {
     /// Reads the matrices; `training` are the training pairs' inputs.
     pub(super) fn load(
-        config: &KernelsConfig,
+        config: &KernelInputsConfig,
         root: &DataRoot,
         training: InputIds,
     ) -> Result<Self, Error> {
@@ -39,15 +37,58 @@ impl Kernels {
         Ok(Self { index, matrices, training })
     }
 
-    /// For each input its values with the training inputs, of one kernel after the other.
-    pub(super) fn of(&self, inputs: InputIds) -> Result<Features, Error> {
-        let width = self.matrices.len() * self.training.len();
-        let mut values = Vec::with_capacity(inputs.ids.len() * width);
-        for row in self.index.of(inputs)? {
-            for matrix in &self.matrices {
-                values.extend(self.training.iter().map(|&column| matrix[(row, column)] as f32));
-            }
-        }
-        Ok(Features::Dense(DenseRows::new(width, values)?))
+    /// The values of some inputs with the training inputs.
+    pub(super) fn of(&self, inputs: InputIds) -> Result<KernelRows, Error> {
+        let rows = self.index.of(inputs)?;
+        let values = |matrix: &Mat<f64>| {
+            let value = |i: usize, j: usize| matrix[(rows[i], self.training[j])];
+            Mat::from_fn(rows.len(), self.training.len(), value)
+        };
+        Ok(KernelRows { matrices: self.matrices.iter().map(values).collect() })
+    }
+}
+
+/// Values of some inputs with the n training inputs, of one or several kernels: a row for each input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelRows {
+    matrices: Vec<Mat<f64>>,
+}
+
+impl KernelRows {
+    /// The values of each kernel, rows × n.
+    pub fn matrices(&self) -> &[Mat<f64>] {
+        &self.matrices
+    }
+
+    /// All values, of one kernel after the other, row by row.
+    pub fn values(&self) -> Vec<f64> {
+        let rows = self.matrices.iter().flat_map(|matrix| matrix.row_iter());
+        rows.flat_map(|row| row.iter().copied()).collect()
+    }
+
+    /// Number of inputs.
+    pub fn len(&self) -> usize {
+        self.matrices.first().map_or(0, Mat::nrows)
+    }
+
+    /// Whether there are no inputs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of training inputs, n.
+    pub fn training(&self) -> usize {
+        self.matrices.first().map_or(0, Mat::ncols)
+    }
+
+    /// Some of the inputs, in a given order.
+    ///
+    /// # Panics
+    /// If a row is not below [`KernelRows::len`].
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let pick = |matrix: &Mat<f64>| {
+            Mat::from_fn(rows.len(), matrix.ncols(), |i, j| matrix[(rows[i], j)])
+        };
+        Self { matrices: self.matrices.iter().map(pick).collect() }
     }
 }

@@ -9,7 +9,7 @@ use dsokr_molecule::MoleculeFeatures;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphVocabulary;
 
-use super::feature_file::{read_features, read_packed};
+use super::feature_file::{FeatureFile, read_features, read_packed};
 use super::structure::molecules;
 use super::table::{Table, unique_ids};
 use super::truth::labels;
@@ -34,7 +34,7 @@ pub struct Outputs {
 }
 
 /// The rows of a feature file that must follow a table.
-pub(super) fn feature_rows(
+fn feature_rows(
     config: &FeatureFileConfig,
     root: &DataRoot,
     table: &Table,
@@ -42,9 +42,17 @@ pub(super) fn feature_rows(
     let path = root.file(&config.file);
     let key = config.key.as_deref();
     let rows = if config.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
-    let expected = table.len();
-    if rows.len() != expected {
-        return Err(Error::row_count(&path, rows.len(), table.path(), expected));
+    checked_rows(rows, &path, table)
+}
+
+/// The rows of the file `path`, if there are as many as in the table.
+pub(crate) fn checked_rows(
+    rows: FeatureFile,
+    path: &Path,
+    table: &Table,
+) -> Result<Box<dyn RowSource>, Error> {
+    if rows.len() != table.len() {
+        return Err(Error::row_count(path, rows.len(), table.path(), table.len()));
     }
     Ok(Box::new(rows))
 }
@@ -100,10 +108,14 @@ fn numbers(table: &Table, column: &str) -> Result<Features, Error> {
 }
 
 impl Outputs {
-    pub(super) fn read(path: &Path, config: &OutputSource, root: &DataRoot) -> Result<Self, Error> {
+    /// Reads the table of outputs.
+    pub(super) fn read(config: &OutputSource, root: &DataRoot) -> Result<Self, Error> {
+        let file = config
+            .table
+            .ok_or_else(|| Error::value("output.table", "absent", "the table of outputs"))?;
         let mut columns = vec![config.id];
         columns.extend(config.columns());
-        Self::from_table(&Table::read(path, &columns)?, config.id, config, root)
+        Self::from_table(&Table::read(&root.file(file), &columns)?, config.id, config, root)
     }
 
     /// From a table with the columns of [`OutputSource::columns`] and ids in the column `id`.
@@ -168,7 +180,7 @@ impl Outputs {
                 let rows = if *exact { rows.levels()? } else { rows };
                 counts(rows, *log, *min_outputs)?
             }
-            OutputFeatures::Official {} | OutputFeatures::Synthetic {} => {
+            OutputFeatures::Source {} => {
                 let found = format!("{:?}", path.display());
                 return Err(Error::value("output.table", found, "no table beside such features"));
             }

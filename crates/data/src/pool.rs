@@ -7,19 +7,28 @@ use dsokr_basis::random::generator;
 use dsokr_basis::{Features, RowSource};
 use rand::seq::SliceRandom;
 
-use super::structure::inputs;
-use super::table::Table;
-use super::{DataRoot, Dataset, Outputs, Split, Truth};
-use crate::config::outputs::not_labels;
-use crate::config::{OutputFeatures, OutputSource, PoolConfig, PoolOrder, SplitName};
+use crate::config::{
+    MultiLabelConfig, OutputFeatures, PoolConfig, RowOrder, SplitName, SplitsConfig, TextConfig,
+};
 use crate::error::extension_of;
 use crate::multi_label::{ArffLabels, LibsvmOptions, read_arff, read_libsvm};
-use crate::{Error, Source};
+use crate::structure::texts;
+use crate::table::Table;
+use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split, Truth};
 
-/// The file, and the vectors of its rows where inputs are vectors.
-pub(super) struct PoolFile {
-    pub table: Table,
-    pub vectors: Option<Features>,
+/// The file: ids and outputs in a table, and the inputs of its rows.
+pub(crate) struct PoolFile<'a> {
+    table: Table,
+    id: &'a str,
+    inputs: RowInputs<'a>,
+    splits: &'a SplitsConfig,
+}
+
+/// The inputs of rows.
+enum RowInputs<'a> {
+    /// A column of the table.
+    Texts(&'a TextConfig),
+    Vectors(Features),
 }
 
 /// Rows of the file, and which of them, in this order, belong to which split.
@@ -30,151 +39,148 @@ struct Drawn {
     train: Range<usize>,
 }
 
-/// Reads and draws all pairs of a configuration.
-pub(super) fn load(pool: &PoolConfig, source: &Source, root: &DataRoot) -> Result<Dataset, Error> {
-    let output = &source.outputs;
-    let file = PoolFile::read(&root.file(&pool.file), source, output.columns())?;
-    let drawn = draw(pool, source.seed, &file.table)?;
-    let file = file.select(&drawn.rows)?;
-    let all = Outputs::from_table(&file.table, &source.data.id, output, root)?;
-    let split = |rows: Range<usize>| {
-        let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
-        Ok::<_, Error>(Split { outputs, ..file.split(source, rows)? })
-    };
-    let held = |rows: Range<usize>| {
-        let split = split(rows)?;
-        Ok::<_, Error>(Split { truth: all.truth_of(&split.outputs), ..split })
-    };
-    Ok(Dataset {
-        train: split(drawn.train)?,
-        validation: held(drawn.validation)?,
-        test: if pool.test > 0 { Some(held(drawn.test)?) } else { None },
-        outputs: all,
-    })
-}
-
-/// The pairs of one split alone; none if there is no such split.
-pub(super) fn read_split(
-    pool: &PoolConfig,
-    source: &Source,
-    name: SplitName,
-    root: &DataRoot,
-) -> Result<Option<Split>, Error> {
-    let features = source.outputs.features;
-    let file = PoolFile::read(&root.file(&pool.file), source, features.truth())?;
-    let drawn = draw(pool, source.seed, &file.table)?;
-    let rows = match name {
-        SplitName::Validation => drawn.validation,
-        SplitName::Test if pool.test > 0 => drawn.test,
-        SplitName::Test => return Ok(None),
-    };
-    let file = file.select(&drawn.rows[rows.clone()])?;
-    let truth = Truth::column(&file.table, features)?;
-    Ok(Some(Split { truth, ..file.split(source, 0..rows.len())? }))
-}
-
-impl PoolFile {
-    /// Reads ids, inputs and the given columns of outputs.
-    pub(super) fn read<'a>(
+impl<'a> PoolFile<'a> {
+    /// Reads ids, texts and the given columns of outputs.
+    pub(crate) fn read(
         path: &Path,
-        source: &'a Source,
+        pool: &'a PoolConfig,
         outputs: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, Error> {
-        let data = source.data;
-        if data.has_vectors() {
-            return multi_label(path, &data.id, data.pool.as_ref(), &source.outputs);
-        }
-        let mut columns = vec![data.id.as_str(), data.text.as_str()];
+        let PoolConfig { id, inputs, splits, .. } = pool;
+        let mut columns = vec![id.as_str(), inputs.column.as_str()];
         columns.extend(outputs);
         let table = match extension_of(path).as_str() {
             "txt" | "smi" => {
-                let table = Table::read_lines(path, &data.id, &data.text)?;
+                let table = Table::read_lines(path, id, &inputs.column)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 table
             }
             _ => Table::read(path, &columns)?,
         };
-        Ok(Self { table, vectors: None })
+        Ok(Self { table, id, inputs: RowInputs::Texts(inputs), splits })
+    }
+
+    /// Reads a multi-label file: a column of ids, one of labels, and the vectors.
+    pub(crate) fn read_multi_label(
+        path: &Path,
+        config: &'a MultiLabelConfig,
+        features: &OutputFeatures,
+    ) -> Result<Self, Error> {
+        let read = match extension_of(path).as_str() {
+            "arff" => read_arff(path, &ArffLabels::Last(config.labels.unwrap_or_default()))?,
+            "libsvm" | "svm" => {
+                read_libsvm(path, LibsvmOptions { labels: config.labels, ..Default::default() })?
+            }
+            _ => return Err(Error::extension(path, ".arff, .libsvm, .svm")),
+        };
+        let OutputFeatures::Labels { column, separator } = features else {
+            let allowed = "\"labels\", which the rows of a multi-label file are";
+            return Err(Error::value("output.features.kind", features.kind(), allowed));
+        };
+        if let Some(name) = read.names.iter().find(|name| name.contains(*separator)) {
+            let allowed = format!("a character that is not in a label's name, as in {name:?}");
+            let found = format!("{separator:?}");
+            return Err(Error::value("output.features.separator", found, allowed));
+        }
+        let rows = 0..read.len();
+        let ids = rows.clone().map(|row| (row + 1).to_string()).collect();
+        let separator = separator.to_string();
+        let sets = read.labels.all();
+        let set = |row| {
+            let names = sets.ones(row).map(|label| read.names[label].as_str());
+            names.collect::<Vec<_>>().join(&separator)
+        };
+        let id = "id";
+        let columns = vec![(id.to_owned(), ids), (column.clone(), rows.map(set).collect())];
+        let (table, inputs) = (Table::of(path, columns), RowInputs::Vectors(read.inputs));
+        Ok(Self { table, id, inputs, splits: &config.splits })
+    }
+
+    /// Draws the splits, whose rows are the outputs.
+    pub(crate) fn dataset(self, source: &Source, root: &DataRoot) -> Result<Dataset, Error> {
+        let drawn = draw(self.splits, source.seed, &self.table)?;
+        let file = self.select(&drawn.rows)?;
+        let all = Outputs::from_table(&file.table, file.id, &source.outputs, root)?;
+        let split = |rows: Range<usize>| {
+            let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
+            Ok::<_, Error>(Split { outputs, ..file.pairs(rows, source.seed)? })
+        };
+        let held_out = |rows: Range<usize>| {
+            let split = split(rows)?;
+            Ok::<_, Error>(Split { truth: all.truth_of(&split.outputs), ..split })
+        };
+        Ok(Dataset {
+            train: split(drawn.train)?,
+            validation: held_out(drawn.validation)?,
+            test: if drawn.test.is_empty() { None } else { Some(held_out(drawn.test)?) },
+            outputs: all,
+        })
+    }
+
+    /// The pairs of one split alone, without outputs; none if there is no such split.
+    pub(crate) fn split(self, name: SplitName, source: &Source) -> Result<Option<Split>, Error> {
+        let drawn = draw(self.splits, source.seed, &self.table)?;
+        let rows = match name {
+            SplitName::Validation => drawn.validation,
+            SplitName::Test if !drawn.test.is_empty() => drawn.test,
+            SplitName::Test => return Ok(None),
+        };
+        self.select(&drawn.rows[rows])?.queries(source).map(Some)
+    }
+
+    /// All rows as pairs without outputs.
+    pub(crate) fn queries(self, source: &Source) -> Result<Split, Error> {
+        let truth = Truth::column(&self.table, source.outputs.features)?;
+        Ok(Split { truth, ..self.pairs(0..self.table.len(), source.seed)? })
     }
 
     fn select(self, rows: &[usize]) -> Result<Self, Error> {
-        let vectors = self.vectors.map(|vectors| vectors.select(rows)).transpose()?;
-        Ok(Self { table: self.table.select(rows), vectors })
+        let inputs = match self.inputs {
+            RowInputs::Texts(config) => RowInputs::Texts(config),
+            RowInputs::Vectors(vectors) => RowInputs::Vectors(vectors.select(rows)?),
+        };
+        Ok(Self { table: self.table.select(rows), inputs, ..self })
     }
 
     /// Ids and inputs of some rows.
-    fn split(&self, source: &Source, rows: Range<usize>) -> Result<Split, Error> {
-        let all: Vec<usize> = rows.collect();
-        let table = self.table.select(&all);
-        let vectors = self.vectors.as_ref().map(|vectors| vectors.select(&all)).transpose()?;
-        let texts = match vectors {
-            Some(_) => vec![String::new(); all.len()],
-            None => inputs(&table, source)?,
+    fn pairs(&self, rows: Range<usize>, seed: u64) -> Result<Split, Error> {
+        let rows: Vec<usize> = rows.collect();
+        let table = self.table.select(&rows);
+        let inputs = match &self.inputs {
+            RowInputs::Texts(config) => Inputs::Texts(texts(&table, config, seed)?),
+            RowInputs::Vectors(vectors) => Inputs::Vectors(vectors.select(&rows)?),
         };
-        let ids = table.column(&source.data.id)?.to_vec();
-        Ok(Split { ids, texts, vectors, outputs: vec![None; all.len()], truth: None })
+        let ids = table.column(self.id)?.to_vec();
+        Ok(Split { ids, inputs, outputs: vec![None; rows.len()], truth: None })
     }
-}
-
-/// A multi-label file: a column of ids, one of labels, and the vectors.
-fn multi_label(
-    path: &Path,
-    id: &str,
-    pool: Option<&PoolConfig>,
-    output: &OutputSource,
-) -> Result<PoolFile, Error> {
-    let read = match extension_of(path).as_str() {
-        "arff" => {
-            let labels = pool.and_then(|pool| pool.labels).unwrap_or_default();
-            read_arff(path, &ArffLabels::Last(labels))?
-        }
-        _ => read_libsvm(path, LibsvmOptions::default())?,
-    };
-    let OutputFeatures::Labels { column, separator } = output.features else {
-        return Err(not_labels());
-    };
-    if let Some(name) = read.names.iter().find(|name| name.contains(*separator)) {
-        let allowed = format!("a character that is not in a label's name, as in {name:?}");
-        return Err(Error::value("output.features.separator", format!("{separator:?}"), allowed));
-    }
-    let rows = 0..read.len();
-    let ids = rows.clone().map(|row| (row + 1).to_string()).collect();
-    let separator = separator.to_string();
-    let sets = read.labels.all();
-    let set = |row| {
-        let names = sets.ones(row).map(|label| read.names[label].as_str());
-        names.collect::<Vec<_>>().join(&separator)
-    };
-    let columns = vec![(id.to_owned(), ids), (column.clone(), rows.map(set).collect())];
-    Ok(PoolFile { table: Table::of(path, columns), vectors: Some(read.inputs) })
 }
 
 /// Which rows are whose.
-fn draw(pool: &PoolConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
-    let held = pool.validation.saturating_add(pool.test);
+fn draw(splits: &SplitsConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
+    let held = splits.validation.saturating_add(splits.test);
     let left = table.len().saturating_sub(held);
-    let train = pool.train.unwrap_or(left);
+    let train = splits.train.unwrap_or(left);
     if train == 0 || train > left {
-        let given = pool.train.map_or("the rest".into(), |train| train.to_string());
-        let found = format!("{} + {} + {given}", pool.validation, pool.test);
+        let given = splits.train.map_or("the rest".into(), |train| train.to_string());
+        let found = format!("{} + {} + {given}", splits.validation, splits.test);
         let allowed = format!("at most {}, the rows of {}", table.len(), table.path().display());
-        return Err(Error::value("data.pool", found, allowed));
+        return Err(Error::value("data.splits", found, allowed));
     }
     let mut rows: Vec<usize> = (0..table.len()).collect();
-    Ok(match pool.order {
-        PoolOrder::Drawn => {
+    Ok(match splits.order {
+        RowOrder::Drawn => {
             rows.shuffle(&mut generator(seed, "split", 0));
             rows.truncate(held + train);
             Drawn {
                 rows,
-                validation: 0..pool.validation,
-                test: pool.validation..held,
+                validation: 0..splits.validation,
+                test: splits.validation..held,
                 train: held..held + train,
             }
         }
-        PoolOrder::File => {
+        RowOrder::File => {
             rows.truncate(train + held);
-            let test = train + pool.validation;
+            let test = train + splits.validation;
             Drawn { rows, train: 0..train, validation: train..test, test: test..train + held }
         }
     })

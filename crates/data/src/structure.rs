@@ -6,15 +6,16 @@ use dsokr_molecule::graph::Graph;
 use rayon::prelude::*;
 
 use super::table::Table;
+use crate::config::TextConfig;
 use crate::{Error, Source};
 
-/// The texts of a table's inputs, each as [`written`] says.
+/// A table's texts, each as [`written`] says.
 ///
 /// # Errors
 /// [`Error::Line`] for one that is no SMILES.
-pub(super) fn inputs(table: &Table, source: &Source) -> Result<Vec<String>, Error> {
-    let texts = table.column(&source.data.text)?.par_iter().enumerate();
-    let (more, seed) = (source.data.more_smiles, source.seed);
+pub(super) fn texts(table: &Table, config: &TextConfig, seed: u64) -> Result<Vec<String>, Error> {
+    let texts = table.column(&config.column)?.par_iter().enumerate();
+    let more = config.more_smiles;
     let input = |(row, text): (usize, &String)| {
         written(text, more, seed).map_err(|reason| bad_smiles(table, row, text, reason))
     };
@@ -28,8 +29,8 @@ impl Source<'_> {
     /// # Errors
     /// [`Error::Value`] for one that should be a SMILES and is not.
     pub fn query(&self, text: &str) -> Result<String, Error> {
-        written(text, self.data.more_smiles, self.seed).map_err(|reason| {
-            let allowed = "a SMILES, since data.more_smiles is set";
+        written(text, self.data.more_smiles(), self.seed).map_err(|reason| {
+            let allowed = "a SMILES, since data.inputs.more_smiles is set";
             Error::value("the query", format!("{text:?} ({reason})"), allowed)
         })
     }

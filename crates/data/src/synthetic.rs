@@ -10,8 +10,8 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::{Dataset, Outputs, Split};
-use crate::Error;
 use crate::config::{SplitName, SyntheticConfig, SyntheticMap};
+use crate::{Error, Inputs};
 
 /// Rows that are drawn from one generator.
 const ROWS: usize = 512;
@@ -135,8 +135,7 @@ impl<'a> World<'a> {
         let ids = (start + 1..=start + count).map(|id| id.to_string()).collect();
         let split = Split {
             ids,
-            texts: vec![String::new(); count],
-            vectors: Some(Features::Dense(DenseRows::new(from, x)?)),
+            inputs: Inputs::Vectors(Features::Dense(DenseRows::new(from, x)?)),
             outputs: (start..start + count).map(Some).collect(),
             truth: None,
         };

@@ -23,8 +23,7 @@ use crate::error::{extension_of, shorten};
 use lines::Lines;
 pub use official::{Official, read_official};
 
-const EXTENSIONS: &str =
-    ".csv, .tsv, .jsonl, .ndjson (the official ChEBI-20 .txt layout has a loader of its own)";
+const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
 
 /// Some columns of a table file, as text, with the line that each row came from.
 ///

@@ -29,8 +29,7 @@ impl Truth {
             | OutputFeatures::Substructures { .. }
             | OutputFeatures::Rankings { .. }
             | OutputFeatures::Numbers { .. }
-            | OutputFeatures::Official {}
-            | OutputFeatures::Synthetic {} => None,
+            | OutputFeatures::Source {} => None,
         })
     }
 
@@ -55,8 +54,7 @@ impl Truth {
             | OutputFeatures::Substructures { .. }
             | OutputFeatures::Rankings { .. }
             | OutputFeatures::Numbers { .. }
-            | OutputFeatures::Official {}
-            | OutputFeatures::Synthetic {} => None,
+            | OutputFeatures::Source {} => None,
         })
     }
 

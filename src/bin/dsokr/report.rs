@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use dsokr::basis::store::write_atomically;
-use dsokr::data::Split;
+use dsokr::data::{Inputs, Split};
 use dsokr::decode::report::{QueryRow, hits_curve, query_rows, rank_histogram, worst};
 use dsokr::decode::{Candidates, Decoded, Rank};
 use dsokr::{Error, Quantiles};
@@ -63,7 +63,11 @@ pub fn write(
     for query in worst(found.ranks, WORST) {
         let gold = found.candidates.find(&ids[query]);
         let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
-        let own = [found.split.texts[query].clone(), gold.to_owned()];
+        let text = match &found.split.inputs {
+            Inputs::Texts(texts) => texts[query].clone(),
+            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
+        };
+        let own = [text, gold.to_owned()];
         let cells: Vec<String> = own.into_iter().chain(rows[query].cells()).collect();
         table += &line(&cells);
     }

@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
                 allowed: format!("{}, as in the first configuration", first.evaluation.metric),
             });
         }
-        let root = DataRoot::find(&config.data.folder, Some(path), arguments.data.as_deref())?;
+        let root = DataRoot::find(config.data.folder(), Some(path), arguments.data.as_deref())?;
         configs.push((config, root));
     }
     let mut found =

@@ -37,7 +37,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let config: Checked = config::load(&arguments.config, &arguments.overrides)?;
     let root =
-        DataRoot::find(&config.data.folder, Some(&arguments.config), arguments.data.as_deref())?;
+        DataRoot::find(config.data.folder(), Some(&arguments.config), arguments.data.as_deref())?;
     let request = Request {
         config: &config,
         root: &root,

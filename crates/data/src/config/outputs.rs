@@ -3,7 +3,7 @@ use dsokr_molecule::{MoleculeFeatures, Substructures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DataConfig, FeatureFileConfig};
+use super::{DataConfig, DataSource};
 use crate::error::check;
 use crate::{Error, check_inside};
 
@@ -38,6 +38,20 @@ fn separator() -> char {
 
 fn one() -> usize {
     1
+}
+
+/// A matrix in a file, one row an object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureFileConfig {
+    /// A .safetensors or .npy file.
+    pub file: String,
+    /// Name of the tensor; may be left out if the file has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether the rows are packed bits, eight a byte, the most significant first.
+    #[serde(default)]
+    pub packed: bool,
 }
 
 /// Where the outputs' features come from.
@@ -108,10 +122,9 @@ pub enum OutputFeatures {
         /// What is counted.
         graph: GraphKernel,
     },
-    /// The vectors inside the official ChEBI-20 files.
-    Official {},
-    /// The vectors that `data.synthetic` draws.
-    Synthetic {},
+    /// The vectors of the source itself, which official files hold and a synthetic source draws; the
+    /// default.
+    Source {},
 }
 
 /// What the outputs are: those keys of `[output]` that do not say how they are compared.
@@ -131,6 +144,12 @@ pub struct OutputSource<'a> {
     pub features: &'a OutputFeatures,
 }
 
+impl Default for OutputFeatures {
+    fn default() -> Self {
+        Self::Source {}
+    }
+}
+
 impl OutputFeatures {
     /// The column that says what outputs are, where predictions are judged by more than ranks.
     pub fn truth(&self) -> Option<&str> {
@@ -141,8 +160,21 @@ impl OutputFeatures {
             | Self::Substructures { .. }
             | Self::Rankings { .. }
             | Self::Numbers { .. }
-            | Self::Official {}
-            | Self::Synthetic {} => None,
+            | Self::Source {} => None,
+        }
+    }
+
+    /// The name that a configuration has for them.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::File(_) => "file",
+            Self::Ngrams { .. } => "ngrams",
+            Self::Substructures { .. } => "substructures",
+            Self::Labels { .. } => "labels",
+            Self::Rankings { .. } => "rankings",
+            Self::Numbers { .. } => "numbers",
+            Self::Molecules { .. } => "molecules",
+            Self::Source {} => "source",
         }
     }
 
@@ -165,13 +197,13 @@ impl OutputFeatures {
             | Self::Numbers { column }
             | Self::Substructures { column, .. }
             | Self::Molecules { column, .. } => Some(column),
-            Self::File(_) | Self::Official {} | Self::Synthetic {} => None,
+            Self::File(_) | Self::Source {} => None,
         }
     }
 
     fn validate(&self) -> Result<(), Error> {
         match self {
-            Self::File(file) => file.validate("output.features.file"),
+            Self::File(file) => check_inside("output.features.file", &file.file),
             Self::Ngrams { min, max, .. } => {
                 let holds = 1 <= *min && min <= max && *max <= 64;
                 let found = format!("min {min}, max {max}");
@@ -190,21 +222,14 @@ impl OutputFeatures {
             Self::Labels { .. }
             | Self::Rankings { .. }
             | Self::Numbers { .. }
-            | Self::Official {}
-            | Self::Synthetic {} => Ok(()),
+            | Self::Source {} => Ok(()),
         }
     }
 }
 
-/// The error for a multi-label file beside other features.
-pub(crate) fn not_labels() -> Error {
-    let allowed = "\"labels\", which the rows of a multi-label file are";
-    Error::value("output.features.kind", "another", allowed)
-}
-
-impl OutputSource<'_> {
+impl<'a> OutputSource<'a> {
     /// The columns that are read of the table of outputs, beside the ids.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
         [self.label, candidate, self.features.column()].into_iter().flatten()
     }
@@ -223,53 +248,35 @@ impl OutputSource<'_> {
             let allowed = format!("{column:?}: predictions must equal the compared column");
             check(label == column, "output.label", label, &allowed)?;
         }
-        let drawn = *self.features == OutputFeatures::Synthetic {};
-        if drawn != data.synthetic.is_some() {
-            let (found, allowed) = match drawn {
-                true => ("\"synthetic\"", "another kind, without data.synthetic"),
-                false => ("another", "\"synthetic\", beside data.synthetic"),
-            };
-            return Err(Error::value("output.features.kind", found, allowed));
-        }
-        if drawn {
-            for (key, given) in [
-                ("output.table", self.table.is_some()),
-                ("output.label", self.label.is_some()),
-                ("output.candidate", self.candidate.is_some()),
-                ("output.only_training", self.only_training),
-            ] {
-                let allowed = "absent: candidates are the outputs of validation and test pairs";
-                check(!given, key, "given", allowed)?;
+        let own = *self.features == OutputFeatures::Source {};
+        let holds = match &data.source {
+            DataSource::Official(_) | DataSource::Synthetic(_) => own,
+            DataSource::MultiLabel(_) => self.features.are_labels(),
+            DataSource::Tables(_) | DataSource::Pool(_) => !own,
+        };
+        let allowed = match &data.source {
+            DataSource::Official(_) | DataSource::Synthetic(_) => {
+                "absent: the vectors of this data.source are the features"
             }
-            return Ok(());
-        }
-        let official = *self.features == OutputFeatures::Official {};
-        if official && (self.label.is_some() || self.candidate.is_some()) {
-            let key = if self.label.is_some() { "output.label" } else { "output.candidate" };
-            let allowed = "absent: in official files all outputs are candidates, without labels";
-            return Err(Error::value(key, "given", allowed));
-        }
-        if let Some(pool) = &data.pool {
-            if pool.is_multi_label() && !self.features.are_labels() {
-                return Err(not_labels());
+            DataSource::MultiLabel(_) => "\"labels\", which the rows of a multi-label file are",
+            DataSource::Tables(_) | DataSource::Pool(_) => "the features of outputs",
+        };
+        check(holds, "output.features.kind", self.features.kind(), allowed)?;
+        match (&data.source, self.table) {
+            (DataSource::Tables(_), None) => {
+                return Err(Error::value("output.table", "absent", "the table of outputs"));
             }
-            check(
-                !official,
-                "output.features.kind",
-                "\"official\"",
-                "another kind, with data.pool",
-            )?;
-            let given = self.table.unwrap_or_default();
-            let allowed = "absent: the rows of data.pool are the outputs";
-            return check(self.table.is_none(), "output.table", given, allowed);
-        }
-        match (official, self.table) {
-            (false, None) => Err(Error::value("output.table", "absent", "the table of outputs")),
-            (true, Some(table)) => {
-                let allowed = "no table: the official files hold the outputs";
-                Err(Error::value("output.table", format!("{table:?}"), allowed))
+            (DataSource::Tables(_), Some(_)) | (_, None) => {}
+            (_, Some(table)) => {
+                let allowed = "absent: this data.source holds the outputs";
+                return Err(Error::value("output.table", format!("{table:?}"), allowed));
             }
-            _ => Ok(()),
         }
+        let all = "absent: all outputs of official files, and all drawn outputs of validation and test \
+                   pairs, are candidates, without labels";
+        check(!own || self.label.is_none(), "output.label", "given", all)?;
+        check(!own || self.candidate.is_none(), "output.candidate", "given", all)?;
+        let drawn = matches!(data.source, DataSource::Synthetic(_));
+        check(!(drawn && self.only_training), "output.only_training", true, all)
     }
 }

@@ -68,16 +68,16 @@ pub struct SyntheticConfig {
 impl SyntheticConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         let counts = [
-            ("data.synthetic.train", self.train),
-            ("data.synthetic.validation", self.validation),
-            ("data.synthetic.inputs", self.inputs),
-            ("data.synthetic.outputs", self.outputs),
+            ("data.train", self.train),
+            ("data.validation", self.validation),
+            ("data.inputs", self.inputs),
+            ("data.outputs", self.outputs),
         ];
         counts.iter().try_for_each(|&(key, count)| check(count > 0, key, count, "at least 1"))?;
         let numbers = [
-            ("data.synthetic.input_decay", self.input_decay),
-            ("data.synthetic.noise.variance", self.noise.variance),
-            ("data.synthetic.noise.decay", self.noise.decay),
+            ("data.input_decay", self.input_decay),
+            ("data.noise.variance", self.noise.variance),
+            ("data.noise.decay", self.noise.decay),
         ];
         for (key, number) in numbers {
             check(number.is_finite() && number >= 0.0, key, number, "zero or a positive number")?;
@@ -86,11 +86,11 @@ impl SyntheticConfig {
             SyntheticMap::LowRank { rank } => {
                 let holds = rank > 0 && rank <= self.outputs;
                 let allowed = format!("1 to {}, the coordinates of an output", self.outputs);
-                check(holds, "data.synthetic.map.rank", rank, &allowed)
+                check(holds, "data.map.rank", rank, &allowed)
             }
             SyntheticMap::Covariance {} if self.inputs != self.outputs => {
-                let allowed = format!("{}, as data.synthetic.inputs, for this map", self.inputs);
-                Err(Error::value("data.synthetic.outputs", self.outputs, allowed))
+                let allowed = format!("{}, as data.inputs, for this map", self.inputs);
+                Err(Error::value("data.outputs", self.outputs, allowed))
             }
             _ => Ok(()),
         }

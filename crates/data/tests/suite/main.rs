@@ -1,6 +1,8 @@
 //! Readers against files written here and against published data.
 
+mod configuration;
 mod features;
+mod kernels;
 mod multi_label;
 mod official;
 mod retrieval_files;

@@ -212,12 +212,12 @@ fn bad_tables_are_refused_with_place_and_value() {
         (
             "a.txt",
             b"1",
-            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson (the official ChEBI-20 .txt layout has a loader of its own)",
+            "a.txt: unknown extension \"txt\"; allowed: .csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
         ),
         (
             "a",
             b"1",
-            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson (the official ChEBI-20 .txt layout has a loader of its own)",
+            "a: unknown extension \"\"; allowed: .csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)",
         ),
         (
             "a.jsonl",

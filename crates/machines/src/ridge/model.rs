@@ -150,6 +150,38 @@ impl RidgeModel {
         Ok(out)
     }
 
+    /// `z(x)` of inputs by their values, q × n, of a precomputed kernel with the training inputs: q × p
+    /// row-major.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of columns, and for a model whose kernel was not precomputed;
+    /// [`Error::NotFinite`] for a prediction that overflows `f32`.
+    pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
+        let training = match &self.map {
+            Map::Rows { width } => *width,
+            Map::Kernel { .. } => 0,
+        };
+        Error::check_length("columns of the kernel's values", values.ncols(), training)?;
+        let mut out = vec![0.0f32; values.nrows() * self.width];
+        out.par_chunks_mut(ROWS * self.width).enumerate().for_each(|(task, out)| {
+            let values = values.subrows(task * ROWS, out.len() / self.width).transpose();
+            match &self.weights {
+                Weights::Double(weights) => {
+                    let mut sum = vec![0.0f64; out.len()];
+                    multiply(weights, self.width, 0..training, values, &mut sum);
+                    out.iter_mut().zip(sum).for_each(|(out, value)| *out = value as f32);
+                }
+                Weights::Single(weights) => {
+                    let single =
+                        Mat::from_fn(training, values.ncols(), |i, j| values[(i, j)] as f32);
+                    multiply(weights, self.width, 0..training, single.as_ref(), out);
+                }
+            }
+        });
+        Error::check_finite("predictions", self.width, &out)?;
+        Ok(out)
+    }
+
     fn block(
         &self,
         rows: &dyn RowSource,

@@ -1,0 +1,87 @@
+use dsokr_basis::{Features, RowSource};
+
+use crate::{Error, KernelRows};
+
+/// The inputs of pairs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inputs {
+    /// Texts.
+    Texts(Vec<String>),
+    /// A vector each.
+    Vectors(Features),
+    /// The values of kernels with the training inputs.
+    Kernels(KernelRows),
+}
+
+impl Inputs {
+    /// Number of inputs.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Vectors(rows) => rows.len(),
+            Self::Kernels(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are no inputs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Some of the inputs, in a given order.
+    ///
+    /// # Errors
+    /// A row out of range, where inputs are vectors.
+    ///
+    /// # Panics
+    /// If a row is out of range, where they are not.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Texts(texts) => Self::Texts(rows.iter().map(|&row| texts[row].clone()).collect()),
+            Self::Vectors(all) => Self::Vectors(all.select(rows)?),
+            Self::Kernels(all) => Self::Kernels(all.select(rows)),
+        })
+    }
+
+    /// The texts.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where inputs are not texts.
+    pub fn texts(&self) -> Result<&[String], Error> {
+        match self {
+            Self::Texts(texts) => Ok(texts),
+            Self::Vectors(_) | Self::Kernels(_) => Err(self.unfit("texts")),
+        }
+    }
+
+    /// The vectors, a row each.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where inputs are not vectors.
+    pub fn vectors(&self) -> Result<&Features, Error> {
+        match self {
+            Self::Vectors(rows) => Ok(rows),
+            Self::Texts(_) | Self::Kernels(_) => Err(self.unfit("feature vectors")),
+        }
+    }
+
+    /// The values of kernels with the training inputs.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where inputs are not values of kernels.
+    pub fn kernels(&self) -> Result<&KernelRows, Error> {
+        match self {
+            Self::Kernels(rows) => Ok(rows),
+            Self::Texts(_) | Self::Vectors(_) => Err(self.unfit("values of kernels")),
+        }
+    }
+
+    fn unfit(&self, read: &str) -> Error {
+        let found = match self {
+            Self::Texts(_) => "texts",
+            Self::Vectors(_) => "feature vectors",
+            Self::Kernels(_) => "values of kernels",
+        };
+        Error::value("the inputs", found, format!("{read}, which this model reads"))
+    }
+}

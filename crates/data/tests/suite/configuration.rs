@@ -1,0 +1,89 @@
+//! `[data]`: what may be left out, and what is refused in each of its forms.
+
+use dsokr_data::config::{DataConfig, DataSource, InputKind, OutputFeatures, TablesConfig};
+
+fn data(text: &str) -> Result<DataConfig, String> {
+    toml::from_str(text).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_common_case_is_short() {
+    let tables = data("folder = 'x'").unwrap();
+    assert_eq!(tables, data("source = 'tables'\nfolder = 'x'\ninputs = {}").unwrap());
+    assert_eq!(tables, data("folder = 'x'\ninputs = { kind = 'text' }\ncorrupted = 0.0").unwrap());
+    assert!(
+        matches!(&tables.source, DataSource::Tables(TablesConfig { train, .. }) if train == "train.tsv")
+    );
+    assert_eq!(tables.inputs(), InputKind::Texts);
+    let pool = data(
+        "source = 'pool'\nfolder = 'x'\nfile = 'a.smi'\nsplits = { validation = 3 }\ncorrupted = 0.5",
+    );
+    assert_eq!(pool.unwrap().corrupted, 0.5);
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    for text in [
+        "folder = 'x'\ntest = 'test.tsv'\ninputs = { column = 'smiles', more_smiles = 2 }",
+        "folder = 'x'\ninputs = { kind = 'features', table = 't.tsv', file = 'f.npy' }",
+        "folder = 'x'\ninputs = { kind = 'kernels', table = 't.tsv', column = 'c', files = ['k.npy'] }",
+        "source = 'official'\nfolder = 'x'\ncorrupted = 0.25",
+        "source = 'multi-label'\nfolder = 'x'\nfile = 'a.arff'\nlabels = 2\nsplits = { validation = 3 }",
+        "source = 'synthetic'\ntrain = 9\nvalidation = 3\ninputs = 2\noutputs = 2\ninput_decay = 1.0\n\
+         map = { kind = 'dense' }\nnoise = { variance = 0.1 }",
+    ] {
+        let config = data(text).unwrap();
+        config.validate().unwrap();
+        assert_eq!(data(&toml::to_string(&config).unwrap()).unwrap(), config, "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_key_is_refused_in_every_form_with_those_that_are_known() {
+    for (text, known) in [
+        ("folder = 'x'\nfoo = 1", &["train", "validation", "inputs", "corrupted"][..]),
+        ("source = 'tables'\nfolder = 'x'\nfoo = 1", &["id", "test"]),
+        ("folder = 'x'\ninputs = { foo = 1 }", &["column", "more_smiles"]),
+        (
+            "folder = 'x'\ninputs = { kind = 'features', table = 't', file = 'f', foo = 1 }",
+            &["key"],
+        ),
+        ("folder = 'x'\ninputs = { kind = 'kernels', table = 't', foo = 1 }", &["column", "files"]),
+        (
+            "source = 'pool'\nfolder = 'x'\nfile = 'f'\nsplits = { validation = 1 }\nfoo = 1",
+            &["splits"],
+        ),
+        (
+            "source = 'pool'\nfolder = 'x'\nfile = 'f'\nsplits = { validation = 1, foo = 1 }",
+            &["order"],
+        ),
+        (
+            "source = 'pool'\nfolder = 'x'\nfile = 'f'\nsplits = { validation = 1 }\ninputs = { foo = 1 }",
+            &["column"],
+        ),
+        ("source = 'multi-label'\nfolder = 'x'\nfile = 'f'\nfoo = 1", &["labels", "corrupted"]),
+        ("source = 'official'\nfolder = 'x'\nfoo = 1", &["train", "test"]),
+        ("source = 'synthetic'\ntrain = 1\nfoo = 1", &["input_decay", "unlabelled"]),
+        ("source = 'foo'", &["tables", "pool", "multi-label", "official", "synthetic"]),
+        ("folder = 'x'\ninputs = { kind = 'foo' }", &["text", "features", "kernels"]),
+    ] {
+        let message = data(text).unwrap_err();
+        assert!(message.contains("`foo`"), "{text}: {message}");
+        for key in known {
+            assert!(message.contains(&format!("`{key}`")), "{text}: no {key} in {message}");
+        }
+    }
+    let features = |text: &str| toml::from_str::<OutputFeatures>(text).map_err(|e| e.to_string());
+    for kind in ["source", "labels", "numbers", "file", "molecules"] {
+        let message = features(&format!("kind = '{kind}'\nfoo = 1")).unwrap_err();
+        assert!(message.contains("`foo`"), "{kind}: {message}");
+    }
+}
+
+#[test]
+fn a_wrong_type_is_named() {
+    let message = data("folder = 'x'\ncorrupted = 'much'").unwrap_err();
+    assert!(message.contains("corrupted") && message.contains("much"), "{message}");
+    let message = data("folder = 3").unwrap_err();
+    assert!(message.contains('3') && message.contains("string"), "{message}");
+}
