@@ -1,9 +1,8 @@
 use std::ops::RangeInclusive;
 
-use dsokr_basis::Basis;
+use dsokr_basis::{Basis, OutputKernel};
 
-use crate::Error;
-use crate::permutations::not_linear;
+use crate::{Error, direction};
 
 /// A set of labels and its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,15 +47,22 @@ pub fn best_labels(
     z: &[f32],
     sizes: RangeInclusive<usize>,
 ) -> Result<LabelSet, Error> {
-    let labels = basis.row_width();
+    best_in(basis.kernel(), &direction::direction(basis, z)?, sizes)
+}
+
+/// The best set of labels for a direction in feature space, a weight for each label.
+pub(crate) fn best_in(
+    kernel: &dyn OutputKernel,
+    weights: &[f32],
+    sizes: RangeInclusive<usize>,
+) -> Result<LabelSet, Error> {
+    let labels = weights.len();
     if sizes.is_empty() || *sizes.end() > labels {
         return Err(Error::out_of_range(
             format!("sets of {}..={} labels", sizes.start(), sizes.end()),
             format!("sizes within 0..={labels}, at least one"),
         ));
     }
-    let not_linear = || not_linear(basis);
-    let weights = basis.feature_direction(z)?.ok_or_else(not_linear)?;
     if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
         return Err(Error::NotFinite { place: format!("weight {at}"), value: weights[at] });
     }
@@ -68,8 +74,8 @@ pub fn best_labels(
         if let Some(&label) = size.checked_sub(1).and_then(|last| order.get(last)) {
             sum += f64::from(weights[label as usize]);
         }
-        let scale = basis.kernel().feature_scale(size as f64).ok_or_else(not_linear)?;
-        let constant = match basis.kernel().is_normalised() {
+        let scale = direction::scale(kernel, size as f64)?;
+        let constant = match kernel.is_normalised() {
             true => 0.0,
             false => -0.5 * scale * scale * size as f64,
         };

@@ -7,8 +7,9 @@
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
-//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer. [`permutations`] finds the best
-//! of all rankings and [`best_labels`] that of all label sets, without candidates.
+//! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer.
+//! Without candidates, [`ExactSearch`] finds the best of all rankings ([`permutations`]) or of all
+//! label sets ([`best_labels`]).
 //!
 //! ```
 //! use dsokr_decode::{CandidateParts, Candidates, Metrics, MissingGold, Pool, Queries};
@@ -34,8 +35,11 @@
 mod bootstrap;
 mod candidates;
 mod classes;
+mod direction;
 mod ensemble;
 mod error;
+mod exact;
+mod figures;
 mod hits;
 mod hubs;
 mod label_sets;
@@ -57,6 +61,8 @@ pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
 };
 pub use error::Error;
+pub use exact::{Encoding, ExactSearch, PreImage};
+pub use figures::{RANK_FIGURES, RankFigure};
 pub use hits::HitsAt;
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::check_queries;
+use crate::figures;
 use crate::{Candidates, Error, Intervals, Rank};
 
 /// What an evaluation says about n queries, ties averaged.
@@ -64,24 +65,19 @@ impl Metrics {
         duplicate_candidates: usize,
     ) -> Result<Self, Error> {
         check_queries(ranks.len())?;
-        let queries = ranks.len();
-        let mean = |value: &dyn Fn(&Rank) -> f64| {
-            // an empty sum of f64 is −0
-            (0.0 + ranks.iter().flatten().map(value).sum::<f64>()) / queries as f64
-        };
-        let missing_gold = ranks.iter().filter(|rank| rank.is_none()).count();
+        let finite = |value: f64| value.is_finite().then_some(value);
         Ok(Self {
-            queries,
+            queries: ranks.len(),
             candidates,
-            mrr: mean(&Rank::expected_reciprocal),
-            hits_1: mean(&|rank| rank.expected_hit(1)),
-            hits_5: mean(&|rank| rank.expected_hit(5)),
-            hits_10: mean(&|rank| rank.expected_hit(10)),
-            mean_rank: (missing_gold == 0).then(|| mean(&Rank::expected_rank)),
-            median_rank: median(ranks),
+            mrr: figures::mrr(ranks),
+            hits_1: figures::hits::<1>(ranks),
+            hits_5: figures::hits::<5>(ranks),
+            hits_10: figures::hits::<10>(ranks),
+            mean_rank: finite(figures::mean_rank(ranks)),
+            median_rank: finite(figures::median_rank(ranks)),
             tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),
             duplicate_candidates,
-            missing_gold,
+            missing_gold: ranks.iter().filter(|rank| rank.is_none()).count(),
             mrr_ci95: None,
         })
     }
@@ -119,12 +115,4 @@ impl Metrics {
     pub fn with_intervals(self, intervals: &Intervals) -> Self {
         Self { mrr_ci95: Some(intervals.mrr), ..self }
     }
-}
-
-fn median(ranks: &[Option<Rank>]) -> Option<f64> {
-    let rank = |rank: &Option<Rank>| rank.map_or(f64::INFINITY, |rank| rank.expected_rank());
-    let mut sorted: Vec<f64> = ranks.iter().map(rank).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let middle = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
-    middle.is_finite().then_some(middle)
 }

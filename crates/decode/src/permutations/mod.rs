@@ -18,9 +18,10 @@ mod local;
 mod pairs;
 mod positions;
 
-use dsokr_basis::Basis;
+use dsokr_basis::{Basis, OutputKernel};
 
 use crate::Error;
+use crate::direction::{direction, scale};
 use crate::error::check_len;
 
 pub use pairs::PairWeights;
@@ -65,26 +66,15 @@ fn check_order(items: usize, order: &[u32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The direction of a prediction in feature space, for rows of permutations, whose scale is
-/// `1/‖φ‖` or 1: `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`.
-fn direction(basis: &Basis, z: &[f32], squared_norm: usize) -> Result<Vec<f32>, Error> {
-    let scale = basis.kernel().feature_scale(squared_norm as f64);
-    match (basis.feature_direction(z)?, scale) {
-        (Some(mut direction), Some(scale)) => {
-            direction.iter_mut().for_each(|w| *w = (f64::from(*w) * scale) as f32);
-            Ok(direction)
-        }
-        _ => Err(not_linear(basis)),
-    }
-}
-
-/// The error for a basis without directions in feature space.
-pub(crate) fn not_linear(basis: &Basis) -> Error {
-    Error::Unsupported(format!(
-        "the basis of the kernel {:?} holds anchors or is tempered; without candidates only \
-         kernels that are linear in features are decoded",
-        basis.kernel().name()
-    ))
+/// The weights of a direction in feature space, for rows of permutations, whose scale is `1/‖φ‖` or
+/// 1: `⟨weights, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`.
+fn weights(
+    kernel: &dyn OutputKernel,
+    direction: &[f32],
+    squared_norm: usize,
+) -> Result<Vec<f32>, Error> {
+    let scale = scale(kernel, squared_norm as f64)?;
+    Ok(direction.iter().map(|&w| (f64::from(w) * scale) as f32).collect())
 }
 
 fn not_a_width(width: usize, expected: &str) -> Error {
@@ -109,12 +99,26 @@ impl PairWeights {
     /// [`Error::Unsupported`] for a basis that holds anchors or is tempered and for rows that are not
     /// K(K−1)/2 wide, [`Error::Basis`] for a z of a different length; else as [`PairWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
-        let width = basis.row_width();
+        Self::items_of(basis.row_width())?;
+        Self::of_direction(basis.kernel(), &direction(basis, z)?)
+    }
+
+    /// The number of items in rows of a width.
+    fn items_of(width: usize) -> Result<usize, Error> {
         let items = (1 + 8 * width).isqrt().div_ceil(2);
-        if items * (items - 1) / 2 != width {
-            return Err(not_a_width(width, "K(K-1)/2 pair signs"));
+        match items * (items - 1) / 2 == width {
+            true => Ok(items),
+            false => Err(not_a_width(width, "K(K-1)/2 pair signs")),
         }
-        Self::new(items, &direction(basis, z, width)?)
+    }
+
+    /// The weights of a direction in feature space.
+    pub(crate) fn of_direction(
+        kernel: &dyn OutputKernel,
+        direction: &[f32],
+    ) -> Result<Self, Error> {
+        let items = Self::items_of(direction.len())?;
+        Self::new(items, &weights(kernel, direction, direction.len())?)
     }
 }
 
@@ -126,11 +130,25 @@ impl PositionWeights {
     /// [`Error::Unsupported`] for a basis that holds anchors or is tempered and for rows that are not
     /// K² wide, [`Error::Basis`] for a z of a different length; else as [`PositionWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
-        let width = basis.row_width();
+        Self::items_of(basis.row_width())?;
+        Self::of_direction(basis.kernel(), &direction(basis, z)?)
+    }
+
+    /// The number of items in rows of a width.
+    fn items_of(width: usize) -> Result<usize, Error> {
         let items = width.isqrt();
-        if items * items != width {
-            return Err(not_a_width(width, "K*K bits"));
+        match items * items == width {
+            true => Ok(items),
+            false => Err(not_a_width(width, "K*K bits")),
         }
-        Self::new(items, &direction(basis, z, items)?)
+    }
+
+    /// The weights of a direction in feature space.
+    pub(crate) fn of_direction(
+        kernel: &dyn OutputKernel,
+        direction: &[f32],
+    ) -> Result<Self, Error> {
+        let items = Self::items_of(direction.len())?;
+        Self::new(items, &weights(kernel, direction, items)?)
     }
 }
