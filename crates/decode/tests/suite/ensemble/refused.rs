@@ -154,7 +154,7 @@ fn what_is_not_finite_names_the_member_and_the_query() {
         let error = ensemble.rank(Pool::Shared, &rule, &[None; 40]).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.starts_with("ensemble member \"run1\": query #34, candidate row 3: "),
+            text.starts_with("ensemble member \"run1\": query #34, candidate row 3, score: "),
             "{text}"
         );
     }
