@@ -3,6 +3,7 @@
 mod candidates;
 mod common;
 mod ensemble;
+mod exact;
 mod hubs;
 mod label_sets;
 mod metrics;

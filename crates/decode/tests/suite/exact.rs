@@ -1,8 +1,6 @@
 //! Exact search against the scores of all structures, from coefficients and from coordinates.
 
-mod common;
-
-use common::message;
+use crate::common::message;
 use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowSource, SketchKind, SketchOptions};
