@@ -41,3 +41,8 @@ pub use faer::Mat;
 pub use features::{Block, Features, RowKind, RowSource};
 pub use kernel::{Kernel, OutputKernel};
 pub use sketch::{Sketch, SketchKind, SketchOptions};
+
+/// The program of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

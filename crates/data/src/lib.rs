@@ -34,3 +34,8 @@ pub use root::{DataRoot, check_inside};
 pub use selected::Selected;
 pub use structure::Structure;
 pub use truth::Truth;
+
+/// The program of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -74,3 +74,8 @@ pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
 pub use rank::{Rank, rank};
 pub use topk::{Hit, RowHit, top_k, top_rows};
+
+/// The program of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

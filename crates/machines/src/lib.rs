@@ -73,3 +73,8 @@ pub use summary::{
     Convergence, Inputs, LipschitzSummary, Precision, RidgeSummary, Solution, Summary,
 };
 pub use targets::{TargetBlock, TargetSource, Targets};
+
+/// The program of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

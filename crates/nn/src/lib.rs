@@ -64,3 +64,8 @@ pub use padding::{Padded, pad};
 pub use pass::{Dropout, Pass, dropout};
 pub use token_ids::{TokenIds, TokenIdsBuilder};
 pub use transformer::{Pooling, Transformer, TransformerConfig};
+
+/// The program of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

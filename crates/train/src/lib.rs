@@ -30,3 +30,8 @@ pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;
 pub use steps::{CheckpointSink, LogLine, Outcome, Task, Validation, train};
+
+/// The program of the README, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
