@@ -20,7 +20,7 @@ impl Descriptors {
             return Self { centers: Vec::new(), geometries: Vec::new() };
         }
         let ranks = ranks(molecule);
-        // the highest first, as they are looked at
+        // the highest priority first
         let from_top = |ligand: usize| usize::MAX - 1 - ranks[ligand];
         let centers = molecule.centers().iter();
         let centers = centers.map(|center| (center.atom, center.clockwise_by(from_top)));
@@ -51,14 +51,14 @@ pub(crate) fn code(name: Option<bool>) -> u32 {
     name.map_or(3, |first| if first { 1 } else { 2 })
 }
 
-/// Ranks of atoms, higher first in priority; equal for atoms that the rule cannot tell apart.
+/// Ranks of atoms, larger for higher priority; equal for atoms that the rule does not distinguish.
 fn ranks(molecule: &Molecule) -> Vec<usize> {
     let atoms = molecule.atoms();
     let start = atoms
         .iter()
         .map(|atom| (u32::from(atom.element.atomic_number()), atom.isotope.map_or(0, u32::from)));
     let (mut ranks, mut classes) = dense(&start.collect::<Vec<_>>());
-    // each round tells at least one more class apart, or none ever
+    // a round that finds no further class is the last
     loop {
         let key = |atom: usize| {
             let mut around = Vec::new();
@@ -76,11 +76,11 @@ fn ranks(molecule: &Molecule) -> Vec<usize> {
             (ranks[atom], around)
         };
         let keys: Vec<(usize, Vec<usize>)> = (0..atoms.len()).map(key).collect();
-        let (next, found) = dense(&keys);
-        if found == classes {
+        let (next, count) = dense(&keys);
+        if count == classes {
             return ranks;
         }
-        (ranks, classes) = (next, found);
+        (ranks, classes) = (next, count);
     }
 }
 
@@ -103,9 +103,9 @@ mod tests {
 
     /// How many centres are R, and how many S.
     fn centers(smiles: &str) -> (usize, usize) {
-        let found = of(smiles).centers;
-        let count = |right| found.iter().filter(|(_, name)| *name == Some(right)).count();
-        assert_eq!(count(true) + count(false), found.len(), "{smiles}: {found:?}");
+        let centers = of(smiles).centers;
+        let count = |right| centers.iter().filter(|(_, name)| *name == Some(right)).count();
+        assert_eq!(count(true) + count(false), centers.len(), "{smiles}: {centers:?}");
         (count(true), count(false))
     }
 

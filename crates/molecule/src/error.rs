@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A SMILES that is no molecule, or one that is too large.
+    /// A SMILES that cannot be read, or one that is too large.
     #[error("position {position}: {message}")]
     Smiles {
         /// The place in the text that is wrong, as a byte offset from 0.

@@ -1,12 +1,30 @@
 //! Molecules: SMILES in, labelled graphs and feature rows out.
 //!
-//! [`Molecule::parse`] reads a SMILES. [`graph::Graph`] is what graph kernels and edit distances see of a
-//! molecule, and of anything else that is a labelled graph; [`kernels`] makes sparse features of graphs,
-//! [`ged`] is their edit distance.
+//! [`Molecule::parse`] reads a SMILES. A [`graph::Graph`] is what graph kernels ([`kernels`]) and the edit
+//! distance ([`ged`]) see of a molecule, and of anything else that is a labelled graph.
+//! [`MoleculeFeatures`] turns molecules into the sparse rows that `dsokr-basis` fits kernels on.
+//!
+//! ```
+//! use dsokr_molecule::ged::{Limit, edit_distance};
+//! use dsokr_molecule::{Molecule, MoleculeFeatures, Morgan, graph::Graph, svg_pair};
+//!
+//! let (benzene, pyridine) = (Molecule::parse("c1ccccc1")?, Molecule::parse("n1ccccc1")?);
+//! assert_eq!(pyridine.canonical_smiles(), "c1ccncc1");
+//!
+//! let distance = edit_distance(&Graph::from(&benzene), &Graph::from(&pyridine), &Limit::NONE);
+//! assert_eq!(distance.exact(), Some(1));
+//!
+//! let drawing = svg_pair((&benzene, "truth"), (&pyridine, "prediction"));
+//! assert!(drawing.starts_with("<svg"));
+//!
+//! let rows = Morgan::default().counts(&[benzene, pyridine])?;
+//! assert_eq!((rows.len(), rows.width()), (2, 2048));
+//! # Ok::<(), dsokr_molecule::Error>(())
+//! ```
 
 mod canonical;
-mod depict;
 mod descriptors;
+mod drawing;
 mod error;
 mod features;
 pub mod ged;
@@ -19,7 +37,7 @@ mod ring_systems;
 mod smiles;
 mod stereo;
 
-pub use depict::{svg_column, svg_pair};
+pub use drawing::{svg_column, svg_pair};
 pub use error::Error;
 pub use features::{
     Chains, Composition, Configurations, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,

@@ -221,8 +221,8 @@ impl Molecule {
         &self.bonds
     }
 
-    /// The smallest set of smallest rings: |bonds| − |atoms| + |components| of them, less those that
-    /// only coordinative bonds to metals close, which are no rings (as in RDKit).
+    /// The smallest set of smallest rings: |bonds| − |atoms| + |components| of them, minus those that
+    /// only coordinative bonds to metals close (as in RDKit).
     #[must_use]
     pub fn rings(&self) -> &[Ring] {
         &self.rings

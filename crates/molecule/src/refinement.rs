@@ -8,7 +8,7 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Hash of a graph: equal for isomorphic graphs whatever the order of their nodes.
+/// Hash of a graph: equal for isomorphic graphs.
 ///
 /// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).
 /// There are as many rounds as nodes, more than refinement can need.

@@ -1,4 +1,4 @@
-//! Where `/` and `\` stand, so that they say what is known about double bonds and no more.
+//! The places of `/` and `\`, which describe the known geometries of double bonds and no others.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +24,11 @@ const ATTEMPTS: usize = 4_096;
 /// that gave these geometries shows that some choice is; the first found is taken.
 pub(super) fn marks(structure: &Structure, tree: &Tree, rank: &[usize]) -> Marks {
     let mut known = vec![false; structure.len()];
-    structure.geometries.iter().flat_map(|found| found.ends).for_each(|end| known[end] = true);
+    structure
+        .geometries
+        .iter()
+        .flat_map(|geometry| geometry.ends)
+        .for_each(|end| known[end] = true);
     let unknown =
         |atom: usize| !known[atom] && structure.arcs[atom].iter().any(|arc| arc.label == 2);
     let markable = |end: usize, other: usize| {

@@ -3,7 +3,7 @@
 use super::structure::Structure;
 use crate::refinement::mix;
 
-/// Atoms in order, grouped in cells of those that nothing tells apart yet. The colour of a cell is
+/// Atoms in order, grouped in cells of atoms that are not distinguished yet. The colour of a cell is
 /// the place of its first atom.
 #[derive(Clone)]
 pub(super) struct Partition {
@@ -17,8 +17,8 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// The coarsest partition in which neither keys, bonds nor configurations tell two atoms of a
-    /// cell apart, and its trace: equal for isomorphic structures.
+    /// The coarsest partition in which neither keys, bonds nor configurations distinguish two atoms of a
+    /// cell, and its trace, which isomorphic structures share.
     pub(super) fn of(structure: &Structure) -> (Self, u64) {
         let count = structure.len();
         let mut order: Vec<u32> = (0..).take(count).collect();
@@ -71,7 +71,7 @@ impl Partition {
         self.refine(structure, vec![atom])
     }
 
-    /// Splits cells until nothing tells two atoms of a cell apart. `changed` are the atoms whose
+    /// Splits cells until nothing distinguishes two atoms of a cell. `changed` are the atoms whose
     /// colour is new.
     fn refine(&mut self, structure: &Structure, mut changed: Vec<u32>) -> u64 {
         let mut trace = 0;
@@ -133,7 +133,7 @@ impl Partition {
         self.split(&known, same, |atom| u64::from(says[atom as usize]), trace)
     }
 
-    /// Splits cells: `touched` are atoms sorted by colour and by what tells them apart; those of a
+    /// Splits cells: `touched` are atoms sorted by colour and by what distinguishes them; those of a
     /// cell that are not among them stay in front. Returns the atoms with a new colour.
     fn split(
         &mut self,

@@ -112,7 +112,7 @@ pub(super) fn canonical_places(structure: &Structure) -> Vec<usize> {
 }
 
 impl Node {
-    /// The next atom to individualise that no known automorphism makes superfluous.
+    /// The next atom to individualise that no known automorphism maps to an explored one.
     fn choose(&mut self, automorphisms: &[Vec<(u32, u32)>], path: &[u32]) -> Option<u32> {
         while let Some(&atom) = self.candidates.get(self.next) {
             self.next += 1;

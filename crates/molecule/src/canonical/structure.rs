@@ -3,8 +3,8 @@
 use crate::molecule::{Bond, BondOrder, Molecule};
 use crate::stereo::{Center, Geometry, HYDROGEN};
 
-/// What an atom is, whatever its number: atoms that differ in it are never exchanged. The first
-/// parts decide where the text begins: at an atom with few neighbours.
+/// The properties of an atom that do not depend on its number: no automorphism maps an atom to one of
+/// other properties. The text begins at the atom of the smallest key, one with few neighbours.
 pub(super) type Key = [u32; 9];
 
 /// A bond as seen from one of its ends.
@@ -40,19 +40,19 @@ impl Structure {
                 clockwise: center.clockwise,
             })
             .collect();
-        let geometries = molecule.geometries().iter().filter(|found| inside(found.ends[0]));
+        let geometries = molecule.geometries().iter().filter(|geometry| inside(geometry.ends[0]));
         let geometries: Vec<Geometry> = geometries
-            .map(|found| Geometry {
-                bond: found.bond,
-                ends: found.ends.map(own),
-                references: found.references.map(own),
-                together: found.together,
+            .map(|geometry| Geometry {
+                bond: geometry.bond,
+                ends: geometry.ends.map(own),
+                references: geometry.references.map(own),
+                together: geometry.together,
             })
             .collect();
 
         let mut configured = vec![[0; 2]; atoms.len()];
         centers.iter().for_each(|center| configured[center.atom][0] += 1);
-        let ends = geometries.iter().flat_map(|found| found.ends);
+        let ends = geometries.iter().flat_map(|geometry| geometry.ends);
         ends.for_each(|end| configured[end][1] += 1);
 
         let mut arcs = Vec::with_capacity(atoms.len());
@@ -60,7 +60,7 @@ impl Structure {
         for (number, &atom) in atoms.iter().enumerate() {
             let what = &molecule.atoms()[atom];
             let arc = |neighbor: &crate::Neighbor| Arc {
-                label: if geometries.iter().any(|found| found.bond == neighbor.bond) {
+                label: if geometries.iter().any(|geometry| geometry.bond == neighbor.bond) {
                     GEOMETRY
                 } else {
                     label(&molecule.bonds()[neighbor.bond], atom)

@@ -26,7 +26,7 @@ impl Tree {
         let count = structure.len();
         let mut parent = vec![usize::MAX; count];
         let mut children = vec![Vec::new(); count];
-        let mut found = Vec::with_capacity(count);
+        let mut preorder = Vec::with_capacity(count);
         let sorted: Vec<Vec<usize>> = (0..count)
             .map(|atom| {
                 let mut nodes: Vec<_> =
@@ -37,7 +37,7 @@ impl Tree {
             .collect();
         let root = (0..count).min_by_key(|&atom| rank[atom]).unwrap_or(0);
         parent[root] = root;
-        found.push(root);
+        preorder.push(root);
         let mut stack = vec![(root, 0)];
         while let Some((atom, next)) = stack.last_mut() {
             let atom = *atom;
@@ -50,7 +50,7 @@ impl Tree {
                     if parent[node] == usize::MAX {
                         parent[node] = atom;
                         children[atom].push(node);
-                        found.push(node);
+                        preorder.push(node);
                         stack.push((node, 0));
                     }
                 }
@@ -58,7 +58,7 @@ impl Tree {
         }
 
         let mut size = vec![1; count];
-        for &atom in found.iter().skip(1).rev() {
+        for &atom in preorder.iter().skip(1).rev() {
             size[parent[atom]] += size[atom];
         }
         for branches in &mut children {

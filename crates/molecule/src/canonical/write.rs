@@ -15,7 +15,7 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
     for center in &structure.centers {
         let mut named: Vec<usize> = tree.named(center.atom).collect();
         if center.ligands.contains(&HYDROGEN) {
-            // The hydrogen stands behind the atom that comes before, or first of all.
+            // The hydrogen follows the atom before the centre; without one it comes first.
             let behind = usize::from(tree.parent[center.atom] != center.atom);
             named.insert(behind.min(named.len()), HYDROGEN);
         }
@@ -24,7 +24,7 @@ pub(super) fn write(molecule: &Molecule, structure: &Structure, rank: &[usize]) 
 
     let mut text = String::new();
     let mut labels = Labels::default();
-    // An atom, and what stands before it; or a closing parenthesis.
+    // An atom, and whether a parenthesis opens before it; or a closing parenthesis.
     enum Item {
         Atom(usize, bool),
         Close,
@@ -118,8 +118,8 @@ fn push_label(label: usize, text: &mut String) {
 
 /// The bond symbol between two atoms, read from the first; empty where the text implies it.
 fn symbol(molecule: &Molecule, from: usize, to: usize) -> &'static str {
-    let found = molecule.neighbors(from).iter().find(|neighbor| neighbor.atom == to);
-    let Some(bond) = found.map(|neighbor| &molecule.bonds()[neighbor.bond]) else { return "" };
+    let neighbor = molecule.neighbors(from).iter().find(|neighbor| neighbor.atom == to);
+    let Some(bond) = neighbor.map(|neighbor| &molecule.bonds()[neighbor.bond]) else { return "" };
     let [a, b] = bond.atoms.map(|atom| &molecule.atoms()[atom]);
     let wildcard = [a, b].iter().any(|atom| atom.element == Element::WILDCARD);
     let both = a.aromatic && b.aromatic;

@@ -1,4 +1,4 @@
-//! How long chains are and what stands where on them, as feature rows.
+//! Lengths of carbon chains and the positions of their substituents, as feature rows.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
 /// Lengths of carbon chains outside rings, as hashed features: what names of chains say (docosanoic acid,
 /// 3-hydroxy-, 13Z-) and fingerprints of a small radius cannot see.
 ///
-/// - Of each stretch of CH₂ groups: its length, alone and with what stands at either end.
+/// - Of each stretch of CH₂ groups: its length, alone and with the atoms at its ends.
 /// - Of each other carbon of a chain: how many carbons lie in each direction along the longest path, with
 ///   its bonds to other elements and its double bonds, and again with hydrogens and charges.
 ///
@@ -100,7 +100,7 @@ impl<'a> Forest<'a> {
     }
 
     /// Number of carbons on the longest path that starts at an atom and leads away from a neighbour.
-    /// No atom is visited twice, so the walk ends even where only perception sees no ring.
+    /// No atom is visited twice, so the walk ends even in a cycle that perception does not count as a ring.
     fn reach(&self, start: usize, away: usize) -> usize {
         let mut seen = vec![false; self.chain.len()];
         (seen[start], seen[away]) = (true, true);
@@ -128,7 +128,7 @@ impl<'a> Forest<'a> {
     /// The length of each stretch of CH₂ groups, and the kinds of the atoms at its ends.
     fn stretches(&self) -> Vec<(u32, [u32; 2])> {
         let mut seen = vec![false; self.chain.len()];
-        let mut found = Vec::new();
+        let mut stretches = Vec::new();
         for start in 0..self.chain.len() {
             if !self.is_link(start) || seen[start] {
                 continue;
@@ -145,9 +145,9 @@ impl<'a> Forest<'a> {
                 }
                 self.kind(at, false)
             });
-            found.push((length, ends));
+            stretches.push((length, ends));
         }
-        found
+        stretches
     }
 
     /// An atom with its bonds to other elements and its multiple bonds, with hydrogens and charges or
@@ -155,11 +155,11 @@ impl<'a> Forest<'a> {
     fn kind(&self, atom: usize, full: bool) -> u32 {
         let atoms = self.molecule.atoms();
         let word = |atom: usize| {
-            let found = &atoms[atom];
-            let number = u32::from(found.element.atomic_number());
-            let charge = i32::from(found.charge) as u32;
+            let atom = &atoms[atom];
+            let number = u32::from(atom.element.atomic_number());
+            let charge = i32::from(atom.charge) as u32;
             match full {
-                true => [number, u32::from(found.hydrogens), charge].into_iter().fold(0, combine),
+                true => [number, u32::from(atom.hydrogens), charge].into_iter().fold(0, combine),
                 false => number,
             }
         };

@@ -40,7 +40,7 @@ pub struct Composition {}
 impl Composition {
     /// Names of the columns of the rows: `atom *`, `atom H` (atoms and folded hydrogens), …,
     /// `atom Og`, the elements by atomic number; `bond single`, `double`, `triple`, `quadruple`,
-    /// `dative` and `aromatic`, where an aromatic bond is nothing else; `group …`, the
+    /// `dative` and `aromatic`, where an aromatic bond counts as nothing else; `group …`, the
     /// functional groups in the order of [`FunctionalGroup::ALL`], counted as by [`functional_groups`];
     /// `charge positive` and `charge negative`, the sums of formal charges of either sign; `rings`, of the
     /// smallest set; and `stereo centers` and `stereo double bonds`, those with a configuration.

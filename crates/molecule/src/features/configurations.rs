@@ -53,15 +53,15 @@ impl HashedFeatures for Configurations {
     }
 
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
-        let found = Descriptors::of(molecule);
+        let descriptors = Descriptors::of(molecule);
         let mut atoms = atom_codes(molecule);
         let mut bonds: Vec<u32> = molecule.bonds().iter().map(bond_code).collect();
         let mut marked = vec![false; atoms.len()];
-        for (atom, right) in found.centers {
+        for (atom, right) in descriptors.centers {
             atoms[atom] = combine(atoms[atom], code(right));
             marked[atom] = true;
         }
-        for (bond, together) in found.geometries {
+        for (bond, together) in descriptors.geometries {
             bonds[bond] = combine(bonds[bond], code(together));
             for end in molecule.bonds()[bond].atoms {
                 // so that a feature at radius 0 says it too

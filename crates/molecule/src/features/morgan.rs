@@ -18,13 +18,13 @@ use crate::molecule::{Bond, BondOrder, Molecule};
 /// `combine(h, v) = h ^ (v + 0x9e3779b9 + (h << 6) + (h >> 2))` in 32-bit arithmetic; a list of words
 /// is combined one after the other, from 0. The code of an atom at radius 0 combines its atomic
 /// number, the number of its neighbours with hydrogens, its hydrogens, its charge (two's
-/// complement), its mass number (0 if none is given; RDKit has a difference of masses here) and, if it
+/// complement), its mass number (0 if none is given, where RDKit takes a difference of masses) and, if it
 /// lies in a ring, 1. At radius r, r − 1 is combined with its code at r − 1 and with the sorted
 /// pairs (bond, neighbour's code at r − 1), each combined from 0 first; the bond is 1 to 4 by its
 /// order, 17 if dative and 12 if aromatic. The bonds within r of an atom are its surroundings;
 /// surroundings that an earlier radius has seen give no feature, and of atoms with the same
-/// surroundings at one radius the smallest code alone does. Configurations are not looked at. A
-/// feature's column is its code modulo the width. Nothing of this changes within a major version.
+/// surroundings at one radius only the smallest code does. Configurations are ignored. A
+/// feature's column is its code modulo the width. These rules do not change within a major version.
 ///
 /// ```
 /// use dsokr_molecule::{HashedFeatures, Molecule, Morgan};

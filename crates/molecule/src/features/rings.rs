@@ -1,4 +1,4 @@
-//! Ring systems with what stands where on them, as feature rows.
+//! Ring systems and the positions of their substituents, as feature rows.
 
 use std::collections::BTreeMap;
 

@@ -25,7 +25,7 @@ pub(super) fn descend(instance: &Instance, columns: &mut [usize], interrupted: i
     }
 }
 
-/// What exchanging the columns of two rows adds to the cost; the first of them is no blank.
+/// What exchanging the columns of two rows adds to the cost; the first of them is not a blank.
 fn change(instance: &Instance, columns: &mut [usize], row: usize, other: usize) -> i64 {
     let before = part(instance, columns, row, other);
     columns.swap(row, other);

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 /// When a search gives up and hands back bounds; by default never.
 ///
 /// States are deterministic: the same pair under the same number of states has the same result on
-/// every machine. A time is not. With both, what comes first counts. The clock is looked at every 16
+/// every machine. A time is not. With both, what comes first counts. The clock is read every 16
 /// states, and within a state for graphs of more than 128 nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limit {
@@ -32,7 +32,7 @@ impl Limit {
 /// States between two looks at the clock.
 const LOOK: u64 = 16;
 
-/// Nodes from which on a state takes so long that the clock is looked at within it.
+/// Nodes from which on a state takes so long that the clock is read within it.
 const LARGE: usize = 129;
 
 /// What a search has used of its limit.

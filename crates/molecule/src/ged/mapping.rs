@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::Error;
 use crate::graph::Graph;
 
-/// Cost of the edit path from `a` to `b` that a mapping of nodes stands for.
+/// Cost of the edit path from `a` to `b` that a mapping of nodes describes.
 ///
-/// Node i of `a` becomes node `mapping[i]` of `b`, or is deleted where that is none; the nodes of
-/// `b` that nothing becomes are inserted. Each of these costs 1: a node deleted, inserted or
+/// Node i of `a` becomes node `mapping[i]` of `b`, or is deleted where that is `None`; the nodes of
+/// `b` that are not in `mapping` are inserted. Each of these costs 1: a node deleted, inserted or
 /// relabelled, an edge deleted, inserted or relabelled. Edges to a deleted node are deleted one by
 /// one.
 ///

@@ -91,16 +91,16 @@ pub fn edit_distance(a: &Graph, b: &Graph, limit: &Limit) -> EditDistance {
         return outline::outline(a, b);
     }
     let instance = Instance::new(a, b);
-    let found = search::search(&instance, limit);
+    let bounds = search::search(&instance, limit);
     let real = instance.small.len();
     let mapping = if instance.swapped {
         let mut mapping = vec![None; a.len()];
-        (0..real).zip(&found.columns).for_each(|(row, &column)| mapping[column] = Some(row));
+        (0..real).zip(&bounds.columns).for_each(|(row, &column)| mapping[column] = Some(row));
         mapping
     } else {
-        found.columns[..real].iter().map(|&column| Some(column)).collect()
+        bounds.columns[..real].iter().map(|&column| Some(column)).collect()
     };
-    EditDistance { lower: found.lower, upper: found.upper, mapping, states: found.states }
+    EditDistance { lower: bounds.lower, upper: bounds.upper, mapping, states: bounds.states }
 }
 
 /// The [edit distances](edit_distance) of many pairs, in parallel on the current rayon pool, in the

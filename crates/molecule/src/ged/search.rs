@@ -8,8 +8,8 @@ use super::descent::descend;
 use super::instance::Instance;
 use super::limit::Meter;
 
-/// What a search found.
-pub(super) struct Found {
+/// The bounds that a search ends with.
+pub(super) struct Bounds {
     pub(super) lower: usize,
     pub(super) upper: usize,
     /// Column of every row in the best assignment.
@@ -50,7 +50,7 @@ struct Search<'a> {
 }
 
 /// Searches until the distance is known or the limit is used up.
-pub(super) fn search(instance: &Instance, limit: &Limit) -> Found {
+pub(super) fn search(instance: &Instance, limit: &Limit) -> Bounds {
     let n = instance.len();
     let costs = Costs::new(instance);
     let mut search = Search {
@@ -79,7 +79,7 @@ pub(super) fn search(instance: &Instance, limit: &Limit) -> Found {
         }
     }
     let (upper, states) = (search.best, search.meter.states());
-    Found { lower, upper, columns: search.best_columns, states }
+    Bounds { lower, upper, columns: search.best_columns, states }
 }
 
 impl Search<'_> {
@@ -92,20 +92,21 @@ impl Search<'_> {
 
     /// Keeps the assignment of a level if it is better than the best one, and improves it.
     fn improve(&mut self, level: usize) {
-        let found = self.levels[level].columns();
-        let whole = found.iter().all(|&column| column < found.len());
-        if whole && self.best != usize::MAX && self.instance.cost(found) >= self.best {
+        let assigned = self.levels[level].columns();
+        let whole = assigned.iter().all(|&column| column < assigned.len());
+        if whole && self.best != usize::MAX && self.instance.cost(assigned) >= self.best {
             return;
         }
-        let mut columns = found.to_vec();
+        let mut columns = assigned.to_vec();
         if !whole {
             let mut free = vec![true; columns.len()];
-            found.iter().filter(|&&c| c < found.len()).for_each(|&column| free[column] = false);
+            let taken = assigned.iter().filter(|&&column| column < assigned.len());
+            taken.for_each(|&column| free[column] = false);
             let mut free = (0..columns.len()).filter(|&column| free[column]);
-            let open = columns.iter_mut().filter(|column| **column >= found.len());
+            let open = columns.iter_mut().filter(|column| **column >= assigned.len());
             open.for_each(|column| *column = free.next().unwrap_or(*column));
         }
-        descend(self.instance, &mut columns, || self.meter.interrupts(found.len()));
+        descend(self.instance, &mut columns, || self.meter.interrupts(assigned.len()));
         let cost = self.instance.cost(&columns);
         if cost < self.best {
             self.best = cost;

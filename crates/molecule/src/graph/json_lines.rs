@@ -24,10 +24,10 @@ use crate::Error;
 ///   and `2` differ.
 /// - `edges` (or `bonds`): `[node, node, label]`, or `[node, node]` for label 0, in any direction.
 /// - `id`: a text or whole number; the number of the line where it is left out.
-/// - Other keys are not looked at. Blank lines are passed over.
+/// - Other keys and blank lines are ignored.
 ///
 /// A graph without nodes is read. Edges from a node to itself, and two edges between the same
-/// nodes in whatever direction, are refused. A graph has at most [`MAX_NODES`] nodes and
+/// nodes in either direction, are refused. A graph has at most [`MAX_NODES`] nodes and
 /// [`MAX_EDGES`] edges, a line at most [`MAX_LINE`] bytes.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
     let mut text = Vec::new();
     for line in 1.. {
         text.clear();
-        // two more than allowed, so that a line that is too long can be told from one that is not
+        // two more than allowed: a line of the largest size may end in a line break
         let mut limited = reader.by_ref().take(MAX_LINE as u64 + 2);
         let read = limited.read_until(b'\n', &mut text);
         if read.map_err(|error| Error::io(path, error))? == 0 {
@@ -83,7 +83,7 @@ pub fn parse_json_lines(mut reader: impl BufRead, path: &Path) -> Result<Vec<Nam
 fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
     let row: Row = serde_json::from_slice(text).map_err(|error| {
         let (column, reason) = (error.column(), error.to_string());
-        // its own line number would be 1, whatever the line
+        // serde_json counts lines from the start of this line
         let place = format!(" at line {} column {column}", error.line());
         let message = reason.strip_suffix(&place).unwrap_or(&reason).to_owned();
         Error::File { path: path.to_owned(), place: format!(":{line}:{column}"), message }

@@ -162,7 +162,7 @@ impl Graph {
     }
 
     /// A hash that isomorphic graphs share: that of the labels after as many rounds of colour refinement
-    /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement tells apart differ in it.
+    /// (Weisfeiler and Leman) as there are nodes. Graphs that refinement distinguishes differ in it, up to collisions of 64 bits.
     #[must_use]
     pub fn invariant(&self) -> u64 {
         let arcs = |node| self.arcs(node).iter().map(|arc| (arc.label, arc.node)).collect();

@@ -6,7 +6,7 @@ impl Graph {
     /// The subgraph that some of the nodes induce: those nodes, in increasing order, and all edges
     /// between them.
     ///
-    /// `keep` says of each node whether it stays; nodes beyond its end do not.
+    /// `keep` says for each node whether it stays; nodes past its end do not.
     ///
     /// ```
     /// use dsokr_molecule::graph::Graph;

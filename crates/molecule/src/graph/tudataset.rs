@@ -21,12 +21,12 @@ const SHOWN: usize = 60;
 /// | `DS_graph_labels.txt` | class of graph i | else no graph has a class |
 ///
 /// Labels and classes are whole numbers from −2⁶³ to 2⁶³ − 1; a label stands for itself, a negative
-/// one modulo 2⁶⁴. Files of attributes (real numbers) are not looked at.
+/// one modulo 2⁶⁴. Files of attributes (real numbers) are ignored.
 ///
 /// An edge may be given in one direction or in both, which is the same edge once and has to have the
 /// same label. Loops, an edge given twice in the same direction, and edges between two graphs are
-/// refused. Nodes of a graph need not follow each other; they keep their order. A graph without nodes
-/// can only be told where there are graph labels. A graph has at most [`MAX_NODES`] nodes and
+/// refused. Nodes of a graph need not follow each other; they keep their order. Graphs without nodes
+/// need graph labels, which count the graphs. A graph has at most [`MAX_NODES`] nodes and
 /// [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line needs no line break.
 ///
 /// # Errors

@@ -1,9 +1,9 @@
-//! Which group an atom stands for, by its neighbours.
+//! The group of an atom, by its neighbours.
 
 use super::FunctionalGroup;
 use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
 
-/// The questions that the rules ask of an atom.
+/// What the rules ask about an atom.
 pub(super) struct View<'a> {
     pub(super) molecule: &'a Molecule,
 }

@@ -134,7 +134,7 @@ impl GraphVocabulary {
     /// A graph without nodes has an empty row.
     ///
     /// # Errors
-    /// None that a fitted vocabulary can bring up; the rows are checked all the same.
+    /// [`Error::Rows`], which a fitted vocabulary does not cause.
     pub fn rows(&self, graphs: &[Graph]) -> Result<SparseRows, Error> {
         let parts = |graphs| self.parts(Counted::new(&self.kernel, graphs));
         self.assemble(graphs.par_chunks(CHUNK).map(parts))

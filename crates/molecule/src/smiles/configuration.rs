@@ -54,7 +54,7 @@ pub(super) fn geometries(
     });
     kept.zip(0..).for_each(|((bond, _), number)| numbers[bond.0 as usize] = Some(number));
 
-    let mut found = Vec::new();
+    let mut geometries = Vec::new();
     for (idx, entry) in view.bonds().filter(|(_, bond)| bond.order == Order::Double) {
         let Some(bond) = numbers[idx.0 as usize] else { continue };
         let side = |end: AtomIdx| {
@@ -86,7 +86,7 @@ pub(super) fn geometries(
             single(atom).map(|atom| (atom, up)).or_else(opposite)
         };
         if let (Some((first, up)), Some((second, other))) = (side(entry.atom1), side(entry.atom2)) {
-            found.push(Geometry {
+            geometries.push(Geometry {
                 bond,
                 ends: [entry.atom1, entry.atom2].map(|atom| index[atom.0 as usize]),
                 references: [first, second],
@@ -94,5 +94,5 @@ pub(super) fn geometries(
             });
         }
     }
-    found
+    geometries
 }

@@ -101,7 +101,7 @@ fn from_mol_block(
     if !same {
         return None;
     }
-    let mut found = KekuleResult::default();
+    let mut orders = KekuleResult::default();
     let mut doubles = vec![0_i32; view.atom_count()];
     for bond in &block.bonds {
         let (a, b) = (*kept.get(bond.begin)?, *kept.get(bond.end)?);
@@ -112,7 +112,7 @@ fn from_mol_block(
                 2 => Order::Double,
                 _ => return None,
             };
-            found.insert(idx, order);
+            orders.insert(idx, order);
             if order == Order::Double {
                 [a, b].iter().for_each(|atom| doubles[atom.0 as usize] += 1);
             }
@@ -124,8 +124,8 @@ fn from_mol_block(
             [bond.atom1, bond.atom2].iter().for_each(|atom| doubles[atom.0 as usize] -= 1);
         }
     }
-    let complete = valid.keys().all(|idx| found.contains_key(idx)) && found.len() == valid.len();
-    (complete && doubles.iter().all(|&difference| difference == 0)).then_some(found)
+    let complete = valid.keys().all(|idx| orders.contains_key(idx)) && orders.len() == valid.len();
+    (complete && doubles.iter().all(|&difference| difference == 0)).then_some(orders)
 }
 
 /// Our own graph from chematic's, with written hydrogens folded into their neighbours.

@@ -14,7 +14,7 @@ pub const MAX_RINGS: usize = 512;
 /// How deep branches may be nested. (The deepest of ChEBI-20 is 32.)
 pub const MAX_NESTING: usize = 256;
 
-/// Byte offsets of what the parser's errors speak of.
+/// Byte offsets of the atoms and ring labels that the parser's errors name.
 #[derive(Default)]
 pub(super) struct Places {
     atoms: Vec<usize>,
@@ -22,7 +22,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Where an atom stands, counted as the parser counts.
+    /// The place of an atom, numbered as the parser numbers atoms.
     pub(super) fn atom(&self, index: usize) -> usize {
         self.atoms.get(index).copied().unwrap_or(0)
     }
@@ -50,7 +50,7 @@ pub(super) fn scan(smiles: &str) -> Result<Places, Error> {
     let bytes = smiles.as_bytes();
     let mut places = Places::default();
     let mut open_branches = Vec::new();
-    // Label → (where it stands, number of atoms so far).
+    // Label → (its place, number of atoms so far).
     let mut open_rings: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
     let mut closed = 0;
     // Whether an atom must come before a branch, a dot or the end may.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
-use dsokr_molecule::{Chains, Configurations, HashedFeatures, Molecule, MoleculeFeatures, Rings};
+use dsokr_molecule::{
+    Chains, Composition, Configurations, HashedFeatures, Molecule, MoleculeFeatures, Morgan, Rings,
+    Substructures,
+};
 
 use crate::support::{chebi, parse, quickstart};
 
@@ -87,4 +90,51 @@ fn widths_fold_and_none_is_refused() {
     assert!(Chains { width: 0 }.counts(&molecules).is_err());
     assert!(Rings { width: 0 }.counts(&molecules).is_err());
     assert!(Configurations { width: 0, radius: 1 }.counts(&molecules).is_err());
+}
+
+#[test]
+fn configurations_name_featurizers_and_their_settings() {
+    let read = |text: &str| serde_json::from_str::<Substructures>(text);
+    for (text, substructures) in [
+        (r#"{"name":"morgan","radius":2,"width":2048}"#, Substructures::Morgan(Morgan::default())),
+        (r#"{"name":"chains","width":16}"#, Substructures::Chains(Chains { width: 16 })),
+        (r#"{"name":"composition"}"#, Substructures::Composition(Composition {})),
+    ] {
+        assert_eq!(read(text).unwrap(), substructures);
+        assert_eq!(serde_json::to_string(&substructures).unwrap(), text);
+    }
+    assert_eq!(
+        read(r#"{"name": "morgan"}"#).unwrap(),
+        Substructures::Morgan(Morgan { radius: 2, width: 2048 })
+    );
+    for (text, said) in [
+        (r#"{"name": "rings", "radius": 1}"#, "unknown field `radius`, expected `width`"),
+        (r#"{"name": "composition", "width": 1}"#, "unknown field `width`"),
+        (r#"{"name": "graph"}"#, "missing field `kernel`"),
+        (r#"{"name": "atoms"}"#, "unknown variant `atoms`"),
+    ] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    for (text, said) in [
+        (r#"{"name": "rings", "width": 0}"#, "rings: width = 0; allowed: at least 1"),
+        (
+            r#"{"name": "graph", "kernel": {"name": "core", "base": {"name": "nspd", "radius": 99}}}"#,
+            "graph features: kernel.base.radius = 99; allowed: 0 to 20",
+        ),
+    ] {
+        let substructures = read(text).unwrap();
+        assert_eq!(substructures.validate().unwrap_err().to_string(), said);
+        assert_eq!(substructures.counts(&[parse("CCO")]).unwrap_err().to_string(), said);
+    }
+    // no table of its own in the reference: each setting with its type and default
+    let schema = serde_json::to_value(schemars::schema_for!(Substructures)).unwrap();
+    let morgan = &schema["oneOf"][0];
+    assert_eq!(morgan["properties"]["name"]["const"], "morgan");
+    assert_eq!(morgan["properties"]["width"]["default"], 2048);
+    assert_eq!(morgan["required"], serde_json::json!(["name"]));
+    assert_eq!(
+        morgan["description"],
+        "Surroundings of atoms, as Morgan fingerprints count them, folded into columns."
+    );
 }

@@ -1,4 +1,6 @@
-//! Drawings of molecules.
+//! Drawings of molecules, one or several in an SVG document.
+
+mod molecule;
 
 use crate::Molecule;
 
@@ -7,29 +9,6 @@ const CAPTION: f64 = 28.0;
 
 /// Width of a letter of the caption.
 const LETTER: f64 = 10.0;
-
-impl Molecule {
-    /// A drawing as a self-contained SVG document; hydrogens on carbon are not drawn. Molecules that
-    /// differ in the numbering of their atoms have the same drawing.
-    ///
-    /// ```
-    /// use dsokr_molecule::Molecule;
-    ///
-    /// let svg = Molecule::parse("Oc1ccccc1")?.svg();
-    /// assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-    /// # Ok::<(), dsokr_molecule::Error>(())
-    /// ```
-    #[must_use]
-    pub fn svg(&self) -> String {
-        let drawn = chematic_smiles::parse(&self.canonical_smiles());
-        drawn.map_or_else(|_| empty(), |molecule| chematic_depict::depict_svg(&molecule))
-    }
-}
-
-/// An SVG document without a drawing, for a molecule that cannot be laid out.
-fn empty() -> String {
-    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100\" height=\"100\" viewBox=\"0 0 100 100\">\n</svg>\n".to_owned()
-}
 
 /// Two molecules side by side, each with a caption below it (such as truth and prediction), as one
 /// SVG document.

@@ -1,0 +1,203 @@
+//! Drawings of molecules as SVG, on 2D coordinates by RDKit's rules.
+
+use std::fmt::Write;
+
+use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
+
+/// Length of a bond, and space around a drawing.
+const BOND: f64 = 40.0;
+const PADDING: f64 = 20.0;
+
+/// Length of a bond in RDKit's coordinates.
+const UNIT: f64 = 1.5;
+
+/// Half the size of the blank behind a label, and the size of its letters.
+const LABEL: [f64; 2] = [8.0, 7.0];
+const FONT: f64 = 12.0;
+
+type Point = [f64; 2];
+
+impl Molecule {
+    /// A drawing as a self-contained SVG document; hydrogens on carbon and configurations of atoms are not
+    /// drawn. Molecules that differ in the numbering of their atoms have the same drawing.
+    ///
+    /// ```
+    /// use dsokr_molecule::Molecule;
+    ///
+    /// let svg = Molecule::parse("Oc1ccccc1")?.svg();
+    /// assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn svg(&self) -> String {
+        let text = self.canonical_smiles();
+        // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
+        let written = Self::parse(&text).ok();
+        let molecule = written.as_ref().unwrap_or(self);
+        let points = coordinates(&text, molecule.atoms().len());
+        draw(molecule, &points)
+    }
+}
+
+/// A point for each atom of the molecule that the text describes.
+fn coordinates(text: &str, atoms: usize) -> Vec<Point> {
+    let laid_out = chematic_smiles::parse(text)
+        .ok()
+        .and_then(|parsed| chematic_smiles::rdkit_2d_coords(&parsed).ok())
+        .filter(|points| points.len() == atoms && points.iter().flatten().all(|x| x.is_finite()));
+    match laid_out {
+        // y points down in an SVG
+        Some(points) => {
+            points.into_iter().map(|[x, y]| [x * BOND / UNIT, -y * BOND / UNIT]).collect()
+        }
+        None => circle(atoms),
+    }
+}
+
+/// Atoms at equal distances on a circle, for molecules that have no layout.
+fn circle(atoms: usize) -> Vec<Point> {
+    let step = std::f64::consts::TAU / atoms.max(1) as f64;
+    let radius = BOND / step;
+    (0..atoms)
+        .map(|atom| {
+            let (sin, cos) = (atom as f64 * step).sin_cos();
+            [radius * cos, radius * sin]
+        })
+        .collect()
+}
+
+fn draw(molecule: &Molecule, points: &[Point]) -> String {
+    let bounds = |axis: usize| {
+        let values = points.iter().map(|point| point[axis]);
+        let (low, high) = values
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        (low - PADDING, (high - low).max(BOND) + 2.0 * PADDING)
+    };
+    let ((x, width), (y, height)) = (bounds(0), bounds(1));
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"{x:.2} {y:.2} {width:.2} {height:.2}\">\n  <rect x=\"{x:.2}\" y=\"{y:.2}\" \
+         width=\"{width:.2}\" height=\"{height:.2}\" fill=\"white\"/>\n"
+    );
+    for bond in molecule.bonds() {
+        draw_bond(&mut svg, bond, bond.atoms.map(|atom| points[atom]));
+    }
+    for (index, &[x, y]) in points.iter().enumerate() {
+        let label = label(molecule, index);
+        if label.is_empty() {
+            continue;
+        }
+        let [half_width, half_height] = LABEL;
+        let color = color(molecule.atoms()[index].element);
+        // Writing to a `String` cannot fail.
+        let _ = write!(
+            svg,
+            "  <rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"white\"/>\n  \
+             <text x=\"{x:.2}\" y=\"{y:.2}\" font-family=\"sans-serif\" font-size=\"{FONT}\" \
+             text-anchor=\"middle\" dominant-baseline=\"central\" fill=\"{color}\">{label}</text>\n",
+            x - half_width,
+            y - half_height,
+            2.0 * half_width,
+            2.0 * half_height,
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn draw_bond(svg: &mut String, bond: &Bond, [from, to]: [Point; 2]) {
+    let (dx, dy) = (to[0] - from[0], to[1] - from[1]);
+    let length = dx.hypot(dy).max(f64::MIN_POSITIVE);
+    // One unit along the bond, and one across.
+    let (along, across) = ([dx / length, dy / length], [-dy / length, dx / length]);
+    let mut line = |offset: f64, width: f64, dashes: &str| {
+        let [[x1, y1], [x2, y2]] =
+            [from, to].map(|[x, y]| [x + offset * across[0], y + offset * across[1]]);
+        let _ = writeln!(
+            svg,
+            "  <line x1=\"{x1:.2}\" y1=\"{y1:.2}\" x2=\"{x2:.2}\" y2=\"{y2:.2}\" stroke=\"black\" \
+             stroke-width=\"{width}\" fill=\"none\"{dashes}/>"
+        );
+    };
+    match bond.order {
+        _ if bond.aromatic => {
+            line(-2.0, 1.5, "");
+            line(2.0, 1.5, " stroke-dasharray=\"4,3\"");
+        }
+        BondOrder::Single => line(0.0, 1.5, ""),
+        BondOrder::Double => [-2.0, 2.0].into_iter().for_each(|offset| line(offset, 1.5, "")),
+        BondOrder::Triple => [0.0, -3.0, 3.0].into_iter().for_each(|offset| line(offset, 1.5, "")),
+        BondOrder::Quadruple => line(0.0, 3.0, ""),
+        BondOrder::Dative => {
+            line(0.0, 1.5, "");
+            let corner = |back: f64, side: f64| {
+                [0, 1].map(|axis| to[axis] - back * along[axis] + side * across[axis])
+            };
+            let [[x1, y1], [x2, y2], [x3, y3]] =
+                [corner(0.0, 0.0), corner(10.0, 3.0), corner(10.0, -3.0)];
+            let _ = writeln!(
+                svg,
+                "  <polygon points=\"{x1:.2},{y1:.2} {x2:.2},{y2:.2} {x3:.2},{y3:.2}\" fill=\"black\"/>"
+            );
+        }
+    }
+}
+
+/// The label of an atom; empty at most carbons.
+fn label(molecule: &Molecule, index: usize) -> String {
+    let Atom { element, charge, hydrogens, isotope, .. } = molecule.atoms()[index];
+    let degree = molecule.degree(index);
+    let hidden = element == Element::C && charge == 0 && isotope.is_none() && degree > 0;
+    if hidden && !is_straight(molecule, index) {
+        return String::new();
+    }
+    let h = match hydrogens {
+        0 => String::new(),
+        1 => "H".to_owned(),
+        count => format!("H{count}"),
+    };
+    let symbol = element.symbol();
+    let atom = match (element == Element::C, degree) {
+        (true, 0) => format!("{symbol}{h}"),
+        (true, _) => symbol.to_owned(),
+        (false, 0) => format!("{h}{symbol}"),
+        (false, _) => format!("{symbol}{h}"),
+    };
+    let isotope = isotope.map_or(String::new(), |mass| mass.to_string());
+    let charge = match charge {
+        0 => String::new(),
+        1 => "+".to_owned(),
+        -1 => "-".to_owned(),
+        more if more > 0 => format!("{more}+"),
+        less => format!("{}-", less.unsigned_abs()),
+    };
+    format!("{isotope}{atom}{charge}")
+}
+
+/// Whether an atom lies between two bonds on one straight line, where it would not be seen.
+fn is_straight(molecule: &Molecule, index: usize) -> bool {
+    let orders = molecule.neighbors(index).iter().map(|n| molecule.bonds()[n.bond].order);
+    match orders.collect::<Vec<_>>()[..] {
+        [first, second] => {
+            first == BondOrder::Triple
+                || second == BondOrder::Triple
+                || [first, second] == [BondOrder::Double; 2]
+        }
+        _ => false,
+    }
+}
+
+/// The colour of an element's label (CPK).
+fn color(element: Element) -> &'static str {
+    match element {
+        Element::N => "#3050F8",
+        Element::O => "#FF0D0D",
+        Element::S => "#FFFF30",
+        Element::CL => "#1FF01F",
+        Element::F => "#90E050",
+        Element::BR => "#A62929",
+        Element::I => "#940094",
+        Element::P => "#FF8000",
+        _ => "#000000",
+    }
+}
