@@ -14,7 +14,7 @@ impl Graph {
     /// let path = Graph::new(vec![6, 7, 8], &[(0, 1, 1), (1, 2, 2)])?;
     /// let part = path.induced(&[false, true, true]);
     /// assert_eq!(part, Graph::new(vec![7, 8], &[(0, 1, 2)])?);
-    /// # Ok::<(), dsokr_molecule::graph::GraphError>(())
+    /// # Ok::<(), dsokr_molecule::Error>(())
     /// ```
     #[must_use]
     pub fn induced(&self, keep: &[bool]) -> Self {

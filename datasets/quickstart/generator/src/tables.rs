@@ -19,47 +19,17 @@ pub const VALIDATION: usize = 200;
 /// Molecules whose descriptions are for testing.
 pub const TEST: usize = 200;
 
-/// Why a list of molecules makes no quickstart set. Lines count from 1, the header included.
+/// Why a list of molecules makes no quickstart set.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum QuickstartError {
-    /// The first line is not the expected header.
-    #[error("line 1: header {found:?}; expected {expected:?}")]
-    Header {
-        /// The line found.
-        found: String,
-        /// The line expected.
-        expected: &'static str,
-    },
-    /// A line has another number of columns than the header.
-    #[error("line {line}: {found} columns; expected {expected}")]
-    Columns {
-        /// Its number.
+    /// A line that cannot be used.
+    #[error("line {line}{message}")]
+    Line {
+        /// Its number, from 1, the header included.
         line: usize,
-        /// Columns found.
-        found: usize,
-        /// Columns expected.
-        expected: usize,
-    },
-    /// A molecule that cannot be read.
-    #[error("line {line}, id {id}: SMILES {smiles:?}: {source}")]
-    Smiles {
-        /// Its line.
-        line: usize,
-        /// Its id.
-        id: String,
-        /// Its SMILES.
-        smiles: String,
-        /// What is wrong with it.
-        source: dsokr_molecule::Error,
-    },
-    /// An id that occurred before.
-    #[error("line {line}: id {id} is there already")]
-    DuplicateId {
-        /// Its line.
-        line: usize,
-        /// The id.
-        id: String,
+        /// What is wrong.
+        message: String,
     },
     /// Too few molecules for the sizes asked for.
     #[error("{found} molecules; at least {needed} are needed")]
@@ -69,6 +39,12 @@ pub enum QuickstartError {
         /// Molecules needed.
         needed: usize,
     },
+}
+
+impl QuickstartError {
+    fn smiles(line: usize, id: &str, smiles: &str, reason: &dsokr_molecule::Error) -> Self {
+        Self::Line { line, message: format!(", id {id}: SMILES {smiles:?}: {reason}") }
+    }
 }
 
 /// The three tables of descriptions, as the text of their files.
@@ -125,7 +101,8 @@ fn read(molecules: &str) -> Result<Vec<(&str, Molecule)>, QuickstartError> {
     let mut lines = molecules.lines().enumerate();
     let header = lines.next().map_or("", |(_, l)| l);
     if header != HEADER {
-        return Err(QuickstartError::Header { found: header.to_owned(), expected: HEADER });
+        let message = format!(": header {header:?}; expected {HEADER:?}");
+        return Err(QuickstartError::Line { line: 1, message });
     }
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
@@ -133,21 +110,15 @@ fn read(molecules: &str) -> Result<Vec<(&str, Molecule)>, QuickstartError> {
         let line_number = index + 1;
         let columns: Vec<&str> = line.split('\t').collect();
         let &[id, smiles] = &columns[..] else {
-            return Err(QuickstartError::Columns {
-                line: line_number,
-                found: columns.len(),
-                expected: 2,
-            });
+            let message = format!(": {} columns; expected 2", columns.len());
+            return Err(QuickstartError::Line { line: line_number, message });
         };
         if !seen.insert(id) {
-            return Err(QuickstartError::DuplicateId { line: line_number, id: id.to_owned() });
+            let message = format!(": id {id} is there already");
+            return Err(QuickstartError::Line { line: line_number, message });
         }
-        let molecule = Molecule::parse(smiles).map_err(|source| QuickstartError::Smiles {
-            line: line_number,
-            id: id.to_owned(),
-            smiles: smiles.to_owned(),
-            source,
-        })?;
+        let molecule = Molecule::parse(smiles)
+            .map_err(|reason| QuickstartError::smiles(line_number, id, smiles, &reason))?;
         rows.push((id, molecule));
     }
     Ok(rows)
@@ -176,7 +147,7 @@ pub fn sources(table: &str) -> Vec<(&str, &str)> {
 /// its molecular formula or three with its groups and rings have been.
 ///
 /// # Errors
-/// [`QuickstartError::Smiles`] if a SMILES cannot be read, with the number of the pair as line;
+/// [`QuickstartError::Line`] if a SMILES cannot be read, with the number of the pair as line;
 /// [`QuickstartError::TooFew`] if fewer than [`MOLECULES`] remain.
 pub fn select(source: &[(&str, &str)], seed: u64) -> Result<String, QuickstartError> {
     let mut order: Vec<usize> = (0..source.len()).collect();
@@ -194,12 +165,8 @@ pub fn select(source: &[(&str, &str)], seed: u64) -> Result<String, QuickstartEr
         if smiles.len() > 90 {
             continue;
         }
-        let molecule = Molecule::parse(smiles).map_err(|error| QuickstartError::Smiles {
-            line: row + 1,
-            id: id.to_owned(),
-            smiles: smiles.to_owned(),
-            source: error,
-        })?;
+        let molecule = Molecule::parse(smiles)
+            .map_err(|reason| QuickstartError::smiles(row + 1, id, smiles, &reason))?;
         let parts = molecule.components().iter().max().map_or(0, |m| m + 1);
         if !is_ordinary(&molecule) || parts > 3 || (parts > 1 && salts * 30 > chosen.len()) {
             continue;
