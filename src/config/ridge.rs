@@ -1,5 +1,5 @@
-use dsokr_basis::features::NgramConfig;
 use dsokr_basis::Kernel;
+use dsokr_basis::features::NgramConfig;
 use dsokr_machines::{Combination, InputSketch, Loss, Precision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

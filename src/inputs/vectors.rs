@@ -26,7 +26,7 @@ impl VectorInputs {
         let rows = split.inputs.vectors()?;
         if rows.width() != self.width {
             let (found, expected) = (rows.width(), self.width);
-            return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+            return Err(dsokr_basis::Error::width(found, expected).into());
         }
         Ok(rows)
     }

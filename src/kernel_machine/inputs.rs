@@ -99,7 +99,7 @@ impl MachineInputs {
                 let values = split.inputs.kernels()?;
                 let (found, expected) = (values.training(), *training);
                 if found != expected {
-                    return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+                    return Err(dsokr_basis::Error::width(found, expected).into());
                 }
                 let matrices: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
                 Ok(MachineRows::Gram(combine(&matrices, weights)?))

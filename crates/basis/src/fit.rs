@@ -40,9 +40,9 @@ impl Basis {
     /// The result depends on the options and the rows, not on the number of threads.
     ///
     /// # Errors
-    /// [`Error::NoRows`], [`Error::SketchSize`] for m > n, the other errors of the kernel's and
-    /// the sketch's validation, [`Error::Tolerance`], [`Error::ZeroKernel`] when every k(y, y) is 0,
-    /// [`Error::Overflow`] when features are so large that the kernel is not finite, and errors
+    /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its
+    /// range, the other errors of the kernel's and the sketch's validation, [`Error::ZeroKernel`] when every k(y, y) is 0,
+    /// [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
     /// from reading the rows. A constant kernel is no error: it has rank 1.
     pub fn fit(
         kernel: impl OutputKernel + 'static,

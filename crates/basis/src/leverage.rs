@@ -27,8 +27,8 @@ const ROWS: usize = 1024;
 /// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block.
 ///
 /// # Errors
-/// Those of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::SketchParameter`]
-/// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::NotPositive`] for
+/// Those of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
+/// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::Numeric`] for
 /// a λ so small beside k(y,y) that `BᵀB + nλI` is singular to rounding.
 pub fn scores<K: OutputKernel + Clone + 'static>(
     kernel: &K,
@@ -63,7 +63,11 @@ pub fn scores<K: OutputKernel + Clone + 'static>(
         MemStack::new(&mut MemBuffer::new(scratch)),
         Default::default(),
     )
-    .map_err(|_| Error::NotPositive { size: rank })?;
+    .map_err(|_| {
+        Error::Numeric(format!(
+            "a {rank} x {rank} matrix is not positive definite to rounding; raise the ridge"
+        ))
+    })?;
 
     let mut scores = Vec::with_capacity(rows.len());
     basis.project_blocks(rows, ROWS, |_, block| {

@@ -20,7 +20,7 @@ pub(crate) fn load(config: &OfficialConfig, root: &DataRoot) -> Result<Dataset, 
     for file in [Some(&train), Some(&validation), test.as_ref()].into_iter().flatten() {
         if file.features.width() != width {
             let found = file.features.width();
-            return Err(dsokr_basis::Error::WidthMismatch { found, expected: width }.into());
+            return Err(dsokr_basis::Error::width(found, width).into());
         }
         for (row, id) in file.ids.iter().enumerate() {
             if !index.contains_key(id) {

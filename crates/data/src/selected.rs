@@ -29,8 +29,7 @@ impl RowSource for Selected<'_> {
     }
 
     fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
-        let outside =
-            || Error::RowRange { start: range.start, end: range.end, len: self.rows.len() };
+        let outside = || Error::range(range.start, range.end, self.rows.len());
         let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
         Ok(self.source.select(rows)?.into_block())
     }

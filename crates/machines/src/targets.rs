@@ -226,7 +226,7 @@ impl TargetSource for Targets {
 pub(crate) fn check(n: usize, targets: &dyn TargetSource, lambda: f64) -> Result<(), Error> {
     Error::check_lambda(lambda)?;
     if n == 0 {
-        return Err(dsokr_basis::Error::NoRows.into());
+        return Err(dsokr_basis::Error::no_rows().into());
     }
     Error::check_length("rows of targets", targets.len(), n)
 }

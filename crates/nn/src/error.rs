@@ -118,16 +118,10 @@ impl From<dsokr_basis::Error> for Error {
     /// TF-IDF n-grams belong to the crate of bases, but their settings are an encoder's.
     fn from(error: dsokr_basis::Error) -> Self {
         match error {
-            dsokr_basis::Error::NgramSetting { key, found, allowed } => {
+            dsokr_basis::Error::Value { key, found, allowed, .. } => {
                 Self::Setting { key, found, allowed }
             }
-            dsokr_basis::Error::EmptyVocabulary { texts } => {
-                let hint = "lower min_texts, or give longer texts";
-                Self::EmptyVocabulary { texts, unit: "n-gram", hint }
-            }
-            dsokr_basis::Error::BadVocabulary { path, reason } => {
-                Self::File { path, message: reason }
-            }
+            dsokr_basis::Error::File { path, message } => Self::File { path, message },
             other => Self::Basis(other),
         }
     }

@@ -75,7 +75,7 @@ impl OutputKernel for BasisKernel {
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         match self.basis.row_kind() {
-            kind if kind != rows => Err(Error::KindMismatch { found: rows, expected: kind }),
+            kind if kind != rows => Err(Error::kind(rows, kind)),
             _ => self.basis.kernel().validate(rows),
         }
     }

@@ -19,8 +19,8 @@ pub struct Eigen {
 /// On one thread, so that the result does not depend on their number.
 ///
 /// # Errors
-/// [`Error::ZeroKernel`] when the largest eigenvalue is not above 0; [`Error::Overflow`] for a
-/// matrix that is not finite; [`Error::Eigen`].
+/// [`Error::ZeroKernel`] when the largest eigenvalue is not above 0; [`Error::Numeric`] for a
+/// matrix that is not finite, and without convergence.
 pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     for j in 0..size {
@@ -31,7 +31,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     }
     let elements = matrix.col_iter().flat_map(|column| column.iter());
     if let Some(&value) = elements.into_iter().find(|value| !value.is_finite()) {
-        return Err(Error::Overflow { row: None, value });
+        return Err(Error::overflow("", value));
     }
     let Eigen { mut values, vectors } = symmetric_eigen(matrix.as_ref())?;
     let largest = values.first().copied().unwrap_or(0.0);
@@ -49,7 +49,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
 /// On one thread, so that the result does not depend on their number.
 ///
 /// # Errors
-/// [`Error::Eigen`].
+/// [`Error::Numeric`].
 pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     let (mut values, mut vectors) = (Diag::zeros(size), Mat::zeros(size, size));
@@ -58,8 +58,10 @@ pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
     let (value, vector) = (values.as_mut(), Some(vectors.as_mut()));
-    self_adjoint_evd(matrix, value, vector, Par::Seq, stack, Default::default())
-        .map_err(|_| Error::Eigen { size })?;
+    self_adjoint_evd(matrix, value, vector, Par::Seq, stack, Default::default()).map_err(|_| {
+        let what = format!("a {size} x {size} matrix");
+        Error::Numeric(format!("the eigendecomposition of {what} did not converge"))
+    })?;
     Ok(Eigen {
         values: values.column_vector().iter().rev().copied().collect(),
         vectors: vectors.as_ref().reverse_cols().to_owned(),

@@ -45,12 +45,12 @@ impl Basis {
     ///
     /// # Errors
     /// Those of [`Stored::open`] for a file that is missing, damaged, or of another kind or
-    /// version; [`Error::BadMetadata`], [`Error::WrongShape`] and the like for one that is whole
-    /// but contradicts itself; [`Error::OwnKernel`] for a kernel that is not built in.
+    /// version; [`Error::File`] for one that contradicts itself, and for a
+    /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=TEMPERED)?;
         if let Ok(kernel) = stored.metadata(OWN_KERNEL) {
-            return Err(Error::OwnKernel { path: path.into(), kernel: kernel.into() });
+            return Err(Error::custom_kernel(path, kernel));
         }
         let kernel: Kernel = stored.json("kernel")?;
         Self::read(&stored, Arc::new(kernel))
@@ -62,7 +62,7 @@ impl Basis {
     /// that computes something else gives wrong coordinates.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); [`Error::OtherKernel`] for a file of another kernel.
+    /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=TEMPERED)?;
         let (key, given) = kernel_entry(&kernel);
@@ -71,7 +71,7 @@ impl Basis {
             _ => {
                 let own = stored.metadata(OWN_KERNEL);
                 let found = own.or_else(|_| stored.metadata("kernel"))?.to_owned();
-                Err(Error::OtherKernel { path: path.into(), found, given })
+                Err(Error::other_kernel(path, &found, &given))
             }
         }
     }

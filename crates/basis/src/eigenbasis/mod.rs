@@ -187,10 +187,10 @@ impl Basis {
     /// With it outputs can be searched for beyond any list of candidates.
     ///
     /// # Errors
-    /// [`Error::WidthMismatch`] when z is not p numbers.
+    /// [`Error::Shape`] when z is not p numbers.
     pub fn feature_direction(&self, z: &[f32]) -> Result<Option<Vec<f32>>, Error> {
         if z.len() != self.rank() {
-            return Err(Error::WidthMismatch { found: z.len(), expected: self.rank() });
+            return Err(Error::width(z.len(), self.rank()));
         }
         let (Map::Linear { matrix, .. }, None) = (&self.map, &self.tempered) else {
             return Ok(None);
@@ -205,10 +205,10 @@ impl Basis {
     /// Checks that rows can be projected.
     fn check_rows(&self, kind: RowKind, width: usize) -> Result<(), Error> {
         if kind != self.kind {
-            return Err(Error::KindMismatch { found: kind, expected: self.kind });
+            return Err(Error::kind(kind, self.kind));
         }
         if width != self.width {
-            return Err(Error::WidthMismatch { found: width, expected: self.width });
+            return Err(Error::width(width, self.width));
         }
         Ok(())
     }

@@ -81,8 +81,8 @@ impl Basis {
     /// Coordinates of the given outputs, all at once, in parallel.
     ///
     /// # Errors
-    /// [`Error::KindMismatch`] and [`Error::WidthMismatch`] for rows that differ from those of the
-    /// fit, [`Error::KernelValue`], [`Error::Overflow`] for coordinates that are not finite, and
+    /// [`Error::Shape`] for rows that differ from those of the
+    /// fit, [`Error::Row`], [`Error::Numeric`] for coordinates that are not finite, and
     /// whatever reading the rows brings up.
     pub fn project(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
         self.project_range(rows, 0..rows.len())
@@ -93,7 +93,7 @@ impl Basis {
     /// Memory is that of one block, whatever the number of rows; a block is projected in parallel.
     ///
     /// # Errors
-    /// As [`project`](Self::project); [`Error::BlockRows`] for blocks of 0 rows; whatever `found`
+    /// As [`project`](Self::project); [`Error::Shape`] for blocks of 0 rows; whatever `found`
     /// returns, after which no further block is read.
     pub fn project_blocks<E: From<Error>>(
         &self,
@@ -102,7 +102,7 @@ impl Basis {
         mut found: impl FnMut(Range<usize>, Projection) -> Result<(), E>,
     ) -> Result<(), E> {
         if block_rows == 0 {
-            return Err(Error::BlockRows.into());
+            return Err(Error::Shape("blocks of 0 rows: at least 1 is needed".into()).into());
         }
         for start in (0..rows.len()).step_by(block_rows) {
             let range = start..rows.len().min(start.saturating_add(block_rows));
@@ -148,7 +148,7 @@ impl Basis {
                     let squared_norm = diagonal.get(at).copied().unwrap_or(f64::NAN);
                     let both = [projected, squared_norm];
                     if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
-                        return Err(Error::Overflow { row: Some(start + at), value });
+                        return Err(Error::overflow(format!(" in row {}", start + at), value));
                     }
                     squared_norms[at] = squared_norm;
                     // Of a tempered kernel all is in the span, to rounding, or nothing.
@@ -312,7 +312,7 @@ impl Basis {
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
             self.wide_block(&block, out, &mut vec![0.0; block.len()])?;
             match out.iter().position(|value| !value.is_finite()) {
-                Some(at) => Err(Error::Overflow { row: Some(start + at / rank), value: out[at] }),
+                Some(at) => Err(Error::overflow(format!(" in row {}", start + at / rank), out[at])),
                 None => Ok(()),
             }
         })?;

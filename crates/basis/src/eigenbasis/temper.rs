@@ -34,7 +34,7 @@ impl Basis {
     /// nothing returns the basis as it is, bit for bit, without reading them.
     ///
     /// # Errors
-    /// [`Error::Power`]; [`Error::AlreadyTempered`]; [`Error::NoRows`]; [`Error::NoVariance`] where
+    /// [`Error::Value`]; [`Error::Unsupported`]; [`Error::Shape`]; [`Error::Numeric`] where
     /// there is nothing to divide by, all outputs being the same (or zero); as
     /// [`project`](Self::project) for rows that it cannot project.
     ///
@@ -54,18 +54,22 @@ impl Basis {
     pub fn tempered(self, tempering: &Tempering, outputs: &dyn RowSource) -> Result<Self, Error> {
         tempering.validate()?;
         if self.tempered.is_some() {
-            return Err(Error::AlreadyTempered);
+            let message = "the basis is tempered already; temper the one that was fitted";
+            return Err(Error::Unsupported(message.into()));
         }
         self.check_rows(outputs.kind(), outputs.width())?;
         if outputs.is_empty() {
-            return Err(Error::NoRows);
+            return Err(Error::no_rows());
         }
         if tempering.changes_nothing() {
             return Ok(self);
         }
         let (mean, covariance) = self.moments(outputs, tempering.centred)?;
         let size = mean.iter().map(|v| v * v).sum::<f64>() + diagonal(&covariance).sum::<f64>();
-        let same = || Error::NoVariance { rows: outputs.len() };
+        let same = || {
+            let rows = outputs.len();
+            Error::Numeric(format!("tempering: the coordinates of {rows} outputs do not vary"))
+        };
         let Eigen { values, vectors } = match leading(covariance, self.options.tolerance) {
             Err(Error::ZeroKernel { .. }) => return Err(same()),
             found => found?,

@@ -71,11 +71,11 @@ impl Tempering {
     /// Checks the power.
     ///
     /// # Errors
-    /// [`Error::Power`] unless it is from 0 to 1.
+    /// [`Error::Value`] unless it is from 0 to 1.
     pub fn validate(&self) -> Result<(), Error> {
         match (0.0..=1.0).contains(&self.power) {
             true => Ok(()),
-            false => Err(Error::Power { value: self.power }),
+            false => Err(Error::value("tempering", "power", self.power, "0 to 1")),
         }
     }
 }

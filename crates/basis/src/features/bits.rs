@@ -17,7 +17,7 @@ impl BitRows {
     /// first: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ (the layout of `numpy.packbits`).
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`], [`Error::TooWide`], [`Error::Ragged`], and [`Error::PaddingBit`] when
+    /// [`Error::Shape`], and [`Error::Row`] when
     /// a bit beyond `width` is set.
     pub fn from_packed(width: usize, bytes: &[u8]) -> Result<Self, Error> {
         Ok(Self { width, words: unpack(width, bytes)? })
@@ -26,7 +26,7 @@ impl BitRows {
     /// Rows of `width` bits from the columns of their ones, in any order.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`], [`Error::TooWide`], [`Error::ColumnOutOfRange`].
+    /// [`Error::Shape`], [`Error::Row`].
     pub fn from_indices<R>(width: usize, rows: impl IntoIterator<Item = R>) -> Result<Self, Error>
     where
         R: IntoIterator<Item = u32>,
@@ -39,7 +39,7 @@ impl BitRows {
             for column in ones {
                 let column = column as usize;
                 if column >= width {
-                    return Err(Error::ColumnOutOfRange { row, column, width });
+                    return Err(Error::column(row, column, width));
                 }
                 words[start + column / 64] |= 1 << (column % 64);
             }
@@ -121,12 +121,12 @@ impl<'a> BitBlock<'a> {
     /// Rows of `width` bits from their words, in the layout of [`BitRows`].
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`], [`Error::TooWide`], [`Error::Ragged`], [`Error::PaddingBit`].
+    /// [`Error::Shape`], [`Error::Row`].
     pub fn new(width: usize, words: Cow<'a, [u64]>) -> Result<Self, Error> {
         check_width(width)?;
         let per_row = width.div_ceil(64);
         if !words.len().is_multiple_of(per_row) {
-            return Err(Error::Ragged { values: words.len(), per_row });
+            return Err(Error::ragged(words.len(), per_row));
         }
         check_padding(width, &words)?;
         Ok(Self { width, words })
@@ -187,7 +187,7 @@ pub(super) fn unpack(width: usize, bytes: &[u8]) -> Result<Vec<u64>, Error> {
     check_width(width)?;
     let per_row = width.div_ceil(8);
     if !bytes.len().is_multiple_of(per_row) {
-        return Err(Error::Ragged { values: bytes.len(), per_row });
+        return Err(Error::ragged(bytes.len(), per_row));
     }
     let mut words = Vec::with_capacity(bytes.len() / per_row * width.div_ceil(64));
     for row in bytes.chunks_exact(per_row) {
@@ -209,6 +209,6 @@ fn check_padding(width: usize, words: &[u64]) -> Result<(), Error> {
     let last = words.iter().skip(width / 64).step_by(width.div_ceil(64));
     match last.into_iter().position(|word| word >> used != 0) {
         None => Ok(()),
-        Some(row) => Err(Error::PaddingBit { row, bits: width }),
+        Some(row) => Err(Error::row(row, format!("a padding bit beyond bit {width} is set"))),
     }
 }

@@ -74,7 +74,7 @@ impl Block<'_> {
     /// Some of the rows, borrowed.
     ///
     /// # Errors
-    /// [`Error::RowRange`].
+    /// [`Error::Shape`].
     pub fn slice(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         check_range(&rows, self.len())?;
         Ok(match self {
@@ -140,7 +140,7 @@ pub trait RowSource: Sync {
     /// The rows of `rows`, all of them.
     ///
     /// # Errors
-    /// [`Error::RowRange`] when they are not within `0..len()`, and whatever reading brings up.
+    /// [`Error::Shape`] when they are not within `0..len()`, and whatever reading brings up.
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error>;
 
     /// Whether there are no rows.
@@ -157,7 +157,7 @@ pub trait RowSource: Sync {
         for run in indices.chunk_by(|&a, &b| a.checked_add(1) == Some(b)) {
             let start = run[0];
             let end = start.checked_add(run.len());
-            let end = end.ok_or(Error::RowRange { start, end: start, len: self.len() })?;
+            let end = end.ok_or_else(|| Error::range(start, start, self.len()))?;
             selected.append(&read(self, start..end)?)?;
         }
         Ok(selected)
@@ -167,19 +167,21 @@ pub trait RowSource: Sync {
 /// The rows of `range`, checked to be those that were asked for: a source may be anyone's code.
 ///
 /// # Errors
-/// As [`RowSource::block`]; [`Error::KindMismatch`], [`Error::WidthMismatch`] and
-/// [`Error::ShortBlock`] for a block that is not what the source says of itself.
+/// As [`RowSource::block`]; [`Error::Shape`] for a block that is not what the source says of itself.
 pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Block<'_>, Error> {
     let block = source.block(range.clone())?;
     if block.kind() != source.kind() {
-        return Err(Error::KindMismatch { found: block.kind(), expected: source.kind() });
+        return Err(Error::kind(block.kind(), source.kind()));
     }
     if block.width() != source.width() {
-        return Err(Error::WidthMismatch { found: block.width(), expected: source.width() });
+        return Err(Error::width(block.width(), source.width()));
     }
     if block.len() != range.len() {
         let (start, end) = (range.start, range.end);
-        return Err(Error::ShortBlock { start, end, found: block.len() });
+        let found = block.len();
+        return Err(Error::Shape(format!(
+            "a row source returned {found} rows for rows {start}..{end}"
+        )));
     }
     Ok(block)
 }
@@ -187,7 +189,7 @@ pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Bl
 /// Checks that `rows` lies within `0..len`.
 pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> {
     if rows.start > rows.end || rows.end > len {
-        return Err(Error::RowRange { start: rows.start, end: rows.end, len });
+        return Err(Error::range(rows.start, rows.end, len));
     }
     Ok(())
 }

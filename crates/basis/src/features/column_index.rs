@@ -90,13 +90,13 @@ impl ColumnIndex {
     /// threads.
     ///
     /// # Errors
-    /// [`Error::WidthMismatch`]; [`Error::RowRange`] for a limit above the number of rows.
+    /// [`Error::Shape`] for queries of a width that differs, and for a limit above the number of rows.
     pub fn products(&self, queries: &SparseBlock, limit: usize) -> Result<Mat<f32>, Error> {
         if queries.width() != self.width {
-            return Err(Error::WidthMismatch { found: queries.width(), expected: self.width });
+            return Err(Error::width(queries.width(), self.width));
         }
         if limit > self.rows {
-            return Err(Error::RowRange { start: 0, end: limit, len: self.rows });
+            return Err(Error::range(0, limit, self.rows));
         }
         let mut out = Mat::zeros(limit, queries.len());
         out.par_col_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
@@ -171,6 +171,7 @@ mod tests {
                 }
             }
         }
-        assert!(matches!(index.products(other, 151), Err(Error::RowRange { end: 151, .. })));
+        let error = index.products(other, 151).unwrap_err();
+        assert!(error.to_string().starts_with("rows 0..151 of a set of"), "{error}");
     }
 }

@@ -16,8 +16,7 @@ impl DenseRows {
     /// Rows of `width` numbers from their concatenation.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`], [`Error::TooWide`]; [`Error::Ragged`] when the values are not a whole
-    /// number of rows; [`Error::NotFinite`] with row and column of a NaN or an infinity.
+    /// [`Error::Shape`] for width 0, and when the values are not a whole number of rows; [`Error::NotFinite`] with row and column of a NaN or an infinity.
     pub fn new(width: usize, values: Vec<f32>) -> Result<Self, Error> {
         check(width, &values)?;
         Ok(Self { width, values })
@@ -139,7 +138,7 @@ impl<'a> DenseBlock<'a> {
 fn check(width: usize, values: &[f32]) -> Result<(), Error> {
     check_width(width)?;
     if !values.len().is_multiple_of(width) {
-        return Err(Error::Ragged { values: values.len(), per_row: width });
+        return Err(Error::ragged(values.len(), width));
     }
     match first_not_finite(values) {
         None => Ok(()),

@@ -41,12 +41,12 @@ impl Distinct {
 /// ```
 ///
 /// # Errors
-/// [`Error::RowRange`] for more than 2³² − 1 rows; whatever reading the rows brings up.
+/// [`Error::Shape`] for more than 2³² − 1 rows; whatever reading the rows brings up.
 pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     const BLOCK: usize = 4096;
     let len = rows.len();
     if u32::try_from(len).is_err() {
-        return Err(Error::RowRange { start: 0, end: len, len: u32::MAX as usize });
+        return Err(Error::range(0, len, u32::MAX as usize));
     }
     let mut found = Distinct { representative: Vec::new(), class: Vec::with_capacity(len) };
     // Classes of one hash form a chain: `newest` holds its head, `older` the links.

@@ -23,7 +23,7 @@ impl LabelVocabulary {
     /// The labels that occur in `sets`, sorted by their bytes.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`] when there is no label at all.
+    /// [`Error::Shape`] when there is no label at all.
     pub fn fit<S: AsRef<str>>(sets: &[Vec<S>]) -> Result<Self, Error> {
         let labels = sets.iter().flatten().map(|label| (label.as_ref().to_owned(), 0));
         let mut columns: BTreeMap<String, u32> = labels.collect();
@@ -40,15 +40,14 @@ impl LabelVocabulary {
     /// One row of bits for each set of labels; a label given twice counts once.
     ///
     /// # Errors
-    /// [`Error::UnknownLabel`] with row and label.
+    /// [`Error::Row`] with row and label.
     pub fn rows<S: AsRef<str>>(&self, sets: &[Vec<S>]) -> Result<BitRows, Error> {
         let mut rows = Vec::with_capacity(sets.len());
         for (row, set) in sets.iter().enumerate() {
             let column = |label: &S| {
-                self.columns.get(label.as_ref()).copied().ok_or_else(|| Error::UnknownLabel {
-                    row,
-                    label: label.as_ref().to_owned(),
-                    known: self.columns.len(),
+                self.columns.get(label.as_ref()).copied().ok_or_else(|| {
+                    let (label, known) = (label.as_ref(), self.columns.len());
+                    Error::row(row, format!("unknown label {label:?}; {known} labels are known"))
                 })
             };
             rows.push(set.iter().map(column).collect::<Result<Vec<u32>, Error>>()?);

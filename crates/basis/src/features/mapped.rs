@@ -41,8 +41,7 @@ impl MappedRows {
     /// Maps the tensor `key` of a safetensors file, any file: no dsokr header is needed.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Io`], [`Error::NotSafetensors`], [`Error::MissingTensor`],
-    /// [`Error::WrongDtype`], [`Error::WrongShape`], [`Error::ZeroWidth`], [`Error::TooWide`].
+    /// [`Error::Io`], [`Error::File`], [`Error::Shape`].
     pub fn open(path: &Path, key: &str) -> Result<Self, Error> {
         Self::of(Arc::new(Mapping::open(path)?), key)
     }
@@ -53,21 +52,12 @@ impl MappedRows {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64 => 1,
             Dtype::U8 => 8,
             found => {
-                return Err(Error::WrongDtype {
-                    path: mapping.path().to_owned(),
-                    name: key.to_owned(),
-                    found: found.to_string(),
-                    allowed: "F32, F16, BF16, F64 (dense rows), U8 (packed bits)",
-                });
+                let allowed = "F32, F16, BF16, F64 (dense rows), U8 (packed bits)";
+                return Err(mapping.bad_dtype(key, found, allowed));
             }
         };
         let &[len, width] = entry.shape.as_slice() else {
-            return Err(Error::WrongShape {
-                path: mapping.path().to_owned(),
-                name: key.to_owned(),
-                found: entry.shape.clone(),
-                expected: "two dimensions".to_owned(),
-            });
+            return Err(mapping.bad_shape(key, &entry.shape, "two dimensions"));
         };
         let width = width.saturating_mul(columns);
         check_width(width)?;
@@ -82,13 +72,14 @@ impl MappedRows {
             _ => elements::<f32>(bytes).into_owned(),
         };
         match first_not_finite(&values) {
-            Some(at) => Err(Error::NotFiniteInFile {
-                path: self.mapping.path().to_owned(),
-                key: self.key.clone(),
-                row: start + at / self.width,
-                column: at % self.width,
-                value: values[at],
-            }),
+            Some(at) => {
+                let (row, column) = (start + at / self.width, at % self.width);
+                let (key, value) = (&self.key, values[at]);
+                Err(Error::file(
+                    self.mapping.path(),
+                    format!("{key:?}, row {row}, column {column}: {value} is not a finite number"),
+                ))
+            }
             None => Ok(Block::Dense(DenseBlock::checked(self.width, values))),
         }
     }

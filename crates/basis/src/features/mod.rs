@@ -43,8 +43,8 @@ use crate::Error;
 /// Checks a width: at least one column, and columns that `u32` can number.
 pub(crate) fn check_width(width: usize) -> Result<(), Error> {
     match width {
-        0 => Err(Error::ZeroWidth),
-        width if u32::try_from(width).is_err() => Err(Error::TooWide { width }),
+        0 => Err(Error::Shape("rows of width 0: at least one column is needed".into())),
+        width if u32::try_from(width).is_err() => Err(Error::too_wide(width)),
         _ => Ok(()),
     }
 }

@@ -20,11 +20,8 @@ pub struct NgramOptions {
 
 impl NgramOptions {
     fn check(&self) -> Result<(), Error> {
-        let bad = |option, value, allowed| Error::Featurizer {
-            featurizer: "character n-grams",
-            option,
-            value,
-            allowed,
+        let bad = |option, value: usize, allowed: String| {
+            Error::value("featurizer character n-grams", option, value, allowed)
         };
         if self.min == 0 {
             return Err(bad("min", self.min, "1 and more".to_owned()));
@@ -78,7 +75,7 @@ impl NgramVocabulary {
     /// The n-grams that occur in `texts`, sorted by their bytes.
     ///
     /// # Errors
-    /// [`Error::Featurizer`] for lengths that are not `1 ≤ min ≤ max`; [`Error::ZeroWidth`] when
+    /// [`Error::Value`] for lengths that are not `1 ≤ min ≤ max`; [`Error::Shape`] when
     /// no n-gram occurs.
     pub fn fit<S: AsRef<str>>(options: NgramOptions, texts: &[S]) -> Result<Self, Error> {
         options.check()?;
@@ -125,7 +122,7 @@ impl NgramVocabulary {
 /// The column of an n-gram is its [`bucket`]. N-grams that share a column are counted together.
 ///
 /// # Errors
-/// [`Error::Featurizer`], [`Error::ZeroWidth`], [`Error::TooWide`].
+/// [`Error::Value`], [`Error::Shape`].
 pub fn hashed_ngrams<S: AsRef<str> + Sync>(
     options: NgramOptions,
     buckets: usize,

@@ -44,7 +44,7 @@ impl NgramBlock {
     /// Counts in how many texts each n-gram occurs, in parallel.
     ///
     /// # Errors
-    /// [`Error::NgramSetting`].
+    /// [`Error::Value`].
     pub(super) fn fit(ngrams: &NgramConfig, texts: &[CasedText]) -> Result<Self, Error> {
         ngrams.validate()?;
         let count = texts.len();

@@ -50,25 +50,18 @@ impl NgramConfig {
     /// Checks lengths.
     ///
     /// # Errors
-    /// [`Error::NgramSetting`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
+    /// [`Error::Value`] for `min` 0 or above `max`, and for more buckets than 32-bit indices reach.
     pub fn validate(&self) -> Result<(), Error> {
         if self.min == 0 || self.min > self.max || self.max > 64 {
             let found = format!("min {}, max {}", self.min, self.max);
-            let allowed = "1 ≤ min ≤ max ≤ 64".into();
-            return Err(Error::NgramSetting { key: "ngrams", found, allowed });
+            return Err(Error::value("TF-IDF", "ngrams", found, "1 ≤ min ≤ max ≤ 64"));
         }
         if self.buckets > 0 && self.min_texts > 1 {
-            let found = self.min_texts.to_string();
-            let allowed = "1 with buckets, which keep every n-gram".into();
-            return Err(Error::NgramSetting { key: "ngrams.min_texts", found, allowed });
+            let allowed = "1 with buckets, which keep every n-gram";
+            return Err(Error::value("TF-IDF", "ngrams.min_texts", self.min_texts, allowed));
         }
         if self.buckets > 1 << 28 {
-            let found = self.buckets.to_string();
-            return Err(Error::NgramSetting {
-                key: "ngrams.buckets",
-                found,
-                allowed: "at most 2^28".into(),
-            });
+            return Err(Error::value("TF-IDF", "ngrams.buckets", self.buckets, "at most 2^28"));
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ const FEW: usize = 16;
 /// survives a relative eigenvalue cut-off of 1e-10.
 ///
 /// # Errors
-/// [`Error::KindMismatch`], [`Error::WidthMismatch`].
+/// [`Error::Shape`].
 pub fn inner(a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
     inner_map(a, b, |product, _, _| product)
 }
@@ -44,7 +44,7 @@ pub(crate) fn inner_columns(
     f: impl Fn(&mut [f64], usize) + Sync,
 ) -> Result<Mat<f64>, Error> {
     if a.width() != b.width() {
-        return Err(Error::WidthMismatch { found: b.width(), expected: a.width() });
+        return Err(Error::width(b.width(), a.width()));
     }
     let mut out = Mat::zeros(a.len(), b.len());
     if a.is_empty() || b.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) fn inner_columns(
                 finish(start, out);
             });
         }
-        _ => return Err(Error::KindMismatch { found: b.kind(), expected: a.kind() }),
+        _ => return Err(Error::kind(b.kind(), a.kind())),
     }
     Ok(out)
 }

@@ -17,8 +17,8 @@ use crate::Error;
 /// ```
 ///
 /// # Errors
-/// [`Error::NoRows`]; [`Error::RowLength`] when rankings have different numbers of items;
-/// [`Error::ZeroWidth`] for fewer than two items.
+/// [`Error::Shape`]; [`Error::Row`] when rankings have different numbers of items;
+/// [`Error::Shape`] for fewer than two items.
 pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     let items = items(ranks)?;
     let mut signs = Vec::with_capacity(ranks.len() * items * items.saturating_sub(1) / 2);
@@ -40,9 +40,8 @@ pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
 /// The kernel on these rows is the share of items with equal ranks (Korba et al. 2018).
 ///
 /// # Errors
-/// [`Error::NoRows`]; [`Error::RowLength`] when rankings have different numbers of items;
-/// [`Error::ColumnOutOfRange`] for a rank of K or more; [`Error::Ranking`] for an item whose rank
-/// another item has already.
+/// [`Error::Shape`] for no rankings or no items; [`Error::Row`] when rankings have different numbers
+/// of items, for a rank of K or more, and for two items of the same rank.
 pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
     let items = items(ranks)?;
     let width = items.saturating_mul(items);
@@ -52,10 +51,11 @@ pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
         for (item, &rank) in ranks.iter().enumerate() {
             let Some(taken) = taken.get_mut(rank as usize) else {
                 let column = rank as usize;
-                return Err(Error::ColumnOutOfRange { row, column, width: items });
+                return Err(Error::column(row, column, items));
             };
             if *taken == row {
-                return Err(Error::Ranking { row, item, rank });
+                let message = format!("item {item} has rank {rank}, which an earlier item has too");
+                return Err(Error::row(row, message));
             }
             *taken = row;
         }
@@ -65,10 +65,12 @@ pub fn hamming_one_hot(ranks: &[Vec<u32>]) -> Result<BitRows, Error> {
 }
 
 fn items(ranks: &[Vec<u32>]) -> Result<usize, Error> {
-    let expected = ranks.first().ok_or(Error::NoRows)?.len();
+    let expected = ranks.first().ok_or_else(Error::no_rows)?.len();
     match ranks.iter().position(|ranks| ranks.len() != expected) {
-        Some(row) => Err(Error::RowLength { row, found: ranks[row].len(), expected }),
-        None if expected == 0 => Err(Error::ZeroWidth),
-        None => Ok(expected),
+        Some(row) => {
+            let found = ranks[row].len();
+            Err(Error::row(row, format!("{found} entries, expected {expected}")))
+        }
+        None => check_width(expected).map(|()| expected),
     }
 }

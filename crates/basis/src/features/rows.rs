@@ -19,7 +19,7 @@ impl Features {
     /// No rows of a kind and width, to [`append`](Self::append) to.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`], [`Error::TooWide`].
+    /// [`Error::Shape`].
     pub fn empty(kind: RowKind, width: usize) -> Result<Self, Error> {
         Ok(match kind {
             RowKind::Dense => Self::Dense(DenseRows::new(width, Vec::new())?),
@@ -33,17 +33,17 @@ impl Features {
     /// Copies the rows of a block behind the own ones.
     ///
     /// # Errors
-    /// [`Error::KindMismatch`], [`Error::WidthMismatch`].
+    /// [`Error::Shape`].
     pub fn append(&mut self, block: &Block) -> Result<(), Error> {
         if self.width() != block.width() {
-            return Err(Error::WidthMismatch { found: block.width(), expected: self.width() });
+            return Err(Error::width(block.width(), self.width()));
         }
         match (self, block) {
             (Self::Dense(rows), Block::Dense(block)) => rows.append(block),
             (Self::Bits(rows), Block::Bits(block)) => rows.append(block),
             (Self::Sparse(rows), Block::Sparse(block)) => rows.append(block),
             (rows, block) => {
-                return Err(Error::KindMismatch { found: block.kind(), expected: rows.kind() });
+                return Err(Error::kind(block.kind(), rows.kind()));
             }
         }
         Ok(())

@@ -19,8 +19,7 @@ impl SparseRows {
     /// `offsets[i]..offsets[i + 1]` of `columns` and `values`; its columns increase.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`], [`Error::TooWide`], [`Error::SparseOffsets`],
-    /// [`Error::SparseLengths`], [`Error::ColumnOrder`], [`Error::ColumnOutOfRange`],
+    /// [`Error::Shape`], [`Error::Row`],
     /// [`Error::NotFinite`].
     pub fn new(
         width: usize,
@@ -88,7 +87,7 @@ impl SparseRows {
     /// are no values.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`] where nothing is stored; [`Error::TooWide`].
+    /// [`Error::Shape`] where nothing is stored, or where there are too many levels.
     pub fn levels(&self) -> Result<Self, Error> {
         // the bits of finite floats, so turned that they are ordered as the numbers are
         let order = |value: f32| {
@@ -113,7 +112,7 @@ impl SparseRows {
     /// numbered anew in their order; 0 and 1 leave all that have any.
     ///
     /// # Errors
-    /// [`Error::ZeroWidth`] where no column is left.
+    /// [`Error::Shape`] where no column is left.
     pub fn common(self, rows: usize) -> Result<Self, Error> {
         let mut found = vec![0usize; self.width];
         self.columns.iter().for_each(|&column| found[column as usize] += 1);
@@ -287,9 +286,12 @@ fn slice<'a>(
 fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Result<(), Error> {
     check_width(width)?;
     if columns.len() != values.len() {
-        return Err(Error::SparseLengths { indices: columns.len(), values: values.len() });
+        let (indices, values) = (columns.len(), values.len());
+        return Err(Error::Shape(format!("{indices} column indices for {values} values")));
     }
-    let bad = |position, found, low, high| Error::SparseOffsets { position, found, low, high };
+    let bad = |position: usize, found: usize, low: usize, high: usize| {
+        Error::Shape(format!("sparse offset {position} is {found}, allowed {low}..={high}"))
+    };
     let Some((&last, _)) = offsets.split_last() else {
         return Err(bad(0, 0, 0, 0));
     };
@@ -305,10 +307,13 @@ fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Re
     for (row, pair) in offsets.windows(2).enumerate() {
         let columns = &columns[pair[0]..pair[1]];
         if let Some(pair) = columns.windows(2).find(|pair| pair[1] <= pair[0]) {
-            return Err(Error::ColumnOrder { row, column: pair[1], previous: pair[0] });
+            let (column, previous) = (pair[1], pair[0]);
+            let message =
+                format!("column {column} follows column {previous}; columns must increase");
+            return Err(Error::row(row, message));
         }
         if let Some(&column) = columns.last().filter(|&&column| column as usize >= width) {
-            return Err(Error::ColumnOutOfRange { row, column: column as usize, width });
+            return Err(Error::column(row, column as usize, width));
         }
     }
     if let Some(at) = first_not_finite(values) {

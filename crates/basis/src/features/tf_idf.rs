@@ -29,7 +29,7 @@ impl TfIdf {
     /// Collects the vocabulary and the document frequencies of `texts`, in parallel.
     ///
     /// # Errors
-    /// [`Error::NgramSetting`]; [`Error::EmptyVocabulary`] when no n-gram occurs often enough.
+    /// [`Error::Value`]; [`Error::Unsupported`] when no n-gram occurs often enough.
     pub fn fit<'t>(
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
@@ -39,7 +39,10 @@ impl TfIdf {
         let blocks = configs.iter().map(block).collect::<Result<Vec<_>, _>>()?;
         let fitted = Self { blocks };
         if fitted.width() == 0 {
-            return Err(Error::EmptyVocabulary { texts: texts.len() });
+            let texts = texts.len();
+            return Err(Error::Unsupported(format!(
+                "the {texts} training texts give no n-gram: lower min_texts, or give longer texts"
+            )));
         }
         Ok(fitted)
     }
@@ -110,9 +113,9 @@ impl TfIdf {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// [`Error::BadVocabulary`] for a file that cannot be read or holds something else.
+    /// [`Error::File`] for a file that cannot be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let fail = |reason: String| Error::BadVocabulary { path: path.to_path_buf(), reason };
+        let fail = |reason: String| Error::file(path, reason);
         let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
         let mut read: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
         for block in &mut read.blocks {
@@ -162,7 +165,8 @@ mod tests {
     fn nothing_to_learn_from_is_an_error() {
         let config = NgramConfig { min_texts: 3, ..block(NgramKind::Words, 1, 1) };
         let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
-        assert!(matches!(fitted, Err(Error::EmptyVocabulary { texts: 2 })));
+        let error = fitted.unwrap_err().to_string();
+        assert!(error.starts_with("the 2 training texts give no n-gram"), "{error}");
     }
 
     /// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).

@@ -139,12 +139,8 @@ impl OutputKernel for Kernel {
             Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma }
                 if !(gamma > 0.0 && gamma.is_finite()) =>
             {
-                return Err(Error::KernelParameter {
-                    kernel: self.name(),
-                    parameter: "gamma",
-                    value: gamma,
-                    allowed: "finite numbers above 0",
-                });
+                let what = format!("kernel {}", self.name());
+                return Err(Error::value(what, "gamma", gamma, "finite numbers above 0"));
             }
             _ => {}
         }
@@ -155,7 +151,10 @@ impl OutputKernel for Kernel {
             _ => return Ok(()),
         };
         if !allowed.contains(&rows) {
-            return Err(Error::KernelRows { kernel: self.name(), found: rows, allowed: names });
+            let name = self.name();
+            return Err(Error::Shape(format!(
+                "kernel {name} is not defined on {rows} rows, allowed: {names}"
+            )));
         }
         Ok(())
     }
@@ -223,7 +222,10 @@ fn check_values(
     allowed: &'static str,
     holds: impl Fn(f32) -> bool,
 ) -> Result<(), Error> {
-    let bad = |row, column, value| Error::KernelValue { kernel, row, column, value, allowed };
+    let bad = |row, column: usize, value: f32| {
+        let message = format!("column {column} holds {value}, kernel {kernel} allows: {allowed}");
+        Error::row(row, message)
+    };
     match rows {
         Block::Dense(block) => {
             let (values, width) = (block.values(), block.width());

@@ -72,7 +72,7 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// all kinds.
     ///
     /// # Errors
-    /// [`Error::KernelParameter`], [`Error::KernelRows`].
+    /// [`Error::Value`], [`Error::Shape`].
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         let _ = rows;
         Ok(())
@@ -82,7 +82,7 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// finite numbers.
     ///
     /// # Errors
-    /// [`Error::KernelValue`]; rows count from the start of the block.
+    /// [`Error::Row`]; rows count from the start of the block.
     fn check(&self, rows: &Block) -> Result<(), Error> {
         let _ = rows;
         Ok(())
@@ -94,7 +94,7 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// not at all on the number of threads.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate); [`Error::KindMismatch`], [`Error::WidthMismatch`].
+    /// Those of [`validate`](Self::validate); [`Error::Shape`].
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error>;
 
     /// `k(y, y)` of each row.

@@ -76,17 +76,22 @@ pub(super) fn accumulation(m: usize, n: usize, terms: usize, seed: u64) -> Picke
 }
 
 pub(super) fn by_scores(m: usize, scores: &[f64], seed: u64) -> Result<Picked, Error> {
+    let probability = |row, value: f64| {
+        let message =
+            format!("probability {value}; they must be finite, at least 0, and not all 0");
+        Error::row(row, message)
+    };
     let mut total = 0.0;
     let mut cumulative = Vec::with_capacity(scores.len());
     for (row, &value) in scores.iter().enumerate() {
         if !(value >= 0.0 && value.is_finite()) {
-            return Err(Error::Probability { row, value });
+            return Err(probability(row, value));
         }
         total += value;
         cumulative.push(total);
     }
     if !(total > 0.0 && total.is_finite()) {
-        return Err(Error::Probability { row: scores.len().saturating_sub(1), value: total });
+        return Err(probability(scores.len().saturating_sub(1), total));
     }
     let mut random = generator(seed, "sketch/leverage", 0);
     Ok(Picked::new((0..m).map(|row| {

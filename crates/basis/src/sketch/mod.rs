@@ -153,18 +153,17 @@ impl SketchKind {
     /// Checks the parameters and the sizes m (rows of the sketch) and n (training outputs).
     ///
     /// # Errors
-    /// [`Error::NoRows`] for n = 0, [`Error::SketchSize`] unless 1 ≤ m ≤ n,
-    /// [`Error::SketchParameter`].
+    /// [`Error::Shape`] for n = 0, [`Error::Value`] unless 1 ≤ m ≤ n, and for a
+    /// parameter outside of its range.
     pub fn validate(&self, m: usize, n: usize) -> Result<(), Error> {
         if n == 0 {
-            return Err(Error::NoRows);
+            return Err(Error::no_rows());
         }
         if m == 0 || m > n {
-            return Err(Error::SketchSize { m, n });
+            return Err(Error::value("sketch", "size", m, format!("1..={n}, the number of rows")));
         }
-        let bad = |parameter, value, allowed: &str| {
-            let allowed = allowed.to_owned();
-            Err(Error::SketchParameter { sketch: self.name(), parameter, value, allowed })
+        let bad = |parameter, value: f64, allowed: &str| {
+            Err(Error::value(format!("sketch {}", self.name()), parameter, value, allowed))
         };
         match *self {
             Self::Leverage { lambda, .. } if !(lambda > 0.0 && lambda.is_finite()) => {
@@ -210,8 +209,8 @@ impl Sketch {
     /// Draws a sketch of m rows for n outputs; any kind but the leverage-score one.
     ///
     /// # Errors
-    /// Those of [`SketchKind::validate`]; [`Error::EmptySketch`] when a sparsified sketch has no
-    /// non-zero; [`Error::DataDependentSketch`] for [`SketchKind::Leverage`].
+    /// Those of [`SketchKind::validate`]; [`Error::Unsupported`] when a sparsified sketch has no
+    /// non-zero, and for [`SketchKind::Leverage`].
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;
         let picked = match *kind {
@@ -219,7 +218,11 @@ impl Sketch {
                 Some(draw::subsampling(m, n, replacement, seed))
             }
             SketchKind::Accumulation { terms } => Some(draw::accumulation(m, n, terms, seed)),
-            SketchKind::Leverage { .. } => return Err(Error::DataDependentSketch),
+            SketchKind::Leverage { .. } => {
+                let message =
+                    "a leverage-score sketch depends on the data: draw it with Sketch::fit";
+                return Err(Error::Unsupported(message.into()));
+            }
             _ => None,
         };
         let sketch = Self { kind: kind.clone(), m, n, seed, picked };
@@ -227,7 +230,11 @@ impl Sketch {
         | SketchKind::SparsifiedGaussian { density } = *kind
             && (0..sketch.blocks()).all(|block| sketch.columns(block).is_empty())
         {
-            return Err(Error::EmptySketch { sketch: kind.name(), m, n, density });
+            let name = kind.name();
+            return Err(Error::Unsupported(format!(
+                "sketch {name}: no non-zero among {m} x {n} entries drawn at density {density}; \
+                 raise it"
+            )));
         }
         Ok(sketch)
     }
@@ -238,8 +245,8 @@ impl Sketch {
     /// `E[RᵀR]` is the identity on the outputs whose score is not zero.
     ///
     /// # Errors
-    /// [`Error::NotByScores`] unless `kind` is [`SketchKind::Leverage`]; those of
-    /// [`SketchKind::validate`]; [`Error::Probability`] for scores that are negative, not finite,
+    /// [`Error::Unsupported`] unless `kind` is [`SketchKind::Leverage`]; those of
+    /// [`SketchKind::validate`]; [`Error::Row`] for scores that are negative, not finite,
     /// or all zero.
     pub fn by_scores(
         kind: &SketchKind,
@@ -248,7 +255,10 @@ impl Sketch {
         seed: u64,
     ) -> Result<Self, Error> {
         if !matches!(kind, SketchKind::Leverage { .. }) {
-            return Err(Error::NotByScores { sketch: kind.name() });
+            return Err(Error::Unsupported(format!(
+                "a {} sketch is not drawn from scores, only a leverage-score sketch is",
+                kind.name()
+            )));
         }
         kind.validate(m, scores.len())?;
         let picked = Some(draw::by_scores(m, scores, seed)?);

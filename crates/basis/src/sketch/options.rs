@@ -45,12 +45,12 @@ impl SketchOptions {
     /// Checks all of it for `rows` training outputs.
     ///
     /// # Errors
-    /// Those of [`SketchKind::validate`]; [`Error::Tolerance`].
+    /// Those of [`SketchKind::validate`]; [`Error::Value`].
     pub fn validate(&self, rows: usize) -> Result<(), Error> {
         self.kind.validate(self.size, rows)?;
         match (1e-12..1.0).contains(&self.tolerance) {
             true => Ok(()),
-            false => Err(Error::Tolerance { value: self.tolerance }),
+            false => Err(Error::value("sketch", "tolerance", self.tolerance, "1e-12 to below 1")),
         }
     }
 }

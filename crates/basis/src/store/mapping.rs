@@ -26,7 +26,7 @@ pub(crate) struct Entry {
 impl Mapping {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+            std::io::ErrorKind::NotFound => Error::file(path, "no such file"),
             _ => Error::Io { path: path.to_owned(), source },
         };
         let file = std::fs::File::open(path).map_err(failed)?;
@@ -36,7 +36,8 @@ impl Mapping {
         // elements are plain numbers, of which every bit pattern is a value.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let (header, parsed) = SafeTensors::read_metadata(&map).map_err(|error| {
-            Error::NotSafetensors { path: path.to_owned(), reason: error.to_string() }
+            let message = format!("not a safetensors file, or a truncated one: {error}");
+            Error::file(path, message)
         })?;
         let start = header + size_of::<u64>();
         let entries = parsed
@@ -66,11 +67,21 @@ impl Mapping {
     }
 
     pub(crate) fn entry(&self, name: &str) -> Result<&Entry, Error> {
-        self.entries.get(name).ok_or_else(|| Error::MissingTensor {
-            path: self.path.clone(),
-            name: name.to_owned(),
-            available: self.entries.keys().cloned().collect(),
+        self.entries.get(name).ok_or_else(|| {
+            let available: Vec<&String> = self.entries.keys().collect();
+            Error::file(&self.path, format!("no tensor {name:?}; it holds {available:?}"))
         })
+    }
+
+    /// The error for a tensor of an element type that is not read.
+    pub(crate) fn bad_dtype(&self, name: &str, found: Dtype, allowed: &str) -> Error {
+        Error::file(&self.path, format!("tensor {name:?} is {found}, allowed: {allowed}"))
+    }
+
+    /// The error for a tensor whose shape contradicts the rest of the file.
+    pub(crate) fn bad_shape(&self, name: &str, found: &[usize], expected: &str) -> Error {
+        let message = format!("tensor {name:?} has shape {found:?}, expected {expected}");
+        Error::file(&self.path, message)
     }
 
     /// The bytes of the file in `range`, which lies within an entry.

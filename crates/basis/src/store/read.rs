@@ -35,7 +35,7 @@ macro_rules! readers {
         #[doc = concat!("Shape and elements of a tensor of `", stringify!($element), "`.")]
         ///
         /// # Errors
-        /// [`Error::MissingTensor`], [`Error::WrongDtype`], or [`Error::WrongShape`] when it has
+        /// [`Error::File`] when it has
         /// not `rank` dimensions.
         pub fn $function(
             &self,
@@ -53,8 +53,8 @@ impl Stored {
     /// Reads it once, from start to end, giving pages back as it goes.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Io`], [`Error::NotSafetensors`] (also for a truncated file),
-    /// [`Error::WrongKind`], [`Error::WrongVersion`], [`Error::Checksum`].
+    /// [`Error::Io`]; [`Error::File`] for a file that is missing, truncated, damaged, or of a kind or
+    /// version that differs.
     pub fn open(path: &Path, kind: &str, version: u32) -> Result<Self, Error> {
         Self::open_versions(path, kind, version..=version)
     }
@@ -72,13 +72,15 @@ impl Stored {
         let mut metadata = mapping.metadata().clone();
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
         let (found_kind, found_version, expected) = (take(KIND), take(VERSION), take(CHECKSUM));
-        let path = path.to_owned();
         if found_kind != kind {
-            return Err(Error::WrongKind { path, found: found_kind, expected: kind.to_owned() });
+            return Err(Error::file(path, format!("holds {found_kind:?}, expected {kind:?}")));
         }
         let Some(version) = versions.clone().find(|v| v.to_string() == found_version) else {
             let supported = *versions.end();
-            return Err(Error::WrongVersion { path, found: found_version, supported });
+            return Err(Error::file(
+                path,
+                format!("format version {found_version}, this program reads version {supported}"),
+            ));
         };
         let mut sum = Sum::new(&found_kind, &found_version, &metadata);
         for (name, entry) in mapping.entries() {
@@ -93,7 +95,10 @@ impl Stored {
         }
         let found = sum.finish();
         if found != expected {
-            return Err(Error::Checksum { path, found, expected });
+            return Err(Error::file(
+                path,
+                format!("damaged: checksum of the content {found}, the header says {expected}"),
+            ));
         }
         Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: found })
     }
@@ -121,18 +126,16 @@ impl Stored {
     /// The value of a metadata key.
     ///
     /// # Errors
-    /// [`Error::MissingMetadata`].
+    /// [`Error::File`].
     pub fn metadata(&self, key: &str) -> Result<&str, Error> {
-        self.metadata.get(key).map(String::as_str).ok_or_else(|| Error::MissingMetadata {
-            path: self.path().to_owned(),
-            key: key.to_owned(),
-        })
+        let value = self.metadata.get(key).map(String::as_str);
+        value.ok_or_else(|| Error::file(self.path(), format!("no metadata {key:?}")))
     }
 
     /// The value of a metadata key, parsed; `allowed` says what is expected, for the error.
     ///
     /// # Errors
-    /// [`Error::MissingMetadata`], [`Error::BadMetadata`].
+    /// [`Error::File`].
     pub fn parsed<T: std::str::FromStr>(&self, key: &str, allowed: &str) -> Result<T, Error> {
         let found = self.metadata(key)?;
         found.parse().map_err(|_| self.bad_metadata(key, allowed))
@@ -141,7 +144,7 @@ impl Stored {
     /// The value of a metadata key, read as JSON.
     ///
     /// # Errors
-    /// [`Error::MissingMetadata`], [`Error::BadMetadata`] with what the JSON reader said.
+    /// [`Error::File`] with what the JSON reader said.
     pub fn json<T: serde::de::DeserializeOwned>(&self, key: &str) -> Result<T, Error> {
         let found = self.metadata(key)?;
         serde_json::from_str(found).map_err(|error| self.bad_metadata(key, &error.to_string()))
@@ -152,7 +155,7 @@ impl Stored {
     /// Element type and shape of a tensor.
     ///
     /// # Errors
-    /// [`Error::MissingTensor`].
+    /// [`Error::File`].
     pub fn describe(&self, name: &str) -> Result<(Dtype, &[usize]), Error> {
         let entry = self.mapping.entry(name)?;
         Ok((entry.dtype, &entry.shape))
@@ -163,7 +166,7 @@ impl Stored {
     /// What was read stays valid: reading it again reads the file again.
     ///
     /// # Errors
-    /// [`Error::MissingTensor`].
+    /// [`Error::File`].
     pub fn release(&self, name: &str) -> Result<(), Error> {
         let entry = self.mapping.entry(name)?;
         self.mapping.release(entry.bytes.clone());
@@ -180,22 +183,13 @@ impl Stored {
 
     /// The error for a metadata value that cannot be used.
     pub(crate) fn bad_metadata(&self, key: &str, allowed: &str) -> Error {
-        Error::BadMetadata {
-            path: self.path().to_owned(),
-            key: key.to_owned(),
-            found: self.metadata.get(key).cloned().unwrap_or_default(),
-            allowed: allowed.to_owned(),
-        }
+        let found = self.metadata.get(key).map_or("", String::as_str);
+        Error::file(self.path(), format!("metadata {key:?} is {found:?}, expected {allowed}"))
     }
 
     /// The error for a tensor whose shape contradicts the rest of the file.
     pub(crate) fn bad_shape(&self, name: &str, found: &[usize], expected: String) -> Error {
-        Error::WrongShape {
-            path: self.path().to_owned(),
-            name: name.to_owned(),
-            found: found.to_vec(),
-            expected,
-        }
+        self.mapping.bad_shape(name, found, &expected)
     }
 
     fn read<T: Pod>(
@@ -207,12 +201,7 @@ impl Stored {
     ) -> Result<(Vec<usize>, Cow<'_, [T]>), Error> {
         let entry = self.mapping.entry(name)?;
         if entry.dtype != dtype {
-            return Err(Error::WrongDtype {
-                path: self.path().to_owned(),
-                name: name.to_owned(),
-                found: entry.dtype.to_string(),
-                allowed,
-            });
+            return Err(self.mapping.bad_dtype(name, entry.dtype, allowed));
         }
         if entry.shape.len() != rank {
             return Err(self.bad_shape(name, &entry.shape, format!("{rank} dimensions")));

@@ -78,7 +78,7 @@ impl<'a> Contents<'a> {
     /// Writes the file, atomically (see [`write_atomically`]).
     ///
     /// # Errors
-    /// [`Error::Unwritable`] for a repeated tensor name, a tensor whose bytes do not fill its shape,
+    /// [`Error::File`] for a repeated tensor name, a tensor whose bytes do not fill its shape,
     /// or a metadata key that starts with `dsokr.`; [`Error::Io`] from the file system.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         self.check(path)?;
@@ -117,10 +117,8 @@ impl<'a> Contents<'a> {
     }
 
     fn check(&self, path: &Path) -> Result<(), Error> {
-        let refuse = |name: &str, reason: &str| Error::Unwritable {
-            path: path.to_owned(),
-            name: name.to_owned(),
-            reason: reason.to_owned(),
+        let refuse = |name: &str, reason: &str| {
+            Error::file(path, format!("cannot write {name:?}: {reason}"))
         };
         if let Some(key) = self.metadata.keys().find(|key| key.starts_with("dsokr.")) {
             return Err(refuse(key, "metadata keys starting with \"dsokr.\" are reserved"));

@@ -233,7 +233,7 @@ fn cut_off_is_relative() {
             &SketchOptions::new(UNIFORM, 5).with_tolerance(tolerance),
         )
         .unwrap_err();
-        assert!(matches!(error, Error::Tolerance { .. }), "{error}");
+        assert!(error.to_string().contains("tolerance = "), "{error}");
     }
 }
 
@@ -296,16 +296,16 @@ fn sizes_and_rows_that_cannot_be_honoured_are_refused() {
     let rows = Features::Dense(DenseRows::new(2, vec![1.0; 20]).unwrap());
     let fit =
         |rows: &Features, m| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(UNIFORM, m));
-    assert!(matches!(fit(&rows, 11), Err(Error::SketchSize { m: 11, n: 10 })));
-    assert!(matches!(fit(&rows, 0), Err(Error::SketchSize { m: 0, n: 10 })));
+    assert!(refused(fit(&rows, 11), "size = 11, allowed: 1..=10,"));
+    assert!(refused(fit(&rows, 0), "size = 0, allowed: 1..=10,"));
     let empty = Features::Dense(DenseRows::new(2, Vec::new()).unwrap());
-    assert!(matches!(fit(&empty, 1), Err(Error::NoRows)));
+    assert!(refused(fit(&empty, 1), "no rows"));
     let basis = fit(&rows, 3).unwrap();
     let wide = Features::Dense(DenseRows::new(3, vec![1.0; 3]).unwrap());
-    assert!(matches!(basis.project(&wide), Err(Error::WidthMismatch { found: 3, expected: 2 })));
-    assert!(matches!(basis.project(&to_sparse(&rows)), Err(Error::KindMismatch { .. })));
+    assert!(refused(basis.project(&wide), "rows of width 3 where width 2 is needed"));
+    assert!(refused(basis.project(&to_sparse(&rows)), " rows are needed"));
     let error = basis.project_blocks(&rows, 0, |_, _| Ok::<(), Error>(())).unwrap_err();
-    assert!(matches!(error, Error::BlockRows), "{error}");
+    assert!(error.to_string().contains("blocks of 0 rows"), "{error}");
     assert!(basis.project(&empty).unwrap().is_empty());
 }
 
@@ -322,7 +322,7 @@ fn a_bad_value_is_named_by_its_row_among_all() {
             .project(&bad)
             .unwrap_err(),
     ] {
-        assert!(matches!(error, Error::KernelValue { row: 777, column: 2, .. }), "{error}");
+        assert!(error.to_string().contains("row 777: column 2 holds"), "{error}");
     }
 }
 
@@ -355,13 +355,14 @@ fn products_that_overflow_are_an_error() {
     let fit =
         |rows| Basis::fit(Kernel::Linear, rows, &SketchOptions::new(SketchKind::CountSketch, 4));
     let error = fit(&largest).unwrap_err();
-    assert!(matches!(error, Error::Overflow { row: None, value } if !value.is_finite()), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("overflow: inf") || text.contains("overflow: NaN"), "{text}");
     // The row has 2 f32::MAX along the only direction.
     let mut values = vec![1.0; 4000];
     values[2804..2808].fill(f32::MAX);
     let one = Features::Dense(DenseRows::new(4, values).unwrap());
     let error = fit(&small).unwrap().project(&one).unwrap_err();
-    assert!(matches!(error, Error::Overflow { row: Some(701), .. }), "{error}");
+    assert!(error.to_string().contains("overflow in row 701"), "{error}");
     assert!(error.to_string().contains("in row 701: inf"), "{error}");
 }
 
@@ -465,7 +466,7 @@ fn the_direction_of_coordinates_has_their_products() {
         let mut random = generator(9, "test direction", 0);
         let z: Vec<f32> = (0..basis.rank()).map(|_| (unit(&mut random) - 0.5) as f32).collect();
         let error = basis.feature_direction(&z[1..]).unwrap_err();
-        assert!(matches!(error, Error::WidthMismatch { .. }), "{what}: {error}");
+        assert!(error.to_string().contains("rows of width"), "{what}: {error}");
         let direction = basis.feature_direction(&z).unwrap();
         assert_eq!(direction.is_none(), basis.anchors().is_some(), "{what}");
         let Some(direction) = direction else { continue };

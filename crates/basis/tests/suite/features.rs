@@ -7,27 +7,25 @@ use dsokr_basis::features::*;
 use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use proptest::prelude::*;
 
-use crate::support::{cases, expand, product, transpose};
+use crate::support::{cases, expand, product, refused, transpose};
 
 #[test]
 fn rows_that_are_not_whole_are_refused() {
-    assert!(matches!(DenseRows::new(0, vec![]), Err(Error::ZeroWidth)));
-    assert!(matches!(
+    assert!(refused(DenseRows::new(0, vec![]), "rows of width 0"));
+    assert!(refused(
         DenseRows::new(3, vec![0.0; 7]),
-        Err(Error::Ragged { values: 7, per_row: 3 })
+        "7 values are not a whole number of rows of 3"
     ));
-    assert!(matches!(
+    assert!(refused(
         BitRows::from_packed(9, &[0; 3]),
-        Err(Error::Ragged { values: 3, per_row: 2 })
+        "3 values are not a whole number of rows of 2"
     ));
-    assert!(matches!(BitRows::from_packed(0, &[]), Err(Error::ZeroWidth)));
+    assert!(refused(BitRows::from_packed(0, &[]), "rows of width 0"));
     let wide = u32::MAX as usize + 1;
-    assert!(
-        matches!(BitRows::from_indices(wide, [[0]]), Err(Error::TooWide { width }) if width == wide)
-    );
-    assert!(matches!(
+    assert!(refused(BitRows::from_indices(wide, [[0]]), &format!("rows of width {wide}: at most")));
+    assert!(refused(
         BitBlock::new(65, Cow::Owned(vec![0; 3])),
-        Err(Error::Ragged { values: 3, per_row: 2 })
+        "3 values are not a whole number of rows of 2"
     ));
 }
 
@@ -54,11 +52,11 @@ fn numbers_that_are_not_finite_are_named() {
 fn bits_beyond_the_row_are_refused() {
     assert!(BitRows::from_packed(12, &[0xFF, 0xF0]).is_ok());
     let error = BitRows::from_packed(12, &[0xFF, 0xF0, 0, 0x08]).unwrap_err();
-    assert!(matches!(error, Error::PaddingBit { row: 1, bits: 12 }), "{error}");
+    assert!(error.to_string().contains("row 1: a padding bit beyond bit 12"), "{error}");
     let error = BitRows::from_indices(12, [vec![3], vec![12]]).unwrap_err();
-    assert!(matches!(error, Error::ColumnOutOfRange { row: 1, column: 12, width: 12 }), "{error}");
+    assert!(error.to_string().contains("row 1: column 12 is outside of 0..12"), "{error}");
     let error = BitBlock::new(3, Cow::Owned(vec![7, 8])).unwrap_err();
-    assert!(matches!(error, Error::PaddingBit { row: 1, bits: 3 }), "{error}");
+    assert!(error.to_string().contains("row 1: a padding bit beyond bit 3"), "{error}");
 }
 
 #[test]
@@ -67,16 +65,16 @@ fn sparse_rows_are_checked() {
     assert!(new(4, vec![0, 1, 1], vec![3], vec![1.0]).is_ok());
     for offsets in [vec![], vec![1, 1], vec![0, 2], vec![0, 1, 0, 1], vec![0, usize::MAX, 1]] {
         let error = new(4, offsets.clone(), vec![3], vec![1.0]).unwrap_err();
-        assert!(matches!(error, Error::SparseOffsets { .. }), "{offsets:?}: {error}");
+        assert!(error.to_string().contains("sparse offset"), "{offsets:?}: {error}");
     }
     let error = new(4, vec![0, 2], vec![3], vec![1.0, 2.0]).unwrap_err();
-    assert!(matches!(error, Error::SparseLengths { indices: 1, values: 2 }), "{error}");
+    assert!(error.to_string().contains("1 column indices for 2 values"), "{error}");
     for columns in [vec![2, 2], vec![2, 1]] {
         let error = new(4, vec![0, 0, 2], columns, vec![1.0, 2.0]).unwrap_err();
-        assert!(matches!(error, Error::ColumnOrder { row: 1, previous: 2, .. }), "{error}");
+        assert!(error.to_string().contains("follows column 2;"), "{error}");
     }
     let error = new(4, vec![0, 0, 1], vec![4], vec![1.0]).unwrap_err();
-    assert!(matches!(error, Error::ColumnOutOfRange { row: 1, column: 4, width: 4 }), "{error}");
+    assert!(error.to_string().contains("row 1: column 4 is outside of 0..4"), "{error}");
 }
 
 /// The layout of `numpy.packbits`: `[1, 0, 0, 0, 0, 0, 0, 0, 0, 1]` packs to `[0x80, 0x40]`.
@@ -96,12 +94,12 @@ fn ranges_outside_are_refused() {
     for (_, rows) in cases(5) {
         #[allow(clippy::reversed_empty_ranges)]
         for range in [0..6, 4..3, 6..6, usize::MAX..usize::MAX] {
-            assert!(matches!(rows.block(range.clone()), Err(Error::RowRange { .. })));
+            assert!(refused(rows.block(range.clone()), " of a set of "));
             let block = rows.block(0..5).unwrap();
-            assert!(matches!(block.slice(range), Err(Error::RowRange { .. })));
+            assert!(refused(block.slice(range), " of a set of "));
         }
         for index in [5, usize::MAX] {
-            assert!(matches!(rows.select(&[0, index]), Err(Error::RowRange { .. })));
+            assert!(refused(rows.select(&[0, index]), " of a set of "));
         }
         assert!(rows.block(5..5).unwrap().is_empty());
     }
@@ -157,7 +155,7 @@ fn a_source_that_returns_other_rows_is_refused() {
         distinct(&short).unwrap_err(),
         short.select(&[2, 3, 4]).unwrap_err(),
     ] {
-        assert!(matches!(error, Error::ShortBlock { .. }), "{error}");
+        assert!(error.to_string().contains("a row source returned"), "{error}");
     }
 }
 
@@ -165,9 +163,9 @@ fn a_source_that_returns_other_rows_is_refused() {
 fn rows_of_other_kinds_are_not_appended() {
     let mut dense = Features::empty(RowKind::Dense, 3).unwrap();
     let bits = Features::Bits(BitRows::from_indices(3, [[0]]).unwrap());
-    assert!(matches!(dense.append(&bits.all()), Err(Error::KindMismatch { .. })));
+    assert!(refused(dense.append(&bits.all()), " rows are needed"));
     let narrow = Features::Dense(DenseRows::new(2, vec![0.0; 2]).unwrap());
-    assert!(matches!(dense.append(&narrow.all()), Err(Error::WidthMismatch { .. })));
+    assert!(refused(dense.append(&narrow.all()), "rows of width"));
     assert!(dense.is_empty());
 }
 
@@ -257,11 +255,11 @@ fn ngram_options_are_checked() {
     let fit = |min, max, texts: &[&str]| {
         NgramVocabulary::fit(NgramOptions { min, max, boundaries: false }, texts)
     };
-    assert!(matches!(fit(0, 2, &["a"]), Err(Error::Featurizer { option: "min", value: 0, .. })));
-    assert!(matches!(fit(3, 2, &["a"]), Err(Error::Featurizer { option: "max", value: 2, .. })));
-    assert!(matches!(fit(2, 3, &["a", ""]), Err(Error::ZeroWidth)));
+    assert!(refused(fit(0, 2, &["a"]), "min = 0, allowed"));
+    assert!(refused(fit(3, 2, &["a"]), "max = 2, allowed"));
+    assert!(refused(fit(2, 3, &["a", ""]), "rows of width 0"));
     let options = NgramOptions { min: 1, max: 1, boundaries: false };
-    assert!(matches!(hashed_ngrams(options, 0, &["a"]), Err(Error::ZeroWidth)));
+    assert!(refused(hashed_ngrams(options, 0, &["a"]), "rows of width 0"));
 }
 
 #[test]
@@ -270,26 +268,24 @@ fn rankings_are_checked() {
     let embeds: [Embed; 2] = [|r| kemeny_signs(r).map(drop), |r| hamming_one_hot(r).map(drop)];
     for embed in embeds {
         let error = embed(&[vec![0, 1], vec![0, 1, 2]]).unwrap_err();
-        assert!(matches!(error, Error::RowLength { row: 1, found: 3, expected: 2 }), "{error}");
-        assert!(matches!(embed(&[]), Err(Error::NoRows)));
-        assert!(matches!(embed(&[vec![]]), Err(Error::ZeroWidth)));
+        assert!(error.to_string().contains("row 1: 3 entries, expected 2"), "{error}");
+        assert!(refused(embed(&[]), "no rows"));
+        assert!(refused(embed(&[vec![]]), "rows of width 0"));
     }
-    assert!(matches!(kemeny_signs(&[vec![0]]), Err(Error::ZeroWidth)));
+    assert!(refused(kemeny_signs(&[vec![0]]), "rows of width 0"));
     let error = hamming_one_hot(&[vec![0, 1], vec![2, 0]]).unwrap_err();
-    assert!(matches!(error, Error::ColumnOutOfRange { row: 1, column: 2, width: 2 }), "{error}");
+    assert!(error.to_string().contains("row 1: column 2 is outside of 0..2"), "{error}");
     let error = hamming_one_hot(&[vec![0, 1], vec![1, 1]]).unwrap_err();
-    assert!(matches!(error, Error::Ranking { row: 1, item: 1, rank: 1 }), "{error}");
+    assert!(error.to_string().contains("row 1: item 1 has rank 1"), "{error}");
 }
 
 #[test]
 fn an_unknown_label_is_named() {
     let labels = LabelVocabulary::fit(&[vec!["a", "b"]]).unwrap();
-    match labels.rows(&[vec!["a"], vec!["b", "c"]]).unwrap_err() {
-        Error::UnknownLabel { row: 1, label, known: 2 } => assert_eq!(label, "c"),
-        other => panic!("{other}"),
-    }
+    let unknown = labels.rows(&[vec!["a"], vec!["b", "c"]]);
+    assert!(refused(unknown, "row 1: unknown label \"c\"; 2 labels are known"));
     assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().words(), [2]);
-    assert!(matches!(LabelVocabulary::fit::<&str>(&[vec![]]), Err(Error::ZeroWidth)));
+    assert!(refused(LabelVocabulary::fit::<&str>(&[vec![]]), "rows of width 0"));
 }
 
 proptest! {
@@ -343,7 +339,7 @@ fn counts_become_logarithms_and_rare_columns_leave() {
     let expected = [vec![(0, 3.0)], vec![(0, 1.0), (1, 2.0)], vec![(1, 5.0)], vec![]];
     assert_eq!(common, SparseRows::from_rows(2, expected).unwrap());
     assert_eq!(rows.clone().common(0).unwrap().width(), 3);
-    assert!(matches!(rows.clone().common(3), Err(Error::ZeroWidth)));
+    assert!(refused(rows.clone().common(3), "rows of width 0"));
     // column 0 has the value 1, column 2 has 1 and 3, column 3 has 2 and 5
     let levels = rows.levels().unwrap();
     let expected = [vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (3, 1.0)], vec![(4, 1.0)], vec![]];

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Error, RowSource, SketchKind, SketchOptions};
+use dsokr_basis::{Basis, RowSource, SketchKind, SketchOptions};
 
-use crate::support::{cases, describe};
+use crate::support::{cases, describe, refused};
 
 #[test]
 fn a_loaded_basis_is_the_saved_one() {
@@ -118,20 +118,16 @@ fn a_file_that_contradicts_itself_is_an_error() {
     ] {
         let mut metadata = metadata();
         metadata.insert(key.to_owned(), value.to_owned());
-        match load(&metadata, &good).unwrap_err() {
-            Error::BadMetadata { key: found, found: text, .. } => {
-                assert_eq!((found.as_str(), text.as_str()), (key, value));
-            }
-            other => panic!("{key} = {value}: {other}"),
-        }
+        let expected = format!("metadata {key:?} is {value:?}, expected ");
+        assert!(refused(load(&metadata, &good), &expected), "{key} = {value}");
         metadata.remove(key);
         let error = load(&metadata, &good).unwrap_err();
-        assert!(matches!(error, Error::MissingMetadata { .. }), "{error}");
+        assert!(error.to_string().contains("no metadata"), "{error}");
     }
     for spectrum in [[1.0, 2.0], [1.0, 0.0], [f64::NAN, 1.0]] {
         let tensors = [Tensor::f64("spectrum", &[2], &spectrum), good[1].clone()];
         let error = load(&metadata(), &tensors).unwrap_err();
-        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
+        assert!(error.to_string().contains("has shape"), "{error}");
     }
     let none: [f64; 0] = [];
     for tensors in [
@@ -140,11 +136,11 @@ fn a_file_that_contradicts_itself_is_an_error() {
         vec![good[0].clone(), Tensor::f32("matrix", &[6], &matrix)],
     ] {
         let error = load(&metadata(), &tensors).unwrap_err();
-        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
+        assert!(error.to_string().contains("has shape"), "{error}");
     }
     let error = load(&metadata(), &good[..1]).unwrap_err();
-    assert!(matches!(error, Error::MissingTensor { .. }), "{error}");
+    assert!(error.to_string().contains("no tensor"), "{error}");
     let doubles = [0.5; 6];
     let tensors = [good[0].clone(), Tensor::f64("matrix", &[2, 3], &doubles)];
-    assert!(matches!(load(&metadata(), &tensors), Err(Error::WrongDtype { .. })));
+    assert!(refused(load(&metadata(), &tensors), ", allowed: "));
 }

@@ -2,9 +2,11 @@
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows, kemeny_signs};
 use dsokr_basis::kernel::{OutputKernel, contract};
-use dsokr_basis::{Error, Features, Kernel, RowKind, RowSource};
+use dsokr_basis::{Features, Kernel, RowKind, RowSource};
 
-use crate::support::{assert_close, cases, describe, expand, from_faer, gram, jacobi, transpose};
+use crate::support::{
+    assert_close, cases, describe, expand, from_faer, gram, jacobi, refused, transpose,
+};
 
 const N: usize = 300;
 
@@ -146,7 +148,7 @@ fn parameters_and_rows_are_validated() {
     for gamma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         for kernel in [Kernel::Gaussian { gamma }, Kernel::GaussianTanimoto { gamma }] {
             let error = kernel.validate(RowKind::Dense).unwrap_err();
-            assert!(matches!(error, Error::KernelParameter { parameter: "gamma", .. }), "{error}");
+            assert!(error.to_string().contains("gamma = "), "{error}");
         }
     }
     for (kernel, kind) in [
@@ -156,7 +158,10 @@ fn parameters_and_rows_are_validated() {
         (Kernel::Hamming, RowKind::Dense),
     ] {
         let error = kernel.validate(kind).unwrap_err();
-        assert!(matches!(error, Error::KernelRows { found, .. } if found == kind), "{error}");
+        assert!(
+            error.to_string().contains(&format!("is not defined on {kind} rows, allowed: ")),
+            "{error}"
+        );
     }
 }
 
@@ -167,14 +172,12 @@ fn values_without_meaning_are_refused_with_their_place() {
         Features::Sparse(SparseRows::from_rows(5, rows).unwrap())
     };
     for (kernel, value) in [(Kernel::NGram, -1.0), (Kernel::Kemeny, 0.5), (Kernel::Hamming, 2.0)] {
-        match kernel.check(&sparse(value).all()).unwrap_err() {
-            Error::KernelValue { row: 1, column: 4, value: found, .. } => assert_eq!(found, value),
-            other => panic!("{other}"),
-        }
+        let message = format!("row 1: column 4 holds {value}, kernel {} allows: ", kernel.name());
+        assert!(refused(kernel.check(&sparse(value).all()), &message));
     }
     let dense = Features::Dense(DenseRows::new(2, vec![1.0, -1.0, 0.0, 3.0]).unwrap());
     let error = Kernel::Kemeny.check(&dense.all()).unwrap_err();
-    assert!(matches!(error, Error::KernelValue { row: 1, column: 1, .. }), "{error}");
+    assert!(error.to_string().contains("row 1: column 1 holds"), "{error}");
 }
 
 #[test]
@@ -191,9 +194,9 @@ fn rows_that_do_not_fit_together_are_refused() {
     let dense = |width| Features::Dense(DenseRows::new(width, vec![1.0; width]).unwrap());
     let bits = Features::Bits(BitRows::from_indices(2, [[0]]).unwrap());
     let error = Kernel::Linear.block(&dense(2).all(), &bits.all()).unwrap_err();
-    assert!(matches!(error, Error::KindMismatch { .. }), "{error}");
+    assert!(error.to_string().contains(" rows are needed"), "{error}");
     let error = Kernel::Linear.block(&dense(2).all(), &dense(3).all()).unwrap_err();
-    assert!(matches!(error, Error::WidthMismatch { found: 3, expected: 2 }), "{error}");
+    assert!(error.to_string().contains("rows of width 3 where width 2 is needed"), "{error}");
 }
 
 #[test]

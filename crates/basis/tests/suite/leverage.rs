@@ -1,7 +1,7 @@
 //! Approximate leverage scores against the exact ones.
 
 use dsokr_basis::random::generator;
-use dsokr_basis::{Basis, Error, Kernel, SketchKind, SketchOptions, leverage};
+use dsokr_basis::{Basis, Kernel, SketchKind, SketchOptions, leverage};
 
 use crate::support::*;
 
@@ -74,10 +74,10 @@ fn bad_parameters_are_refused() {
     let (kernel, rows) = cases(30).swap_remove(0);
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = leverage::scores(&kernel, &rows, lambda, 5, 0).unwrap_err();
-        assert!(matches!(error, Error::SketchParameter { parameter: "lambda", .. }), "{error}");
+        assert!(error.to_string().contains("lambda = "), "{error}");
     }
     for pilot in [0, 31] {
         let error = leverage::scores(&kernel, &rows, 0.1, pilot, 0).unwrap_err();
-        assert!(matches!(error, Error::SketchParameter { parameter: "pilot", .. }), "{error}");
+        assert!(error.to_string().contains("pilot = "), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use crate::support::expand;
+use crate::support::{expand, refused};
 
 fn write(path: &Path, dtype: Dtype, shape: &[usize], bytes: &[u8]) {
     let view = TensorView::new(dtype, shape.to_vec(), bytes).unwrap();
@@ -62,27 +62,21 @@ fn what_cannot_be_rows_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.safetensors");
     write(&path, Dtype::I64, &[1, 2], &[0; 16]);
-    match MappedRows::open(&path, "rows").unwrap_err() {
-        Error::WrongDtype { name, found, .. } => assert_eq!((&*name, &*found), ("rows", "I64")),
-        other => panic!("{other}"),
-    }
+    assert!(refused(MappedRows::open(&path, "rows"), "tensor \"rows\" is I64, allowed: F32"));
     for shape in [&[4][..], &[2, 2, 1], &[]] {
         write(&path, Dtype::F32, shape, &[0; 16][..4 * shape.iter().product::<usize>()]);
-        assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::WrongShape { .. })));
+        assert!(refused(MappedRows::open(&path, "rows"), "has shape"));
     }
     write(&path, Dtype::F32, &[5, 0], &[]);
-    assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::ZeroWidth)));
+    assert!(refused(MappedRows::open(&path, "rows"), "rows of width 0"));
     write(&path, Dtype::F32, &[0, 5], &[]);
     assert!(MappedRows::open(&path, "rows").unwrap().block(0..0).unwrap().is_empty());
-    assert!(matches!(MappedRows::open(&path, "columns"), Err(Error::MissingTensor { .. })));
+    assert!(refused(MappedRows::open(&path, "columns"), "no tensor"));
     std::fs::write(&path, b"not a safetensors file").unwrap();
-    assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::NotSafetensors { .. })));
+    assert!(refused(MappedRows::open(&path, "rows"), "not a safetensors file"));
     std::fs::write(&path, b"").unwrap();
-    assert!(matches!(MappedRows::open(&path, "rows"), Err(Error::NotSafetensors { .. })));
-    assert!(matches!(
-        MappedRows::open(&folder.path().join("x"), "rows"),
-        Err(Error::NotFound { .. })
-    ));
+    assert!(refused(MappedRows::open(&path, "rows"), "not a safetensors file"));
+    assert!(refused(MappedRows::open(&folder.path().join("x"), "rows"), "no such file"));
 }
 
 #[test]
@@ -100,17 +94,13 @@ fn a_number_that_is_not_finite_is_named_with_its_file() {
         Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 2))
             .unwrap_err(),
     ] {
-        match error {
-            Error::NotFiniteInFile { path: found, key, row: 1234, column: 2, .. } => {
-                assert_eq!((found, key.as_str()), (path.clone(), "rows"));
-            }
-            other => panic!("{other}"),
-        }
+        let place = format!("{}: \"rows\", row 1234, column 2: ", path.display());
+        assert!(error.to_string().starts_with(&place), "{error}");
     }
     // A double that no f32 can hold.
     write(&path, Dtype::F64, &[1, 1], bytemuck::bytes_of(&1e300f64));
     let error = MappedRows::open(&path, "rows").unwrap().block(0..1).unwrap_err();
-    assert!(matches!(error, Error::NotFiniteInFile { row: 0, column: 0, .. }), "{error}");
+    assert!(error.to_string().contains("row 0, column 0: "), "{error}");
 }
 
 #[test]
@@ -156,12 +146,12 @@ fn stored_rows_are_checked() {
     let dense =
         |shape: &[usize]| read(&[store::Tensor::f32("x.dense", shape, &nan)], RowKind::Dense);
     assert!(matches!(dense(&[1, 3]), Err(Error::NotFinite { row: 0, column: 0, .. })));
-    assert!(matches!(dense(&[3, 1]), Err(Error::WrongShape { .. })));
+    assert!(refused(dense(&[3, 1]), "has shape"));
     let words = [7, 8];
     let bits =
         |shape: &[usize]| read(&[store::Tensor::u64("x.bits", shape, &words)], RowKind::Bits);
-    assert!(matches!(bits(&[2, 1]), Err(Error::PaddingBit { row: 1, bits: 3 })));
-    assert!(matches!(bits(&[1, 2]), Err(Error::WrongShape { .. })));
+    assert!(refused(bits(&[2, 1]), "row 1: a padding bit beyond bit 3"));
+    assert!(refused(bits(&[1, 2]), "has shape"));
     for offsets in [[0, u64::MAX], [0, 2], [1, 1]] {
         let tensors = [
             store::Tensor::u64("x.offsets", &[2], &offsets),
@@ -169,7 +159,7 @@ fn stored_rows_are_checked() {
             store::Tensor::f32("x.values", &[1], &[1.0]),
         ];
         let error = read(&tensors, RowKind::Sparse).unwrap_err();
-        assert!(matches!(error, Error::SparseOffsets { .. }), "{offsets:?}: {error}");
+        assert!(error.to_string().contains("sparse offset"), "{offsets:?}: {error}");
     }
 }
 

@@ -7,7 +7,7 @@ use dsokr_basis::{
     Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions, leverage,
 };
 
-use crate::support::{assert_close, counts, dense, expand, from_faer};
+use crate::support::{assert_close, counts, dense, expand, from_faer, refused};
 
 /// Any function of two rows.
 #[derive(Clone)]
@@ -117,13 +117,13 @@ fn a_file_of_an_own_kernel_is_loaded_with_that_kernel_alone() {
     assert_eq!(loaded.kernel().name(), "intersection");
 
     let error = Basis::load(&path).unwrap_err();
-    assert!(matches!(&error, Error::OwnKernel { kernel, .. } if kernel == "intersection"));
+    assert!(error.to_string().contains("the kernel \"intersection\", which is not built in"));
     let others: [Box<dyn OutputKernel>; 2] =
         [Box::new(Kernel::Cosine), Box::new(own("another", dot))];
     for other in others {
         let other: std::sync::Arc<dyn OutputKernel> = other.into();
         let error = Basis::load_with(&path, other).unwrap_err();
-        assert!(matches!(error, Error::OtherKernel { .. }), "{error}");
+        assert!(error.to_string().contains("fitted with the kernel"), "{error}");
     }
     // a built-in kernel's file names that kernel and no other
     let cosine =
@@ -134,7 +134,7 @@ fn a_file_of_an_own_kernel_is_loaded_with_that_kernel_alone() {
         let error = Basis::load_with(&path, given).unwrap_err();
         assert!(error.to_string().contains("cosine"), "{error}");
     }
-    assert!(matches!(Basis::load_with(&path, intersection()), Err(Error::OtherKernel { .. })));
+    assert!(refused(Basis::load_with(&path, intersection()), "fitted with the kernel"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The contract that every kind of sketch keeps.
 
-use dsokr_basis::{Error, Sketch, SketchKind};
+use dsokr_basis::{Sketch, SketchKind};
 
-use crate::support::{Rows, assert_close, from_faer, product};
+use crate::support::{Rows, assert_close, from_faer, product, refused};
 
 fn kinds() -> Vec<SketchKind> {
     vec![
@@ -194,19 +194,16 @@ fn sizes_and_parameters_are_refused() {
     let gaussian = SketchKind::Gaussian;
     for m in [0, 6] {
         let error = Sketch::draw(&gaussian, m, 5, 0).unwrap_err();
-        assert!(matches!(error, Error::SketchSize { n: 5, m: found } if found == m), "{error}");
+        assert!(error.to_string().contains(&format!("size = {m}, allowed: 1..=5,")), "{error}");
     }
-    assert!(matches!(Sketch::draw(&gaussian, 1, 0, 0), Err(Error::NoRows)));
+    assert!(refused(Sketch::draw(&gaussian, 1, 0, 0), "no rows"));
     for density in [0.0, -0.5, 1.5, f64::NAN] {
         for kind in [
             SketchKind::SparsifiedRademacher { density },
             SketchKind::SparsifiedGaussian { density },
         ] {
             let error = Sketch::draw(&kind, 2, 5, 0).unwrap_err();
-            assert!(
-                matches!(error, Error::SketchParameter { parameter: "density", .. }),
-                "{error}"
-            );
+            assert!(error.to_string().contains("density = "), "{error}");
         }
     }
     for kind in [
@@ -216,29 +213,30 @@ fn sizes_and_parameters_are_refused() {
         SketchKind::Leverage { lambda: 0.1, pilot: 6 },
     ] {
         let error = Sketch::draw(&kind, 2, 5, 0).unwrap_err();
-        assert!(matches!(error, Error::SketchParameter { .. }), "{kind:?}: {error}");
+        assert!(error.to_string().contains(" = "), "{kind:?}: {error}");
     }
     for density in [1e-9, f64::MIN_POSITIVE] {
         let kind = SketchKind::SparsifiedGaussian { density };
         let error = Sketch::draw(&kind, 5, 50, 0).unwrap_err();
-        assert!(matches!(error, Error::EmptySketch { m: 5, n: 50, .. }), "{error}");
+        assert!(error.to_string().contains("no non-zero among"), "{error}");
     }
     let leverage = SketchKind::Leverage { lambda: 0.1, pilot: 2 };
-    assert!(matches!(Sketch::draw(&leverage, 2, 5, 0), Err(Error::DataDependentSketch)));
+    assert!(refused(Sketch::draw(&leverage, 2, 5, 0), "depends on the data"));
     for kind in kinds() {
         let drawn = Sketch::by_scores(&kind, 1, &[1.0; 5], 0);
         match kind {
             SketchKind::Leverage { .. } => assert!(drawn.is_ok()),
-            _ => assert!(
-                matches!(drawn, Err(Error::NotByScores { sketch }) if sketch == kind.name())
-            ),
+            _ => assert!(refused(
+                drawn,
+                &format!("a {} sketch is not drawn from scores", kind.name())
+            )),
         }
     }
     for (scores, row) in [([1.0, -1.0], 1), ([f64::NAN, 1.0], 0), ([0.0, 0.0], 1)] {
         let error =
             Sketch::by_scores(&SketchKind::Leverage { lambda: 0.1, pilot: 1 }, 1, &scores, 0)
                 .unwrap_err();
-        assert!(matches!(error, Error::Probability { row: found, .. } if found == row), "{error}");
+        assert!(error.to_string().starts_with(&format!("row {row}: probability")), "{error}");
     }
 }
 

@@ -7,6 +7,8 @@ use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Error, RowSource};
 use proptest::prelude::*;
 
+use crate::support::refused;
+
 fn metadata() -> BTreeMap<String, String> {
     BTreeMap::from([
         ("answer".to_owned(), "42".to_owned()),
@@ -75,34 +77,21 @@ fn what_is_asked_for_wrongly_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.safetensors");
     write_sample(&path);
-    match Stored::open(&path, "basis", 3).unwrap_err() {
-        Error::WrongKind { found, expected, .. } => {
-            assert_eq!((found.as_str(), expected.as_str()), ("sample", "basis"));
-        }
-        other => panic!("{other}"),
-    }
-    match Stored::open(&path, "sample", 4).unwrap_err() {
-        Error::WrongVersion { found, supported: 4, .. } => assert_eq!(found, "3"),
-        other => panic!("{other}"),
-    }
-    assert!(matches!(
-        Stored::open(&folder.path().join("none"), "sample", 3),
-        Err(Error::NotFound { .. })
-    ));
+    assert!(refused(Stored::open(&path, "basis", 3), "holds \"sample\", expected \"basis\""));
+    let version = "format version 3, this program reads version 4";
+    assert!(refused(Stored::open(&path, "sample", 4), version));
+    assert!(refused(Stored::open(&folder.path().join("none"), "sample", 3), "no such file"));
     assert!(matches!(Stored::open(folder.path(), "sample", 3), Err(Error::Io { .. })));
     let stored = Stored::open(&path, "sample", 3).unwrap();
-    match stored.f32("triple", 1).unwrap_err() {
-        Error::MissingTensor { name, available, .. } => {
-            assert_eq!((name.as_str(), available.len()), ("triple", 5));
-        }
-        other => panic!("{other}"),
-    }
-    assert!(matches!(stored.f64("single", 2), Err(Error::WrongDtype { allowed: "F64", .. })));
-    assert!(matches!(stored.f32("single", 1), Err(Error::WrongShape { .. })));
-    assert!(matches!(stored.metadata("question"), Err(Error::MissingMetadata { .. })));
+    let error = stored.f32("triple", 1).unwrap_err().to_string();
+    let names = error.split_once("no tensor \"triple\"; it holds ").expect("the names").1;
+    assert_eq!(names.split(", ").count(), 5, "{error}");
+    assert!(refused(stored.f64("single", 2), ", allowed: F64"));
+    assert!(refused(stored.f32("single", 1), "has shape"));
+    assert!(refused(stored.metadata("question"), "no metadata"));
     let error = stored.parsed::<u32>("text", "a number").unwrap_err();
-    assert!(matches!(error, Error::BadMetadata { .. }), "{error}");
-    assert!(matches!(stored.json::<u32>("text"), Err(Error::BadMetadata { .. })));
+    assert!(error.to_string().contains("metadata "), "{error}");
+    assert!(refused(stored.json::<u32>("text"), "metadata "));
 }
 
 #[test]
@@ -151,11 +140,11 @@ fn what_cannot_be_written_is_refused() {
     ] {
         let error =
             store::Contents::new("k", 1, &BTreeMap::new(), &tensors).write(&path).unwrap_err();
-        assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+        assert!(error.to_string().contains("cannot write"), "{error}");
     }
     let reserved = BTreeMap::from([("dsokr.kind".to_owned(), "x".to_owned())]);
     let error = store::Contents::new("k", 1, &reserved, &[]).write(&path).unwrap_err();
-    assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+    assert!(error.to_string().contains("cannot write"), "{error}");
     assert!(!path.exists());
 }
 
@@ -168,7 +157,7 @@ fn damage_anywhere_is_an_error() {
     for length in 0..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
         let error = Stored::open(&path, "sample", 3).unwrap_err();
-        assert!(matches!(error, Error::NotSafetensors { .. }), "cut to {length}: {error}");
+        assert!(error.to_string().contains("not a safetensors file"), "cut to {length}: {error}");
     }
     for bit in 0..8 * whole.len() {
         let mut bytes = whole.clone();
@@ -179,7 +168,7 @@ fn damage_anywhere_is_an_error() {
     let last = whole.len() - 1;
     let flipped = [&whole[..last], &[whole[last] ^ 1]].concat();
     std::fs::write(&path, flipped).unwrap();
-    assert!(matches!(Stored::open(&path, "sample", 3), Err(Error::Checksum { .. })));
+    assert!(refused(Stored::open(&path, "sample", 3), "damaged: checksum"));
 }
 
 /// A header whose length is no multiple of 8 leaves the tensors unaligned; they are copied.

@@ -2,7 +2,7 @@
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{below, generator, unit};
-use dsokr_basis::{Block, Features, Kernel, RowSource};
+use dsokr_basis::{Block, Error, Features, Kernel, RowSource};
 use rand_chacha::ChaCha8Rng;
 
 /// A matrix as rows of `f64`.
@@ -233,4 +233,9 @@ pub fn assert_close(found: &Rows, expected: &Rows, tolerance: f64, what: &str) {
             assert!((x - y).abs() <= tolerance, "{what}: [{i}, {j}] is {x}, expected {y}");
         }
     }
+}
+
+/// Whether a result is an error whose message holds `part`.
+pub fn refused<T>(result: Result<T, Error>, part: &str) -> bool {
+    result.is_err_and(|error| error.to_string().contains(part))
 }

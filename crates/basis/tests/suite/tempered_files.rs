@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Error, Features, Kernel, SketchKind, SketchOptions, Tempering};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, Tempering};
 
-use crate::support::{cases, describe};
+use crate::support::{cases, describe, refused};
 use crate::tempering::{temperings, whole};
 
 #[test]
@@ -50,7 +50,7 @@ fn a_loaded_tempered_basis_is_the_saved_one() {
             assert_eq!(loaded.offset(), tempered.offset(), "{what}");
             assert_eq!(loaded.fingerprint(), tempered.fingerprint(), "{what}");
             let error = Stored::open(&path, "basis", 1).unwrap_err();
-            assert!(matches!(error, Error::WrongVersion { supported: 1, .. }), "{error}");
+            assert!(error.to_string().contains("this program reads version 1"), "{error}");
             fingerprints.push(tempered.fingerprint());
         }
         let count = fingerprints.len();
@@ -89,7 +89,7 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
     };
     assert_eq!(load(2, &metadata, Some(&offset[..2])).unwrap().tempering(), Tempering::of(0.5));
     let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
-    assert!(matches!(error, Error::WrongVersion { supported: 2, .. }), "{error}");
+    assert!(error.to_string().contains("this program reads version 2"), "{error}");
     for (key, value) in [
         ("tempering", "{}"),
         ("tempering", "0.5"),
@@ -100,15 +100,18 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
         let mut metadata = metadata.clone();
         metadata.insert(key.to_owned(), value.to_owned());
         let error = load(2, &metadata, Some(&offset[..2])).unwrap_err();
-        assert!(matches!(error, Error::BadMetadata { .. }), "{key} = {value}: {error}");
+        assert!(
+            error.to_string().contains(&format!("metadata {key:?} is")),
+            "{key} = {value}: {error}"
+        );
         metadata.remove(key);
         let error = load(2, &metadata, Some(&offset[..2])).unwrap_err();
-        assert!(matches!(error, Error::MissingMetadata { .. }), "{error}");
+        assert!(error.to_string().contains("no metadata"), "{error}");
     }
-    assert!(matches!(load(2, &metadata, None), Err(Error::MissingTensor { .. })));
+    assert!(refused(load(2, &metadata, None), "no tensor"));
     for offset in [&offset[..], &[0.1, f64::NAN]] {
         let error = load(2, &metadata, Some(offset)).unwrap_err();
-        assert!(matches!(error, Error::WrongShape { .. }), "{error}");
+        assert!(error.to_string().contains("has shape"), "{error}");
     }
 }
 
@@ -119,27 +122,28 @@ fn what_cannot_be_tempered_is_refused() {
     let temper = |tempering: Tempering, rows: &Features| basis.clone().tempered(&tempering, rows);
     for power in [-0.1, 1.1, f64::NAN, f64::INFINITY, -f64::MIN_POSITIVE] {
         let error = temper(Tempering::of(power), &rows).unwrap_err();
-        assert!(matches!(error, Error::Power { .. }), "{error}");
+        assert!(error.to_string().contains("tempering: power = "), "{error}");
     }
     let once = temper(Tempering::of(0.5), &rows).unwrap();
     assert_eq!(once.feature_direction(&[1.0, 0.0]).unwrap(), None);
     let error = once.tempered(&Tempering::of(0.5), &rows).unwrap_err();
-    assert!(matches!(error, Error::AlreadyTempered), "{error}");
+    assert!(error.to_string().contains("tempered already"), "{error}");
     let refused = |rows: &Features| temper(Tempering::of(0.5), rows).unwrap_err();
     let dense =
         |width, values: &[f32]| Features::Dense(DenseRows::new(width, values.to_vec()).unwrap());
-    assert!(matches!(
-        refused(&dense(3, &[1.0; 6])),
-        Error::WidthMismatch { found: 3, expected: 2 }
-    ));
+    assert!(
+        refused(&dense(3, &[1.0; 6]))
+            .to_string()
+            .contains("rows of width 3 where width 2 is needed")
+    );
     let bits = Features::Bits(BitRows::from_indices(2, [[0], [1]]).unwrap());
-    assert!(matches!(refused(&bits), Error::KindMismatch { .. }));
-    assert!(matches!(refused(&dense(2, &[])), Error::NoRows));
+    assert!(refused(&bits).to_string().contains(" rows are needed"));
+    assert!(refused(&dense(2, &[])).to_string().contains("no rows"));
     let same: Vec<f32> = [0.1, 0.7].repeat(3000);
-    assert!(matches!(refused(&dense(2, &same)), Error::NoVariance { rows: 3000 }));
+    assert!(refused(&dense(2, &same)).to_string().contains("of 3000 outputs do not vary"));
     let zero = Tempering { power: 0.5, ..Tempering::default() };
     let error = temper(zero, &dense(2, &[0.0; 8])).unwrap_err();
-    assert!(matches!(error, Error::NoVariance { rows: 4 }), "{error}");
+    assert!(error.to_string().contains("of 4 outputs do not vary"), "{error}");
     // Not centred, rows that are all the same have a direction.
     assert_eq!(temper(zero, &dense(2, &same)).unwrap().rank(), 1);
 }

@@ -327,7 +327,7 @@ fn it_keeps_the_contract_of_kernels() {
         }
         let bad = Features::empty(rows.kind(), rows.width() + 1).unwrap();
         let error = BasisKernel::new(basis).block(&bad.all(), &bad.all()).unwrap_err();
-        assert!(matches!(error, Error::WidthMismatch { .. }), "{error}");
+        assert!(error.to_string().contains("rows of width"), "{error}");
     }
 }
 

@@ -67,7 +67,7 @@ pub fn read_arff(path: &Path, labels: &ArffLabels) -> Result<MultiLabel, Error> 
         return Err(Error::line(path, 1, "no line @data in the file"));
     };
     if rows.inputs.is_empty() {
-        return Err(Error::rows(path, dsokr_basis::Error::NoRows));
+        return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
     }
     Ok(MultiLabel {
         inputs: features(layout.inputs, rows.inputs, rows.dense)?,

@@ -77,7 +77,7 @@ pub fn read_libsvm(path: &Path, options: LibsvmOptions) -> Result<MultiLabel, Er
         Ok(())
     })?;
     if inputs.is_empty() {
-        return Err(Error::rows(path, dsokr_basis::Error::NoRows));
+        return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
     }
     let count = options.labels.unwrap_or(most as usize);
     Ok(MultiLabel {

@@ -44,7 +44,7 @@ impl MultiLabel {
         let labels = Features::Bits(self.labels.clone()).select(rows)?;
         let Features::Bits(labels) = labels else {
             let (found, expected) = (labels.kind(), dsokr_basis::RowKind::Bits);
-            return Err(dsokr_basis::Error::KindMismatch { found, expected }.into());
+            return Err(dsokr_basis::Error::kind(found, expected).into());
         };
         Ok(Self { inputs: self.inputs.select(rows)?, labels, names: self.names.clone() })
     }

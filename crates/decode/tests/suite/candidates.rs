@@ -253,5 +253,5 @@ fn files_that_contradict_themselves_are_refused() {
     let queries = Queries::new(1, &[1.0]).unwrap();
     let mapped = MappedCandidates::open(&path).unwrap();
     assert!(matches!(top_rows(&queries, &mapped, 1), Err(Error::Basis(_))));
-    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::WrongKind { .. })));
+    assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::File { .. })));
 }

@@ -101,7 +101,7 @@ impl RowSource for Part<'_, dyn RowSource + '_> {
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, BasisError> {
         if rows.end > self.range.len() {
             let (start, end, len) = (rows.start, rows.end, self.range.len());
-            return Err(BasisError::RowRange { start, end, len });
+            return Err(BasisError::range(start, end, len));
         }
         self.of.block(self.within(rows))
     }

@@ -36,7 +36,7 @@ impl LinearIndex {
     ) -> Result<Mat<f32>, Error> {
         let (Block::Sparse(sparse), Some(scales)) = (queries, scales(kernel, queries)) else {
             let (found, expected) = (queries.kind(), RowKind::Sparse);
-            return Err(dsokr_basis::Error::KindMismatch { found, expected }.into());
+            return Err(dsokr_basis::Error::kind(found, expected).into());
         };
         let mut values = self.columns.products(sparse, limit)?;
         for (column, scale) in values.col_iter_mut().zip(scales) {

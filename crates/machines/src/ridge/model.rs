@@ -250,11 +250,11 @@ impl RidgeModel {
             Map::Rows { width } => {
                 let Block::Dense(rows) = block else {
                     let (found, expected) = (block.kind(), RowKind::Dense);
-                    return Err(dsokr_basis::Error::KindMismatch { found, expected }.into());
+                    return Err(dsokr_basis::Error::kind(found, expected).into());
                 };
                 if rows.width() != *width {
                     let (found, expected) = (rows.width(), *width);
-                    return Err(dsokr_basis::Error::WidthMismatch { found, expected }.into());
+                    return Err(dsokr_basis::Error::width(found, expected).into());
                 }
                 let values = rows.values();
                 let value = |i: usize, j: usize| f64::from(values[j * width + i]);
@@ -325,8 +325,7 @@ impl RidgeModel {
     /// As [`load`](Self::load).
     pub fn from_stored(stored: &Stored) -> Result<Self, Error> {
         if let Ok(kernel) = stored.metadata("own_kernel") {
-            let (path, kernel) = (stored.path().into(), kernel.into());
-            return Err(dsokr_basis::Error::OwnKernel { path, kernel }.into());
+            return Err(dsokr_basis::Error::custom_kernel(stored.path(), kernel).into());
         }
         if stored.metadata("row_kind")? == "precomputed" {
             return Self::read(stored, None);
@@ -338,7 +337,7 @@ impl RidgeModel {
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load); `OtherKernel` for a file of another kernel.
+    /// Those of [`load`](Self::load); `dsokr_basis::Error::File` for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         let (key, given) = file::kernel_entry(&kernel);
@@ -346,8 +345,8 @@ impl RidgeModel {
             Ok(found) if found == given => Self::read(&stored, Some(Arc::new(kernel))),
             _ => {
                 let named = stored.metadata("own_kernel").or_else(|_| stored.metadata("kernel"));
-                let (found, path) = (named.unwrap_or("precomputed").to_owned(), path.into());
-                Err(dsokr_basis::Error::OtherKernel { path, found, given }.into())
+                let found = named.unwrap_or("precomputed");
+                Err(dsokr_basis::Error::other_kernel(path, found, &given).into())
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What is refused, and what the refusal says.
 
-use dsokr_basis::{Error as BasisError, Kernel, Mat, SketchKind, SketchOptions};
+use dsokr_basis::{Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::{Error, OutputSpace, Precision, Targets, fit, fit_gram};
 
 use crate::naive::*;
@@ -24,7 +24,7 @@ fn lambda_and_lengths() {
     let error = fit(kernel_x(), &x, &few, 1.0, Precision::Double).unwrap_err();
     assert_eq!(error.to_string(), "2 rows of targets, expected 10");
     let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 11, 0, 1.0).unwrap_err();
-    assert!(matches!(error, Error::Basis(BasisError::SketchSize { m: 11, n: 10 })));
+    assert!(error.to_string().contains("size = 11, allowed: 1..=10,"));
     let error = targets.select(&[10]).unwrap_err();
     assert_eq!(error.to_string(), "row is 10, allowed: 0..=9");
     let error = Targets::new(2, &[1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
@@ -32,7 +32,7 @@ fn lambda_and_lengths() {
     assert!(matches!(Targets::new(2, &[1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
     let bad = Kernel::Gaussian { gamma: 0.0 };
     let error = fit(bad, &x, &targets, 1.0, Precision::Double).unwrap_err();
-    assert!(matches!(error, Error::Basis(BasisError::KernelParameter { .. })));
+    assert!(error.to_string().contains("gamma = "));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn predictions_of_other_rows() {
     let error = model.predict(&problem.outputs()).unwrap_err();
     assert!(matches!(error, Error::Basis(_)), "{error}");
     let error = model.predict(&dense(&vec![vec![1.0, 2.0]])).unwrap_err();
-    assert!(matches!(error, Error::Basis(BasisError::WidthMismatch { .. })), "{error}");
+    assert!(error.to_string().contains("rows of width"), "{error}");
     assert!(space.points(&problem.inputs()).is_err());
 }
 

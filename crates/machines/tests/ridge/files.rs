@@ -46,7 +46,9 @@ fn models_predict_the_same_after_a_file() {
     space.save(&path).unwrap();
     let read = OutputSpace::load(&path, None).unwrap();
     assert_eq!(read.points(&problem.outputs()).unwrap(), space.points(&problem.outputs()).unwrap());
-    assert!(matches!(RidgeModel::load(&path), Err(Error::Basis(BasisError::WrongKind { .. }))));
+    assert!(
+        matches!(RidgeModel::load(&path), Err(error) if error.to_string().contains("holds \""))
+    );
 }
 
 #[test]
@@ -105,9 +107,11 @@ fn a_model_of_an_own_kernel_is_loaded_with_it() {
     let x = dense(&problem.x.iter().map(|row| row.iter().map(|v| v.abs()).collect()).collect());
     let model = fit(Own, &x, &targets, 1e-2, Precision::Double).unwrap().model;
     model.save(&path, &BTreeMap::new()).unwrap();
-    assert!(matches!(RidgeModel::load(&path), Err(Error::Basis(BasisError::OwnKernel { .. }))));
+    assert!(
+        matches!(RidgeModel::load(&path), Err(error) if error.to_string().contains("which is not built in"))
+    );
     let other = RidgeModel::load_with(&path, kernel_x());
-    assert!(matches!(other, Err(Error::Basis(BasisError::OtherKernel { .. }))));
+    assert!(matches!(other, Err(error) if error.to_string().contains("fitted with the kernel")));
     let read = RidgeModel::load_with(&path, Own).unwrap();
     assert_eq!(read.predict(&x).unwrap(), model.predict(&x).unwrap());
     assert_eq!(read.anchors(), x.len());

@@ -105,5 +105,7 @@ fn parts_are_fitted_by_themselves_and_averaged() {
     let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, m, 5, lambda, 91);
     assert_eq!(parts.unwrap_err().to_string(), "number of parts is 91, allowed: 1..=90");
     let parts = fit_averaged(kernel_x(), &x, &targets, &EVERY, 31, 5, lambda, 3);
-    assert!(matches!(parts, Err(Error::Basis(BasisError::SketchSize { m: 31, n: 30 }))));
+    assert!(
+        matches!(parts, Err(error) if error.to_string().contains("size = 31, allowed: 1..=30,"))
+    );
 }

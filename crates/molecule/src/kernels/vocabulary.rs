@@ -105,7 +105,7 @@ impl GraphVocabulary {
         }
         // one column more, and columns are numbered by u32
         if u32::try_from(features.len()).is_err() {
-            return Err(dsokr_basis::Error::TooWide { width: features.len() + 1 }.into());
+            return Err(dsokr_basis::Error::too_wide(features.len() + 1).into());
         }
         let directory = Directory::new(&features);
         Ok(Self { kernel, features, directory })
