@@ -8,10 +8,9 @@
 use burn::module::Module;
 use burn::nn::{Embedding, Linear, conv::Conv1d};
 use burn::tensor::{Tensor, activation::gelu};
-use dsokr::data::DataRoot;
 use dsokr::nn::{Encoder, Padded, Pass, TokenIds, dropout, init, pad};
-use dsokr::{Error, Recipe, Start, TokenInputs, TokenInputsConfig, register};
-use dsokr::{config, contract, fit, run::Run, train::Lines};
+use dsokr::{Config, Error, Recipe, Request, Run, Start, TokenInputs, TokenInputsConfig};
+use dsokr::{contract, register, train::Lines};
 
 /// The keys of `[encoder]`.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -65,15 +64,15 @@ impl Recipe for ConvolutionConfig {
 }
 
 fn main() -> Result<(), Error> {
-    let file = "examples/custom_encoder.toml".as_ref();
     register::<ConvolutionConfig>("convolution")?;
-    let config = &config::load(file, &[])?;
-    let root = &DataRoot::find(config.data.folder(), Some(file), None)?;
+    let config = &Config::load("examples/custom_encoder.toml")?;
     let recipe: Option<&ConvolutionConfig> = config.encoder.get();
-    recipe.map_or(Ok(()), |r| contract::check(r, &config.source().load(root)?.train))?;
+    recipe.map_or(Ok(()), |r| {
+        contract::check(r, &config.source().load(&config.data_root(None)?)?.train)
+    })?;
 
     // trains, keeps the best model in a run directory, and evaluates it on the test split
-    let trained = fit::run(&fit::Request::new(config, root), &mut Lines)?;
+    let trained = Request::new(config)?.run(&mut Lines)?;
     println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
 
     // reads it again, as another program would

@@ -29,20 +29,13 @@ pub struct Request<'a> {
     /// The configuration.
     pub config: &'a Checked,
     /// Where its data lie.
-    pub root: &'a DataRoot,
-    /// The run directory, or where under `runs/` one is made.
-    pub out: Option<&'a Path>,
+    pub root: DataRoot,
+    /// The run directory; by default one is made under `runs/`.
+    pub out: Option<PathBuf>,
     /// Go on with the run that is there; a run that is not there is started.
     pub resume: bool,
     /// Where the model is trained.
     pub processor: Processor,
-}
-
-impl<'a> Request<'a> {
-    /// A new run under `runs/`, trained on the CPU.
-    pub fn new(config: &'a Checked, root: &'a DataRoot) -> Self {
-        Self { config, root, out: None, resume: false, processor: Processor::Cpu }
-    }
 }
 
 /// A trained run's directory and its final report.
@@ -53,11 +46,34 @@ pub struct Trained {
     pub report: Report,
 }
 
-/// Fits the learner of a configuration to its data, writes the run directory, and evaluates it.
+/// Fits the learner of a configuration to its data, writes the run directory `out`, and evaluates it.
 ///
 /// # Errors
 /// Everything in [`Error`]. Nothing is written before data, basis and inputs have been accepted.
-pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error> {
+pub fn fit(config: &Checked, out: impl Into<PathBuf>) -> Result<Trained, Error> {
+    Request { out: Some(out.into()), ..Request::new(config)? }.run(&mut ())
+}
+
+impl<'a> Request<'a> {
+    /// A new run under `runs/`, trained on the CPU, with data where the configuration finds them.
+    ///
+    /// # Errors
+    /// As [`Checked::data_root`].
+    pub fn new(config: &'a Checked) -> Result<Self, Error> {
+        let root = config.data_root(None)?;
+        Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu })
+    }
+
+    /// Runs it; `observer` is called on every event.
+    ///
+    /// # Errors
+    /// As [`fit`].
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
+        run(self, observer)
+    }
+}
+
+fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
     if let Some(settings) = &config.ensemble {
@@ -74,7 +90,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
         let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
         return Err(Error::Device { device, message: message.into() });
     }
-    let dataset = config.source().load(request.root)?;
+    let dataset = config.source().load(&request.root)?;
     info!(
         train = dataset.train.ids.len(),
         validation = dataset.validation.ids.len(),
@@ -100,7 +116,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
     );
     let origin = targets.origin();
     let basis = targets.as_basis();
-    let evaluator = Evaluator::new(config, request.root, &dataset, basis, (&candidates, &origin))?;
+    let evaluator = Evaluator::new(config, &request.root, &dataset, basis, (&candidates, &origin))?;
     let space = targets.fingerprint();
     let data = fingerprint(&dataset, targets.coordinates(), &candidates);
     if resumed.is_some() {
@@ -176,7 +192,7 @@ pub fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Er
 /// resume, the last one that exists.
 fn place(request: &Request) -> Result<PathBuf, Error> {
     let taken = |path: &Path| path.exists();
-    if let Some(out) = request.out {
+    if let Some(out) = &request.out {
         if taken(out) && !request.resume {
             return Err(Error::RunExists { path: out.into() });
         }

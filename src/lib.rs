@@ -1,17 +1,41 @@
-//! Training for deep sketched output kernel regression: configuration, data sets, the loop,
-//! checkpoints, and run directories.
+//! Deep Sketched Output Kernel Regression: neural networks and kernel machines that predict structured
+//! objects (molecules, graphs, label sets, rankings) from text and other inputs.
 //!
-//! Data flows one way. A [`config`] is read and checked; a [`Dataset`](dsokr_data::Dataset) is loaded;
-//! [`fit`] fits the basis on the training outputs, projects targets and candidates, and prepares
-//! inputs; the [`trainer`] minimises `mean ‖z − ψ̃(y)‖²`, or another loss, for any
-//! [`Encoder`](dsokr_nn::Encoder); a [`run::Run`] is what is left on disk, and all that evaluation
-//! and search read. What makes inputs and encoder is a [`Recipe`]: that of the built-in ones, or
-//! one's own.
+//! ```
+//! # fn main() -> Result<(), dsokr::Error> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let out = folder.path().join("run");
+//! let config = dsokr::Config::load("configs/quickstart.toml")?;
+//! let trained = dsokr::fit(&config, &out)?;
+//! println!("{}", trained.report);
+//!
+//! let run = dsokr::Run::open(&out)?;
+//! for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 3)? {
+//!     println!("{:.4}  {}", hit.score, run.candidates.label(hit.candidate));
+//! }
+//! # assert!(trained.report.metrics.mrr > 0.3, "{}", trained.report);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Data flows one way. A [`Config`] is read and checked; its [`data`] are loaded; [`fit()`] makes the
+//! [`targets`] of the training outputs, fits a [`Learner`] to them, and leaves a [`Run`] on disk, which
+//! is all that evaluation and search read. A learner is what an `[encoder]` table describes: a neural
+//! encoder with its [`Recipe`], or a kernel machine, or one that a program [`register`]s.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`basis`] | feature rows, kernels, sketches, the eigenbasis |
+//! | [`decode`] | candidates, ranks, ensembles, metrics |
+//! | [`molecule`] | SMILES, graphs, graph kernels, edit distance |
+//! | [`data`] | tables, matrices, label files, splits |
+//! | [`nn`] | neural encoders on Burn |
+//! | [`machines`] | kernel machines |
+//! | [`mod@train`] | the training loop |
 
 pub mod config;
 pub mod contract;
 pub mod device;
-pub mod fit;
 pub mod inputs;
 pub mod run;
 pub mod sketch;
@@ -20,6 +44,7 @@ pub mod targets;
 mod encoders;
 mod error;
 mod evaluator;
+mod fit;
 mod kernel_machine;
 mod kinds;
 mod learner;
@@ -42,8 +67,10 @@ pub use dsokr_molecule as molecule;
 pub use dsokr_nn as nn;
 pub use dsokr_train as train;
 
+pub use config::Config;
 pub use error::Error;
 pub use evaluator::Evaluator;
+pub use fit::{Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use kinds::{EncoderTable, register};
 pub use learner::{ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
@@ -51,4 +78,5 @@ pub use metric::Metric;
 pub use network::Network;
 pub use quantiles::{Coverage, QuantileScores, Quantiles};
 pub use recipe::{Prepare, Recipe, Start};
+pub use run::{EnsembleRun, Run};
 pub use scores::{Evaluation, MoleculeScores, Origin, OutputScores, Scores, drawing};

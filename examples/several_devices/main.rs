@@ -25,7 +25,7 @@ use burn_train::{ExecutionStrategy, Learner, SupervisedTraining};
 use clap::Parser;
 use dsokr::basis::random::generator;
 use dsokr::basis::{Basis, Projection, SketchOptions};
-use dsokr::config::{self, Checked, Override};
+use dsokr::config::{Checked, Config, Override};
 use dsokr::data::{DataRoot, Dataset, Selected, Split};
 use dsokr::decode::{Candidates, Metrics, PerQuery, Pool};
 use dsokr::device::Processor;
@@ -74,7 +74,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     if out.exists() {
         return Err(Error::RunExists { path: out.clone() });
     }
-    let config: Checked = config::load(&arguments.config, &arguments.set)?;
+    let config: Checked = Config::load_with(&arguments.config, &arguments.set)?;
     check(&config, devices.len())?;
     let recipe: TransformerConfig = match config.encoder.get() {
         Some(transformer) => TransformerConfig::clone(transformer),
@@ -84,8 +84,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         }
     };
     let places = open(devices)?;
-    let root =
-        DataRoot::find(config.data.folder(), Some(&arguments.config), arguments.data.as_deref())?;
+    let root = config.data_root(arguments.data.as_deref())?;
     let dataset = config.source().load(&root)?;
 
     let rows = known(&dataset.train);

@@ -28,39 +28,52 @@ impl FromStr for Override {
     }
 }
 
-/// Reads, overrides and checks a configuration, whose `[encoder]` table is an `R`:
-/// [`EncoderConfig`](super::EncoderConfig), or a recipe of one's own.
-///
-/// # Errors
-/// A file that cannot be read or is no TOML, an unknown key, a wrong type ([`Error::Config`], with
-/// the place in the file), or a value out of range ([`Error::Value`]).
-pub fn load(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
-    let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
-    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
-    if let Some(message) = moved(&table) {
-        return Err(fail(message));
+impl Config {
+    /// Reads and checks a configuration.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not TOML, an unknown key, a wrong type ([`Error::Config`], with
+    /// the place in the file), or a value out of range ([`Error::Value`]).
+    pub fn load(path: impl AsRef<Path>) -> Result<Checked, Error> {
+        Self::load_with(path, &[])
     }
-    // once as it stands, since only then does an error know its line
-    let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
-    if !overrides.is_empty() {
-        for change in overrides {
-            set(&mut table, change).map_err(&fail)?;
-        }
+
+    /// Reads, overrides and checks a configuration.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); an override that names no key of a table.
+    pub fn load_with(path: impl AsRef<Path>, overrides: &[Override]) -> Result<Checked, Error> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+        let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
+        let mut table: toml::Table =
+            text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
         if let Some(message) = moved(&table) {
-            return Err(fail(format!("with --set: {message}")));
+            return Err(fail(message));
         }
-        config = table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
-    }
-    if config.name.is_empty() {
-        config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    }
-    config.validate().map_err(|error| match error {
-        Error::Value { key, found, allowed } => {
-            fail(format!("{key} = {found}: allowed is {allowed}"))
+        // once as it stands, since only then does an error know its line
+        let mut config: Self = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+        if !overrides.is_empty() {
+            for change in overrides {
+                set(&mut table, change).map_err(&fail)?;
+            }
+            if let Some(message) = moved(&table) {
+                return Err(fail(format!("with --set: {message}")));
+            }
+            config =
+                table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
         }
-        other => other,
-    })
+        if config.name.is_empty() {
+            config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        let checked = config.validate().map_err(|error| match error {
+            Error::Value { key, found, allowed } => {
+                fail(format!("{key} = {found}: allowed is {allowed}"))
+            }
+            other => other,
+        })?;
+        Ok(Checked { file: Some(path.into()), ..checked })
+    }
 }
 
 fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {

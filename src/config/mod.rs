@@ -18,13 +18,15 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
-pub use load::{Override, load};
+pub use load::Override;
 pub use output::{OutputConfig, SketchConfig};
 pub use reference::reference;
 pub use ridge::{InputScaling, RidgeConfig};
 
 use dsokr_data::config::DataConfig;
-use dsokr_data::{InputKind, Source, SplitName};
+use dsokr_data::{DataRoot, InputKind, Source, SplitName};
+use std::path::{Path, PathBuf};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,14 +76,25 @@ fn format() -> u32 {
 }
 
 /// A configuration whose values have been checked.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Checked(Config);
+#[derive(Clone, Debug)]
+pub struct Checked {
+    config: Config,
+    /// The file that it was read from.
+    file: Option<PathBuf>,
+}
+
+/// Two configurations are equal if their values are, wherever they were read from.
+impl PartialEq for Checked {
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+    }
+}
 
 impl std::ops::Deref for Checked {
     type Target = Config;
 
     fn deref(&self) -> &Config {
-        &self.0
+        &self.config
     }
 }
 
@@ -142,7 +155,7 @@ impl Config {
             let allowed = "\"validation\", or a file in data.test";
             return Err(value("evaluation.split", "\"test\"", allowed));
         }
-        Ok(Checked(self))
+        Ok(Checked { config: self, file: None })
     }
 
     /// Checks that `[data]` has what the learner reads.
@@ -161,12 +174,22 @@ impl Config {
 }
 
 impl Checked {
+    /// The folder of the data: under `data` if that is given; else, for `datasets/…`, beside the folder
+    /// of the configuration's file or in the current one; else under the variable `DSOKR_DATA`; else
+    /// under `data/`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] with the ways to say where the data are.
+    pub fn data_root(&self, data: Option<&Path>) -> Result<DataRoot, Error> {
+        Ok(DataRoot::find(self.data.folder(), self.file.as_deref(), data)?)
+    }
+
     /// The configuration as TOML, every default written out.
     ///
     /// # Errors
     /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
     pub fn to_toml(&self) -> Result<String, Error> {
-        toml::to_string(&self.0).map_err(|e| Error::Serialise(e.to_string()))
+        toml::to_string(&self.config).map_err(|e| Error::Serialise(e.to_string()))
     }
 }
 

@@ -34,8 +34,8 @@ pub(super) fn run(
         let out = path.join(MEMBERS).join(&member.name);
         let request = Request {
             config: member,
-            root: request.root,
-            out: Some(&out),
+            root: request.root.clone(),
+            out: Some(out),
             resume: true,
             processor: request.processor,
         };
@@ -110,7 +110,7 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
         let lists = &request.config.evaluation.candidates;
         let lists = lists.as_ref().map(|file| request.root.file(file));
         run.ask(
-            |member| Ok(member.config.source().read_split(name, request.root)?),
+            |member| Ok(member.config.source().read_split(name, &request.root)?),
             lists.as_deref(),
         )
     };

@@ -9,7 +9,7 @@ use dsokr_nn::parameters::Parameters;
 
 use super::preparation_files::check_preparation;
 use super::{MEMBERS, PreparationFiles, Report};
-use crate::config::{self, Checked, FORMAT};
+use crate::config::{Checked, Config, FORMAT};
 use crate::evaluator::Evaluator;
 use crate::{Error, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
@@ -102,7 +102,7 @@ impl Folder {
             let message = format!("a run of format {found}; this program reads format {FORMAT}");
             return Err(Error::Run { path: path.into(), message });
         }
-        config::load(&file, &[])
+        Config::load(&file)
     }
 
     /// The run directory.

@@ -58,7 +58,7 @@ impl Run {
         Ok(Self { config, candidates, predictor, basis, origin })
     }
 
-    /// A run of a predictor that something else than [`fit::run`](crate::fit::run) has made, with
+    /// A run of a predictor that something else than [`fit`](crate::fit()) has made, with
     /// candidates in the coordinates of a basis.
     pub fn new(
         config: Checked,

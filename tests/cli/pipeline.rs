@@ -170,7 +170,7 @@ fn the_projects_own_configurations_are_valid() {
     let mut found = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if let Err(error) = dsokr::config::load(&path, &[]) {
+        if let Err(error) = dsokr::Config::load(&path) {
             panic!("{error}");
         }
         found += 1;

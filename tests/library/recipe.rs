@@ -10,10 +10,9 @@ use burn::tensor::module::embedding;
 use burn::tensor::{Distribution, Tensor};
 use dsokr::basis::Features;
 use dsokr::basis::features::DenseRows;
-use dsokr::config;
 use dsokr::data::{DataRoot, Inputs, Split};
 use dsokr::decode::Pool;
-use dsokr::fit::{self, Request, Trained};
+use dsokr::device::Processor;
 use dsokr::nn::{
     Encoder, MlpConfig, NgramBagConfig, Padded, Pass, TokenIds, TransformerConfig, dropout, init,
     pad,
@@ -21,7 +20,8 @@ use dsokr::nn::{
 use dsokr::run::Run;
 use dsokr::train::{Event, Observer};
 use dsokr::{
-    Error, Network, Prepare, Recipe, Start, TokenInputs, TokenInputsConfig, contract, register,
+    Config, Error, Network, Prepare, Recipe, Request, Start, TokenInputs, TokenInputsConfig,
+    Trained, contract, register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -136,11 +136,12 @@ fn train(
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     register::<MeanConfig>("mean")?;
-    let config = config::load(file, &[])?;
-    let root = DataRoot::find(config.data.folder(), None, Some(&folder.path("")))?;
+    let config = Config::load(file)?;
+    let root = config.data_root(Some(&folder.path("")))?;
     let out = Some(folder.path(out));
-    let request = Request { out: out.as_deref(), resume, ..Request::new(&config, &root) };
-    fit::run(&request, observer)
+    let (config, processor) = (&config, Processor::Cpu);
+    let request = Request { config, root, out, resume, processor };
+    request.run(observer)
 }
 
 #[test]
@@ -261,7 +262,7 @@ fn an_own_table_is_checked_as_the_built_in_ones_are() {
         ("width = 24", "width = 24\ninputs = { max_lenth = 3 }", "max_lenth"),
     ] {
         let file = folder.file("wrong.toml", CONFIG.replace(from, to));
-        let error = config::load(&file, &[]).unwrap_err().to_string();
+        let error = Config::load(&file).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 }

@@ -1,11 +1,11 @@
 //! Vectors that are drawn, and the squared error of answers against a computation in the outputs' own space.
 
 use dsokr::basis::{Basis, Block, RowSource, SketchKind, SketchOptions};
-use dsokr::config::{self, Checked};
+use dsokr::config::Checked;
 use dsokr::data::{DataRoot, Dataset, Split, SplitName};
 use dsokr::decode::Pool;
-use dsokr::fit::{self, Request};
 use dsokr::run::{EmbeddingCurve, Run};
+use dsokr::{Config, fit};
 
 use crate::Folder;
 
@@ -44,7 +44,7 @@ split = "test"
 const RIDGE: &str = "\n[encoder]\nkind = \"ridge\"\nlambda = 1e-3\n";
 
 fn checked(folder: &Folder, text: &str) -> Checked {
-    config::load(&folder.file("drawn.toml", text), &[]).expect("a configuration")
+    Config::load(folder.file("drawn.toml", text)).expect("a configuration")
 }
 
 fn dataset(config: &Checked) -> Dataset {
@@ -153,8 +153,7 @@ fn the_squared_error_is_that_in_the_space_of_the_outputs() {
     ] {
         let config = checked(&folder, &text);
         let (out, root) = (folder.path(name), DataRoot::find("", None, None).unwrap());
-        let request = Request { out: Some(&out), ..Request::new(&config, &root) };
-        let report = fit::run(&request, &mut ()).unwrap().report;
+        let report = fit(&config, &out).unwrap().report;
         let found = report.metrics.squared_error.expect("an error");
         let expected = by_hand(&config, &out);
         assert!((found / expected - 1.0).abs() < 1e-4, "{name}: {found} against {expected}");
@@ -185,8 +184,7 @@ fn an_embedding_is_chosen_by_the_validation_error() {
                  embedding = { ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
     let config = checked(&folder, &format!("{noisy}{ridge}"));
     let (out, root) = (folder.path("run"), DataRoot::find("", None, None).unwrap());
-    let request = Request { out: Some(&out), ..Request::new(&config, &root) };
-    let report = fit::run(&request, &mut ()).unwrap().report;
+    let report = fit(&config, &out).unwrap().report;
     let curve = EmbeddingCurve::read(&out).unwrap().expect("a curve");
     assert_eq!(curve.points.len(), 2 * 2 * 4);
     let least = curve.points.iter().map(|point| point.value).fold(f64::INFINITY, f64::min);

@@ -227,8 +227,7 @@ impl std::fmt::Display for Wanted<'_> {
 
 /// Asks every run the queries.
 fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<QueryAnswers, Error> {
-    let root =
-        |run: &Run| DataRoot::find(run.config.data.folder(), None, arguments.data.as_deref());
+    let root = |run: &Run| run.config.data_root(arguments.data.as_deref());
     let read = |run: &Run| match wanted {
         Wanted::File(file) => {
             let vectors = if run.config.data.has_input_files() { Some(root(run)?) } else { None };

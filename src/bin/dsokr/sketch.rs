@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr::Error;
-use dsokr::config::{self, Checked, Override};
+use dsokr::config::{Checked, Config, Override};
 use dsokr::data::DataRoot;
 use dsokr::sketch::{Curve, Leverage, Point, Study};
 
@@ -57,7 +57,7 @@ struct Found {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
-        let config: Checked = config::load(path, &arguments.overrides)?;
+        let config: Checked = Config::load_with(path, &arguments.overrides)?;
         if let Some((first, _)) = configs.first()
             && first.evaluation.metric != config.evaluation.metric
         {
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
                 allowed: format!("{}, as in the first configuration", first.evaluation.metric),
             });
         }
-        let root = DataRoot::find(config.data.folder(), Some(path), arguments.data.as_deref())?;
+        let root = config.data_root(arguments.data.as_deref())?;
         configs.push((config, root));
     }
     let mut found =

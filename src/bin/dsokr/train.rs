@@ -1,11 +1,9 @@
 use std::path::PathBuf;
 
-use dsokr::Error;
-use dsokr::config::{self, Checked, Override};
-use dsokr::data::DataRoot;
+use dsokr::config::{Checked, Config, Override};
 use dsokr::device::Processor;
-use dsokr::fit::{self, Request};
 use dsokr::run::EmbeddingCurve;
+use dsokr::{Error, Request};
 
 use crate::{plot, print, print_json, progress};
 
@@ -35,17 +33,16 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
-    let config: Checked = config::load(&arguments.config, &arguments.overrides)?;
-    let root =
-        DataRoot::find(config.data.folder(), Some(&arguments.config), arguments.data.as_deref())?;
+    let config: Checked = Config::load_with(&arguments.config, &arguments.overrides)?;
+    let root = config.data_root(arguments.data.as_deref())?;
     let request = Request {
         config: &config,
-        root: &root,
-        out: arguments.out.as_deref(),
+        root,
+        out: arguments.out.clone(),
         resume: arguments.resume,
         processor: arguments.device,
     };
-    let trained = fit::run(&request, &mut progress::Progress::new(quiet))?;
+    let trained = request.run(&mut progress::Progress::new(quiet))?;
     progress::clear();
     if let Some(curve) = EmbeddingCurve::read(&trained.path)? {
         plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
