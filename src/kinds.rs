@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::RidgeConfig;
+use crate::config::KernelMachineConfig;
 use crate::{Error, Learner};
 
 /// The built-in kinds: name, type of the other keys, meaning.
@@ -26,9 +26,9 @@ const BUILT_IN: [Kind; 5] = [
         "pretrained",
         "A pretrained transformer of the BERT family, from a local folder; see docs/pretrained.md.",
     ),
-    Kind::built_in::<RidgeConfig>(
-        "ridge",
-        "A kernel machine in the encoder's place, fitted in closed form: IOKR and its sketched forms.",
+    Kind::built_in::<KernelMachineConfig>(
+        "kernel-machine",
+        "A kernel machine in the encoder's place: IOKR and its sketched forms.",
     ),
 ];
 

@@ -19,7 +19,7 @@ use dsokr_train::Observer;
 /// What an `[encoder]` table describes: it is fitted on a training split, or read from a run.
 ///
 /// Every [`Recipe`](crate::Recipe) of a neural encoder is a learner, and so is
-/// [`RidgeConfig`](crate::config::RidgeConfig), the kernel machines. A program adds its own with
+/// [`KernelMachineConfig`](crate::config::KernelMachineConfig), the kernel machines. A program adds its own with
 /// [`register`](crate::register); from then on configurations with its `kind` train, resume, evaluate
 /// and search as those of the built-in ones do. `examples/custom_predictor.rs` is a whole program.
 pub trait Learner: Any + Debug + Send + Sync {
@@ -201,6 +201,17 @@ pub struct StoredRun<'a> {
     pub candidates: &'a Candidates,
     /// Where the model is computed.
     pub device: &'a Device,
+}
+
+impl StoredRun<'_> {
+    /// The text of a file that [`Folder::write_text`] has written.
+    ///
+    /// # Errors
+    /// A file that is missing or is not text.
+    pub fn read_text(&self, name: &str) -> Result<String, Error> {
+        let path = self.path.join(name);
+        std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))
+    }
 }
 
 /// A fitted [`Learner`].

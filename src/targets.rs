@@ -78,7 +78,7 @@ impl<'a> TrainingOutputs<'a> {
     pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
         if self.unlabelled.is_empty() {
             let allowed = "[1]: every output belongs to a pair, none is left over";
-            return Err(Error::value("encoder.embedding.supervised", "a number below 1", allowed));
+            return Err(Error::value("encoder.answers.supervised", "a number below 1", allowed));
         }
         Ok(Selected::new(self.outputs.rows.as_ref(), &self.unlabelled))
     }
@@ -347,7 +347,7 @@ fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
     match (rows.width(), rows.block(0..rows.len())?) {
         (1, Block::Dense(block)) => Ok(block.values().to_vec()),
         _ => Err(Error::value(
-            "encoder.loss.name",
+            "encoder.solver.loss.name",
             format!("\"pinball\", with {} rows of width {}", rows.kind(), rows.width()),
             "a loss of distances, or outputs that are one number each",
         )),

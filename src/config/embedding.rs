@@ -42,7 +42,7 @@ impl EmbeddingConfig {
         let mut ranks = self.ranks.clone();
         if let Some(found) = ranks.iter().find(|&&found| found > rank) {
             let allowed = format!("at most {rank}, the rank of the basis");
-            return Err(value("encoder.embedding.ranks", found, allowed));
+            return Err(value("encoder.answers.ranks", found, allowed));
         }
         ranks.extend((ranks.last() != Some(&rank)).then_some(rank));
         Ok(ranks)
@@ -53,10 +53,10 @@ impl EmbeddingConfig {
         let rising = ranks.windows(2).all(|pair| pair[0] < pair[1]);
         let holds = ranks.first().is_some_and(|&rank| rank > 0) && rising;
         let allowed = "increasing numbers of at least 1";
-        check(holds, "encoder.embedding.ranks", format!("{ranks:?}"), allowed)?;
+        check(holds, "encoder.answers.ranks", format!("{ranks:?}"), allowed)?;
         let given = &self.supervised;
         let holds = !given.is_empty() && given.iter().all(|c| (0.0..=1.0).contains(c));
         let allowed = "at least one number in [0, 1]";
-        check(holds, "encoder.embedding.supervised", format!("{given:?}"), allowed)
+        check(holds, "encoder.answers.supervised", format!("{given:?}"), allowed)
     }
 }

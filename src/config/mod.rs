@@ -7,21 +7,23 @@ mod decoding;
 mod embedding;
 mod ensemble;
 mod evaluation;
+mod kernel_machine;
 mod load;
 mod moved;
 mod output;
 mod reference;
-mod ridge;
 
 pub use decoding::{DecodingConfig, HubConfig};
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
+pub use kernel_machine::{
+    AnswersConfig, InputScaling, KernelMachineConfig, Lambda, MachineInputsConfig,
+};
 pub use load::Override;
 pub use output::{OutputConfig, SketchConfig};
 pub use reference::reference;
-pub use ridge::{InputScaling, RidgeConfig};
 
 use dsokr_data::config::DataConfig;
 use dsokr_data::{DataRoot, InputKind, Source, SplitName};
@@ -134,17 +136,17 @@ impl Config {
         if quantiles != (metric == Metric::Pinball) {
             let allowed = match quantiles {
                 true => "\"pinball\", for quantiles",
-                false => "another figure: \"pinball\" needs an encoder.loss of that name",
+                false => "a metric other than pinball, which needs the loss of that name",
             };
             return Err(value("evaluation.metric", metric, allowed));
         }
         let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
         if metric == Metric::SquaredError && corrected {
-            let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
+            let allowed = "a metric other than squared_error, which is not known with sketch.full or decoding.hubs";
             return Err(value("evaluation.metric", metric, allowed));
         }
         if metric == Metric::F1 && !self.output.features.are_labels() {
-            let allowed = "another figure: F1 needs features of kind \"labels\"";
+            let allowed = "a metric other than f1, which needs features of kind \"labels\"";
             return Err(value("evaluation.metric", metric, allowed));
         }
         if metric.is_a_distance() && !self.output.features.are_molecules() {
@@ -163,10 +165,9 @@ impl Config {
         let allowed = match self.encoder.reads() {
             InputKind::Texts => "texts, which this encoder reads",
             InputKind::Vectors => {
-                "feature vectors, which this encoder reads; kernels need encoder.kernels = \"uniform\" or \
-                 \"alignf\""
+                "feature vectors, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
             }
-            InputKind::Kernels => "kernels, which encoder.kernels combines",
+            InputKind::Kernels => "kernels, which encoder.inputs combines",
         };
         let inputs = self.data.inputs();
         check(inputs == self.encoder.reads(), "data.inputs", inputs, allowed)

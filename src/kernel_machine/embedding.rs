@@ -4,39 +4,33 @@ use dsokr_machines::{OutputEmbedding, RidgeModel};
 use tracing::info;
 
 use super::inputs::MachineRows;
-use super::solver::Solver;
+use super::solver::LambdaSearch;
 use crate::Error;
-use crate::config::{EmbeddingConfig, RidgeConfig};
-use crate::evaluator::Evaluator;
+use crate::config::EmbeddingConfig;
 use crate::run::{EmbeddingCurve, EmbeddingPoint};
 use dsokr_data::SplitName;
 
 /// What embeddings are learned from, and what chooses among them.
 pub(super) struct EmbeddingSearch<'a> {
     pub settings: &'a EmbeddingConfig,
-    pub evaluator: &'a Evaluator<'a>,
-    pub solver: &'a Solver<'a>,
-    /// The inputs of both splits.
+    pub solver: &'a LambdaSearch<'a>,
+    /// The training inputs.
     pub training: &'a MachineRows<'a>,
-    pub validation: &'a MachineRows<'a>,
     /// Coordinates of outputs without pairs.
     pub unlabelled: &'a [f32],
 }
 
 impl EmbeddingSearch<'_> {
     /// The best model of those of several λ, each embedded in every way, and the curve.
-    pub(super) fn best(
-        &self,
-        lambdas: impl Iterator<Item = f64>,
-    ) -> Result<(RidgeModel, EmbeddingCurve), Error> {
-        let metric = self.evaluator.config().evaluation.metric;
+    pub(super) fn best(&self, lambdas: &[f64]) -> Result<(RidgeModel, EmbeddingCurve), Error> {
+        let metric = self.solver.evaluator.config().evaluation.metric;
         let mut points = Vec::new();
         let mut best: Option<(f64, EmbeddingPoint, RidgeModel, OutputEmbedding)> = None;
-        for lambda in lambdas {
-            let (model, _) = self.solver.solve(lambda, false)?;
+        for &lambda in lambdas {
+            let model = self.solver.fit_ridge(lambda)?;
             let width = model.width();
             let training = self.training.predictions(&model)?;
-            let validation = self.validation.predictions(&model)?;
+            let validation = self.solver.validation.predictions(&model)?;
             for &supervised in &self.settings.supervised {
                 let unlabelled = if supervised < 1.0 { self.unlabelled } else { &[] };
                 let whole =
@@ -44,7 +38,7 @@ impl EmbeddingSearch<'_> {
                 for rank in self.settings.ranks_in(width)? {
                     let embedding = whole.truncate(rank)?;
                     let z = embedding.restore(&embedding.project(&validation)?)?;
-                    let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
+                    let scores = self.solver.evaluator.evaluate(SplitName::Validation, &z)?.scores;
                     let value = metric.value(&scores);
                     info!(lambda, supervised, rank, metric = %metric, value, "embedding");
                     let point = EmbeddingPoint { lambda, supervised, rank, value };
@@ -62,7 +56,7 @@ impl EmbeddingSearch<'_> {
                 let model = model.mapped(embedding.projector().as_ref())?;
                 Ok((model, EmbeddingCurve { metric, larger_is_better, points, chosen }))
             }
-            None => Err(RidgeConfig::no_lambda()),
+            None => Err(Error::value("encoder.lambda", "[]", "at least one number above 0")),
         }
     }
 }

@@ -8,7 +8,7 @@ use dsokr_machines::{Ideal, KernelModel, RidgeModel, combine};
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use crate::config::RidgeConfig;
+use crate::config::{KernelMachineConfig, MachineInputsConfig};
 use crate::inputs::{NgramInputs, VectorInputs};
 use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare};
@@ -35,14 +35,16 @@ pub(super) struct CombinedKernels {
 impl MachineInputs {
     /// Weights of kernels are learned with the training outputs.
     pub(super) fn fit(
-        settings: &RidgeConfig,
+        settings: &KernelMachineConfig,
         train: &Split,
         outputs: &TrainingOutputs,
     ) -> Result<Self, Error> {
-        Ok(match (&settings.ngrams, settings.kernels) {
-            (Some(blocks), _) => Self::Ngrams(NgramInputs::fit(blocks, train)?),
-            (None, None) => Self::Vectors(VectorInputs::fit(&(), train)?),
-            (None, Some(rule)) => {
+        Ok(match &settings.inputs {
+            MachineInputsConfig::Ngrams { blocks } => {
+                Self::Ngrams(NgramInputs::fit(blocks, train)?)
+            }
+            MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::fit(&(), train)?),
+            MachineInputsConfig::Kernels { combination: rule } => {
                 let values = train.inputs.kernels()?;
                 let grams: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
                 let (rows, config) = (outputs.rows(), outputs.config());
@@ -61,11 +63,13 @@ impl MachineInputs {
     }
 
     /// Reads them from a run directory.
-    pub(super) fn load(settings: &RidgeConfig, folder: &Path) -> Result<Self, Error> {
-        Ok(match (&settings.ngrams, settings.kernels) {
-            (Some(blocks), _) => Self::Ngrams(NgramInputs::load(blocks, folder)?),
-            (None, None) => Self::Vectors(VectorInputs::load(&(), folder)?),
-            (None, Some(_)) => {
+    pub(super) fn load(settings: &KernelMachineConfig, folder: &Path) -> Result<Self, Error> {
+        Ok(match &settings.inputs {
+            MachineInputsConfig::Ngrams { blocks } => {
+                Self::Ngrams(NgramInputs::load(blocks, folder)?)
+            }
+            MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),
+            MachineInputsConfig::Kernels { .. } => {
                 let path = folder.join(KERNELS);
                 let text = std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
                 let read = serde_json::from_str(&text);

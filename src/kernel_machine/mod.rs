@@ -3,54 +3,44 @@
 
 mod embedding;
 mod inputs;
-mod lipschitz;
 mod predictor;
 mod solver;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use dsokr_basis::{Kernel, OutputKernel, RowSource};
-use dsokr_machines::OutputSpace;
+use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_data::{Dataset, InputKind};
+use dsokr_machines::{OutputSpace, Targets};
+use dsokr_train::Event;
 
 use crate::Error;
-use crate::Metric;
-use crate::config::{Checked, Config, EmbeddingConfig, RidgeConfig};
+use crate::config::{
+    AnswersConfig, Checked, Config, EmbeddingConfig, KernelMachineConfig, MachineInputsConfig,
+};
 use crate::evaluator::Evaluator;
 use crate::learner::{ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::targets::{OutputTargets, TrainingOutputs};
-use dsokr_data::{Dataset, InputKind};
-use dsokr_train::Event;
 
 use embedding::EmbeddingSearch;
 use inputs::{MachineInputs, MachineRows};
-use lipschitz::LipschitzProblem;
 use predictor::KernelMachine;
-use solver::Solver;
+use solver::{LambdaSearch, scaling, training_set, unknowns};
 
-impl Learner for RidgeConfig {
+impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
         Self::validate(self)
     }
 
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        Self::check_compatible(self, config.sketch.full, &config.decoding)?;
-        if self.levels().is_some() && config.output.kernel != Kernel::Linear {
-            let (name, allowed) =
-                (config.output.kernel.name(), "\"linear\": quantiles are of numbers");
-            return Err(Error::value("output.kernel.name", name, allowed));
-        }
-        if config.evaluation.metric == Metric::SquaredError && config.sketch.full {
-            let allowed = "another figure: with sketch.full or decoding.hubs it is not known here";
-            return Err(Error::value("evaluation.metric", config.evaluation.metric, allowed));
-        }
-        Ok(())
+        Self::check_compatible(self, config)
     }
 
     fn reads(&self) -> InputKind {
-        match (&self.ngrams, self.kernels) {
-            (Some(_), _) => InputKind::Texts,
-            (None, None) => InputKind::Vectors,
-            (None, Some(_)) => InputKind::Kernels,
+        match &self.inputs {
+            MachineInputsConfig::Ngrams { .. } => InputKind::Texts,
+            MachineInputsConfig::Vectors { .. } => InputKind::Vectors,
+            MachineInputsConfig::Kernels { .. } => InputKind::Kernels,
         }
     }
 
@@ -68,13 +58,23 @@ impl Learner for RidgeConfig {
             return OutputTargets::numbers(levels, outputs);
         }
         let rows = outputs.rows();
-        let (space, targets) = match config.sketch.full {
-            true => OutputSpace::training(config.output.kernel.clone(), &rows)?,
-            false => {
-                let mixed = self.embedding.as_ref().is_some_and(EmbeddingConfig::is_mixed);
-                OutputSpace::basis(outputs.basis(mixed)?, self.rank, &rows)?
-            }
+        if config.sketch.full {
+            let (space, targets) = OutputSpace::training(config.output.kernel.clone(), &rows)?;
+            return Ok(OutputTargets::Points { space, targets });
+        }
+        let mixed = self.embedding().is_some_and(EmbeddingConfig::is_mixed);
+        let rank = match self.answers {
+            AnswersConfig::Leading { rank } => Some(rank),
+            AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
+        let basis = outputs.basis(mixed)?;
+        // a Lipschitz loss counts the part of an output outside of the basis too
+        let projected = match self.is_lipschitz() {
+            true => Some(Targets::from_projection(&basis.project(&rows)?)?),
+            false => None,
+        };
+        let (space, targets) = OutputSpace::basis(basis, rank, &rows)?;
+        let targets = projected.unwrap_or(targets);
         Ok(OutputTargets::Points { space, targets })
     }
 
@@ -85,12 +85,12 @@ impl Learner for RidgeConfig {
             None => MachineInputs::fit(self, &task.dataset.train, &outputs)?,
         };
         let machine = PreparedMachine::new(self, task.config, task.dataset, inputs)?;
-        if let Some(embedding) = &self.embedding {
+        if let Some(embedding) = self.embedding() {
             embedding.ranks_in(task.targets.width())?;
         }
         task.begin(machine.inputs.files()?)?;
         let pairs = machine.rows.len();
-        let unknowns = self.sketch.as_ref().map_or(pairs, |sketch| sketch.size);
+        let unknowns = unknowns(&self.solver, pairs);
         let coordinates = task.targets.width();
         task.observer.event(&Event::Solving { pairs, unknowns, coordinates });
         ClosedForm::fit(&machine, task.targets, task.evaluator)
@@ -106,9 +106,9 @@ impl Learner for RidgeConfig {
         dataset: &'a Dataset,
         outputs: &TrainingOutputs,
     ) -> Result<Option<Box<dyn ClosedForm + 'a>>, Error> {
-        if self.embedding.is_some() {
+        if self.embedding().is_some() {
             let allowed = "absent: a training run chooses embeddings";
-            return Err(Error::value("encoder.embedding", "given", allowed));
+            return Err(Error::value("encoder.answers", "embedded", allowed));
         }
         let inputs = MachineInputs::fit(self, &dataset.train, outputs)?;
         Ok(Some(Box::new(PreparedMachine::new(self, config, dataset, inputs)?)))
@@ -117,7 +117,7 @@ impl Learner for RidgeConfig {
 
 /// A kernel machine with its training and validation inputs as rows.
 struct PreparedMachine<'a> {
-    settings: &'a RidgeConfig,
+    settings: &'a KernelMachineConfig,
     config: &'a Checked,
     dataset: &'a Dataset,
     inputs: Arc<MachineInputs>,
@@ -127,7 +127,7 @@ struct PreparedMachine<'a> {
 
 impl<'a> PreparedMachine<'a> {
     fn new(
-        settings: &'a RidgeConfig,
+        settings: &'a KernelMachineConfig,
         config: &'a Checked,
         dataset: &'a Dataset,
         inputs: MachineInputs,
@@ -144,49 +144,48 @@ impl<'a> PreparedMachine<'a> {
 impl ClosedForm for PreparedMachine<'_> {
     fn fit(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
         let Self { settings, config, dataset, rows, validation, .. } = self;
-        let (mut held_out, mut curve) = (None, None);
-        let model = match targets {
+        let (space, targets) = match targets {
+            OutputTargets::Points { space, targets } => (Some(space), Cow::Borrowed(targets)),
             OutputTargets::Quantiles { levels, observed } => {
-                LipschitzProblem::quantiles(settings, rows.features()?, levels, observed)?
-                    .best(evaluator, validation.features()?)?
-            }
-            OutputTargets::Points { space, .. } if settings.loss.is_some() => {
-                let outputs = TrainingOutputs::new(config, dataset, None);
-                LipschitzProblem::points(settings, rows.features()?, space, &outputs.rows())?
-                    .best(evaluator, validation.features()?)?
-            }
-            OutputTargets::Points { space, targets } => {
-                let solver = Solver::new(settings, rows, targets, config.seed)?;
-                let model = match (&settings.embedding, space.as_basis()) {
-                    (Some(embedding), Some(basis)) => {
-                        let outputs = TrainingOutputs::new(config, dataset, None);
-                        let unlabelled = match embedding.is_mixed() {
-                            true => basis.project(&outputs.unlabelled()?)?.coordinates,
-                            false => Vec::new(),
-                        };
-                        let search = EmbeddingSearch {
-                            settings: embedding,
-                            evaluator,
-                            solver: &solver,
-                            training: rows,
-                            validation,
-                            unlabelled: &unlabelled,
-                        };
-                        let (model, found) = search.best(settings.every_lambda())?;
-                        curve = Some(found);
-                        model
-                    }
-                    _ => {
-                        let hubs = config.decoding.hubs.is_some();
-                        let (model, left_out) = solver.solve(solver.lambda(space)?, hubs)?;
-                        held_out = left_out;
-                        model
-                    }
-                };
-                model.into()
+                let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
+                (None, Cow::Owned(Targets::repeated(levels.len(), &observed)?))
             }
             // the targets of this learner are one of the two above
             OutputTargets::Basis { .. } => return Err(targets.unexpected()),
+        };
+        let scaling = scaling(settings, rows)?;
+        let scaled = match &scaling {
+            Some(scaling) => {
+                let scaled = scaling.rows(rows.features()?)?;
+                Cow::Owned(MachineRows::Features(Cow::Owned(scaled)))
+            }
+            None => Cow::Borrowed(rows),
+        };
+        let training = training_set(settings, &scaled, &targets, config.seed);
+        let prepared = settings.solver.prepare(training)?;
+        let scaling = scaling.as_ref();
+        let search = LambdaSearch { settings, scaling, prepared, evaluator, validation };
+        let basis = space.and_then(OutputSpace::as_basis);
+        let (model, held_out, curve) = match (settings.embedding(), basis) {
+            (Some(embedding), Some(basis)) => {
+                let outputs = TrainingOutputs::new(config, dataset, None);
+                let unlabelled = match embedding.is_mixed() {
+                    true => basis.project(&outputs.unlabelled()?)?.coordinates,
+                    false => Vec::new(),
+                };
+                let search = EmbeddingSearch {
+                    settings: embedding,
+                    solver: &search,
+                    training: rows,
+                    unlabelled: &unlabelled,
+                };
+                let (model, curve) = search.best(settings.lambda.values())?;
+                (model.into(), None, Some(curve))
+            }
+            _ => {
+                let (model, held_out) = search.best(space, config.decoding.hubs.is_some())?;
+                (model, held_out, None)
+            }
         };
         let summary = Some(model.summary().to_string());
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };

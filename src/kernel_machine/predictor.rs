@@ -7,7 +7,7 @@ use dsokr_machines::KernelModel;
 
 use super::inputs::MachineInputs;
 use crate::Error;
-use crate::config::RidgeConfig;
+use crate::config::KernelMachineConfig;
 use crate::learner::{Predictor, StoredRun};
 use crate::run::{EmbeddingCurve, Folder, PreparationFiles, check_preparation};
 use dsokr_data::Split;
@@ -22,7 +22,7 @@ pub(super) struct KernelMachine {
 }
 
 impl KernelMachine {
-    pub(super) fn load(settings: &RidgeConfig, run: &StoredRun) -> Result<Self, Error> {
+    pub(super) fn load(settings: &KernelMachineConfig, run: &StoredRun) -> Result<Self, Error> {
         let Some(file) = KernelModel::open(run.path)? else {
             let message = "no model has been fitted yet: fit it with --resume";
             return Err(Error::Run { path: run.path.into(), message: message.into() });

@@ -1,108 +1,136 @@
-//! Closed forms on the rows of a training split.
-
-use std::borrow::Cow;
+//! The choice of λ, and the fit for it.
 
 use dsokr_machines::{
-    LeaveOut, OutputSpace, RidgeModel, RidgeProblem, Scaling, Spectrum, Targets, fit, fit_gram,
-    fit_sketched,
+    KernelModel, LeaveOut, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets,
+    TrainingInputs, TrainingSet,
 };
 use tracing::info;
 
 use super::inputs::MachineRows;
 use crate::Error;
-use crate::config::{InputScaling, RidgeConfig};
+use crate::config::{InputScaling, KernelMachineConfig, Lambda, MachineInputsConfig};
+use crate::evaluator::Evaluator;
+use dsokr_data::SplitName;
 
-/// The training rows and targets of a kernel machine.
-pub(super) struct Solver<'a> {
-    settings: &'a RidgeConfig,
-    scaling: Option<Scaling>,
-    /// Scaled.
-    rows: Cow<'a, MachineRows<'a>>,
-    targets: &'a Targets,
-    seed: u64,
+/// How columns of vectors are standardised, if the settings say so.
+pub(super) fn scaling(
+    settings: &KernelMachineConfig,
+    rows: &MachineRows,
+) -> Result<Option<Scaling>, Error> {
+    let centred = match settings.inputs {
+        MachineInputsConfig::Vectors { scaling: InputScaling::Deviation } => false,
+        MachineInputsConfig::Vectors { scaling: InputScaling::Standard } => true,
+        MachineInputsConfig::Vectors { scaling: InputScaling::None }
+        | MachineInputsConfig::Ngrams { .. }
+        | MachineInputsConfig::Kernels { .. } => return Ok(None),
+    };
+    Ok(Some(Scaling::fit(rows.features()?, centred)?))
 }
 
-impl<'a> Solver<'a> {
-    pub(super) fn new(
-        settings: &'a RidgeConfig,
-        rows: &'a MachineRows<'a>,
-        targets: &'a Targets,
-        seed: u64,
-    ) -> Result<Self, Error> {
-        let scaling = match settings.scaling {
-            InputScaling::None => None,
-            InputScaling::Deviation => Some(Scaling::fit(rows.features()?, false)?),
-            InputScaling::Standard => Some(Scaling::fit(rows.features()?, true)?),
-        };
-        let rows = match &scaling {
-            Some(scaling) => {
-                let scaled = scaling.rows(rows.features()?)?;
-                Cow::Owned(MachineRows::Features(Cow::Owned(scaled)))
-            }
-            None => Cow::Borrowed(rows),
-        };
-        Ok(Self { settings, scaling, rows, targets, seed })
-    }
+/// A solver with the training rows, scaled, and the targets.
+pub(super) struct LambdaSearch<'a> {
+    pub settings: &'a KernelMachineConfig,
+    pub scaling: Option<&'a Scaling>,
+    pub prepared: PreparedSolver<'a>,
+    pub evaluator: &'a Evaluator<'a>,
+    pub validation: &'a MachineRows<'a>,
+}
 
-    /// λ as it is given, or the one with the least leave-one-out error.
-    pub(super) fn lambda(&self, space: &OutputSpace) -> Result<f64, Error> {
-        let Self { settings, rows, targets, seed, .. } = self;
-        let targets: &Targets = targets;
-        if let Some(lambda) = settings.lambda {
-            return Ok(lambda);
+/// The training set of a solver.
+pub(super) fn training_set<'a>(
+    settings: &KernelMachineConfig,
+    rows: &'a MachineRows,
+    targets: &'a Targets,
+    seed: u64,
+) -> TrainingSet<'a> {
+    let inputs = match rows {
+        MachineRows::Features(rows) => {
+            TrainingInputs::Rows(rows.as_ref(), std::sync::Arc::new(settings.kernel.clone()))
         }
-        let kernel = &settings.kernel;
-        let spectrum = match (&settings.sketch, rows.as_ref()) {
-            (_, MachineRows::Gram(gram)) => Spectrum::of_gram(gram.as_ref(), targets)?,
-            (None, MachineRows::Features(rows)) => Spectrum::full(kernel, rows.as_ref(), targets)?,
-            (Some(sketch), MachineRows::Features(rows)) => {
-                Spectrum::sketched(kernel.clone(), rows.as_ref(), targets, sketch, *seed)?
-            }
-        };
-        let errors = spectrum.errors(&settings.lambdas, &LeaveOut::One, space)?;
-        let mut best = (f64::INFINITY, f64::NAN);
-        for (&lambda, error) in settings.lambdas.iter().zip(errors) {
-            info!(lambda, error, "leave-one-out");
-            if error < best.0 {
-                best = (error, lambda);
-            }
-        }
-        Ok(best.1)
-    }
+        MachineRows::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
+    };
+    TrainingSet { inputs, targets, seed }
+}
 
-    /// The model; and if asked for, its answers to each training row had it been fitted on the others.
-    pub(super) fn solve(
+impl LambdaSearch<'_> {
+    /// The model for one λ; if asked for, with its answers to each training row had it been fitted on
+    /// the others.
+    pub(super) fn fit(
         &self,
         lambda: f64,
-        held_out: bool,
-    ) -> Result<(RidgeModel, Option<Vec<f32>>), Error> {
-        let Self { settings, rows, targets, seed, .. } = self;
-        let targets: &Targets = targets;
-        let kernel = settings.kernel.clone();
-        let (model, held_out) = match &settings.sketch {
-            None => {
-                let precision = settings.precision;
-                let fitted = match rows.as_ref() {
-                    MachineRows::Gram(gram) => fit_gram(gram.as_ref(), targets, lambda, precision)?,
-                    MachineRows::Features(rows) => {
-                        fit(kernel, rows.as_ref(), targets, lambda, precision)?
-                    }
-                };
-                let left_out = held_out.then(|| fitted.leave_one_out(targets)).transpose()?;
-                (fitted.model, left_out)
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let (model, left_out) = match leave_one_out {
+            true => {
+                let (model, left_out) = self.prepared.fit_leaving_one_out(lambda)?;
+                (model, Some(left_out))
             }
-            Some(sketch) => {
-                let rows = rows.features()?;
-                let problem = RidgeProblem { kernel, rows, targets, lambda, seed: *seed };
-                let fitted = fit_sketched(problem, sketch)?;
-                let left_out = held_out.then(|| fitted.leave_one_out(rows, targets)).transpose()?;
-                (fitted.model, left_out)
+            false => (self.prepared.fit(lambda)?, None),
+        };
+        let model = match (self.scaling, model) {
+            (Some(scaling), KernelModel::Ridge(model)) => {
+                model.with_scaling(scaling.clone())?.into()
             }
+            (_, model) => model,
         };
-        let model = match &self.scaling {
-            Some(scaling) => model.with_scaling(scaling.clone())?,
-            None => model,
-        };
-        Ok((model, held_out))
+        Ok((model, left_out))
     }
+
+    /// As [`fit`](Self::fit), of ridge regression.
+    pub(super) fn fit_ridge(&self, lambda: f64) -> Result<RidgeModel, Error> {
+        match self.fit(lambda, false)?.0 {
+            KernelModel::Ridge(model) => Ok(model),
+            KernelModel::Lipschitz(_) => {
+                let allowed = "\"closed-form\" or \"sketched\", with encoder.answers";
+                Err(Error::value("encoder.solver.name", "\"lipschitz\"", allowed))
+            }
+        }
+    }
+
+    /// The model of the λ that is given, or of the best of several: by leave-one-out errors in `space`
+    /// where the solver has them, else on the validation split.
+    pub(super) fn best(
+        &self,
+        space: Option<&OutputSpace>,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let lambdas = match &self.settings.lambda {
+            Lambda::One(lambda) if !self.settings.is_lipschitz() => {
+                return self.fit(*lambda, leave_one_out);
+            }
+            several => several.values(),
+        };
+        if let (Some(space), Some(spectrum)) = (space, self.prepared.spectrum()?) {
+            let errors = spectrum.errors(lambdas, &LeaveOut::One, space)?;
+            let mut best = (f64::INFINITY, f64::NAN);
+            for (&lambda, error) in lambdas.iter().zip(errors) {
+                info!(lambda, error, "leave-one-out");
+                if error < best.0 {
+                    best = (error, lambda);
+                }
+            }
+            return self.fit(best.1, leave_one_out);
+        }
+        let metric = self.evaluator.config().evaluation.metric;
+        let mut best: Option<(f64, KernelModel)> = None;
+        for &lambda in lambdas {
+            let (model, _) = self.fit(lambda, false)?;
+            let z = self.validation.predictions_of(&model)?;
+            let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
+            let (score, value) = (metric.score(&scores), metric.value(&scores));
+            info!(lambda, metric = %metric, value, "{}", model.summary());
+            if best.as_ref().is_none_or(|(least, _)| score > *least) {
+                best = Some((score, model));
+            }
+        }
+        match best {
+            Some((_, model)) => Ok((model, None)),
+            None => Err(Error::value("encoder.lambda", "[]", "at least one number above 0")),
+        }
+    }
+}
+
+/// Number of unknowns for each coordinate, of n training pairs.
+pub(super) fn unknowns(solver: &Solver, pairs: usize) -> usize {
+    solver.sketch().map_or(pairs, |sketch| sketch.size)
 }

@@ -110,6 +110,14 @@ impl Folder {
         &self.path
     }
 
+    /// Replaces a text file of the run atomically, for [`Predictor::save`](crate::Predictor::save).
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
+        Ok(write_atomically(&self.path.join(name), |file| file.write_all(text.as_bytes()))?)
+    }
+
     /// What a model file says that it belongs to: the coordinates of the candidates, and the
     /// preparation of the inputs.
     pub fn belongs(&self) -> BTreeMap<String, String> {

@@ -8,9 +8,9 @@ const BAG: &str = r#"kind = "ngram-bag"
 hidden = [16]
 ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
 
-const RIDGE: &str = r#"kind = "ridge"
+const RIDGE: &str = r#"kind = "kernel-machine"
 lambda = 0.001
-ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
 
 fn ridge() -> String {
     CONFIG.replacen(BAG, RIDGE, 1)

@@ -25,7 +25,7 @@ kernel = { name = "gaussian-tanimoto", gamma = 1.0 }
 full = true
 
 [encoder]
-kind = "ridge"
+kind = "kernel-machine"
 lambda = 1e-3
 
 [evaluation]
@@ -39,6 +39,10 @@ table = "spectra.tsv"
 column = "spectrum"
 files = ["peaks.npy", "noise.npy"]
 "#;
+
+const UNIFORM: &str = "encoder.inputs={kind=\"kernels\", combination=\"uniform\"}";
+
+const SKETCHED: &str = "encoder.solver={name=\"sketched\", sketch={size=5}}";
 
 /// A number in [0, 1) that depends on two others.
 fn drawn(row: usize, column: usize) -> f64 {
@@ -124,7 +128,7 @@ fn sandbox() -> Sandbox {
 fn a_kernel_from_a_file_is_that_kernel() {
     let sandbox = sandbox();
     let expected = sandbox.train("vectors.toml", &[]);
-    let one = ["encoder.kernels=uniform", "data.inputs.files=[\"peaks.npy\"]"];
+    let one = [UNIFORM, "data.inputs.files=[\"peaks.npy\"]"];
     let found = sandbox.train("kernels.toml", &one);
     assert!(number(&found, "mrr") > 3.0 * number(&found["chance"], "mrr"), "{found}");
     for figure in ["mrr", "hits@1", "mean_rank"] {
@@ -153,7 +157,10 @@ fn a_kernel_from_a_file_is_that_kernel() {
 #[test]
 fn aligned_weights_prefer_the_kernel_that_knows() {
     let sandbox = sandbox();
-    let lambdas = ["encoder.kernels=alignf", "encoder.lambdas=[1e-4, 1e-2]"];
+    let lambdas = [
+        "encoder.inputs={kind=\"kernels\", combination=\"alignf\"}",
+        "encoder.lambda=[1e-4, 1e-2]",
+    ];
     let config = sandbox.read("kernels.toml").replace("lambda = 1e-3\n", "");
     let config = config.replace("peaks.npy", "normalised.npy");
     sandbox.write("kernels.toml", &config);
@@ -174,9 +181,9 @@ fn aligned_weights_prefer_the_kernel_that_knows() {
         "--set",
         "sketch.full=false",
         "--set",
-        "encoder.kernels=uniform",
+        UNIFORM,
         "--set",
-        "encoder.lambdas=[1e-3]",
+        "encoder.lambda=[1e-3]",
     ]);
     assert!(text.contains("fitted"), "{text}");
 }
@@ -184,7 +191,7 @@ fn aligned_weights_prefer_the_kernel_that_knows() {
 #[test]
 fn kernels_that_are_none_are_refused() {
     let sandbox = sandbox();
-    let uniform = ["--set", "encoder.kernels=uniform"];
+    let uniform = ["--set", UNIFORM];
     let fail = |code, more: &[&str], says: &[&str]| {
         let arguments = [&["train", "kernels.toml"], &uniform[..], more].concat();
         sandbox.fail(&arguments, code, says);
@@ -210,9 +217,9 @@ fn kernels_that_are_none_are_refused() {
         &["--set", "encoder.kernel.name=gaussian", "--set", "encoder.kernel.gamma=1.0"],
         &["encoder.kernel"],
     );
-    fail(2, &["--set", "encoder.sketch.size=5"], &["encoder.sketch"]);
+    fail(2, &["--set", SKETCHED], &["encoder.solver.name", "sketched", "closed-form"]);
     fail(2, &["--set", "data.inputs.files=[]"], &["data.inputs.files"]);
-    sandbox.fail(&["train", "kernels.toml"], 2, &["encoder.kernels", "uniform", "alignf"]);
+    sandbox.fail(&["train", "kernels.toml"], 2, &["data.inputs", "encoder.inputs", "kernels"]);
     sandbox.fail(
         &["train", "vectors.toml", uniform[0], uniform[1]],
         2,

@@ -8,11 +8,11 @@ const BAG: &str = r#"kind = "ngram-bag"
 hidden = [16]
 ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
 
-const RIDGE: &str = r#"kind = "ridge"
+const RIDGE: &str = r#"kind = "kernel-machine"
 lambda = 0.001
-ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
 
-const SKETCH: &str = "sketch = { size = 40 }";
+const SKETCH: &str = "solver = { name = \"sketched\", sketch = { size = 40 } }";
 
 /// A sandbox with a configuration of each form.
 fn sandbox() -> Sandbox {
@@ -64,9 +64,9 @@ fn the_forms_meet_where_the_sketches_take_everything() {
         json(&sandbox.succeed(&arguments))
     };
     let iokr = train("iokr", &[]);
-    let siokr = train("siokr", &["--set", "encoder.sketch.size=60"]);
+    let siokr = train("siokr", &["--set", "encoder.solver.sketch.size=60"]);
     let isokr = train("isokr", &every);
-    let both = [&every[..], &["--set", "encoder.sketch.size=60"]].concat();
+    let both = [&every[..], &["--set", "encoder.solver.sketch.size=60"]].concat();
     let sisokr = train("sisokr", &both);
     for other in [&siokr, &isokr, &sisokr] {
         assert_eq!(other["mrr"], iokr["mrr"]);
@@ -152,8 +152,8 @@ kernel = { name = "gaussian", gamma = 0.5 }
 full = true
 
 [encoder]
-kind = "ridge"
-scaling = "deviation"
+kind = "kernel-machine"
+inputs = { kind = "vectors", scaling = "deviation" }
 kernel = { name = "gaussian", gamma = 0.1 }
 lambda = 1e-4
 
@@ -204,7 +204,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
         ("data.splits.train=41", &["data.splits", "48"]),
         ("output.label=id", &["output.label"]),
         ("encoder.lambda=0.0", &["encoder.lambda", "above 0"]),
-        ("encoder.scaling=other", &["`other`", "`deviation`"]),
+        ("encoder.inputs.scaling=other", &["`other`", "`deviation`"]),
         ("evaluation.metric=ged", &["evaluation.metric", "edit distances"]),
         ("ensemble.fit_weights=true", &["ensemble.fit_weights", "no gold"]),
     ] {
@@ -218,10 +218,10 @@ fn settings_that_do_not_go_together_are_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
         ("small.toml", "sketch.full=true", &["sketch.full", "cosine"][..]),
-        ("siokr.toml", "encoder.precision=single", &["encoder.precision", "double"]),
-        ("iokr.toml", "encoder.scaling=standard", &["encoder.scaling"]),
-        ("iokr.toml", "encoder.lambdas=[1.0]", &["encoder.lambdas", "absent"]),
-        ("siokr.toml", "encoder.sketch.size=61", &["61", "60"]),
+        ("siokr.toml", "encoder.solver.precision=single", &["unknown field `precision`"]),
+        ("iokr.toml", "encoder.inputs.scaling=standard", &["unknown field `scaling`", "blocks"]),
+        ("iokr.toml", "encoder.lambdas=[1.0]", &["encoder.lambdas is now encoder.lambda"]),
+        ("siokr.toml", "encoder.solver.sketch.size=61", &["61", "60"]),
         ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),
         ("small.toml", "evaluation.metric=f1", &["evaluation.metric", "labels"]),
     ] {
@@ -230,7 +230,7 @@ fn settings_that_do_not_go_together_are_refused() {
     sandbox.fail(&["train", "iokr.toml", "--device", "wgpu"], 2, &["wgpu"]);
     let none = sandbox.read("iokr.toml").replacen("lambda = 0.001", "", 1);
     sandbox.write("none.toml", &none);
-    sandbox.fail(&["train", "none.toml"], 2, &["encoder.lambda", "absent"]);
+    sandbox.fail(&["train", "none.toml"], 2, &["none.toml", "missing field `lambda`"]);
 }
 
 #[test]

@@ -30,11 +30,10 @@ kernel = {{ name = "linear" }}
 full = true
 
 [encoder]
-kind = "ridge"
-ngrams = [{{ kind = "words", min = 1, max = 1 }}]
-sketch = {{ size = 40 }}
-loss = {{ name = "pinball", levels = {LEVELS:?} }}
-lambdas = [1e-4, 1e-2]
+kind = "kernel-machine"
+inputs = {{ kind = "ngrams", blocks = [{{ kind = "words", min = 1, max = 1 }}] }}
+solver = {{ name = "lipschitz", sketch = {{ size = 40 }}, loss = {{ name = "pinball", levels = {LEVELS:?} }} }}
+lambda = [1e-4, 1e-2]
 
 [evaluation]
 metric = "pinball"
@@ -107,7 +106,7 @@ fn quantiles_are_trained_evaluated_and_searched() {
     assert!(text.contains("quantile 0.5"), "{text}");
 
     // runs vote on the candidates; what their quantiles together are is not said
-    sandbox.train("small.toml", &["name=other", "encoder.coupling=100.0"]);
+    sandbox.train("small.toml", &["name=other", "encoder.solver.coupling=100.0"]);
     let both = json(&sandbox.succeed(&["evaluate", "runs/small", "runs/other", "--json"]));
     assert!(number(&both, "mrr") > 0.0 && both["pinball"].is_null(), "{both}");
     assert!(number(&both["members"][1], "pinball") > 0.0, "{both}");
@@ -122,15 +121,20 @@ fn what_quantiles_need_is_said() {
     refused("sketch.full=false", &["sketch.full", "not sketched"]);
     refused("evaluation.metric=mrr", &["evaluation.metric", "mrr", "pinball"]);
     refused("output.kernel={ name = \"cosine\" }", &["output.kernel", "cosine", "linear"]);
-    refused("encoder.coupling=-1.0", &["encoder.coupling", "-1"]);
-    refused("encoder.loss.levels=[0.5, 0.5]", &["encoder.loss", "0.5"]);
-    refused("encoder.loss.levels=[]", &["encoder.loss.levels", "[]"]);
-    refused("encoder.loss.levels=[0.5, 1.0]", &["encoder.loss", "1"]);
+    refused("encoder.solver.coupling=-1.0", &["encoder.solver", "-1"]);
+    refused("encoder.solver.loss.levels=[0.5, 0.5]", &["encoder.solver", "0.5"]);
+    refused("encoder.solver.loss.levels=[]", &["encoder.solver", "levels"]);
+    refused("encoder.solver.loss.levels=[0.5, 1.0]", &["encoder.solver", "1"]);
     refused("decoding.normalise=true", &["decoding.normalise", "quantiles"]);
     refused("decoding.hubs={}", &["decoding.hubs"]);
-    let huber = "encoder.loss={ name = \"huber\", kappa = 1.0 }";
-    let sets = ["--set", huber, "--set", "encoder.coupling=1.0", "--set", "sketch.full=false"];
-    sandbox.fail(&[&["train", "small.toml"][..], &sets].concat(), 2, &["encoder.coupling"]);
+    let huber = "encoder.solver.loss={ name = \"huber\", kappa = 1.0 }";
+    let sets =
+        ["--set", huber, "--set", "encoder.solver.coupling=1.0", "--set", "sketch.full=false"];
+    sandbox.fail(
+        &[&["train", "small.toml"][..], &sets].concat(),
+        2,
+        &["encoder.solver", "coupling"],
+    );
     let ngrams = "output.features={ kind = \"ngrams\", column = \"name\", min = 1, max = 2 }";
     refused(ngrams, &["pinball", "one number each"]);
 

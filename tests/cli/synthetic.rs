@@ -36,7 +36,7 @@ split = "test"
 
 const MLP: &str = "\n[encoder]\nkind = \"mlp\"\nhidden = []\ndropout = 0.0\n";
 
-const RIDGE: &str = "\n[encoder]\nkind = \"ridge\"\nlambda = 1e-4\n";
+const RIDGE: &str = "\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-4\n";
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -81,11 +81,11 @@ fn robust_losses_bear_wrong_outputs() {
 #[test]
 fn a_kernel_machine_bears_wrong_outputs() {
     let sandbox = sandbox();
-    let sketched = ["data.corrupted=0.3", "encoder.sketch={size=100}"];
+    let sketched = ["data.corrupted=0.3", "encoder.solver={name=\"sketched\", sketch={size=100}}"];
     let square = sandbox.train("ridge.toml", &sketched);
-    let loss = "encoder.loss={name=\"huber\", kappa=0.5}";
-    let changes = [&sketched[..], &[loss]].concat();
-    let huber = sandbox.train("ridge.toml", &changes);
+    let huber = "encoder.solver={name=\"lipschitz\", sketch={size=100}, \
+                 loss={name=\"huber\", kappa=0.5}}";
+    let huber = sandbox.train("ridge.toml", &[sketched[0], huber]);
     let (square, error) = (number(&square, "squared_error"), number(&huber, "squared_error"));
     assert!(error < 0.5 * square, "{error} against {square}");
     // it is a run like any other
@@ -113,8 +113,9 @@ fn a_kernel_machine_bears_wrong_outputs() {
 fn leading_coordinates_are_kernel_dependency_estimation() {
     let sandbox = sandbox();
     let every = ["sketch.size=1000", "sketch.method={kind=\"subsampling\"}"];
+    let leading = |rank| format!("encoder.answers={{kind=\"leading\", rank={rank}}}");
     let with = |rank: &[&str]| sandbox.train("ridge.toml", &[&every[..], rank].concat());
-    let (all, five, two) = (with(&[]), with(&["encoder.rank=5"]), with(&["encoder.rank=2"]));
+    let (all, five, two) = (with(&[]), with(&[&leading(5)]), with(&[&leading(2)]));
     let error = |report| number(report, "squared_error");
     // Principal components: five hold all but noise, of which a regression learns nothing.
     assert!(error(&five) < 1.1 * error(&all) && error(&two) > 10.0 * error(&five));
@@ -149,7 +150,7 @@ fn finds_outputs_and_goes_on(loss: &str) {
 #[test]
 fn an_embedding_is_drawn_beside_its_curve() {
     let sandbox = sandbox();
-    let embedding = "encoder.embedding={ranks=[1, 5], supervised=[1.0, 0.5]}";
+    let embedding = "encoder.answers={kind=\"embedded\", ranks=[1, 5], supervised=[1.0, 0.5]}";
     sandbox.train("ridge.toml", &[embedding, "data.train=40"]);
     let curve: serde_json::Value =
         json(&sandbox.read("runs/ridge/embedding.json").replace('\n', ""));
@@ -201,7 +202,7 @@ fn a_study_compares_kinds_of_sketches_and_powers() {
     };
     wrong(&["--methods", "gausian"], &["--methods", "gausian", "gaussian"]);
     wrong(&["--powers", "1.5"], &["output.power", "1.5", "[0, 1]"]);
-    wrong(&["--powers", "0,0.5"], &["--powers", "ridge"]);
+    wrong(&["--powers", "0,0.5"], &["--powers", "kernel-machine"]);
     wrong(&["--lambda", "0"], &["leverage", "lambda", "0"]);
     wrong(&["--set", "sketch.full=true"], &["sketch.full"]);
 }
@@ -224,22 +225,25 @@ fn what_cannot_be_drawn_is_refused() {
     set("drawn.toml", "training.loss={name=\"square\", kappa=1.0}", &["kappa"]);
     let contrastive = "training.loss={name=\"contrastive\", temperature=0.0}";
     set("drawn.toml", contrastive, &["training.loss.temperature", "0.01 to 100"]);
-    let embedding = |text: &str| format!("encoder.embedding={text}");
-    set("ridge.toml", &embedding("{ranks=[5, 2]}"), &["encoder.embedding.ranks", "increasing"]);
-    set("ridge.toml", &embedding("{ranks=[11]}"), &["encoder.embedding.ranks", "11", "at most 10"]);
-    let mixed = embedding("{ranks=[2], supervised=[1.2]}");
-    set("ridge.toml", &mixed, &["encoder.embedding.supervised", "1.2"]);
-    let mixed = embedding("{ranks=[2], supervised=[0.5]}");
+    let embedding = |text: &str| format!("encoder.answers={{kind=\"embedded\", {text}}}");
+    set("ridge.toml", &embedding("ranks=[5, 2]"), &["encoder.answers.ranks", "increasing"]);
+    set("ridge.toml", &embedding("ranks=[11]"), &["encoder.answers.ranks", "11", "at most 10"]);
+    let mixed = embedding("ranks=[2], supervised=[1.2]");
+    set("ridge.toml", &mixed, &["encoder.answers.supervised", "1.2"]);
+    let mixed = embedding("ranks=[2], supervised=[0.5]");
     sandbox.fail(
         &["train", "ridge.toml", "--set", &mixed, "--set", "data.unlabelled=0"],
         2,
-        &["encoder.embedding.supervised", "none is left over"],
+        &["encoder.answers.supervised", "none is left over"],
     );
-    let loss = |text: &str| format!("encoder.loss={text}");
-    set("ridge.toml", &loss("{name=\"huber\", kappa=1.0}"), &["encoder.sketch", "absent"]);
-    set("ridge.toml", &loss("{name=\"huber\", kappa=-1.0}"), &["encoder.loss", "kappa"]);
-    set("ridge.toml", "encoder.rank=0", &["encoder.rank", "at least 1"]);
-    set("ridge.toml", "encoder.rank=11", &["number of coordinates", "11"]);
+    let huber = "encoder.solver={name=\"lipschitz\", loss={name=\"huber\", kappa=1.0}}";
+    set("ridge.toml", huber, &["missing field `sketch`"]);
+    let negative = "encoder.solver={name=\"lipschitz\", sketch={size=10}, \
+                    loss={name=\"huber\", kappa=-1.0}}";
+    set("ridge.toml", negative, &["encoder.solver", "kappa"]);
+    let leading = |rank| format!("encoder.answers={{kind=\"leading\", rank={rank}}}");
+    set("ridge.toml", &leading(0), &["encoder.answers.rank", "at least 1"]);
+    set("ridge.toml", &leading(11), &["number of coordinates", "11"]);
     // Hubs and a missing sketch leave the squared error unknown.
     set("ridge.toml", "sketch.full=true", &["evaluation.metric", "squared_error"]);
     let ngram = CONFIG.replacen("size = 20", "size = 20\nfull = true", 1);

@@ -41,7 +41,7 @@ metric = "squared_error"
 split = "test"
 "#;
 
-const RIDGE: &str = "\n[encoder]\nkind = \"ridge\"\nlambda = 1e-3\n";
+const RIDGE: &str = "\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n";
 
 fn checked(folder: &Folder, text: &str) -> Checked {
     Config::load(folder.file("drawn.toml", text)).expect("a configuration")
@@ -180,8 +180,8 @@ fn an_embedding_is_chosen_by_the_validation_error() {
         .replace("size = 4", "size = 20")
         .replace("train = 700", "train = 30")
         .replace("unlabelled = 30", "unlabelled = 500");
-    let ridge = "\n[encoder]\nkind = \"ridge\"\nlambdas = [0.1, 0.01]\n\
-                 embedding = { ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
+    let ridge = "\n[encoder]\nkind = \"kernel-machine\"\nlambda = [0.1, 0.01]\n\
+                 answers = { kind = \"embedded\", ranks = [1, 4, 10], supervised = [1.0, 0.0] }\n";
     let config = checked(&folder, &format!("{noisy}{ridge}"));
     let (out, root) = (folder.path("run"), DataRoot::find("", None, None).unwrap());
     let report = fit(&config, &out).unwrap().report;

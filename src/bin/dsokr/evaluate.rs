@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr::basis::store::write_atomically;
 use dsokr::data::SplitName;
-use dsokr::data::{DataRoot, Split, Truth};
+use dsokr::data::{Split, Truth};
 use dsokr::decode::report::{Comparison, Difference, compare};
 use dsokr::decode::{Combination, Metrics, Pool, bootstrap};
 use dsokr::device::Processor;

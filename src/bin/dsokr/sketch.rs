@@ -9,7 +9,7 @@ use crate::{plot, print, print_json};
 
 /// Says how large a sketch should be: what a perfect encoder would reach on the validation split
 /// (perfect h), for growing sketch sizes, the spectrum of the kernel and leverage scores; prints a
-/// table and draws a plot. Of a kernel machine (encoder.kind = "ridge") it also says what the model
+/// table and draws a plot. Of a kernel machine (encoder.kind = "kernel-machine") it also says what the model
 /// itself reaches, so that the power of a tempered kernel can be chosen with the size.
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -96,7 +96,7 @@ fn study(
         return Err(Error::Value {
             key: "--powers".into(),
             found: format!("{powers:?}"),
-            allowed: "one power: they are compared by fitted models, for encoder.kind = \"ridge\""
+            allowed: "one power: they are compared by fitted models, for encoder.kind = \"kernel-machine\""
                 .into(),
         });
     }

@@ -1,0 +1,239 @@
+use dsokr_basis::Kernel;
+use dsokr_basis::features::NgramConfig;
+use dsokr_machines::{Combination, Solver};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Config, EmbeddingConfig, check, value};
+use crate::{Error, Metric};
+
+/// How columns of input vectors are standardised, by the training rows' figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputScaling {
+    /// Not at all.
+    #[default]
+    None,
+    /// Divided by their standard deviation. Enough for kernels of differences, as the Gaussian one;
+    /// sparse rows stay sparse.
+    Deviation,
+    /// The mean subtracted, then divided by the standard deviation.
+    Standard,
+}
+
+/// What a kernel machine compares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum MachineInputsConfig {
+    /// The n-grams of texts, as unit vectors weighted by TF-IDF.
+    Ngrams {
+        /// Blocks of n-grams.
+        blocks: Vec<NgramConfig>,
+    },
+    /// Vectors.
+    Vectors {
+        /// How columns are standardised.
+        #[serde(default)]
+        scaling: InputScaling,
+    },
+    /// The kernels of `data.inputs`, as one kernel in the place of `kernel`.
+    Kernels {
+        /// `uniform`, their mean, or `alignf`, the weights best aligned with the output kernel on the
+        /// training pairs (Cortes, Mohri and Rostamizadeh 2012).
+        combination: Combination,
+    },
+}
+
+/// λ of `(1/n) Σ ‖ĥ(x_i) − ψ̃(y_i)‖² + λ ‖ĥ‖²`: one number, or several to choose from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Lambda {
+    /// One.
+    One(f64),
+    /// The one with the least leave-one-out error on the training pairs, where the solver has it in
+    /// closed form; else the best on the validation split, one fit for each.
+    Several(Vec<f64>),
+}
+
+impl Lambda {
+    /// Every value.
+    pub fn values(&self) -> &[f64] {
+        match self {
+            Self::One(lambda) => std::slice::from_ref(lambda),
+            Self::Several(lambdas) => lambdas,
+        }
+    }
+}
+
+/// What the coordinates of answers are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AnswersConfig {
+    /// All coordinates of the basis.
+    // with braces: serde ignores unknown keys beside a unit variant
+    All {},
+    /// The leading coordinates of the basis. With a sketch of every output this is Kernel Dependency
+    /// Estimation: a regression for each principal component.
+    Leading {
+        /// Number of coordinates.
+        rank: usize,
+    },
+    /// A learned embedding of the outputs.
+    Embedded(EmbeddingConfig),
+}
+
+impl Default for AnswersConfig {
+    fn default() -> Self {
+        Self::All {}
+    }
+}
+
+/// A kernel machine onto the targets: `ĥ(x) = Σ_i α_i(x) ψ̃(y_i)`, by default ridge regression in closed
+/// form, `α(x) = (K + nλI)⁻¹ k^x`.
+///
+/// With `sketch.full` it is IOKR, with a sketch of the outputs ISOKR; with the solver `sketched` beside
+/// it SIOKR and SISOKR. `[training]` is not used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KernelMachineConfig {
+    /// What the kernel compares; vectors as they are, if left out.
+    #[serde(default = "vectors")]
+    pub inputs: MachineInputsConfig,
+    /// The input kernel.
+    #[serde(default = "linear")]
+    pub kernel: Kernel,
+    /// How it is fitted; in closed form on all training inputs, if left out.
+    #[serde(default)]
+    pub solver: Solver,
+    /// λ, one number or several to choose from.
+    pub lambda: Lambda,
+    /// What the coordinates of answers are.
+    #[serde(default)]
+    pub answers: AnswersConfig,
+}
+
+fn vectors() -> MachineInputsConfig {
+    MachineInputsConfig::Vectors { scaling: InputScaling::None }
+}
+
+fn linear() -> Kernel {
+    Kernel::Linear
+}
+
+impl KernelMachineConfig {
+    /// The learned embedding of the outputs, if answers have one.
+    pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
+        match &self.answers {
+            AnswersConfig::Embedded(embedding) => Some(embedding),
+            AnswersConfig::All {} | AnswersConfig::Leading { .. } => None,
+        }
+    }
+
+    /// Whether the loss is a Lipschitz one.
+    pub(crate) fn is_lipschitz(&self) -> bool {
+        matches!(self.solver, Solver::Lipschitz(_))
+    }
+
+    /// Levels of the quantiles that answers are, if they are quantiles.
+    pub(crate) fn levels(&self) -> Option<&[f64]> {
+        match &self.solver {
+            Solver::Lipschitz(options) => options.loss.levels(),
+            Solver::ClosedForm(_)
+            | Solver::Sketched(_)
+            | Solver::ConjugateGradients(_)
+            | Solver::Averaged(_) => None,
+        }
+    }
+
+    /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
+    pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
+        if let Some(folds) = hubs.and_then(|hubs| hubs.folds) {
+            let allowed = "absent: kernel machines know their leave-one-out answers";
+            return Err(value("decoding.hubs.folds", folds, allowed));
+        }
+        let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
+        let allowed =
+            format!("absent: no closed form gives leave-one-out answers of {}", self.solver.name());
+        check(closed || hubs.is_none(), "decoding.hubs", "given", &allowed)?;
+        match &self.answers {
+            AnswersConfig::All {} => {}
+            AnswersConfig::Leading { .. } => {
+                check(!full, "sketch.full", true, "false: encoder.answers are those of a basis")?;
+            }
+            AnswersConfig::Embedded(_) => {
+                let allowed = "false: embeddings are learned in a basis, with encoder.answers";
+                check(!full, "sketch.full", true, allowed)?;
+                let allowed = "absent: an embedding has seen the outputs that hub constants must not \
+                               see, with encoder.answers";
+                check(hubs.is_none(), "decoding.hubs", "given", allowed)?;
+            }
+        }
+        let quantiles = self.levels().is_some();
+        if self.is_lipschitz() {
+            let allowed = match quantiles {
+                true => "true, beside the pinball loss: numbers are not sketched",
+                false => "false, beside the solver \"lipschitz\"",
+            };
+            check(full == quantiles, "sketch.full", full, allowed)?;
+        }
+        if quantiles {
+            let normalise = config.decoding.normalise;
+            check(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
+            let (kernel, allowed) = (&config.output.kernel, "\"linear\": quantiles are of numbers");
+            check(*kernel == linear(), "output.kernel.name", kernel.name(), allowed)?;
+        }
+        let metric = config.evaluation.metric;
+        let allowed = "a metric other than squared_error, which is not known with sketch.full or \
+                       decoding.hubs";
+        check(metric != Metric::SquaredError || !full, "evaluation.metric", metric, allowed)
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        match &self.inputs {
+            MachineInputsConfig::Ngrams { blocks } => {
+                check(!blocks.is_empty(), "encoder.inputs.blocks", "[]", "at least one block")?;
+                blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
+            }
+            MachineInputsConfig::Vectors { scaling } => {
+                let none = *scaling == InputScaling::None || !self.is_lipschitz();
+                let allowed = "\"none\", beside the solver \"lipschitz\"";
+                check(none, "encoder.inputs.scaling", "given", allowed)?;
+            }
+            MachineInputsConfig::Kernels { .. } => {
+                let allowed = "absent: encoder.inputs brings the kernel";
+                check(self.kernel == linear(), "encoder.kernel", "given", allowed)?;
+                let (name, closed) =
+                    (self.solver.name(), matches!(self.solver, Solver::ClosedForm(_)));
+                let allowed = "\"closed-form\", beside encoder.inputs of kind \"kernels\"";
+                check(closed, "encoder.solver.name", format!("{name:?}"), allowed)?;
+            }
+        }
+        self.solver.validate().map_err(|error| match error {
+            dsokr_machines::Error::Value { what, value: found, allowed } => {
+                value(&format!("encoder.solver: {what}"), found, allowed)
+            }
+            other => other.into(),
+        })?;
+        let plain = self.answers == AnswersConfig::All {};
+        let least_squares = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
+        let allowed = "absent beside this solver; \"closed-form\" and \"sketched\" allow it";
+        match &self.answers {
+            AnswersConfig::All {} => {}
+            AnswersConfig::Leading { rank } => {
+                check(*rank > 0, "encoder.answers.rank", rank, "at least 1")?;
+                check(!self.is_lipschitz(), "encoder.answers", "given", allowed)?;
+            }
+            AnswersConfig::Embedded(embedding) => {
+                embedding.validate()?;
+                check(plain || least_squares, "encoder.answers", "given", allowed)?;
+            }
+        }
+        let lambdas = self.lambda.values();
+        check(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;
+        lambdas.iter().try_for_each(|&lambda| {
+            let holds = lambda > 0.0 && lambda.is_finite();
+            check(holds, "encoder.lambda", lambda, "finite numbers above 0")
+        })
+    }
+}
