@@ -85,7 +85,8 @@ fn a_kernel_machine_bears_wrong_outputs() {
     let square = sandbox.train("ridge.toml", &sketched);
     let huber = "encoder.solver={name=\"lipschitz\", sketch={size=100}, \
                  loss={name=\"huber\", kappa=0.5}}";
-    let huber = sandbox.train("ridge.toml", &[sketched[0], huber]);
+    let changes = [sketched[0], huber];
+    let huber = sandbox.train("ridge.toml", &changes);
     let (square, error) = (number(&square, "squared_error"), number(&huber, "squared_error"));
     assert!(error < 0.5 * square, "{error} against {square}");
     // it is a run like any other
