@@ -24,8 +24,10 @@ pub(super) struct KernelMachine {
 impl KernelMachine {
     pub(super) fn load(settings: &KernelMachineConfig, run: &StoredRun) -> Result<Self, Error> {
         let Some(file) = KernelModel::open(run.path)? else {
+            let lipschitz = settings.is_lipschitz();
+            let name = if lipschitz { "machine.safetensors" } else { "ridge.safetensors" };
             let message = "no model has been fitted yet: fit it with --resume";
-            return Err(Error::Run { path: run.path.into(), message: message.into() });
+            return Err(Error::Run { path: run.path.join(name), message: message.into() });
         };
         let inputs = MachineInputs::load(settings, run.path)?;
         check_basis(file.stored(), run.space)?;

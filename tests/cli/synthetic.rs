@@ -101,7 +101,7 @@ fn a_kernel_machine_bears_wrong_outputs() {
     sandbox.fail(&["evaluate", "moved"], 2, &["machine.safetensors", "--resume"]);
     assert_eq!(json(&sandbox.succeed(&arguments)), huber);
     // of several λ the best on the validation split, which the square loss has too
-    let config = sandbox.read("ridge.toml").replace("lambda = 1e-4", "lambdas = [1e-4, 1e3]");
+    let config = sandbox.read("ridge.toml").replace("lambda = 1e-4", "lambda = [1e-4, 1e3]");
     sandbox.write("several.toml", &config);
     let same = sandbox.train("several.toml", &changes);
     assert_eq!(same["squared_error"], huber["squared_error"]);
