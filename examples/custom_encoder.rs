@@ -1,5 +1,5 @@
-//! A custom encoder, from its definition to a search; docs/custom-encoder.md walks through it.
-//! Its settings and those of the training are in custom_encoder.toml beside this file.
+//! A custom encoder, from its definition to a search. docs/custom-encoder.md explains it, and
+//! custom_encoder.toml beside this file has its settings.
 //!
 //! ```sh
 //! cargo run --release --example custom_encoder
@@ -38,7 +38,7 @@ impl Encoder for Convolution {
 
     fn forward(&self, batch: &[&TokenIds], pass: Pass) -> Tensor<2> {
         let Padded { ids, mask, lengths } = pad(batch, &self.table.weight.device());
-        // zeros beyond a text's end are what the convolution sees beyond the border of a batch
+        // zeros after a text's end, as after the end of a batch
         let vectors = self.table.forward(ids) * mask.clone();
         let spans = gelu(self.convolution.forward(vectors.swap_dims(1, 2))).swap_dims(1, 2);
         let mean = (spans * mask).sum_dim(1).squeeze_dim::<2>(1) / lengths;
@@ -66,16 +66,15 @@ impl Recipe for ConvolutionConfig {
 fn main() -> Result<(), Error> {
     register::<ConvolutionConfig>("convolution")?;
     let config = &Config::load("examples/custom_encoder.toml")?;
+    let dataset = config.source().load(&config.data_root(None)?)?;
     let recipe: Option<&ConvolutionConfig> = config.encoder.get();
-    recipe.map_or(Ok(()), |r| {
-        contract::check(r, &config.source().load(&config.data_root(None)?)?.train)
-    })?;
+    recipe.map_or(Ok(()), |recipe| contract::check(recipe, &dataset.train))?;
 
     // trains, keeps the best model in a run directory, and evaluates it on the test split
     let trained = Request::new(config)?.run(&mut Lines)?;
     println!("\n{}\nrun directory: {}\n", trained.report, trained.path.display());
 
-    // reads it again, as another program would
+    // reads it again, as any program can that registers the kind
     let run = Run::open(&trained.path)?;
     for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)? {
         println!("{:.4}  {}", hit.score, run.candidates.label(hit.candidate));
