@@ -1,5 +1,22 @@
-//! The linear kernel, `k(a, b) = ⟨a, b⟩`; on label bits it induces the Hamming loss of label sets.
+use super::formula::{ANY, Formula};
+use crate::features::RowKind;
 
-pub(super) fn evaluate(ab: f64) -> f64 {
-    ab
+pub(super) struct Linear;
+
+impl Formula for Linear {
+    fn rows(&self) -> &'static [RowKind] {
+        ANY
+    }
+
+    fn evaluate(&self, ab: f64, _: f64, _: f64) -> f64 {
+        ab
+    }
+
+    fn is_normalised(&self) -> bool {
+        false
+    }
+
+    fn feature_scale(&self, _: f64) -> Option<f64> {
+        Some(1.0)
+    }
 }

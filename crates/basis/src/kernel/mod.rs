@@ -2,127 +2,124 @@
 //! any other function of two rows, by the trait [`OutputKernel`].
 //!
 //! The products come from [`features`](crate::features); a kernel adds its function, the kinds of
-//! rows and the values it is defined on, and whether it is linear in scaled rows. One file a
-//! kernel; everything is evaluated in `f64`.
+//! rows and the values it is defined on, and whether it is linear in scaled rows. A kernel is one file
+//! and one entry in the list below; everything is evaluated in `f64`.
 
 pub mod contract;
 
-mod cosine;
-mod gaussian;
-mod gaussian_tanimoto;
-mod hamming;
-mod kemeny;
-mod linear;
-mod ngram;
+mod formula;
 mod output;
-mod tanimoto;
 
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::features::{Block, RowKind, product, simd};
+use crate::features::{Block, RowKind, product};
 
+use formula::Formula;
 pub use output::OutputKernel;
 
-/// A positive semi-definite kernel on feature rows.
-///
-/// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:
-///
-/// ```
-/// use dsokr_basis::Kernel;
-///
-/// let kernel: Kernel = serde_json::from_str(r#"{"name": "gaussian", "gamma": 0.5}"#)?;
-/// assert_eq!(kernel, Kernel::Gaussian { gamma: 0.5 });
-/// assert_eq!(kernel.evaluate(1.0, 1.0, 3.0), (-0.5f64 * 2.0).exp());
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum Kernel {
+/// The enum of the built-in kernels, their names, and their way to the formula in each one's file.
+macro_rules! kernels {
+    ($(
+        $(#[$doc:meta])*
+        $kernel:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
+        in $module:ident = $name:literal;
+    )*) => {
+        $(mod $module;)*
+
+        /// A positive semi-definite kernel on feature rows.
+        ///
+        /// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:
+        ///
+        /// ```
+        /// use dsokr_basis::Kernel;
+        ///
+        /// let kernel: Kernel = serde_json::from_str(r#"{"name": "gaussian", "gamma": 0.5}"#)?;
+        /// assert_eq!(kernel, Kernel::Gaussian { gamma: 0.5 });
+        /// assert_eq!(kernel.evaluate(1.0, 1.0, 3.0), (-0.5f64 * 2.0).exp());
+        /// # Ok::<(), serde_json::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+        #[serde(tag = "name", deny_unknown_fields)]
+        #[non_exhaustive]
+        pub enum Kernel {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $kernel $({ $( $(#[$attribute])* $field: $type ),* })?,
+            )*
+        }
+
+        impl<'de> Deserialize<'de> for Kernel {
+            /// Reads through variants with braces: serde ignores unknown keys beside a unit variant.
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(Deserialize)]
+                #[serde(tag = "name", deny_unknown_fields)]
+                enum Strict {
+                    $(
+                        #[serde(rename = $name)]
+                        $kernel { $($( $(#[$attribute])* $field: $type ),*)? },
+                    )*
+                }
+                Ok(match Strict::deserialize(deserializer)? {
+                    $( Strict::$kernel { $($( $field ),*)? } => Self::$kernel $({ $( $field ),* })?, )*
+                })
+            }
+        }
+
+        impl Kernel {
+            /// The name in configuration files.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( Self::$kernel { .. } => $name, )*
+                }
+            }
+
+            /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
+            #[inline]
+            pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+                match *self {
+                    $( Self::$kernel $({ $( $field ),* })? => {
+                        $module::$kernel $({ $( $field ),* })?.evaluate(ab, aa, bb)
+                    } )*
+                }
+            }
+
+            fn formula(&self) -> Box<dyn Formula> {
+                match *self {
+                    $( Self::$kernel $({ $( $field ),* })? => {
+                        Box::new($module::$kernel $({ $( $field ),* })?)
+                    } )*
+                }
+            }
+        }
+    };
+}
+
+kernels! {
     /// `⟨a, b⟩`, on rows of any kind.
-    Linear,
+    Linear in linear = "linear";
     /// `⟨a, b⟩ / (‖a‖ ‖b‖)`, on rows of any kind; 0 when a or b is zero.
-    Cosine,
+    Cosine in cosine = "cosine";
     /// `exp(−γ ‖a − b‖²)`, on rows of any kind.
     Gaussian {
         /// γ, above 0; `1/(2 width²)`.
-        gamma: f64,
-    },
+        gamma: f64
+    } in gaussian = "gaussian";
     /// `⟨a, b⟩ / (‖a‖² + ‖b‖² − ⟨a, b⟩)`, on rows of any kind; 0 when a or b is zero.
-    Tanimoto,
+    Tanimoto in tanimoto = "tanimoto";
     /// `exp(−γ d²)`, d the distance of a and b in the feature space of the Tanimoto kernel.
     GaussianTanimoto {
         /// γ, above 0; `1/(2 width²)`.
-        gamma: f64,
-    },
+        gamma: f64
+    } in gaussian_tanimoto = "gaussian-tanimoto";
     /// Share of common n-grams: the cosine of two rows of counts (sparse).
-    #[serde(rename = "ngram")]
-    NGram,
+    NGram in ngram = "ngram";
     /// Kendall's τ of two rankings, on rows of pair signs (dense or sparse).
-    Kemeny,
+    Kemeny in kemeny = "kemeny";
     /// Share of positions that agree, on one-hot rows (bits or sparse).
-    Hamming,
-}
-
-impl<'de> Deserialize<'de> for Kernel {
-    /// Reads through variants with braces: serde ignores unknown keys beside a unit variant.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-        enum Strict {
-            Linear {},
-            Cosine {},
-            Gaussian { gamma: f64 },
-            Tanimoto {},
-            GaussianTanimoto { gamma: f64 },
-            Ngram {},
-            Kemeny {},
-            Hamming {},
-        }
-        Ok(match Strict::deserialize(deserializer)? {
-            Strict::Linear {} => Self::Linear,
-            Strict::Cosine {} => Self::Cosine,
-            Strict::Gaussian { gamma } => Self::Gaussian { gamma },
-            Strict::Tanimoto {} => Self::Tanimoto,
-            Strict::GaussianTanimoto { gamma } => Self::GaussianTanimoto { gamma },
-            Strict::Ngram {} => Self::NGram,
-            Strict::Kemeny {} => Self::Kemeny,
-            Strict::Hamming {} => Self::Hamming,
-        })
-    }
-}
-
-impl Kernel {
-    /// The name in configuration files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Cosine => "cosine",
-            Self::Gaussian { .. } => "gaussian",
-            Self::Tanimoto => "tanimoto",
-            Self::GaussianTanimoto { .. } => "gaussian-tanimoto",
-            Self::NGram => "ngram",
-            Self::Kemeny => "kemeny",
-            Self::Hamming => "hamming",
-        }
-    }
-
-    /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
-    #[inline]
-    pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
-        match *self {
-            Self::Linear => linear::evaluate(ab),
-            Self::Cosine => cosine::evaluate(ab, aa, bb),
-            Self::Gaussian { gamma } => gaussian::evaluate(gamma, ab, aa, bb),
-            Self::Tanimoto => tanimoto::evaluate(ab, aa, bb),
-            Self::GaussianTanimoto { gamma } => gaussian_tanimoto::evaluate(gamma, ab, aa, bb),
-            Self::NGram => ngram::evaluate(ab, aa, bb),
-            Self::Kemeny => kemeny::evaluate(ab, aa, bb),
-            Self::Hamming => hamming::evaluate(ab, aa, bb),
-        }
-    }
+    Hamming in hamming = "hamming";
 }
 
 impl OutputKernel for Kernel {
@@ -135,49 +132,31 @@ impl OutputKernel for Kernel {
     }
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
-        match *self {
-            Self::Gaussian { gamma } | Self::GaussianTanimoto { gamma }
-                if !(gamma > 0.0 && gamma.is_finite()) =>
-            {
-                let what = format!("kernel {}", self.name());
-                return Err(Error::value(what, "gamma", gamma, "finite numbers above 0"));
-            }
-            _ => {}
+        let (name, formula) = (self.name(), self.formula());
+        formula.validate().map_err(|(parameter, value, allowed)| {
+            Error::value(format!("kernel {name}"), parameter, value, allowed)
+        })?;
+        if formula.rows().contains(&rows) {
+            return Ok(());
         }
-        let (allowed, names): (&[RowKind], _) = match self {
-            Self::NGram => ngram::ROWS,
-            Self::Kemeny => kemeny::ROWS,
-            Self::Hamming => hamming::ROWS,
-            _ => return Ok(()),
-        };
-        if !allowed.contains(&rows) {
-            let name = self.name();
-            return Err(Error::Shape(format!(
-                "kernel {name} is not defined on {rows} rows, allowed: {names}"
-            )));
-        }
-        Ok(())
+        let kinds: Vec<String> = formula.rows().iter().map(RowKind::to_string).collect();
+        let allowed = kinds.join(" or ");
+        Err(Error::Shape(format!(
+            "kernel {name} is not defined on {rows} rows, allowed: {allowed}"
+        )))
     }
 
     /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
     /// other kernels take any finite numbers.
     fn check(&self, rows: &Block) -> Result<(), Error> {
-        match self {
-            Self::NGram => ngram::check(rows),
-            Self::Kemeny => kemeny::check(rows),
-            Self::Hamming => hamming::check(rows),
-            _ => Ok(()),
+        match self.formula().values() {
+            Some((allowed, holds)) => check_values(self.name(), rows, allowed, holds),
+            None => Ok(()),
         }
     }
 
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
-        match self {
-            Self::Linear => Some(1.0),
-            Self::Cosine | Self::NGram | Self::Kemeny | Self::Hamming => {
-                Some(cosine::scale(squared_norm))
-            }
-            Self::Gaussian { .. } | Self::Tanimoto | Self::GaussianTanimoto { .. } => None,
-        }
+        self.formula().feature_scale(squared_norm)
     }
 
     /// All but the linear kernel are.
@@ -185,7 +164,7 @@ impl OutputKernel for Kernel {
     /// A zero row has `k(y, ·) = 0` under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels, so
     /// `k(y, y) = 0`; Gaussian kernels give it 1 too.
     fn is_normalised(&self) -> bool {
-        !matches!(self, Self::Linear)
+        self.formula().is_normalised()
     }
 
     /// Computed in parallel.
@@ -202,12 +181,8 @@ impl OutputKernel for Kernel {
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
-        if let Self::Gaussian { gamma } = *self {
-            return product::inner_columns(a, b, |column, j| {
-                simd::gaussian(column, gamma, &aa, bb[j]);
-            });
-        }
-        product::inner_map(a, b, |ab, i, j| self.evaluate(ab, aa[i], bb[j]))
+        let formula = self.formula();
+        product::inner_columns(a, b, |products, j| formula.column(products, &aa, bb[j]))
     }
 
     fn diagonal(&self, rows: &Block) -> Vec<f64> {

@@ -1,17 +1,27 @@
-//! The n-gram kernel: `k(a, b) = ⟨a, b⟩ / (‖a‖ ‖b‖)` on counts of n-grams, the normalised spectrum
-//! kernel of Leslie et al. (2002) summed over the lengths that the featurizer counts.
+use super::cosine::Cosine;
+use super::formula::Formula;
+use crate::features::RowKind;
 
-use super::cosine;
-use crate::Error;
-use crate::features::{Block, RowKind};
+pub(super) struct NGram;
 
-pub(super) const ROWS: (&[RowKind], &str) = (&[RowKind::Sparse], "sparse");
+impl Formula for NGram {
+    fn rows(&self) -> &'static [RowKind] {
+        &[RowKind::Sparse]
+    }
 
-pub(super) fn evaluate(ab: f64, aa: f64, bb: f64) -> f64 {
-    cosine::evaluate(ab, aa, bb)
-}
+    fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        Cosine.evaluate(ab, aa, bb)
+    }
 
-/// Counts are not negative.
-pub(super) fn check(rows: &Block) -> Result<(), Error> {
-    super::check_values("ngram", rows, "0 and more", |value| value >= 0.0)
+    fn is_normalised(&self) -> bool {
+        true
+    }
+
+    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
+        Cosine.feature_scale(squared_norm)
+    }
+
+    fn values(&self) -> Option<(&'static str, fn(f32) -> bool)> {
+        Some(("0 and more", |value| value >= 0.0))
+    }
 }
