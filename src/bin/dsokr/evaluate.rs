@@ -13,55 +13,56 @@ use serde::Serialize;
 use crate::report::{self, Evaluated};
 use crate::{print, print_json};
 
-/// Ranks queries with trained runs and prints the metrics. Several runs vote.
+/// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Run directories: of one model, of an ensemble, or several that vote.
+    /// Run directories: of one model, of an ensemble, or several, which are combined as an ensemble.
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// A table of queries with the run's columns of id and text; by default a split of the run's
-    /// own data.
+    /// A table of queries, with columns for id and text as in the run's configuration; default: a
+    /// split of the run's data.
     #[arg(long)]
     queries: Option<PathBuf>,
-    /// The split of the run's own data; by default the one that the configuration names.
+    /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
     #[arg(long, conflicts_with = "queries", value_parser = split)]
     split: Option<SplitName>,
-    /// JSON lines {"query": id, "candidates": [id, …]}: each query against its own candidates. By
-    /// default the lists that the configuration names, for its own splits; else all candidates.
+    /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
+    /// split, evaluation.candidates of the configuration, if given; else all candidates.
     #[arg(long)]
     candidates: Option<PathBuf>,
-    /// The data root; by default the variable DSOKR_DATA, else data/.
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// How several runs are combined; by default the rule of an ensemble's directory, else mean.
+    /// How several runs are combined; default: the rule stored in an ensemble's directory, else mean.
     #[arg(long)]
     combine: Option<Rule>,
-    /// Combine scores as they are, not standardised for each query: for runs of one kernel.
+    /// Combine scores without standardising them for each query: for runs with the same kernel.
     #[arg(long, requires = "combine")]
     plain: bool,
-    /// Weights of the runs, with commas between; they sum to 1.
+    /// Weights of the runs, separated by commas; they sum to 1.
     #[arg(long, value_delimiter = ',', conflicts_with = "fit_weights")]
     weights: Option<Vec<f64>>,
-    /// Take the weights that are best on the validation split.
+    /// Fit the weights of the runs on the validation split.
     #[arg(long)]
     fit_weights: bool,
-    /// Draw true molecules beside the predicted ones, into this SVG file.
+    /// Draw true molecules beside the predicted ones in this SVG file.
     #[arg(long)]
     draw: Option<PathBuf>,
-    /// How many to draw, the first of the queries.
+    /// Number of queries to draw, from the first.
     #[arg(long, default_value_t = 20, requires = "draw")]
     examples: usize,
-    /// 95 % confidence interval of the MRR, by bootstrap over queries.
+    /// Print a 95 % confidence interval of the MRR, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
-    /// Write into this folder: the rank of each query (ranks.tsv), the worst queries (worst.tsv), the
-    /// metrics, Hits@k and a histogram of ranks as SVG, and predicted quantiles (quantiles.tsv).
+    /// Write a report into this folder: the rank of each query (ranks.tsv), the worst queries
+    /// (worst.tsv), the metrics (metrics.json), Hits@k and a histogram of ranks (SVG), and predicted
+    /// quantiles (quantiles.tsv).
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Another run or ensemble, ranked on the same queries: how sure is it that one is better?
+    /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
     #[arg(long)]
     against: Option<PathBuf>,
-    /// Where the model is computed: cpu, wgpu, cuda or cuda:NUMBER.
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
     /// Print one JSON object.
@@ -69,7 +70,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A rule by its name.
+/// How scores or ranks are combined.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Rule {
     /// The mean of scores.
@@ -98,10 +99,10 @@ impl Rule {
 struct Found {
     #[serde(flatten)]
     metrics: Scores,
-    /// Of several runs, each by itself.
+    /// Each run alone, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<Own>,
-    /// The run, first, and the other.
+    /// The run compared with `--against`.
     #[serde(skip_serializing_if = "Option::is_none")]
     against: Option<Comparison>,
 }
@@ -194,8 +195,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
     }
     if let (Some(other), Some(found)) = (&arguments.against, against) {
-        text +=
-            &format!("\nless that of {}, 95 % intervals of a paired bootstrap:\n", other.display());
+        text += &format!(
+            "\ndifference from {}, 95 % intervals of a paired bootstrap:\n",
+            other.display()
+        );
         for (name, difference) in
             [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
         {
@@ -209,7 +212,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     print(&text)
 }
 
-/// The queries that are asked for.
+/// The requested queries.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     File(&'a Path),
@@ -225,7 +228,7 @@ impl std::fmt::Display for Wanted<'_> {
     }
 }
 
-/// Asks every run the queries.
+/// The predictions of every run for the queries.
 fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<QueryAnswers, Error> {
     let root = |run: &Run| run.config.data_root(arguments.data.as_deref());
     let read = |run: &Run| match wanted {
@@ -243,7 +246,7 @@ fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<Quer
     runs.ask(read, lists.as_deref())
 }
 
-/// What each run is worth by itself.
+/// The metrics of each run alone.
 fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Vec<Own>, Error> {
     let pool = asked.pool();
     let own = |(at, (run, split)): (usize, (&Run, &Split))| {
@@ -252,10 +255,10 @@ fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Vec<Own>, Error> {
             return Err(Error::Value {
                 key: "--candidates".into(),
                 found: format!(
-                    "a run, {}, that has its candidates in another order",
+                    "the run {}, whose candidates are in a different order",
                     runs.names()[at]
                 ),
-                allowed: "runs with the candidates in one order".into(),
+                allowed: "runs with their candidates in the same order".into(),
             });
         }
         let weight = runs.rule.weights().map(|weights| weights[at]);
@@ -271,7 +274,7 @@ fn draw(file: &Path, count: usize, outputs: Option<&(Truth, Truth)>) -> Result<(
         Err(Error::Value { key: key.into(), found, allowed })
     };
     let Some((Truth::Molecules(truth), Truth::Molecules(predicted))) = outputs else {
-        let allowed = "left out: no true molecules are known".into();
+        let allowed = "absent: no true molecules are known".into();
         return wrong("--draw", file.display().to_string(), allowed);
     };
     match (truth.get(..count), predicted.get(..count)) {

@@ -5,15 +5,15 @@ use dsokr::run::Run;
 
 use crate::print;
 
-/// Writes a run's fine-tuned encoder as a folder that transformers loads.
+/// Writes a fine-tuned encoder as a folder that the Python library transformers loads.
 ///
-/// For runs with encoder.kind = "pretrained". The head, which maps to the eigenbasis, is no part of that
+/// For runs with encoder.kind = "pretrained". The head, which maps to the eigenbasis, is not part of that
 /// layout and stays in the run.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
-    /// The folder; made if it is not there, files of the same name are replaced.
+    /// The folder. It is created if it does not exist; files with the same names are replaced.
     folder: PathBuf,
 }
 

@@ -1,5 +1,5 @@
-//! The command `dsokr`: one file a subcommand. Results go to standard output, progress and logs to
-//! standard error. Exit 0 success, 1 the run failed, 2 the request was wrong.
+//! The command `dsokr`, one file a subcommand. Results go to standard output, progress and logs to
+//! standard error. The exit code is 0 for success, 1 for a failed run, 2 for a wrong request.
 
 mod config_reference;
 mod evaluate;
@@ -19,13 +19,13 @@ use clap::{Parser, Subcommand};
 use dsokr::Error;
 use tracing_subscriber::EnvFilter;
 
-/// Deep Sketched Output Kernel Regression: teaches encoders to predict structured objects.
+/// Deep Sketched Output Kernel Regression: trains models that predict structured objects.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Less on standard error: warnings only.
+    /// Print warnings alone on standard error.
     #[arg(long, short, global = true)]
     quiet: bool,
 }
@@ -43,7 +43,7 @@ enum Command {
 fn main() -> ExitCode {
     memory::keep_pages();
     let cli = Cli::parse();
-    // of other crates warnings alone: GPU engines tell of every kernel that they tune
+    // other crates log warnings alone: GPU engines log every kernel that they tune
     let level = if cli.quiet { "warn" } else { "warn,dsokr=info,dsokr_train=info" };
     let filter = match std::env::var("DSOKR_LOG") {
         Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
@@ -83,7 +83,7 @@ fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
     print(&format!("{json}\n"))
 }
 
-/// Writes a result to standard output; a reader that has gone away is no error.
+/// Writes a result to standard output; a closed pipe is not an error.
 fn print(text: &str) -> Result<(), Error> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

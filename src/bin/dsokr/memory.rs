@@ -1,11 +1,11 @@
 //! How the process keeps its memory.
 
-/// Keeps freed pages for the next step instead of giving them back to the system.
+/// Keeps freed pages for the next step instead of returning them to the system.
 ///
 /// A training step frees and asks again for the same large buffers; by default glibc maps them anew
 /// every time, and clearing fresh pages then costs more time than the arithmetic. The process's
-/// memory stays at its peak, which the next step would need anyway. A library must not decide
-/// this for its users; a command may. Elsewhere than on Linux with glibc this does nothing.
+/// memory stays at its peak, which the next step would need anyway. A command may decide this for
+/// its users; a library must not. On systems other than Linux with glibc this does nothing.
 pub fn keep_pages() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: called first in `main`, before any other thread exists; the values are in the ranges

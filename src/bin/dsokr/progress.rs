@@ -10,10 +10,10 @@ use tracing::info;
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 static INTERRUPTS: AtomicU8 = AtomicU8::new(0);
 static LISTENING: AtomicBool = AtomicBool::new(false);
-/// Whether there is a state that can be saved before the process ends.
+/// Whether there is a training state to save before the process ends.
 static TRAINING: AtomicBool = AtomicBool::new(false);
 
-/// Writes log lines above the progress bar, so that neither tears the other.
+/// Writes log lines above the progress bar, so that the two do not mix.
 #[derive(Default)]
 pub struct Writer;
 
@@ -32,14 +32,14 @@ impl Write for Writer {
     }
 }
 
-/// Takes the bar off the screen.
+/// Removes the progress bar.
 pub fn clear() {
     if let Some(bar) = BAR.get() {
         bar.finish_and_clear();
     }
 }
 
-/// Shows a training on standard error, and passes on Ctrl-C.
+/// Shows the progress of a training on standard error, and stops it on Ctrl-C.
 pub struct Progress {
     quiet: bool,
 }
@@ -74,7 +74,7 @@ impl Observer for Progress {
                     if let Ok(style) = ProgressStyle::with_template(style) {
                         bar.set_style(style);
                     }
-                    // of the training before this one, in an ensemble
+                    // the bar may be that of the previous member of an ensemble
                     bar.set_length(*total);
                     bar.set_position(*step);
                     bar.reset_eta();

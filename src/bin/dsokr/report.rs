@@ -17,20 +17,20 @@ const MOST: usize = 50;
 /// Bins of the histogram between a rank and ten times that rank.
 const PER_DECADE: u32 = 4;
 
-/// Queries in the table of the worst.
+/// Number of queries in the table of the worst.
 const WORST: usize = 20;
 
-/// What a report is on.
+/// The contents of a report.
 pub struct Evaluated<'a> {
     /// The queries.
     pub split: &'a Split,
-    /// What was found for each.
+    /// The decoded predictions.
     pub decoded: &'a [Decoded],
     /// Ranks of their gold candidates.
     pub ranks: &'a [Option<Rank>],
     /// The candidates.
     pub candidates: &'a Candidates,
-    /// The answers, where they are quantiles.
+    /// The predicted quantiles, if outputs are numbers.
     pub quantiles: Option<&'a Quantiles>,
     /// Resamples of the bootstrap.
     pub resamples: usize,
@@ -38,8 +38,8 @@ pub struct Evaluated<'a> {
     pub seed: u64,
 }
 
-/// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, the figures as `metrics.json`, and
-/// `quantiles.tsv` where answers are quantiles.
+/// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, `metrics.json`, and `quantiles.tsv` if
+/// there are quantiles.
 pub fn write(
     folder: &Path,
     found: &Evaluated,
@@ -83,7 +83,7 @@ pub fn write(
     plot::ranks(&folder.join("ranks.svg"), &rank_histogram(found.ranks, PER_DECADE)?)
 }
 
-/// The quantiles of each query, and its number where that is known.
+/// The quantiles of each query, and its true number if it is known.
 fn predicted(quantiles: &Quantiles, ids: &[String], candidates: &Candidates) -> String {
     let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
     let names = ["query", "number"].map(String::from).into_iter().chain(levels);

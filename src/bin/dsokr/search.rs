@@ -10,14 +10,14 @@ use crate::{print, print_json};
 /// Ranks the candidates for one text.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The run directory, of one model or of an ensemble.
+    /// The run directory of a model or an ensemble.
     run: PathBuf,
-    /// The text.
+    /// The query, a text.
     text: String,
     /// Number of candidates to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
-    /// Where the model is computed: cpu, wgpu, cuda or cuda:NUMBER.
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
     /// Print one JSON object.
@@ -28,7 +28,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Found<'a> {
     query: &'a str,
-    /// Of numbers, where the model answers with quantiles.
+    /// The predicted quantiles, if outputs are numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quantiles: Vec<Quantile>,
     candidates: Vec<Candidate<'a>>,

@@ -7,39 +7,41 @@ use dsokr::sketch::{Curve, Leverage, Point, Study};
 
 use crate::{plot, print, print_json};
 
-/// Says how large a sketch should be: what a perfect encoder would reach on the validation split
-/// (perfect h), for growing sketch sizes, the spectrum of the kernel and leverage scores; prints a
-/// table and draws a plot. Of a kernel machine (encoder.kind = "kernel-machine") it also says what the model
-/// itself reaches, so that the power of a tempered kernel can be chosen with the size.
+/// Recommends a sketch size.
+///
+/// Prints and plots, for growing sketch sizes, the validation figure of a perfect encoder (perfect h),
+/// the spectrum of the kernel and leverage scores. For a kernel machine (encoder.kind =
+/// "kernel-machine") it also fits the model for each size, so the power of a tempered kernel can be
+/// chosen together with the size.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Configurations (TOML), e.g. of several kernels; all with the same metric.
+    /// Configurations (TOML), for example of several kernels; all need the same metric.
     #[arg(required = true)]
     configs: Vec<PathBuf>,
-    /// Sketch sizes m, increasing.
+    /// Sketch sizes m, in increasing order.
     #[arg(long, value_delimiter = ',', default_value = "10,20,50,100,200,400")]
     sizes: Vec<usize>,
-    /// Sketches drawn of each size.
+    /// Number of sketches drawn for each size.
     #[arg(long, default_value_t = 3)]
     draws: usize,
     /// Kinds of sketches, one curve each: all, or some of subsampling, leverage, gaussian,
-    /// sparsified-rademacher, sparsified-gaussian, accumulation, count-sketch; by default the
-    /// configuration's own.
+    /// sparsified-rademacher, sparsified-gaussian, accumulation, count-sketch; default: the
+    /// configuration's.
     #[arg(long, value_delimiter = ',')]
     methods: Vec<String>,
-    /// Powers of the tempered kernel, 0 to 1, one curve each; by default the configuration's own.
+    /// Powers of the tempered kernel, 0 to 1, one curve each; default: the configuration's.
     #[arg(long, value_delimiter = ',')]
     powers: Vec<f64>,
     /// λ of the leverage scores.
     #[arg(long, default_value_t = 1e-4)]
     lambda: f64,
-    /// Change a value of every configuration; may be repeated.
+    /// Change a value of every configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
-    /// The data root; by default the variable DSOKR_DATA, else data/.
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// The plot, an SVG file.
+    /// The SVG file of the plot.
     #[arg(long, default_value = "sketch.svg")]
     plot: PathBuf,
     /// Print one JSON object.

@@ -7,24 +7,24 @@ use dsokr::{Error, Request};
 
 use crate::{plot, print, print_json, progress};
 
-/// Fits the basis, trains the encoder, writes a run directory, and evaluates the best checkpoint.
+/// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The configuration (TOML); see docs/configuration.md.
     config: PathBuf,
-    /// The run directory; by default runs/NAME, or the first free runs/NAME-2, -3, …
+    /// The run directory; default: runs/NAME, or the first free one of runs/NAME-2, -3, …
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Go on from the last checkpoint of the run, if there is one.
+    /// Continue from the last checkpoint of the run, if there is one.
     #[arg(long)]
     resume: bool,
-    /// Change a value of the configuration; may be repeated.
+    /// Change a value of the configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
-    /// The data root; by default the variable DSOKR_DATA, else data/.
+    /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Where the model is trained: cpu, wgpu, cuda or cuda:NUMBER.
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
     /// Print one JSON object.

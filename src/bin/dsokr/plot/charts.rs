@@ -38,9 +38,9 @@ struct Chart {
     x: &'static str,
     y: String,
     lines: Vec<Line>,
-    /// Whether figures start at zero where they can.
+    /// Whether the axis of figures starts at zero.
     from_zero: bool,
-    /// Whether the figures' axis is logarithmic too.
+    /// Whether the axis of figures is logarithmic too.
     logarithmic: bool,
 }
 
@@ -49,7 +49,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     let positive = |values: &[f64]| -> Vec<f64> {
         values.iter().copied().take_while(|&value| value > 0.0).collect()
     };
-    // those of several powers are one
+    // curves of several powers have one spectrum
     let first = |at: usize| curves[..at].iter().all(|c| c.spectrum != curves[at].spectrum);
     let distinct = (0..curves.len()).filter(|&at| first(at)).map(|at| &curves[at]);
     let spectra = distinct.map(|c| Line::of(&c.name, &positive(&c.spectrum)));
@@ -83,7 +83,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     };
     let fitted = curves.iter().flat_map(|curve| &curve.points).any(|point| point.fitted.is_some());
     let lines = curves.iter().map(line).collect();
-    // errors fall by orders of magnitude until the outputs' directions are found
+    // errors fall by orders of magnitude until the basis holds the outputs' directions
     let logarithmic = metric == "squared_error";
     let y = match fitted {
         true => format!("{metric} of the fitted model"),
@@ -93,7 +93,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     side_by_side(path, &[spectra, scores, sizes])
 }
 
-/// What embeddings of each rank are worth, a line for each c, at the best λ.
+/// The figures of embeddings of each rank, a line for each c, at the best λ.
 pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
     let mut lines: Vec<Line> = Vec::new();
     let better = |a: f64, b: f64| if curve.larger_is_better { a > b } else { a < b };
@@ -186,7 +186,7 @@ impl Chart {
             let bars = marks.iter().filter(|mark| mark.deviation > 0.0).map(bar);
             chart.draw_series(bars).map_err(said)?;
         }
-        // lines that fall leave room above their end, those that rise below it
+        // falling lines leave room above their end, rising lines below it
         let falls = |line: &Line| match line.marks.as_slice() {
             [first, .., last] => last.y < first.y,
             _ => false,

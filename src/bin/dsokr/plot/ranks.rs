@@ -1,4 +1,4 @@
-//! What `evaluate --report` draws.
+//! The plots of `evaluate --report`.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ fn draw_hits(area: &Area, curve: &[HitsPoint]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many queries have their gold candidate at which ranks.
+/// The number of queries whose gold candidate has a rank in each bin.
 pub fn ranks(path: &Path, histogram: &RankHistogram) -> Result<(), Error> {
     save(path, SIZE, |area| draw_ranks(area, histogram))
 }
