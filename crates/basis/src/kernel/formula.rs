@@ -2,7 +2,7 @@ use crate::features::RowKind;
 
 /// What a built-in kernel is, beside its name: a function of three products, and what it is defined on.
 ///
-/// What no kernel can be right about by default has none.
+/// Where a default would be wrong for some kernels there is none.
 pub(super) trait Formula: Send + Sync {
     /// The kinds of rows that it is defined on.
     fn rows(&self) -> &'static [RowKind];
@@ -22,7 +22,7 @@ pub(super) trait Formula: Send + Sync {
     }
 
     /// The values that rows may hold, in words and as a test; none where any finite number is allowed.
-    fn values(&self) -> Option<(&'static str, fn(f32) -> bool)> {
+    fn values(&self) -> Option<Values> {
         None
     }
 
@@ -33,6 +33,9 @@ pub(super) trait Formula: Send + Sync {
         }
     }
 }
+
+/// Values in words, and as a test.
+pub(super) type Values = (&'static str, fn(f32) -> bool);
 
 /// Every kind of rows.
 pub(super) const ANY: &[RowKind] = &[RowKind::Dense, RowKind::Bits, RowKind::Sparse];

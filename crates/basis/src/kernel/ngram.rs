@@ -1,5 +1,5 @@
 use super::cosine::Cosine;
-use super::formula::Formula;
+use super::formula::{Formula, Values};
 use crate::features::RowKind;
 
 pub(super) struct NGram;
@@ -21,7 +21,7 @@ impl Formula for NGram {
         Cosine.feature_scale(squared_norm)
     }
 
-    fn values(&self) -> Option<(&'static str, fn(f32) -> bool)> {
+    fn values(&self) -> Option<Values> {
         Some(("0 and more", |value| value >= 0.0))
     }
 }
