@@ -52,7 +52,7 @@ pub struct Scores {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OutputScores {
-    /// Of molecules.
+    /// Of molecules, or other graphs.
     Molecules(MoleculeScores),
     /// Of sets of labels. The labels are those of the true and the predicted sets.
     Labels(MultiLabelMetrics),
@@ -68,6 +68,10 @@ impl OutputScores {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
                 let pairs: Vec<(&Graph, &Graph)> =
                     truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect();
+                Ok(Self::Molecules(MoleculeScores::of(&pairs)?))
+            }
+            (Truth::Graphs(truth), Truth::Graphs(predicted)) => {
+                let pairs: Vec<(&Graph, &Graph)> = truth.iter().zip(predicted).collect();
                 Ok(Self::Molecules(MoleculeScores::of(&pairs)?))
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {

@@ -149,8 +149,8 @@ impl Config {
             let allowed = "a metric other than f1, which needs features of kind \"labels\"";
             return Err(value("evaluation.metric", metric, allowed));
         }
-        if metric.is_a_distance() && !self.output.features.are_molecules() {
-            let allowed = "a figure of ranks: edit distances need features of kind \"molecules\"";
+        if metric.is_a_distance() && !self.output.features.are_graphs() {
+            let allowed = "a figure of ranks: edit distances need features of kind \"molecules\" or \"graphs\"";
             return Err(value("evaluation.metric", format!("{metric:?}"), allowed));
         }
         if self.evaluation.split == SplitName::Test && !self.data.has_test() {

@@ -5,6 +5,7 @@ mod chebi20;
 mod ensembles;
 #[cfg(feature = "wgpu")]
 mod gpu;
+mod graphs;
 mod kernels;
 mod label_outputs;
 mod machines;

@@ -6,6 +6,7 @@ pub mod config;
 mod dataset;
 mod error;
 pub mod feature_file;
+mod graphs;
 mod inputs;
 mod kernels;
 pub mod multi_label;

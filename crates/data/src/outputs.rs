@@ -13,7 +13,7 @@ use super::feature_file::{FeatureFile, read_features, read_packed};
 use super::structure::molecules;
 use super::table::{Table, unique_ids};
 use super::truth::labels;
-use super::{DataRoot, Truth};
+use super::{DataRoot, Truth, graphs};
 use crate::Error;
 use crate::config::{
     CandidateConfig, FeatureFileConfig, OutputFeatures, OutputSource, RankingEmbedding,
@@ -128,7 +128,7 @@ impl Outputs {
         let path = table.path();
         unique_ids(table, id)?;
         let ids = table.column(id)?.to_vec();
-        let shown = match config.label {
+        let mut shown = match config.label {
             Some(column) => table.column(column)?.to_vec(),
             None => vec![String::new(); ids.len()],
         };
@@ -147,7 +147,7 @@ impl Outputs {
                 chosen
             }
         };
-        let truth = Truth::column(table, config.features)?;
+        let mut truth = Truth::column(table, config.features)?;
         let rows: Box<dyn RowSource> = match config.features {
             OutputFeatures::File(file) => feature_rows(file, root, table)?,
             OutputFeatures::Ngrams { column, min, max, log, min_outputs } => {
@@ -172,6 +172,13 @@ impl Outputs {
                     _ => Vec::new(),
                 };
                 let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
+                Box::new(Features::Sparse(rows))
+            }
+            OutputFeatures::Graphs { file, graph } => {
+                let graphs = graphs::read(&root.file(file), table, id)?;
+                shown = graphs.iter().map(graphs::label).collect();
+                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
+                truth = Some(Truth::Graphs(graphs));
                 Box::new(Features::Sparse(rows))
             }
             OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {

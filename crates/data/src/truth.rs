@@ -1,7 +1,8 @@
-use super::Structure;
-use super::table::Table;
-use crate::Error;
+use dsokr_molecule::graph::Graph;
+
 use crate::config::OutputFeatures;
+use crate::table::Table;
+use crate::{Error, Structure, graphs};
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
 /// predicted ones are, where figures say more than ranks do.
@@ -9,6 +10,8 @@ use crate::config::OutputFeatures;
 pub enum Truth {
     /// Molecules, judged by graph edit distance.
     Molecules(Vec<Structure>),
+    /// Graphs of any kind, judged by graph edit distance.
+    Graphs(Vec<Graph>),
     /// Sets of labels, judged by F1.
     Labels(Vec<Vec<String>>),
 }
@@ -29,6 +32,7 @@ impl Truth {
             | OutputFeatures::Substructures { .. }
             | OutputFeatures::Rankings { .. }
             | OutputFeatures::Numbers { .. }
+            | OutputFeatures::Graphs { .. }
             | OutputFeatures::Source {} => None,
         })
     }
@@ -36,7 +40,7 @@ impl Truth {
     /// What candidates with these labels are.
     ///
     /// # Errors
-    /// [`Error::File`] for a label that is no SMILES.
+    /// [`Error`] for a label that is not a SMILES or a graph.
     pub fn of_labels<'a>(
         shown: impl Iterator<Item = &'a str>,
         features: &OutputFeatures,
@@ -44,6 +48,9 @@ impl Truth {
         Ok(match features {
             OutputFeatures::Molecules { .. } => {
                 Some(Self::Molecules(shown.map(Structure::of_candidate).collect::<Result<_, _>>()?))
+            }
+            OutputFeatures::Graphs { .. } => {
+                Some(Self::Graphs(shown.map(graphs::of_label).collect::<Result<_, _>>()?))
             }
             OutputFeatures::Labels { separator, .. } => {
                 let sets = shown.map(|cell| labels(cell, *separator).collect());
@@ -65,6 +72,9 @@ impl Truth {
             Self::Molecules(all) => Self::Molecules(
                 places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?,
             ),
+            Self::Graphs(all) => {
+                Self::Graphs(places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?)
+            }
             Self::Labels(all) => {
                 Self::Labels(places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?)
             }
@@ -75,6 +85,7 @@ impl Truth {
     pub fn len(&self) -> usize {
         match self {
             Self::Molecules(all) => all.len(),
+            Self::Graphs(all) => all.len(),
             Self::Labels(all) => all.len(),
         }
     }

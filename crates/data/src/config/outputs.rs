@@ -122,6 +122,17 @@ pub enum OutputFeatures {
         /// What is counted.
         graph: GraphKernel,
     },
+    /// Counts of what a graph kernel compares, of graphs of any kind, which a file holds. With the linear
+    /// kernel on them it is that graph kernel, with the cosine kernel the normalised one. Predictions are
+    /// judged by graph edit distance, and shown as the graphs themselves.
+    Graphs {
+        /// JSON lines (.jsonl) with a graph each, or a folder in the layout of the TUDataset collection,
+        /// whose files bear its name. Outputs are found by the graphs' ids: those of the lines, else
+        /// the numbers of the graphs, from 1.
+        file: String,
+        /// What is counted.
+        graph: GraphKernel,
+    },
     /// The vectors of the source itself, which official files hold and a synthetic source draws; the
     /// default.
     Source {},
@@ -160,6 +171,7 @@ impl OutputFeatures {
             | Self::Substructures { .. }
             | Self::Rankings { .. }
             | Self::Numbers { .. }
+            | Self::Graphs { .. }
             | Self::Source {} => None,
         }
     }
@@ -174,13 +186,14 @@ impl OutputFeatures {
             Self::Rankings { .. } => "rankings",
             Self::Numbers { .. } => "numbers",
             Self::Molecules { .. } => "molecules",
+            Self::Graphs { .. } => "graphs",
             Self::Source {} => "source",
         }
     }
 
-    /// Whether outputs are molecules.
-    pub fn are_molecules(&self) -> bool {
-        matches!(self, Self::Molecules { .. })
+    /// Whether outputs are graphs, molecules among them.
+    pub fn are_graphs(&self) -> bool {
+        matches!(self, Self::Molecules { .. } | Self::Graphs { .. })
     }
 
     /// Whether outputs are sets of labels.
@@ -197,7 +210,7 @@ impl OutputFeatures {
             | Self::Numbers { column }
             | Self::Substructures { column, .. }
             | Self::Molecules { column, .. } => Some(column),
-            Self::File(_) | Self::Source {} => None,
+            Self::File(_) | Self::Graphs { .. } | Self::Source {} => None,
         }
     }
 
@@ -215,6 +228,10 @@ impl OutputFeatures {
             }
             Self::Substructures { of, .. } => {
                 of.validate().map_err(|error| Error::setting("output.features.of", error))
+            }
+            Self::Graphs { file, graph } => {
+                check_inside("output.features.file", file)?;
+                graph.validate().map_err(|error| Error::setting("output.features.graph", error))
             }
             Self::Molecules { graph, .. } => {
                 graph.validate().map_err(|error| Error::setting("output.features.graph", error))
@@ -247,6 +264,10 @@ impl<'a> OutputSource<'a> {
             let label = self.label.unwrap_or("absent");
             let allowed = format!("{column:?}: predictions must equal the compared column");
             check(label == column, "output.label", label, &allowed)?;
+        }
+        if let OutputFeatures::Graphs { .. } = self.features {
+            let allowed = "absent: graphs are shown as they are";
+            check(self.label.is_none(), "output.label", "given", allowed)?;
         }
         let own = *self.features == OutputFeatures::Source {};
         let holds = match &data.source {

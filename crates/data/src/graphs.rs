@@ -1,0 +1,64 @@
+//! Graphs of any kind as outputs.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use dsokr_molecule::graph::{Graph, parse_json_lines, read_json_lines, read_tudataset};
+
+use crate::Error;
+use crate::table::Table;
+
+/// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
+/// ids.
+pub(crate) fn read(path: &Path, table: &Table, id: &str) -> Result<Vec<Graph>, Error> {
+    let graphs = match path.is_dir() {
+        true => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            read_tudataset(path, &name)?
+        }
+        false => read_json_lines(path)?,
+    };
+    let mut rows = HashMap::with_capacity(graphs.len());
+    for (row, graph) in graphs.iter().enumerate() {
+        if let Some(first) = rows.insert(graph.id.as_str(), row) {
+            let (id, first, second) = (&graph.id, first + 1, row + 1);
+            let message = format!("id {id:?} names graph {first} and graph {second}");
+            return Err(Error::file(path, message));
+        }
+    }
+    let ids = table.column(id)?.iter().enumerate();
+    let graph = |(row, id): (usize, &String)| {
+        let found = rows.get(id.as_str()).map(|&at| graphs[at].graph.clone());
+        found.ok_or_else(|| {
+            let message = format!("id {id:?} is not among the graphs of {}", path.display());
+            Error::line(table.path(), table.line(row), message)
+        })
+    };
+    ids.map(graph).collect()
+}
+
+/// A graph as one JSON line, which [`of_label`] reads.
+pub(crate) fn label(graph: &Graph) -> String {
+    let edges: Vec<[u64; 3]> = graph.edges().map(|(a, b, l)| [a as u64, b as u64, l]).collect();
+    serde_json::json!({"nodes": graph.labels(), "edges": edges}).to_string()
+}
+
+/// The graph that is a candidate's label.
+pub(crate) fn of_label(label: &str) -> Result<Graph, Error> {
+    let path = Path::new("candidates.safetensors");
+    let mut graphs = parse_json_lines(label.as_bytes(), path)?;
+    let graph = graphs.pop().map(|named| named.graph);
+    graph.ok_or_else(|| Error::file(path, format!("the label {label:?} is not a graph")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_hold_the_graph() {
+        let graph = Graph::new(vec![u64::MAX, 0, 7], &[(2, 0, u64::MAX), (1, 2, 0)]).unwrap();
+        assert_eq!(of_label(&label(&graph)).unwrap(), graph);
+        assert!(of_label("{}").unwrap_err().to_string().contains("candidates.safetensors"));
+    }
+}
