@@ -110,7 +110,7 @@ pub enum Error {
     /// The kernel machine.
     #[error(transparent)]
     Machine(#[from] dsokr_machines::Error),
-    /// A kernel matrix of `data.kernels`, by places among the training pairs.
+    /// A kernel matrix of `data.inputs`, by places among the training pairs.
     #[error("{file}, of the training pairs: {source}")]
     Kernel {
         /// Its file.

@@ -40,6 +40,8 @@ impl<'s> Reference<'s> {
         let title = if path.is_empty() { "the file".into() } else { format!("`{path}`") };
         let _ = write!(self.page, "\n## {title}\n\n{}\n", text(schema));
         let mut nested = Vec::new();
+        let keys: Vec<_> = properties(schema).into_iter().flatten().collect();
+        self.rows(path, &keys, &[schema], &mut nested);
         if is_choice(schema) {
             for variant in schema["oneOf"].as_array().into_iter().flatten() {
                 let inner = self.resolve(variant).0;
@@ -54,9 +56,6 @@ impl<'s> Reference<'s> {
                 let keys: Vec<_> = keys.chain(inherited.into_iter().flatten()).collect();
                 self.rows(path, &keys, &[variant, inner], &mut nested);
             }
-        } else {
-            let keys: Vec<_> = properties(schema).into_iter().flatten().collect();
-            self.rows(path, &keys, &[schema], &mut nested);
         }
         for (path, name) in nested {
             if !self.seen.contains(&name) {

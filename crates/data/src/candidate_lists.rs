@@ -28,8 +28,8 @@ pub struct CandidateLists {
 /// ```
 ///
 /// The lists of `queries` are returned in their order; a query that is asked for several times (several
-/// spectra of a molecule) has the same list each time. Lists of other queries are counted and passed over.
-/// The file is read as a stream, so what is held are the lists that were asked for.
+/// spectra of a molecule) has the same list each time. Lists of other queries are counted and ignored.
+/// The file is read as a stream, so that only the lists of these queries are in memory.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Line`] for what is not such an object, a query with two lists, an empty list and

@@ -17,7 +17,7 @@ pub struct Split {
     /// The output's index in [`Outputs`]; `None` for an output without features, which is allowed
     /// in evaluation only.
     pub outputs: Vec<Option<usize>>,
-    /// What the outputs are, where predictions are judged by more than ranks and all are known; not of
+    /// What the outputs are, where figures say more than ranks do and all are known; not of
     /// training pairs.
     pub truth: Option<Truth>,
 }
@@ -26,7 +26,7 @@ impl Split {
     /// Some of the pairs.
     ///
     /// # Errors
-    /// A row that there is not, where inputs are vectors.
+    /// A row out of range, where inputs are vectors.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         let text = |all: &[String]| rows.iter().map(|&row| all[row].clone()).collect();
         let outputs: Vec<Option<usize>> = rows.iter().map(|&row| self.outputs[row]).collect();
@@ -74,7 +74,7 @@ pub struct Source<'a> {
     pub data: &'a DataConfig,
     /// The outputs: those keys of `[output]` that do not say how they are compared.
     pub outputs: OutputSource<'a>,
-    /// What is drawn is drawn from this number.
+    /// The seed of everything that is drawn.
     pub seed: u64,
 }
 

@@ -29,7 +29,7 @@ pub struct Outputs {
     pub rows: Box<dyn RowSource>,
     /// Indices of the candidates, ascending.
     pub candidates: Vec<usize>,
-    /// What they are, where predictions are judged by more than ranks.
+    /// What they are, where figures say more than ranks do.
     pub truth: Option<Truth>,
 }
 
@@ -195,7 +195,7 @@ impl Outputs {
         Ok(Self { ids, labels: shown, rows, candidates, truth })
     }
 
-    /// What some outputs are; none where one of them is unknown.
+    /// What some outputs are; none if one of them is unknown.
     pub(super) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
     }

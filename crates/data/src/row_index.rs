@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::table::{Table, unique_ids};
 
-/// The inputs that the pairs of a file name.
+/// The ids by which the pairs of a file name their inputs.
 #[derive(Clone, Copy)]
 pub(super) struct InputIds<'a> {
     pub ids: &'a [String],

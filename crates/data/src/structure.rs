@@ -12,7 +12,7 @@ use crate::{Error, Source};
 /// A table's texts, each as [`written`] says.
 ///
 /// # Errors
-/// [`Error::Line`] for one that is no SMILES.
+/// [`Error::Line`] for a cell that is not a SMILES.
 pub(super) fn texts(table: &Table, config: &TextConfig, seed: u64) -> Result<Vec<String>, Error> {
     let texts = table.column(&config.column)?.par_iter().enumerate();
     let more = config.more_smiles;
@@ -51,7 +51,7 @@ fn written(text: &str, more: usize, seed: u64) -> Result<String, dsokr_molecule:
 /// The molecules of a column of SMILES.
 ///
 /// # Errors
-/// [`Error::Line`] for one that is no SMILES.
+/// [`Error::Line`] for a cell that is not a SMILES.
 pub(super) fn molecules(table: &Table, column: &str) -> Result<Vec<Molecule>, Error> {
     let smiles = table.column(column)?.par_iter().enumerate();
     let read = |(row, smiles): (usize, &String)| {
@@ -78,7 +78,7 @@ impl Structure {
     /// The molecules of a column of SMILES.
     ///
     /// # Errors
-    /// [`Error::Line`] for one that is no SMILES.
+    /// [`Error::Line`] for a cell that is not a SMILES.
     pub(super) fn column(table: &Table, column: &str) -> Result<Vec<Self>, Error> {
         let smiles = table.column(column)?.par_iter().enumerate();
         let read = |(row, smiles): (usize, &String)| {
@@ -90,7 +90,7 @@ impl Structure {
     /// The molecule that is a candidate's label.
     ///
     /// # Errors
-    /// [`Error::File`] for a label that is no SMILES.
+    /// [`Error::File`] for a label that is not a SMILES.
     pub(crate) fn of_candidate(label: &str) -> Result<Self, Error> {
         Self::parse(label).map_err(|reason| bad_label(label, &reason))
     }
@@ -98,7 +98,7 @@ impl Structure {
     /// The molecule itself, with what the graph leaves out; parsed anew, since few are drawn.
     ///
     /// # Errors
-    /// [`Error::File`] for a label that is no SMILES.
+    /// [`Error::File`] for a label that is not a SMILES.
     pub fn molecule(&self) -> Result<Molecule, Error> {
         Molecule::parse(&self.smiles).map_err(|reason| bad_label(&self.smiles, &reason))
     }
@@ -110,6 +110,6 @@ impl Structure {
 }
 
 fn bad_label(label: &str, reason: &dsokr_molecule::Error) -> Error {
-    let message = format!("the label {label:?} is no SMILES: {reason}");
+    let message = format!("the label {label:?} is not a SMILES: {reason}");
     Error::file(Path::new("candidates.safetensors"), message)
 }

@@ -22,7 +22,7 @@ struct World<'a> {
     seed: u64,
     inputs: Mat<f32>,
     map: Mat<f32>,
-    /// None where noise is the same in all directions.
+    /// None if noise is the same in all directions.
     noise: Option<Mat<f32>>,
 }
 

@@ -162,7 +162,7 @@ impl Table {
         self.lines.push(line);
     }
 
-    /// Where the wanted columns stand in a header, which must not name a column twice.
+    /// The positions of the wanted columns in a header, which must not name a column twice.
     fn positions(&self, line: usize, header: &[String]) -> Result<Vec<usize>, Error> {
         let mut seen = HashMap::with_capacity(header.len());
         for (second, name) in header.iter().enumerate() {
@@ -178,7 +178,7 @@ impl Table {
     }
 }
 
-/// Where each id of a column stands: id → row.
+/// The row of each id of a column.
 ///
 /// # Errors
 /// An id that is empty or white space; one that occurs twice, with both lines; a column that was
@@ -218,7 +218,7 @@ fn index_ids<'t>(
 }
 
 /// Tab-separated values, without quoting: the csv crate with quoting off would do the same, but
-/// does not say on which line a blank line stands.
+/// does not say which line is blank.
 fn read_tabs(table: &mut Table) -> Result<(), Error> {
     let path = table.path.clone();
     let mut lines = Lines::open(&path)?;

@@ -8,11 +8,11 @@ use crate::{Error, Structure, graphs};
 /// predicted ones are, where figures say more than ranks do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Truth {
-    /// Molecules, judged by graph edit distance.
+    /// Molecules, evaluated by graph edit distance.
     Molecules(Vec<Structure>),
-    /// Graphs of any kind, judged by graph edit distance.
+    /// Graphs of any kind, evaluated by graph edit distance.
     Graphs(Vec<Graph>),
-    /// Sets of labels, judged by F1.
+    /// Sets of labels, evaluated by F1.
     Labels(Vec<Vec<String>>),
 }
 
@@ -65,7 +65,7 @@ impl Truth {
         })
     }
 
-    /// Those at some places; none where one of them is unknown.
+    /// Some of them; none if an index is unknown.
     pub(super) fn select(&self, places: &[Option<usize>]) -> Option<Self> {
         let places = places.iter().copied();
         Some(match self {
@@ -90,7 +90,7 @@ impl Truth {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no outputs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -6,7 +6,7 @@ use crate::error::check;
 use crate::{Error, check_inside};
 
 /// What the inputs of the rows of tables are.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum InputsConfig {
     /// A column of texts; the default.
@@ -17,20 +17,10 @@ pub enum InputsConfig {
     Kernels(KernelInputsConfig),
 }
 
-impl<'de> Deserialize<'de> for InputsConfig {
-    /// Without a `kind`, texts are meant.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(tag = "kind", rename_all = "kebab-case", remote = "InputsConfig")]
-        enum Tagged {
-            Text(TextConfig),
-            Features(FeatureInputsConfig),
-            Kernels(KernelInputsConfig),
-        }
-        #[derive(Deserialize)]
-        struct Read(#[serde(with = "Tagged")] InputsConfig);
-        let Read(inputs) = Table::read(deserializer)?.tagged("kind", "text", &[])?;
-        Ok(inputs)
+impl InputsConfig {
+    /// Reads a table; without a `kind`, texts are meant.
+    pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Table::read(deserializer)?.tagged("kind", "text", &[])
     }
 }
 

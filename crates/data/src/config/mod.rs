@@ -67,6 +67,7 @@ impl std::fmt::Display for InputKind {
 pub struct DataConfig {
     /// Share of the training pairs, 0 to 1, whose outputs are exchanged among themselves, drawn by the
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
+    #[serde(default)]
     pub corrupted: f64,
     /// Where the pairs come from.
     #[serde(flatten)]

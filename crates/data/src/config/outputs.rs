@@ -97,7 +97,7 @@ pub enum OutputFeatures {
     Labels {
         /// The column.
         column: String,
-        /// What stands between two labels; spaces around labels do not count.
+        /// The separator of two labels; spaces around labels are ignored.
         #[serde(default = "separator")]
         separator: char,
     },
@@ -115,7 +115,7 @@ pub enum OutputFeatures {
     },
     /// Counts of what a graph kernel compares, of the molecules whose SMILES a column holds. With the
     /// linear kernel on them it is that graph kernel, with the cosine kernel the normalised one.
-    /// Predictions are judged by graph edit distance.
+    /// Predictions are evaluated by graph edit distance.
     Molecules {
         /// The column, e.g. `smiles`.
         column: String,
@@ -124,7 +124,7 @@ pub enum OutputFeatures {
     },
     /// Counts of what a graph kernel compares, of graphs of any kind, which a file holds. With the linear
     /// kernel on them it is that graph kernel, with the cosine kernel the normalised one. Predictions are
-    /// judged by graph edit distance, and shown as the graphs themselves.
+    /// evaluated by graph edit distance, and shown as the graphs themselves.
     Graphs {
         /// JSON lines (.jsonl) with a graph each, or a folder in the layout of the TUDataset collection,
         /// whose files bear its name. Outputs are found by the graphs' ids: those of the lines, else
@@ -162,7 +162,7 @@ impl Default for OutputFeatures {
 }
 
 impl OutputFeatures {
-    /// The column that says what outputs are, where predictions are judged by more than ranks.
+    /// The column that predictions are compared by, where figures say more than ranks do.
     pub fn truth(&self) -> Option<&str> {
         match self {
             Self::Molecules { column, .. } | Self::Labels { column, .. } => Some(column),

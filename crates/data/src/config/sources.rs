@@ -24,7 +24,7 @@ pub struct TablesConfig {
     #[serde(default = "id")]
     pub id: String,
     /// The inputs; texts of the column `description`, if left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "InputsConfig::read")]
     pub inputs: InputsConfig,
 }
 
@@ -104,7 +104,7 @@ pub enum RowOrder {
     /// The seed draws them.
     #[default]
     Drawn,
-    /// As they stand in the file: training pairs first, then validation, then test pairs.
+    /// As in the file: training pairs first, then validation, then test pairs.
     File,
 }
 

@@ -39,7 +39,7 @@ impl MultiLabel {
     /// The rows of the given indices, in their order.
     ///
     /// # Errors
-    /// `RowRange` of the crate `dsokr-basis` for a row that there is not.
+    /// `RowRange` of the crate `dsokr-basis` for a row out of range.
     pub fn select(&self, rows: &[usize]) -> Result<Self, Error> {
         let labels = Features::Bits(self.labels.clone()).select(rows)?;
         let Features::Bits(labels) = labels else {
@@ -76,7 +76,7 @@ fn each_line(
     Ok(())
 }
 
-/// A finite number, by itself.
+/// A finite number.
 fn number(path: &Path, line: usize, text: &str) -> Result<f32, Error> {
     match text.parse::<f32>() {
         Ok(value) if value.is_finite() => Ok(value),

@@ -26,7 +26,7 @@ pub struct Official {
 ///
 /// Each line is `cid ⇥ mol2vec ⇥ description`: no header, tabs between the three, white space
 /// between the numbers of the embedding, no quoting. The first row sets the width. The lines are
-/// streamed: memory is that of what is returned.
+/// streamed: only what is returned is held in memory.
 ///
 /// # Errors
 /// A line without exactly three fields; a component that is not a finite 32-bit number; an embedding
@@ -84,7 +84,7 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
     Ok(Official { ids, descriptions, features })
 }
 
-/// Appends the numbers of a vector and returns how many there are, or the first that is none.
+/// Appends the numbers of a vector and returns how many there are, or the first word that is not a finite number.
 fn push_numbers<'v>(values: &mut Vec<f32>, vector: &'v str) -> Result<usize, (usize, &'v str)> {
     let before = values.len();
     for (component, text) in vector.split_ascii_whitespace().enumerate() {
