@@ -52,7 +52,7 @@ fn tudataset_folders_are_read_and_wrong_graphs_refused() {
     }
     let config = r#"
         data = { folder = "small" }
-        encoder = { kind = "ridge", ngrams = [{ kind = "words", min = 1, max = 1 }], lambda = 1e-3 }
+        encoder = { kind = "kernel-machine", inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }, lambda = 1e-3 }
         sketch = { size = 20 }
         evaluation = { metric = "ged" }
 
