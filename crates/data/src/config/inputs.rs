@@ -13,7 +13,7 @@ pub enum InputsConfig {
     Text(TextConfig),
     /// Feature vectors, for encoders that read no text.
     Features(FeatureInputsConfig),
-    /// Kernels that were computed elsewhere, for `encoder.kernels`.
+    /// Kernels that were computed elsewhere, for kernel machines.
     Kernels(KernelInputsConfig),
 }
 
