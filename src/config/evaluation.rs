@@ -31,7 +31,7 @@ impl Default for EvaluationConfig {
             missing_gold: MissingGold::Error,
             candidates: None,
             batch: 64,
-            metric: Metric::Mrr,
+            metric: Metric::default(),
         }
     }
 }

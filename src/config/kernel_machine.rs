@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Config, EmbeddingConfig, check, value};
-use crate::{Error, Metric};
+use crate::Error;
+use crate::metric::Needs;
 
 /// How columns of input vectors are standardised, by the training rows' figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -186,7 +187,7 @@ impl KernelMachineConfig {
         let metric = config.evaluation.metric;
         let allowed = "a metric other than squared_error, which is not known with sketch.full or \
                        decoding.hubs";
-        check(metric != Metric::SquaredError || !full, "evaluation.metric", metric, allowed)
+        check(metric.needs() != Needs::FeatureSpace || !full, "evaluation.metric", metric, allowed)
     }
 
     pub(crate) fn validate(&self) -> Result<(), Error> {

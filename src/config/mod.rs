@@ -32,7 +32,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EncoderTable, Error, Metric};
+use crate::metric::Needs;
+use crate::{EncoderTable, Error};
 
 /// Version of the configuration and of run directories that this program reads and writes.
 pub const FORMAT: u32 = 2;
@@ -131,33 +132,36 @@ impl Config {
             let allowed = "0, as it is without a sketch: there is no basis to temper";
             return Err(value("output.power", tempering.power, allowed));
         }
-        let metric = self.evaluation.metric;
-        let quantiles = self.encoder.levels().is_some();
-        if quantiles != (metric == Metric::Pinball) {
-            let allowed = match quantiles {
-                true => "\"pinball\", for quantiles",
-                false => "a metric other than pinball, which needs the loss of that name",
-            };
-            return Err(value("evaluation.metric", metric, allowed));
-        }
-        let corrected = self.decoding.hubs.is_some() && !self.output.is_normalised();
-        if metric == Metric::SquaredError && corrected {
-            let allowed = "a metric other than squared_error, which is not known with sketch.full or decoding.hubs";
-            return Err(value("evaluation.metric", metric, allowed));
-        }
-        if metric == Metric::F1 && !self.output.features.are_labels() {
-            let allowed = "a metric other than f1, which needs features of kind \"labels\"";
-            return Err(value("evaluation.metric", metric, allowed));
-        }
-        if metric.is_a_distance() && !self.output.features.are_graphs() {
-            let allowed = "a figure of ranks: edit distances need features of kind \"molecules\" or \"graphs\"";
-            return Err(value("evaluation.metric", format!("{metric:?}"), allowed));
-        }
+        self.check_metric()?;
         if self.evaluation.split == SplitName::Test && !self.data.has_test() {
             let allowed = "\"validation\", or a file in data.test";
             return Err(value("evaluation.split", "\"test\"", allowed));
         }
         Ok(Checked { config: self, file: None })
+    }
+
+    /// Checks that the figure that chooses is known.
+    fn check_metric(&self) -> Result<(), Error> {
+        let (metric, features) = (self.evaluation.metric, &self.output.features);
+        let quantiles = self.encoder.levels().is_some();
+        let (holds, allowed) = match metric.needs() {
+            _ if quantiles => (metric.needs() == Needs::Quantiles, "\"pinball\", for quantiles"),
+            Needs::Quantiles => (false, "a metric other than pinball, which needs the loss of that name"),
+            Needs::FeatureSpace => (
+                self.decoding.hubs.is_none() || self.output.is_normalised(),
+                "a metric other than squared_error, which is not known with sketch.full or decoding.hubs",
+            ),
+            Needs::Labels => (
+                features.are_labels(),
+                "a metric other than f1, which needs features of kind \"labels\"",
+            ),
+            Needs::Graphs => (
+                features.are_graphs(),
+                "a figure of ranks: edit distances need features of kind \"molecules\" or \"graphs\"",
+            ),
+            Needs::Ranks | Needs::FiniteRanks => (true, ""),
+        };
+        check(holds, "evaluation.metric", metric, allowed)
     }
 
     /// Checks that `[data]` has what the learner reads.

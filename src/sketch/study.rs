@@ -4,7 +4,7 @@ use dsokr_basis::{Basis, SketchKind, leverage};
 use dsokr_decode::Candidates;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
-use crate::Metric;
+use crate::metric::Needs;
 use crate::config::Checked;
 use crate::evaluator::Evaluator;
 use crate::fit::correct;
@@ -149,7 +149,7 @@ impl<'a> Study<'a> {
             found(&point);
             points.push(point);
         }
-        let nothing = if metric == Metric::SquaredError { length } else { 0.0 };
+        let nothing = if metric.needs() == Needs::FeatureSpace { length } else { 0.0 };
         Ok(Curve {
             name: config.name.clone(),
             method: method.clone(),

@@ -1,0 +1,152 @@
+//! The figures that a configuration can choose by: `evaluation.metric`.
+
+mod answers;
+mod outputs;
+mod ranks;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Scores;
+
+/// All figures; the first is the default.
+static METRICS: [Definition; 11] = [
+    ranks::MRR,
+    ranks::HITS_AT_1,
+    ranks::HITS_AT_5,
+    ranks::HITS_AT_10,
+    ranks::MEAN_RANK,
+    ranks::MEDIAN_RANK,
+    outputs::GED,
+    outputs::GED_BONDS,
+    outputs::F1,
+    answers::SQUARED_ERROR,
+    answers::PINBALL,
+];
+
+/// What a figure says of itself.
+struct Definition {
+    /// Its name in configurations and reports.
+    name: &'static str,
+    /// What it is.
+    meaning: &'static str,
+    /// Whether a larger figure is a better one.
+    larger_is_better: bool,
+    /// What it needs to be known.
+    needs: Needs,
+    /// The figure; none where it is not known.
+    value: fn(&Scores) -> Option<f64>,
+}
+
+/// What a figure needs to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Ranks.
+    Ranks,
+    /// Ranks, and a gold candidate for each query: without it the figure is infinite.
+    FiniteRanks,
+    /// Outputs that are graphs.
+    Graphs,
+    /// Outputs that are sets of labels.
+    Labels,
+    /// The outputs in the kernel's feature space.
+    FeatureSpace,
+    /// Answers that are quantiles.
+    Quantiles,
+}
+
+/// A figure of the validation split; it says itself whether larger is better.
+#[derive(Clone, Copy)]
+pub struct Metric(&'static Definition);
+
+impl Metric {
+    /// The figure of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        METRICS.iter().find(|metric| metric.name == name).map(Self)
+    }
+
+    /// What it needs to be known.
+    pub fn needs(self) -> Needs {
+        self.0.needs
+    }
+
+    /// Whether a larger figure is a better one.
+    pub fn larger_is_better(self) -> bool {
+        self.0.larger_is_better
+    }
+
+    /// The figure; where it is not known, the worst there is.
+    pub fn value(self, scores: &Scores) -> f64 {
+        let worst = if self.0.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
+        (self.0.value)(scores).unwrap_or(worst)
+    }
+
+    /// The figure, negated where smaller is better, so that larger always is.
+    pub fn score(self, scores: &Scores) -> f64 {
+        let value = self.value(scores);
+        if self.0.larger_is_better { value } else { -value }
+    }
+}
+
+impl Default for Metric {
+    fn default() -> Self {
+        Self(&METRICS[0])
+    }
+}
+
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(self.0.name)
+    }
+}
+
+impl fmt::Debug for Metric {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{:?}", self.0.name)
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::find(&name).ok_or_else(|| {
+            let names: Vec<String> =
+                METRICS.iter().map(|metric| format!("`{}`", metric.name)).collect();
+            D::Error::custom(format!("unknown metric `{name}`, expected one of {}", names.join(", ")))
+        })
+    }
+}
+
+impl JsonSchema for Metric {
+    fn schema_name() -> Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let choice = |metric: &Definition| {
+            let (name, meaning) = (metric.name, metric.meaning);
+            serde_json::json!({ "type": "string", "const": name, "description": meaning })
+        };
+        let choices: Vec<_> = METRICS.iter().map(choice).collect();
+        json_schema!({
+            "description": "A figure of the validation split; it says itself whether larger is better.",
+            "oneOf": choices,
+        })
+    }
+}
