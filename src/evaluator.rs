@@ -4,8 +4,8 @@ use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool};
 use dsokr_train::Validation;
 
 use crate::Error;
-use crate::metric::Needs;
 use crate::config::Checked;
+use crate::metric::Needs;
 use crate::run::Report;
 use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
 use dsokr_data::SplitName;
@@ -47,7 +47,10 @@ impl<'a> Evaluator<'a> {
             let missing = config.evaluation.missing_gold;
             let gold = pool.gold(&split.ids, &split.ids, candidates, missing)?;
             let metric = config.evaluation.metric;
-            if metric.needs() == Needs::FiniteRanks && name == SplitName::Validation && gold.contains(&None) {
+            if metric.needs() == Needs::FiniteRanks
+                && name == SplitName::Validation
+                && gold.contains(&None)
+            {
                 return Err(Error::Value {
                     key: "evaluation.metric".into(),
                     found: format!("{metric:?}"),

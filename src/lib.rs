@@ -37,6 +37,7 @@ pub mod config;
 pub mod contract;
 pub mod device;
 pub mod inputs;
+pub mod quickstart;
 pub mod run;
 pub mod sketch;
 pub mod targets;

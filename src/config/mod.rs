@@ -146,7 +146,9 @@ impl Config {
         let quantiles = self.encoder.levels().is_some();
         let (holds, allowed) = match metric.needs() {
             _ if quantiles => (metric.needs() == Needs::Quantiles, "\"pinball\", for quantiles"),
-            Needs::Quantiles => (false, "a metric other than pinball, which needs the loss of that name"),
+            Needs::Quantiles => {
+                (false, "a metric other than pinball, which needs the loss of that name")
+            }
             Needs::FeatureSpace => (
                 self.decoding.hubs.is_none() || self.output.is_normalised(),
                 "a metric other than squared_error, which is not known with sketch.full or decoding.hubs",

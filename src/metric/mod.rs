@@ -128,7 +128,10 @@ impl<'de> Deserialize<'de> for Metric {
         Self::find(&name).ok_or_else(|| {
             let names: Vec<String> =
                 METRICS.iter().map(|metric| format!("`{}`", metric.name)).collect();
-            D::Error::custom(format!("unknown metric `{name}`, expected one of {}", names.join(", ")))
+            D::Error::custom(format!(
+                "unknown metric `{name}`, expected one of {}",
+                names.join(", ")
+            ))
         })
     }
 }

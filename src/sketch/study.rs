@@ -4,11 +4,11 @@ use dsokr_basis::{Basis, SketchKind, leverage};
 use dsokr_decode::Candidates;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
-use crate::metric::Needs;
 use crate::config::Checked;
 use crate::evaluator::Evaluator;
 use crate::fit::correct;
 use crate::learner::{ClosedForm, Fitted};
+use crate::metric::Needs;
 use crate::scores::Origin;
 use crate::targets::{TrainingOutputs, candidates, fit_basis};
 use crate::{Error, Scores};

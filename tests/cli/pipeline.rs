@@ -187,3 +187,17 @@ fn the_quickstart_trains_from_any_folder() {
     assert_eq!((number(&report, "queries"), number(&report, "candidates")), (200.0, 2000.0));
     assert!(number(&report, "mrr") > 10.0 * number(&report["chance"], "mrr"), "{report}");
 }
+
+#[test]
+fn the_quickstart_is_in_the_program() {
+    let sandbox = Sandbox::new();
+    let report = json(&sandbox.succeed(&["quickstart", "--json", "--quiet"]));
+    assert_eq!((number(&report, "queries"), number(&report, "candidates")), (200.0, 2000.0));
+    assert!(number(&report, "mrr") > 0.3, "{report}");
+    sandbox.succeed(&["search", "runs/quickstart", "a methyl ester"]);
+    // what a user has changed is not written over
+    let test = sandbox.read("datasets/quickstart/test.tsv") + "1\tmore\n";
+    sandbox.write("datasets/quickstart/test.tsv", &test);
+    sandbox.fail(&["quickstart"], 2, &["test.tsv", "other content"]);
+    assert_eq!(sandbox.read("datasets/quickstart/test.tsv"), test);
+}

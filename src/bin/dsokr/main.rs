@@ -7,6 +7,7 @@ mod export;
 mod memory;
 mod plot;
 mod progress;
+mod quickstart;
 mod report;
 mod search;
 mod sketch;
@@ -32,6 +33,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Quickstart(quickstart::Arguments),
     Train(train::Arguments),
     Evaluate(evaluate::Arguments),
     Search(search::Arguments),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
     let done = match &cli.command {
+        Command::Quickstart(arguments) => quickstart::run(arguments, cli.quiet),
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Search(arguments) => search::run(arguments),

@@ -11,25 +11,25 @@ use crate::{plot, print, print_json, progress};
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The configuration (TOML); see docs/configuration.md.
-    config: PathBuf,
+    pub config: PathBuf,
     /// The run directory; default: runs/NAME, or the first free one of runs/NAME-2, -3, …
     #[arg(long)]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Continue from the last checkpoint of the run, if there is one.
     #[arg(long)]
-    resume: bool,
+    pub resume: bool,
     /// Change a value of the configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
-    overrides: Vec<Override>,
+    pub overrides: Vec<Override>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
-    data: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
-    device: Processor,
+    pub device: Processor,
     /// Print one JSON object.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {

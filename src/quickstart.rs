@@ -1,0 +1,50 @@
+//! The project's own data set and its configuration, which are part of the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::write_atomically;
+
+use crate::Error;
+
+/// Path and content of each file.
+const FILES: [(&str, &str); 5] = [
+    (CONFIG, include_str!("../configs/quickstart.toml")),
+    ("datasets/quickstart/train.tsv", include_str!("../datasets/quickstart/train.tsv")),
+    ("datasets/quickstart/validation.tsv", include_str!("../datasets/quickstart/validation.tsv")),
+    ("datasets/quickstart/test.tsv", include_str!("../datasets/quickstart/test.tsv")),
+    ("datasets/quickstart/molecules.tsv", include_str!("../datasets/quickstart/molecules.tsv")),
+];
+
+const CONFIG: &str = "configs/quickstart.toml";
+
+/// Writes the quickstart data (2,000 molecules with descriptions) and their configuration into a folder,
+/// and returns the path of the configuration. Files that are there with the same content stay.
+///
+/// # Errors
+/// [`Error::Run`] for a file of the same name with other content; what the file system reports.
+pub fn write(folder: &Path) -> Result<PathBuf, Error> {
+    let io =
+        |path: &Path, e: std::io::Error| Error::Io { path: path.into(), message: e.to_string() };
+    // all are looked at before the first is written
+    let mut missing = Vec::new();
+    for (name, content) in FILES {
+        let path = folder.join(name);
+        match fs::read(&path) {
+            Ok(bytes) if bytes == content.as_bytes() => {}
+            Ok(_) => {
+                let message = "a file with other content is there: run this in an empty folder";
+                return Err(Error::Run { path, message: message.into() });
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => missing.push((path, content)),
+            Err(e) => return Err(io(&path, e)),
+        }
+    }
+    for (path, content) in missing {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|e| io(parent, e))?;
+        }
+        write_atomically(&path, |file| file.write_all(content.as_bytes()))?;
+    }
+    Ok(folder.join(CONFIG))
+}
