@@ -210,6 +210,8 @@ impl KernelMachineConfig {
                 check(closed, "encoder.solver.name", format!("{name:?}"), allowed)?;
             }
         }
+        let none = self.levels().is_some_and(<[f64]>::is_empty);
+        check(!none, "encoder.solver.loss.levels", "[]", "at least one level")?;
         self.solver.validate().map_err(|error| match error {
             dsokr_machines::Error::Value { what, value: found, allowed } => {
                 value(&format!("encoder.solver: {what}"), found, allowed)

@@ -38,7 +38,9 @@ const MOVED: &[(&str, &str)] = &[
 pub(super) fn moved(table: &toml::Table) -> Option<String> {
     let mut message = String::from("this is format 1 of the configuration, allowed is 2");
     let mut any = table.get("format") == Some(&toml::Value::Integer(1));
-    for (old, new) in MOVED {
+    let machine = find(table, "encoder.kind").and_then(toml::Value::as_str);
+    let machine = matches!(machine, Some("ridge" | "kernel-machine"));
+    for (old, new) in MOVED.iter().filter(|(old, _)| machine || !old.starts_with("encoder.")) {
         let (key, value) = old.split_once(" = ").map_or((*old, None), |(key, v)| (key, Some(v)));
         let found = find(table, key);
         if found.is_some_and(|found| value.is_none_or(|value| found.to_string() == value)) {

@@ -93,7 +93,10 @@ impl Run {
         let save = |here: &Path| Ok(basis.save(&here.join(super::BASIS))?);
         let (config, candidates, space) = (&self.config, &self.candidates, basis.fingerprint());
         let mut folder = Folder::create(path, config, candidates, &prepared, space, "", save)?;
-        self.predictor.save(&mut folder)
+        // whole or not at all
+        self.predictor.save(&mut folder).inspect_err(|_| {
+            let _ = std::fs::remove_dir_all(path);
+        })
     }
 
     /// Coordinates `z` of each pair's input, `[pairs × p]` row-major, as the model answers.

@@ -265,7 +265,7 @@ fn damaged_runs_are_refused_with_the_file() {
 
     let toml = sandbox.read("run/config.toml");
     sandbox.write("run/config.toml", &toml.replace("format = 2", "format = 9"));
-    sandbox.fail(&["search", "run", "text"], 2, &["format 9", "format 1"]);
+    sandbox.fail(&["search", "run", "text"], 2, &["format 9", "format 2"]);
     sandbox.write("run/config.toml", &toml);
 
     fs::remove_file(sandbox.path("run/metrics.json")).unwrap();

@@ -115,7 +115,7 @@ fn a_killed_fit_is_resumed_and_other_files_are_refused() {
 fn lambda_is_chosen_by_leave_one_out() {
     let sandbox = sandbox();
     let config = sandbox.read("isokr.toml");
-    let several = config.replacen("lambda = 0.001", "lambdas = [1e-6, 1e-3, 1.0, 1e3]", 1);
+    let several = config.replacen("lambda = 0.001", "lambda = [1e-6, 1e-3, 1.0, 1e3]", 1);
     sandbox.write("several.toml", &several);
     let chosen = json(&sandbox.succeed(&["train", "several.toml", "--json"]));
     let worst = json(&sandbox.succeed(&[
@@ -210,7 +210,7 @@ fn label_sets_are_predicted_from_multi_label_files() {
     ] {
         sandbox.fail(&["train", "sets.toml", "--out", "refused", "--set", set], 2, says);
     }
-    sandbox.fail(&["search", "runs/sets", "words"], 2, &["vectors, not texts"]);
+    sandbox.fail(&["search", "runs/sets", "words"], 2, &["texts", "feature vectors"]);
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn what_quantiles_need_is_said() {
     refused("output.kernel={ name = \"cosine\" }", &["output.kernel", "cosine", "linear"]);
     refused("encoder.solver.coupling=-1.0", &["encoder.solver", "-1"]);
     refused("encoder.solver.loss.levels=[0.5, 0.5]", &["encoder.solver", "0.5"]);
-    refused("encoder.solver.loss.levels=[]", &["encoder.solver", "levels"]);
+    refused("encoder.solver.loss.levels=[]", &["encoder.solver.loss.levels", "[]"]);
     refused("encoder.solver.loss.levels=[0.5, 1.0]", &["encoder.solver", "1"]);
     refused("decoding.normalise=true", &["decoding.normalise", "quantiles"]);
     refused("decoding.hubs={}", &["decoding.hubs"]);
