@@ -1,5 +1,5 @@
-//! The contract that every [`Recipe`] keeps, as a check that can be run on any of them, one's own
-//! included. That of the encoder alone is [`dsokr_nn::contract`].
+//! The contract of every [`Recipe`], built-in or custom, as a check. The contract of the encoder
+//! alone is [`dsokr_nn::contract`].
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
@@ -9,15 +9,15 @@ use crate::run::PreparationFiles;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::Split;
 
-/// Inputs that the encoder's own contract is checked on.
+/// Number of inputs on which the encoder's contract is checked.
 const INPUTS: usize = 8;
 
-/// Coordinates of the encoder that is made.
+/// Number of coordinates of the encoder that is made.
 const COORDINATES: usize = 5;
 
 /// Checks a recipe, and the encoder that it makes, on a split of training pairs.
 ///
-/// - The settings are valid, and come back from TOML as they were.
+/// - The settings are valid, and are the same after they are written as TOML and read again.
 /// - There is one input for each pair, and the encoder has as many coordinates as its offset.
 /// - The same generator draws the same parameters.
 /// - A preparation that is written and read again prepares the same inputs: the encoder answers them
@@ -26,7 +26,7 @@ const COORDINATES: usize = 5;
 ///   longest.
 ///
 /// # Errors
-/// [`Error::Contract`] with the first breach; whatever the recipe reports.
+/// [`Error::Contract`] with the first breach; errors from the recipe.
 pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     let breach = |what: String| Err(Error::Contract(what));
     Recipe::validate(recipe)?;

@@ -1,4 +1,4 @@
-//! Where models are computed.
+//! The devices on which models are computed.
 
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,10 +11,10 @@ use crate::Error;
 /// A processor to compute on: `cpu`, `wgpu` or `cuda`, or `cuda:1` for the second such GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Processor {
-    /// The CPU, by Burn's engine for it and the fused operations of `dsokr_nn::fused`.
+    /// The CPU, with Burn's CPU engine and the fused operations of `dsokr_nn::fused`.
     #[default]
     Cpu,
-    /// A GPU by way of Vulkan, Metal or DirectX: the best that is found. Needs the feature `wgpu`.
+    /// The best available GPU, through Vulkan, Metal or DirectX. Needs the feature `wgpu`.
     Wgpu,
     /// The NVIDIA GPU with this number. Needs the feature `cuda`.
     Cuda(usize),
@@ -48,11 +48,11 @@ impl FromStr for Processor {
 }
 
 impl Processor {
-    /// Opens the device, and computes something on it, so that a driver that is missing is found out
-    /// before data are loaded.
+    /// Opens the device and computes something on it, so that a missing driver is reported before
+    /// data are loaded.
     ///
     /// # Errors
-    /// [`Error::Device`] where this build has no such engine, or where there is no such GPU or driver.
+    /// [`Error::Device`] if this build does not have the engine, or this machine the GPU or driver.
     pub fn open(self) -> Result<Device, Error> {
         let fail = |message: String| Error::Device { device: self.to_string(), message };
         let device = self.engine().map_err(fail)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A configuration file that is not one.
+    /// A configuration file that cannot be read as one.
     #[error("{path}: {message}", path = path.display())]
     Config {
         /// The file.
@@ -33,24 +33,24 @@ pub enum Error {
         /// What to do about it, or empty.
         hint: String,
     },
-    /// The file system refused.
+    /// An error of the file system.
     #[error("{path}: {message}", path = path.display())]
     Io {
         /// The path.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// A table, feature file or other data file.
     #[error(transparent)]
     Data(dsokr_data::Error),
-    /// A run folder that is in the way.
+    /// A run directory that exists already.
     #[error("{path} exists: continue it with --resume, or choose another folder with --out", path = path.display())]
     RunExists {
         /// The folder.
         path: PathBuf,
     },
-    /// A run directory that does not hold what it should.
+    /// A run directory with missing or damaged files.
     #[error("{path}: {message}", path = path.display())]
     Run {
         /// The folder or file.
@@ -79,7 +79,7 @@ pub enum Error {
     /// The training loop.
     #[error(transparent)]
     Train(dsokr_train::Error),
-    /// An encoder with another number of coordinates than the basis.
+    /// An encoder and a basis with different numbers of coordinates.
     #[error("the encoder has {found} coordinates, the basis {expected}")]
     Dimension {
         /// The encoder's.
@@ -118,7 +118,7 @@ pub enum Error {
         /// What is wrong with it.
         source: Box<dsokr_machines::Error>,
     },
-    /// Only a pretrained encoder can be written back.
+    /// Only a pretrained encoder can be exported.
     #[error(
         "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
     )]

@@ -11,14 +11,14 @@ use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
 
-/// Molecules that are drawn.
+/// Number of molecules that are drawn.
 const EXAMPLES: usize = 20;
 
 /// Evaluates coordinates on the splits of a data set, and knows their chance level and ceiling.
 pub struct Evaluator<'a> {
     config: &'a Checked,
     dataset: &'a Dataset,
-    /// None where outputs are not sketched.
+    /// None if outputs are not sketched.
     basis: Option<&'a Basis>,
     candidates: &'a Candidates,
     origin: &'a Origin,
@@ -42,7 +42,7 @@ impl<'a> Evaluator<'a> {
             if let Some(file) = &config.evaluation.candidates {
                 lists.push((name, PerQuery::read(&root.file(file), &split.ids, candidates)?));
             }
-            // a missing gold is known now, not after the first epoch
+            // a missing gold is reported before training, not after the first epoch
             let pool = pool(&lists, name);
             let missing = config.evaluation.missing_gold;
             let gold = pool.gold(&split.ids, &split.ids, candidates, missing)?;
@@ -66,7 +66,7 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
-    /// The same evaluator with other constants of the candidates.
+    /// The same evaluator with different constants of the candidates.
     pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Evaluator<'b> {
         let Self { config, dataset, basis, origin, .. } = *self;
         Evaluator { config, dataset, basis, candidates, origin, lists: self.lists.clone() }
@@ -83,7 +83,7 @@ impl<'a> Evaluator<'a> {
     /// Evaluates coordinates `z` `[queries × p]` on a split.
     ///
     /// # Errors
-    /// Coordinates that are not finite, or not one row a query.
+    /// Coordinates that are not finite, or whose rows are not one for each query.
     pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
         self.evaluate_among(name, z, self.candidates)
     }
@@ -95,7 +95,7 @@ impl<'a> Evaluator<'a> {
         Ok(Validation { metrics, score })
     }
 
-    /// The same with other constants of the candidates.
+    /// The same with different constants of the candidates.
     pub(crate) fn evaluate_among(
         &self,
         name: SplitName,
@@ -107,15 +107,15 @@ impl<'a> Evaluator<'a> {
         evaluate(ids, truth.clone(), z, candidates, self.pool(name), self.config)
     }
 
-    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞. None
-    /// where outputs are not sketched.
+    /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
+    /// None if outputs are not sketched.
     pub(crate) fn perfect(&self, name: SplitName) -> Result<Option<Scores>, Error> {
         let Some(basis) = self.basis else { return Ok(None) };
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
         let Projection { coordinates, .. } = basis.project(&outputs)?;
-        // the leading coordinates, where candidates have only those
+        // candidates may have the leading coordinates alone
         let p = self.candidates.dim();
         let mut rows = coordinates.chunks_exact(basis.rank());
         let mut z = vec![0.0; split.ids.len() * p];
@@ -127,8 +127,8 @@ impl<'a> Evaluator<'a> {
         Ok(Some(self.evaluate(name, &z)?.scores))
     }
 
-    /// The report on coordinates of the split that is evaluated, and drawings of the first queries
-    /// where outputs are molecules.
+    /// The report on the coordinates of the evaluated split, and drawings of the first queries if
+    /// outputs are molecules.
     pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
         let found = self.evaluate(name, z)?;
@@ -144,7 +144,7 @@ impl<'a> Evaluator<'a> {
         Ok((Report { split: name, chance, perfect_h: self.perfect(name)?, metrics }, drawn))
     }
 
-    /// The pairs that the report is on.
+    /// The pairs of the report.
     pub(crate) fn reported(&self) -> &Split {
         self.split(self.config.evaluation.split)
     }

@@ -23,18 +23,18 @@ use dsokr_train::{Event, Observer};
 
 pub(crate) use hubs::{CrossFit, correct};
 
-/// Where a run goes, and whether it goes on.
+/// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The configuration.
     pub config: &'a Checked,
-    /// Where its data lie.
+    /// The data root.
     pub root: DataRoot,
-    /// The run directory; by default one is made under `runs/`.
+    /// The run directory (default: a new one under `runs/`).
     pub out: Option<PathBuf>,
-    /// Go on with the run that is there; a run that is not there is started.
+    /// Whether to resume the run; a run that does not exist is started.
     pub resume: bool,
-    /// Where the model is trained.
+    /// The device on which the model is trained.
     pub processor: Processor,
 }
 
@@ -55,7 +55,7 @@ pub fn fit(config: &Checked, out: impl Into<PathBuf>) -> Result<Trained, Error> 
 }
 
 impl<'a> Request<'a> {
-    /// A new run under `runs/`, trained on the CPU, with data where the configuration finds them.
+    /// A new run under `runs/`, trained on the CPU, with the default data root.
     ///
     /// # Errors
     /// As [`Checked::data_root`].
@@ -159,7 +159,8 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     }
     let split = config.evaluation.split;
     let hubs = config.decoding.hubs.as_ref().zip(held_out);
-    // answers to the validation split are needed for hubs, for the log and often for the report
+    // predictions for the validation split are needed for hubs, for the log and often for the
+    // report
     let validation = match hubs.is_some() || summary.is_some() || split == SplitName::Validation {
         true => Some(predictor.predict(&dataset.validation)?),
         false => None,
@@ -188,8 +189,8 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     Ok(Trained { path, report })
 }
 
-/// The run directory: `--out`, else `runs/<name>`, else with the first free number behind it; to
-/// resume, the last one that exists.
+/// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
+/// `-3`, …; to resume, the last one that exists.
 fn place(request: &Request) -> Result<PathBuf, Error> {
     let taken = |path: &Path| path.exists();
     if let Some(out) = &request.out {
@@ -207,7 +208,7 @@ fn place(request: &Request) -> Result<PathBuf, Error> {
     Ok(numbered(if request.resume { (free - 1).max(1) } else { free }))
 }
 
-/// A run goes on only under the configuration that it was started with.
+/// A run is resumed only with the configuration that it was started with.
 fn unchanged(path: &Path, config: &Checked) -> Result<(), Error> {
     let before = Folder::config(path)?;
     let table = |config: &Checked| -> Result<toml::Table, Error> {
@@ -244,7 +245,7 @@ fn difference(
     })
 }
 
-/// Identifies the data: a run is resumed on those that it was started with.
+/// The fingerprint of the data: a run is resumed only with the data that it was started with.
 fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> String {
     let splits = [&dataset.train, &dataset.validation];
     let texts = splits.map(|split| {

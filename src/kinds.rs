@@ -32,7 +32,7 @@ const BUILT_IN: [Kind; 5] = [
     ),
 ];
 
-/// Those that the program has registered.
+/// The kinds that the program has registered.
 static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
 
 /// One kind of `[encoder]` table.
@@ -70,7 +70,7 @@ impl Kind {
 /// other keys of the table are `T`'s own.
 ///
 /// # Errors
-/// [`Error::Value`] for a name that stands for another learner.
+/// [`Error::Value`] for the name of a different learner.
 pub fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: Learner + Serialize + DeserializeOwned + 'static,
@@ -96,7 +96,7 @@ where
 pub struct EncoderTable {
     kind: String,
     learner: Arc<dyn Learner>,
-    /// Its keys, every default written out.
+    /// Its keys, with all defaults.
     keys: toml::Table,
 }
 
@@ -109,7 +109,7 @@ impl EncoderTable {
     where
         T: Learner + Serialize + 'static,
     {
-        // through text, which holds a 32-bit number as it was written
+        // through text, which keeps a 32-bit number as it was written
         let text = toml::to_string(&learner).map_err(|e| Error::Serialise(e.to_string()))?;
         let keys = text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
         Ok(Self { kind: kind.into(), learner: Arc::new(learner), keys })

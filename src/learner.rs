@@ -1,5 +1,5 @@
-//! The one place where the ways to learn part: what an `[encoder]` table describes, and what it
-//! leaves behind.
+//! The traits of everything that learns: a [`Learner`] is what an `[encoder]` table describes, a
+//! [`Predictor`] is the fitted model.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -16,17 +16,19 @@ use crate::targets::{OutputTargets, TrainingOutputs};
 use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::Observer;
 
-/// What an `[encoder]` table describes: it is fitted on a training split, or read from a run.
+/// A model that an `[encoder]` table describes: it is fitted on a training split, or read from a
+/// run.
 ///
 /// Every [`Recipe`](crate::Recipe) of a neural encoder is a learner, and so is
-/// [`KernelMachineConfig`](crate::config::KernelMachineConfig), the kernel machines. A program adds its own with
-/// [`register`](crate::register); from then on configurations with its `kind` train, resume, evaluate
-/// and search as those of the built-in ones do. `examples/custom_predictor.rs` is a whole program.
+/// [`KernelMachineConfig`](crate::config::KernelMachineConfig), the kernel machines. A program adds
+/// its own with [`register`](crate::register). Then configurations with its `kind` train, resume,
+/// evaluate and search like the built-in ones. `examples/custom_predictor.rs` is a complete
+/// program.
 pub trait Learner: Any + Debug + Send + Sync {
-    /// Checks the settings by themselves. The default accepts all that the type can hold.
+    /// Checks the settings alone. The default accepts every value of the type.
     ///
     /// # Errors
-    /// The first value out of range, best as [`Error::Value`].
+    /// The first value out of range, preferably as [`Error::Value`].
     fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -34,13 +36,13 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Checks the settings against the rest of the configuration. The default accepts every one.
     ///
     /// # Errors
-    /// The first key that is not compatible with these settings, best as [`Error::Value`].
+    /// The first key that is not compatible with these settings, preferably as [`Error::Value`].
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let _ = config;
         Ok(())
     }
 
-    /// What it reads (default: texts).
+    /// The kind of inputs that it reads (default: texts).
     fn reads(&self) -> InputKind {
         InputKind::Texts
     }
@@ -50,16 +52,16 @@ pub trait Learner: Any + Debug + Send + Sync {
         false
     }
 
-    /// The levels of the quantiles that its coordinates are; none for points of a feature space, the
-    /// default.
+    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a
+    /// feature space).
     fn levels(&self) -> Option<&[f64]> {
         None
     }
 
-    /// The targets that it is fitted to: by default the training outputs in the sketched eigenbasis.
+    /// The targets of the fit (default: the training outputs in the sketched eigenbasis).
     ///
     /// # Errors
-    /// Outputs that the configuration's kernel and sketch do not take.
+    /// Outputs that the configuration's kernel or sketch does not accept.
     fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
         OutputTargets::in_basis(outputs)
     }
@@ -67,17 +69,17 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Fits it on the training split of `task`.
     ///
     /// # Errors
-    /// Settings that do not fit the data, and whatever stops the fit.
+    /// Settings that are not compatible with the data; errors from the fit.
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error>;
 
-    /// Reads what [`Predictor::save`] has put into a run directory.
+    /// Reads the files that [`Predictor::save`] has written into a run directory.
     ///
     /// # Errors
-    /// A file that is missing, damaged, or belongs to another run.
+    /// A file that is missing, damaged, or belongs to a different run.
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error>;
 
-    /// The learner with its inputs prepared, if fitting it once more is cheap: then
-    /// `dsokr sketch` fits it for every sketch size. None by default.
+    /// The learner with prepared inputs, if a fit is cheap; then `dsokr sketch` fits it for every
+    /// sketch size (default: none).
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
@@ -92,20 +94,21 @@ pub trait Learner: Any + Debug + Send + Sync {
     }
 }
 
-/// A learner with prepared inputs, to be fitted to several targets.
+/// A learner with prepared inputs, which can be fitted to several targets.
 pub trait ClosedForm {
-    /// Fits it to `targets`; settings that the configuration leaves open are chosen on the validation
-    /// split by `evaluator`.
+    /// Fits it to `targets`. `evaluator` chooses the settings that the configuration leaves open,
+    /// on the validation split.
     ///
     /// # Errors
     /// As [`Learner::fit`].
     fn fit(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error>;
 }
 
-/// Inputs in, coordinates out: what a fitted [`Learner`] leaves behind. After the fit nothing asks
-/// which learner it was.
+/// A fitted [`Learner`]: it maps inputs to coordinates. After the fit nothing depends on the type
+/// of the learner.
 ///
-/// A closure from a [`Split`] to coordinates is one, which a run can hold but not write.
+/// A closure from a [`Split`] to coordinates is a predictor too; a run can hold it, but not save
+/// it.
 pub trait Predictor: Any + Send + Sync {
     /// Coordinates z of each input of a split, `[inputs × p]` row-major.
     ///
@@ -113,19 +116,19 @@ pub trait Predictor: Any + Send + Sync {
     /// Inputs that cannot be prepared.
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error>;
 
-    /// Name and text of each file that holds how inputs are prepared. None by default.
+    /// Name and text of each file of the preparation of inputs (default: none).
     ///
     /// # Errors
-    /// What cannot be written.
+    /// A value that cannot be written.
     fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
         Ok(Vec::new())
     }
 
-    /// Writes the model into a run directory, which has the files of [`preparation`](Self::preparation)
-    /// already.
+    /// Writes the model into a run directory. The files of [`preparation`](Self::preparation) are
+    /// there already.
     ///
     /// # Errors
-    /// [`Error::Value`] for a predictor that has no form on disk, the default.
+    /// By default [`Error::Value`]: the predictor cannot be saved.
     fn save(&self, folder: &mut Folder) -> Result<(), Error> {
         let _ = folder;
         Err(Error::Value {
@@ -135,7 +138,8 @@ pub trait Predictor: Any + Send + Sync {
         })
     }
 
-    /// Writes it as other programs read it: a pretrained encoder as a folder of transformers'.
+    /// Exports the model for other programs: a pretrained encoder as a folder of the library
+    /// transformers.
     ///
     /// # Errors
     /// [`Error::NotPretrained`] by default.
@@ -151,19 +155,19 @@ impl<F: Fn(&Split) -> Result<Vec<f32>, Error> + Send + Sync + 'static> Predictor
     }
 }
 
-/// What a [`Learner`] is fitted on.
+/// The arguments of [`Learner::fit`].
 pub struct Task<'a> {
     /// The configuration.
     pub config: &'a Checked,
     /// Training and validation pairs, and the outputs.
     pub dataset: &'a Dataset,
-    /// What [`Learner::targets`] has returned.
+    /// The result of [`Learner::targets`].
     pub targets: &'a OutputTargets,
     /// Ranks the validation split.
     pub evaluator: &'a Evaluator<'a>,
     /// Where tensors are computed, with autodiff.
     pub device: &'a Device,
-    /// Is called on every event, and may ask to stop.
+    /// Is called on every event, and can request a stop.
     pub observer: &'a mut dyn Observer,
     pub(crate) opener: &'a dyn Fn(&PreparationFiles) -> Result<Folder, Error>,
     /// The run directory, if the run is resumed.
@@ -177,12 +181,12 @@ impl Task<'_> {
         self.resumed
     }
 
-    /// Makes the run directory, or opens that of a resumed run, with the files that hold how inputs
-    /// are prepared. Nothing is written before; a learner that does not call it gets a directory
+    /// Creates the run directory, or opens that of a resumed run, with the files of the
+    /// preparation. Nothing is written before. A learner that does not call it gets a directory
     /// without such files after its fit.
     ///
     /// # Errors
-    /// What the file system reports; a resumed run whose preparation differs.
+    /// Errors of the file system; a resumed run whose preparation differs.
     pub fn begin(&mut self, files: Vec<(&'static str, String)>) -> Result<&mut Folder, Error> {
         let folder = (self.opener)(&PreparationFiles::new(files)?)?;
         Ok(self.folder.insert(folder))
@@ -216,19 +220,19 @@ impl StoredRun<'_> {
 
 /// A fitted [`Learner`].
 pub struct Fitted {
-    /// What answers.
+    /// The fitted model.
     pub predictor: Box<dyn Predictor>,
     /// Whether its files are in the run directory already.
     pub saved: bool,
-    /// Coordinates of each training input by a model that was fitted without its pair, `[n × p]`;
-    /// needed where the configuration asks for `decoding.hubs`.
+    /// For each training input, the coordinates of a model that was fitted without its pair, `[n ×
+    /// p]`; needed for `decoding.hubs`.
     pub held_out: Option<Vec<f32>>,
-    /// What was fitted, and how well, in one line for the log.
+    /// A summary of the fit, one line for the log.
     pub summary: Option<String>,
 }
 
 impl Fitted {
-    /// A predictor that is written when its fit is done.
+    /// A predictor that is saved after its fit.
     pub fn new(predictor: impl Predictor + 'static) -> Self {
         Self { predictor: Box::new(predictor), saved: false, held_out: None, summary: None }
     }

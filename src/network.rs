@@ -20,11 +20,11 @@ use dsokr_train::embed;
 pub struct Network<R: Recipe> {
     /// Its settings.
     pub recipe: R,
-    /// What turns texts or vectors into inputs.
+    /// The preparation of texts or vectors.
     pub preparation: R::Preparation,
     /// The encoder and the basis.
     pub model: Model<R::Encoder>,
-    /// Inputs that are encoded at once.
+    /// Number of inputs that are encoded at once.
     pub batch: usize,
 }
 

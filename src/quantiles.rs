@@ -1,4 +1,4 @@
-//! Answers that are quantiles of numbers.
+//! Predicted quantiles of numbers.
 
 use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_machines::{coverage, crossing_loss, pinball_loss};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Quantiles of numbers, as queries are answered.
+/// Predicted quantiles of each query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantiles {
     /// The levels τ.
@@ -16,13 +16,13 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// The number that a candidate is.
+    /// The number of a candidate.
     pub fn number(&self, candidates: &Candidates, candidate: usize) -> f32 {
         number(&self.levels, candidates, candidates.class_of(candidate))
     }
 }
 
-/// What predicted quantiles of numbers are worth.
+/// Metrics of predicted quantiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuantileScores {
     /// Mean pinball loss, summed over the levels (thesis, section 2.5.3).
@@ -30,11 +30,11 @@ pub struct QuantileScores {
     /// Mean of how far quantiles lie below those of the level before, summed; 0 where none cross
     /// (Sangnier et al. 2016).
     pub crossing: f64,
-    /// How many numbers are at most their quantile, for each level.
+    /// The share of numbers at most equal to their quantile, for each level.
     pub coverage: Vec<Coverage>,
 }
 
-/// How many numbers are at most their quantile.
+/// The share of numbers at most equal to their quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
     /// The level τ.
@@ -44,8 +44,8 @@ pub struct Coverage {
 }
 
 impl QuantileScores {
-    /// Of answers z `[queries × levels]` beside the gold candidates' numbers; none where a query has no
-    /// gold.
+    /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates;
+    /// none if a query has no gold.
     pub(crate) fn of(
         levels: &[f64],
         z: &[f32],
@@ -67,8 +67,8 @@ impl QuantileScores {
     }
 }
 
-/// Numbers as candidates among answers that are quantiles: each at its value along the median, with the
-/// constant `−y²/2`, so that those near the median come first.
+/// Numbers as candidates for quantiles: each at its value along the median, with the constant
+/// `−y²/2`, so that the nearest to the median comes first.
 pub(crate) fn candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let (width, at) = (levels.len(), median(levels));
     let mut coordinates = vec![0.0; width * numbers.len()];
@@ -78,7 +78,7 @@ pub(crate) fn candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>
     (coordinates, numbers.iter().map(|number| -0.5 * number * number).collect())
 }
 
-/// The number that the candidates of a class are.
+/// The number of the candidates of a class.
 fn number(levels: &[f64], candidates: &Candidates, class: u32) -> f32 {
     candidates.coordinates()[class as usize * candidates.dim() + median(levels)]
 }

@@ -10,20 +10,21 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use dsokr_data::Split;
 
-/// How texts or vectors become an encoder's inputs, fitted on the training split: a tokenizer, say.
+/// The preparation of texts or vectors as inputs of an encoder, fitted on the training split: for
+/// example a tokenizer.
 ///
 /// [`TokenInputs`](crate::TokenInputs) serves any encoder of tokens.
 pub trait Prepare: Sized + Send + Sync {
     /// The settings of the fit.
     type Settings;
 
-    /// What it makes of one text or vector.
+    /// The prepared form of one text or vector.
     type Input: Send + Sync;
 
     /// Fits it on the training split.
     ///
     /// # Errors
-    /// Settings out of range; a split that nothing can be learnt from.
+    /// Settings out of range; a split from which nothing can be learned.
     fn fit(settings: &Self::Settings, train: &Split) -> Result<Self, Error>;
 
     /// The inputs of a split, one for each of its ids.
@@ -35,10 +36,10 @@ pub trait Prepare: Sized + Send + Sync {
     /// Name and text of each file in which a run directory keeps it.
     ///
     /// # Errors
-    /// What cannot be written.
+    /// A value that cannot be written.
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error>;
 
-    /// Reads from `folder` what [`files`](Self::files) has put there.
+    /// Reads the files of [`files`](Self::files) from `folder`.
     ///
     /// # Errors
     /// A file that is missing or damaged.
@@ -49,27 +50,27 @@ pub trait Prepare: Sized + Send + Sync {
 ///
 /// Each recipe is a [`Learner`](crate::Learner). The built-in encoders have recipes in
 /// [`encoders`](crate::encoders), and a custom one becomes the `[encoder]` table of a configuration with
-/// [`register`](crate::register). `examples/custom_encoder.rs` is a whole program;
-/// [`contract::check`](crate::contract::check) says whether a recipe and its encoder keep what is
-/// promised here.
+/// [`register`](crate::register). `examples/custom_encoder.rs` is a complete program.
+/// [`contract::check`](crate::contract::check) checks that a recipe and its encoder satisfy the
+/// contract of this trait.
 pub trait Recipe:
     Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// What makes the inputs.
+    /// The preparation of inputs.
     type Preparation: Prepare + 'static;
 
-    /// What is trained on them.
+    /// The encoder that is trained on them.
     type Encoder: Encoder<Input = <Self::Preparation as Prepare>::Input> + Sync + 'static;
 
-    /// Checks the settings. The default accepts all that the type can hold.
+    /// Checks the settings. The default accepts every value of the type.
     ///
     /// # Errors
-    /// The first value out of range, best as [`Error::Value`].
+    /// The first value out of range, preferably as [`Error::Value`].
     fn validate(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether the encoder reads the vectors of `data.inputs` in place of texts (default: false).
+    /// Whether the encoder reads feature vectors instead of texts (default: false).
     fn reads_vectors(&self) -> bool {
         false
     }
@@ -80,15 +81,16 @@ pub trait Recipe:
     /// Makes an encoder with as many coordinates as `start.offset` has.
     ///
     /// # Errors
-    /// Settings that do not fit the preparation.
+    /// Settings that are not compatible with the preparation.
     fn encoder(
         &self,
         preparation: &Self::Preparation,
         start: Start,
     ) -> Result<Self::Encoder, Error>;
 
-    /// Makes an encoder whose parameters will be replaced by those of a run. The default makes a new
-    /// one; a recipe that reads weights to start from need not read them here.
+    /// Makes an encoder whose parameters will be replaced by those of a run. The default is
+    /// [`encoder`](Self::encoder); a recipe with initial weights from a file need not read them
+    /// here.
     ///
     /// # Errors
     /// As [`encoder`](Self::encoder).
@@ -106,7 +108,7 @@ pub trait Recipe:
         false
     }
 
-    /// Writes a trained encoder as other programs read it.
+    /// Exports a trained encoder for other programs.
     ///
     /// # Errors
     /// [`Error::NotPretrained`] by default.
@@ -121,13 +123,13 @@ pub trait Recipe:
     }
 }
 
-/// What an encoder starts from.
+/// The initial state of an encoder.
 pub struct Start<'a> {
-    /// The mean of the targets, p numbers: as the last layer's bias
-    /// ([`init::head`](dsokr_nn::init::head)) it spares training the search for it.
+    /// The mean of the targets, p numbers. As the bias of the last layer
+    /// ([`init::head`](dsokr_nn::init::head)) it need not be learned.
     pub offset: &'a [f32],
-    /// All parameters are drawn from this generator, so that a seed stands for a model.
+    /// The generator of all parameters, so that a seed determines a model.
     pub random: &'a mut Generator,
-    /// Where the parameters are.
+    /// The device of the parameters.
     pub device: &'a Device,
 }

@@ -16,8 +16,8 @@ use crate::config::Checked;
 use crate::quantiles::QuantileScores;
 use dsokr_data::{Structure, Truth};
 
-/// What the search for one edit distance may cost, in states times the cube of the number of atoms, which
-/// is how the time for a state grows: about half a second. Molecules of QM9 need far less.
+/// The limit of the search for one edit distance, in states times the cube of the number of atoms
+/// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
 const WORK: u64 = 20_000_000;
 
 /// Its limit in states, which are the same on every machine.
@@ -26,40 +26,40 @@ fn limit(a: &Graph, b: &Graph) -> Limit {
     Limit::NONE.states((WORK / atoms.saturating_pow(3)).max(1))
 }
 
-/// What an evaluation says about a split: ranks, and of some kinds of outputs also how far the predicted
-/// ones are from the true ones.
+/// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
+/// true outputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Of the ranks.
+    /// The metrics of ranks.
     #[serde(flatten)]
     pub ranks: Metrics,
-    /// Mean of `‖h(x) − ψ(y)‖²` in the kernel's feature space, of answers h(x) as they are scored; what
-    /// of ψ(y) lies outside of the basis counts. For vectors under the linear kernel it is the squared
-    /// error summed over their coordinates. None where it is not known: of several runs together, of
-    /// kernel machines without a sketch of the outputs, and where some output is no candidate.
+    /// Mean of `‖h(x) − ψ(y)‖²` in the kernel's feature space, where h(x) is the prediction that is
+    /// scored. The part of ψ(y) outside the basis counts. For vectors under the linear kernel it is
+    /// the squared error summed over their coordinates. None if it is not known: for several runs,
+    /// for kernel machines without a sketch of the outputs, and if some output is not a candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub squared_error: Option<f64>,
-    /// Of predicted quantiles, where answers are quantiles of numbers. None of several runs together, and
-    /// where some output is no candidate.
+    /// The metrics of predicted quantiles of numbers. None for several runs, and if some output is
+    /// not a candidate.
     #[serde(flatten)]
     pub quantiles: Option<QuantileScores>,
-    /// Of the predicted outputs, where they are molecules or sets of labels.
+    /// The metrics of predicted molecules or sets of labels.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
 }
 
-/// What predicted outputs are worth beside the true ones.
+/// Metrics that compare predicted outputs with the true ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OutputScores {
     /// Of molecules, or other graphs.
     Molecules(MoleculeScores),
-    /// Of sets of labels. The labels are those of the true and the predicted sets.
+    /// Sets of labels. The labels are those of the true and the predicted sets.
     Labels(MultiLabelMetrics),
 }
 
 impl OutputScores {
-    /// Compares predicted with true outputs of the same kind, one with one.
+    /// Compares each predicted output with the true one.
     ///
     /// # Errors
     /// No outputs, or outputs of two kinds.
@@ -95,7 +95,7 @@ impl From<Metrics> for Scores {
     }
 }
 
-/// The figures that say most.
+/// The most informative metrics.
 impl fmt::Display for Scores {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         if let Some(found) = &self.quantiles {
@@ -122,7 +122,8 @@ impl Deref for Scores {
 }
 
 impl Scores {
-    /// With what answers `z` say by themselves, to queries with these rows of the candidates as gold.
+    /// Adds the metrics of the predictions `z` that do not depend on ranks; `gold` are rows of the
+    /// candidates.
     pub(crate) fn with_answers(
         mut self,
         z: &[f32],
@@ -140,7 +141,7 @@ impl Scores {
 
 /// Graph edit distances, with unit costs, of the first candidates from the true molecules.
 ///
-/// Of candidates that tie, the one that stands first in the set counts as predicted.
+/// Of tied candidates, the first one in the set is the prediction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MoleculeScores {
     /// Mean edit distance of the graphs whose nodes are labelled by element.
@@ -153,12 +154,12 @@ pub struct MoleculeScores {
     pub ged_bonds_se: f64,
     /// Share of predictions at distance 0, bonds compared: the same graph.
     pub exact: f64,
-    /// Distances of either kind that the search did not prove, for which their upper bound counts.
+    /// Distances of either kind that the search did not prove; their upper bound counts.
     pub unproven: usize,
 }
 
 impl MoleculeScores {
-    /// Of pairs of a true and a predicted molecule.
+    /// The metrics of pairs of a true and a predicted molecule.
     ///
     /// # Errors
     /// [`dsokr_decode::Error::TooFew`] for no pairs.
@@ -195,24 +196,24 @@ fn mean(found: &[EditDistance]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
-/// What coordinates are worth on a split.
+/// The evaluation of coordinates on a split.
 pub struct Evaluation {
-    /// The figures.
+    /// The metrics.
     pub scores: Scores,
-    /// The rank of each query's gold; `None` where it counts as infinite.
+    /// The rank of each query's gold; `None` if it is infinite.
     pub ranks: Vec<Option<Rank>>,
-    /// True outputs and the predicted ones, where they are molecules or sets of labels.
+    /// The true and the predicted outputs, if they are molecules or sets of labels.
     pub outputs: Option<(Truth, Truth)>,
 }
 
-/// From where the coordinates of candidates count.
+/// The origin of the candidates' coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Origin {
-    /// From zero, as answers do.
+    /// Zero, the origin of predictions.
     Zero,
-    /// From a point of the basis, p numbers.
+    /// A point of the basis, p numbers.
     At(Vec<f64>),
-    /// Candidates are no points of a basis.
+    /// None: candidates are not points of a basis.
     Unknown,
 }
 
@@ -251,8 +252,8 @@ fn squared_error(
     sum.map(|sum| sum / gold.len() as f64)
 }
 
-/// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares what is predicted,
-/// the first candidate of each query, with the truth where that is known.
+/// Ranks the gold of each id under coordinates `z` `[queries × p]`. Compares the prediction, the
+/// first candidate of each query, with the true output if it is known.
 pub(crate) fn evaluate(
     ids: &[String],
     truth: Option<Truth>,
@@ -295,8 +296,8 @@ pub(crate) fn judged(
     Ok(Evaluation { scores, ranks, outputs })
 }
 
-/// What a random order of the candidates is worth; of outputs that are compared, one candidate drawn for
-/// each query.
+/// The metrics of a random order of the candidates. Where outputs are compared, one candidate is
+/// drawn for each query.
 pub(crate) fn chance(
     found: &Evaluation,
     candidates: &Candidates,

@@ -1,4 +1,4 @@
-//! Where a learner's targets live: the sketched eigenbasis, or what takes its place.
+//! The targets of learners: points in the sketched eigenbasis, in an output space, or numbers.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use dsokr_data::{Dataset, Outputs, Selected};
 /// The coordinates of a kernel machine's answers.
 const OUTPUTS: &str = "outputs.safetensors";
 
-/// The outputs of the training pairs, which targets are made of.
+/// The outputs of the training pairs, from which targets are made.
 pub struct TrainingOutputs<'a> {
     config: &'a Checked,
     outputs: &'a Outputs,
@@ -87,7 +87,7 @@ impl<'a> TrainingOutputs<'a> {
     /// too; that of a resumed run is read.
     ///
     /// # Errors
-    /// Outputs that the kernel and the sketch do not take.
+    /// Outputs that the kernel or the sketch does not accept.
     pub fn basis(&self, unlabelled: bool) -> Result<Basis, Error> {
         if let Some(basis) = &self.ready {
             return Ok(basis.clone());
@@ -148,24 +148,24 @@ pub(crate) fn fit_basis(
     Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }
 
-/// What a learner is fitted to, and the coordinates that its answers are in.
+/// The targets of a learner, which determine the coordinates of its predictions.
 pub enum OutputTargets {
-    /// Points of the sketched eigenbasis, which count from zero.
+    /// Points of the sketched eigenbasis, with origin zero.
     Basis {
         /// The basis.
         basis: Basis,
-        /// The training outputs in it, with what of them lies outside.
+        /// The training outputs in it, with their parts outside.
         projection: Projection,
     },
-    /// Points of an output space of a kernel machine, which count from the mean of the training
-    /// outputs.
+    /// Points of an output space of a kernel machine, with the mean of the training outputs as
+    /// origin.
     Points {
         /// The space.
         space: OutputSpace,
         /// The training outputs in it.
         targets: Targets,
     },
-    /// Numbers, of which answers are quantiles.
+    /// Numbers, whose quantiles are predicted.
     Quantiles {
         /// The levels τ.
         levels: Vec<f64>,
@@ -196,7 +196,7 @@ impl OutputTargets {
     /// The basis, and the training outputs in it.
     ///
     /// # Errors
-    /// [`Error::Value`] for targets of another kind.
+    /// [`Error::Value`] for targets of a different kind.
     pub fn basis(&self) -> Result<(&Basis, &Projection), Error> {
         match self {
             Self::Basis { basis, projection } => Ok((basis, projection)),
@@ -204,7 +204,7 @@ impl OutputTargets {
         }
     }
 
-    /// The error of a learner that is given the targets of another kind than its own.
+    /// The error of a learner that gets targets of the wrong kind.
     pub(crate) fn unexpected(&self) -> Error {
         let found = match self {
             Self::Basis { .. } => "targets in a basis",
@@ -214,7 +214,7 @@ impl OutputTargets {
         Error::value("Learner::targets", found, "the kind of targets that Learner::fit reads")
     }
 
-    /// Number of an answer's coordinates.
+    /// Number of coordinates of a prediction.
     pub fn width(&self) -> usize {
         match self {
             Self::Basis { basis, .. } => basis.rank(),
@@ -223,7 +223,7 @@ impl OutputTargets {
         }
     }
 
-    /// The basis; none where outputs are not sketched.
+    /// The basis; none if outputs are not sketched.
     pub fn as_basis(&self) -> Option<&Basis> {
         match self {
             Self::Basis { basis, .. } => Some(basis),
@@ -240,7 +240,7 @@ impl OutputTargets {
         }
     }
 
-    /// The candidates among answers.
+    /// The candidates in the coordinates of predictions.
     ///
     /// # Errors
     /// Rows that the basis does not project; outputs without a candidate.
@@ -267,7 +267,7 @@ impl OutputTargets {
         }
     }
 
-    /// The name of the coordinates in files that belong to them.
+    /// The fingerprint of the coordinates, which files name.
     pub(crate) fn fingerprint(&self) -> String {
         match self {
             Self::Basis { basis, .. } => basis.fingerprint(),
@@ -288,7 +288,7 @@ impl OutputTargets {
     }
 }
 
-/// The basis of a run directory, and from where its candidates' coordinates count.
+/// The basis of a run directory, and the origin of its candidates' coordinates.
 pub(crate) fn load(path: &Path) -> Result<(Option<Basis>, Origin), Error> {
     let (basis, outputs) = (path.join(BASIS), path.join(OUTPUTS));
     if !basis.exists() {
@@ -302,7 +302,7 @@ pub(crate) fn load(path: &Path) -> Result<(Option<Basis>, Origin), Error> {
     Ok((Some(basis), origin))
 }
 
-/// From where the candidates of a space count.
+/// The origin of the candidates of a space.
 fn origin(space: &OutputSpace) -> Origin {
     match space.as_basis() {
         Some(_) => Origin::At(space.centre().to_vec()),

@@ -67,7 +67,7 @@ fn at_once(
                 return Ok(());
             };
             if let Err(error) = train(member, &mut Shared(&shared)) {
-                // the others stop when they ask for their next member
+                // the others stop before their next member
                 next.store(members.len(), Ordering::Relaxed);
                 return Err(error);
             }
@@ -83,7 +83,7 @@ fn at_once(
     })
 }
 
-/// Passes events of one of several trainings on, but for those of single steps.
+/// Passes the events of one of several trainings on, except those of single steps.
 struct Shared<'a, 'o>(&'a Mutex<&'o mut dyn Observer>);
 
 impl Observer for Shared<'_, '_> {

@@ -1,4 +1,5 @@
-//! The correction for hubs: answers that have not seen their own pair, and the choice of its weight.
+//! The correction for hubs: predictions of models that have not seen the pair, and the choice of
+//! the weight.
 
 use burn::tensor::Device;
 use dsokr_basis::{Basis, Projection};
@@ -15,7 +16,7 @@ use dsokr_data::Dataset;
 use dsokr_data::SplitName;
 use dsokr_train::{Observer, Task, Validation, embed, train};
 
-/// Checks what can be averaged over answers to n training inputs.
+/// Checks the settings against the number n of training inputs.
 pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
     match hubs.neighbours.iter().find(|&&count| count > n) {
         None => Ok(()),
@@ -44,7 +45,7 @@ fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error
 pub(crate) type Validate<'a, E> =
     dyn Fn(&Model<E>) -> Result<Validation<Scores>, dsokr_train::Error> + 'a;
 
-/// What encoders are trained with that leave a part of the pairs out.
+/// The arguments of trainings that leave out a part of the pairs.
 pub(crate) struct CrossFit<'a, R: Recipe> {
     pub recipe: &'a R,
     pub config: &'a Checked,
@@ -57,8 +58,8 @@ pub(crate) struct CrossFit<'a, R: Recipe> {
 }
 
 impl<R: Recipe> CrossFit<'_, R> {
-    /// Answers to each training input by an encoder that was trained without its pair, `[n × p]`: one
-    /// encoder for each fold, trained as the whole one is.
+    /// For each training input, the prediction of an encoder that was trained without its pair, `[n
+    /// × p]`. There is one encoder for each fold, trained with the same settings.
     pub(crate) fn answers(
         &self,
         hubs: &HubConfig,
@@ -103,8 +104,9 @@ impl<R: Recipe> CrossFit<'_, R> {
     }
 }
 
-/// Candidates corrected for hubs, by the weight and the number of neighbours that are best on the
-/// validation split; `held_out` are answers to the training inputs that have not seen their own pair.
+/// Candidates corrected for hubs, with the weight and the number of neighbours that are best on the
+/// validation split. `held_out` are predictions for the training inputs by models that have not
+/// seen the pair.
 pub(crate) fn correct(
     hubs: &HubConfig,
     evaluator: &Evaluator,

@@ -1,4 +1,4 @@
-//! How texts or vectors become inputs: preparations that any recipe can use.
+//! Preparations of texts and vectors, which any recipe can use.
 
 mod ngrams;
 mod pretrained;
@@ -10,7 +10,7 @@ pub use pretrained::PretrainedInputs;
 pub use tokens::{TokenInputs, TokenInputsConfig};
 pub use vectors::VectorInputs;
 
-/// Reports texts in which a model knows nothing.
+/// Logs the number of texts without known tokens.
 fn warn_unknown(unknown: usize, texts: usize) {
     if unknown > 0 {
         tracing::warn!(unknown, texts, "texts without known tokens share one prediction");

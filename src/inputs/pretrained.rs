@@ -8,7 +8,7 @@ use super::warn_unknown;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
 
-/// The tokenizer and the sizes of a pretrained encoder, and where it cuts texts.
+/// The tokenizer and the sizes of a pretrained encoder, and its maximal length of texts.
 #[derive(Clone, Debug)]
 pub struct PretrainedInputs {
     model: Pretrained,
@@ -26,7 +26,7 @@ impl Prepare for PretrainedInputs {
     type Settings = PretrainedConfig;
     type Input = TokenIds;
 
-    /// Nothing is learnt from the texts.
+    /// Nothing is learned from the texts.
     fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
         let model = Pretrained::open(Path::new(&config.folder))?;
         config.check(&model)?;

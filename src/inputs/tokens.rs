@@ -28,7 +28,7 @@ impl Default for TokenInputsConfig {
 
 const TOKENIZER: &str = "tokenizer.json";
 
-/// A tokenizer trained on the training texts, and where it cuts them.
+/// A tokenizer trained on the training texts, and the maximal length of texts.
 #[derive(Clone, Debug)]
 pub struct TokenInputs {
     tokens: Tokens,
@@ -72,10 +72,10 @@ impl Prepare for TokenInputs {
     }
 }
 
-/// Texts that are tokenised before their ids are put away.
+/// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
 
-/// The ids of texts, of which `encode` says whether they were cut; says in the log how many were.
+/// The ids of texts. `encode` returns whether a text was truncated; the number of these is logged.
 pub(super) fn tokenise(
     texts: &[String],
     encode: impl Fn(&str) -> Result<(Vec<u32>, bool), Error> + Sync,

@@ -7,13 +7,13 @@ use dsokr_data::Split;
 
 const FILE: &str = "vectors.json";
 
-/// Vectors as they are, all of one width.
+/// Vectors without preparation, all of one width.
 pub struct VectorInputs {
     width: usize,
 }
 
 impl VectorInputs {
-    /// Coordinates of a vector.
+    /// Number of coordinates of a vector.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -21,7 +21,7 @@ impl VectorInputs {
     /// The vectors of a split, a row for each pair.
     ///
     /// # Errors
-    /// A split without vectors, or with vectors of another width.
+    /// A split without vectors, or with vectors of a different width.
     pub fn rows<'s>(&self, split: &'s Split) -> Result<&'s Features, Error> {
         let rows = split.inputs.vectors()?;
         if rows.width() != self.width {

@@ -10,7 +10,7 @@ use crate::config::EmbeddingConfig;
 use crate::run::{EmbeddingCurve, EmbeddingPoint};
 use dsokr_data::SplitName;
 
-/// What embeddings are learned from, and what chooses among them.
+/// The data from which embeddings are learned, and the evaluator that chooses one.
 pub(super) struct EmbeddingSearch<'a> {
     pub settings: &'a EmbeddingConfig,
     pub solver: &'a LambdaSearch<'a>,

@@ -16,7 +16,7 @@ use dsokr_data::Split;
 
 const KERNELS: &str = "kernels.json";
 
-/// How texts, vectors or values of kernels become rows.
+/// The preparation of texts, vectors or values of kernels as rows.
 pub(super) enum MachineInputs {
     Ngrams(NgramInputs),
     Vectors(VectorInputs),
@@ -141,7 +141,7 @@ impl MachineRows<'_> {
         }
     }
 
-    /// What a model in closed form predicts for them, row-major.
+    /// The predictions of a model in closed form, row-major.
     pub(super) fn predictions(&self, model: &RidgeModel) -> Result<Vec<f32>, Error> {
         Ok(match self {
             Self::Features(rows) => model.predict(rows.as_ref())?,
@@ -149,7 +149,7 @@ impl MachineRows<'_> {
         })
     }
 
-    /// What a fitted model predicts for them, row-major.
+    /// The predictions of a fitted model, row-major.
     pub(super) fn predictions_of(&self, model: &KernelModel) -> Result<Vec<f32>, Error> {
         match model {
             KernelModel::Ridge(model) => self.predictions(model),

@@ -1,4 +1,4 @@
-//! Kernel machines as learners: IOKR and its sketched forms, machines under Lipschitz losses, and
+//! Kernel machines as learners: IOKR and its sketched forms, machines with Lipschitz losses, and
 //! learned output embeddings.
 
 mod embedding;
@@ -68,7 +68,7 @@ impl Learner for KernelMachineConfig {
             AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
         let basis = outputs.basis(mixed)?;
-        // a Lipschitz loss counts the part of an output outside of the basis too
+        // a Lipschitz loss also depends on the part of an output outside the basis
         let projected = match self.is_lipschitz() {
             true => Some(Targets::from_projection(&basis.project(&rows)?)?),
             false => None,

@@ -17,7 +17,7 @@ use dsokr_train::check_basis;
 pub(super) struct KernelMachine {
     pub inputs: Arc<MachineInputs>,
     pub model: KernelModel,
-    /// What each rank of a learned embedding is worth.
+    /// The figure of each rank of a learned embedding.
     pub curve: Option<EmbeddingCurve>,
 }
 

@@ -53,8 +53,8 @@ pub(super) fn training_set<'a>(
 }
 
 impl LambdaSearch<'_> {
-    /// The model for one λ; if asked for, with its answers to each training row had it been fitted on
-    /// the others.
+    /// The model for one λ, and if `leave_one_out` its leave-one-out predictions for the training
+    /// rows.
     pub(super) fn fit(
         &self,
         lambda: f64,
@@ -87,8 +87,8 @@ impl LambdaSearch<'_> {
         }
     }
 
-    /// The model of the λ that is given, or of the best of several: by leave-one-out errors in `space`
-    /// where the solver has them, else on the validation split.
+    /// The model of the given λ, or of the best of several: by leave-one-out errors if the solver
+    /// has them, else on the validation split.
     pub(super) fn best(
         &self,
         space: Option<&OutputSpace>,

@@ -7,14 +7,14 @@ use crate::Error;
 
 const FILE: &str = "embedding.json";
 
-/// What each rank, c and λ is worth on the validation split.
+/// The figure of each rank, c and λ on the validation split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmbeddingCurve {
     /// The figure, as `evaluation.metric` names it.
     pub metric: String,
     /// Whether a larger figure is a better one.
     pub larger_is_better: bool,
-    /// All that was tried.
+    /// All embeddings that were tried.
     pub points: Vec<EmbeddingPoint>,
     /// The best of them.
     pub chosen: EmbeddingPoint,
@@ -37,7 +37,7 @@ impl EmbeddingCurve {
     /// The curve of the run at `run`; none where no embedding was chosen there.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no such curve.
+    /// A file that cannot be read, or is not such a curve.
     pub fn read(run: &Path) -> Result<Option<Self>, Error> {
         let file = run.join(FILE);
         match std::fs::read_to_string(&file) {

@@ -1,4 +1,4 @@
-//! Several runs that vote.
+//! Ensembles of runs.
 
 use std::path::{Path, PathBuf};
 
@@ -18,10 +18,10 @@ use dsokr_data::Split;
 /// The rule of an ensemble's directory, with the weights that were fitted.
 const RULE: &str = "combination.json";
 
-/// Where the members of an ensemble's directory lie.
+/// The folder of the members in an ensemble's directory.
 pub(crate) const MEMBERS: &str = "members";
 
-/// Trained runs whose candidates are the same, and the rule by which they vote.
+/// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
     names: Vec<String>,
     /// At least one.
@@ -30,7 +30,7 @@ pub struct EnsembleRun {
     pub rule: Combination,
 }
 
-/// Queries as each member reads them, with the members' answers.
+/// Queries as each member reads them, with the members' predictions.
 pub struct QueryAnswers {
     /// At least one.
     splits: Vec<Split>,
@@ -50,16 +50,16 @@ impl QueryAnswers {
         &self.splits
     }
 
-    /// What they are ranked against.
+    /// The candidates of each query.
     pub fn pool(&self) -> Pool<'_> {
         self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
     }
 }
 
 impl EnsembleRun {
-    /// Reads run directories: runs of one model each, or an ensemble's. An ensemble's directory by
-    /// itself brings its own rule; otherwise it is the mean of standardised scores. One run alone is
-    /// an ensemble of one, which ranks as the run does.
+    /// Reads run directories, of one model each, or one of an ensemble. An ensemble's directory has
+    /// its rule; otherwise the rule is the mean of standardised scores. One run alone is an
+    /// ensemble of one, which ranks like the run.
     ///
     /// # Errors
     /// As [`Run::open`].
@@ -105,7 +105,7 @@ impl EnsembleRun {
         Ok(Self { names, members, rule })
     }
 
-    /// What the members are called.
+    /// The names of the members.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -115,16 +115,16 @@ impl EnsembleRun {
         &self.members
     }
 
-    /// The configuration of the first member, by which what all members share is judged.
+    /// The configuration of the first member, for the settings that all members share.
     pub fn config(&self) -> &Checked {
         &self.members[0].config
     }
 
-    /// Asks every member the queries that `read` reads for it, each against all candidates or against
-    /// its list in the file `lists`.
+    /// The predictions of every member for the queries that `read` reads for it, with all
+    /// candidates or with the lists in the file `lists`.
     ///
     /// # Errors
-    /// As [`Run::coordinates`]; of `read`, and of a file of lists that is none.
+    /// As [`Run::coordinates`]; errors of `read`; a file of lists that cannot be read.
     pub fn ask(
         &self,
         read: impl Fn(&Run) -> Result<Split, Error>,
@@ -143,10 +143,10 @@ impl EnsembleRun {
         Ok(QueryAnswers { splits, lists, answers })
     }
 
-    /// The members on queries that they have been asked.
+    /// The members with their predictions for queries.
     ///
     /// # Errors
-    /// Members with other candidates or other queries than the first.
+    /// Members whose candidates or queries differ from the first one's.
     fn ensemble<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ensemble<'a>, Error> {
         let ids = &asked.split().ids;
         let member = |((run, name), z): ((&'a Run, &'a String), &'a Vec<f32>)| {
@@ -161,10 +161,11 @@ impl EnsembleRun {
         Ok(Ensemble::new(members.collect::<Result<_, _>>()?)?)
     }
 
-    /// What the ensemble is worth on queries, under its rule.
+    /// The evaluation of the ensemble on queries, under its rule.
     ///
     /// # Errors
-    /// Members with other candidates or other queries than the first; a rule that is none for them.
+    /// Members whose candidates or queries differ from the first one's; a rule that is not valid
+    /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let (split, pool) = (asked.split(), asked.pool());
         let ensemble = self.ensemble(asked)?;
@@ -184,7 +185,7 @@ impl EnsembleRun {
         Ok((found, decoded))
     }
 
-    /// Gives the rule the weights that are best on queries whose gold is known.
+    /// Fits the weights of the rule on queries whose gold is known.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
@@ -207,7 +208,8 @@ impl EnsembleRun {
         Ok(fitted)
     }
 
-    /// The `top` best candidates for a text, best first, and its quantiles, if answers are such.
+    /// The `top` best candidates for a text, best first, and its quantiles, if the model predicts
+    /// quantiles.
     ///
     /// # Errors
     /// `top` above the number of candidates, or a member that reads no text.
@@ -217,7 +219,7 @@ impl EnsembleRun {
         Ok((hits.into_iter().next().unwrap_or_default(), self.quantiles(&asked)))
     }
 
-    /// The answers, where they are quantiles; none of several members.
+    /// The predicted quantiles; none for several members.
     pub fn quantiles(&self, asked: &QueryAnswers) -> Option<Quantiles> {
         let levels = self.config().encoder.levels()?;
         let [values] = asked.answers.as_slice() else { return None };

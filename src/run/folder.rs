@@ -21,16 +21,16 @@ const ENCODER_VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// Fingerprint of the coordinates that the model belongs to, of the basis where there is one.
+    /// Fingerprint of the model's coordinates: of the basis, if there is one.
     basis: String,
     /// Fingerprint of the preparation of its inputs.
     preparation: String,
 }
 
 impl Folder {
-    /// Makes a run directory at `path`, whole or not at all: it is filled under another name beside
-    /// its place and renamed. `space` is the fingerprint of the coordinates, `data` that of what is
-    /// trained on; `save` writes what says what the coordinates are.
+    /// Creates a run directory at `path`, complete or not at all: it is filled under a temporary
+    /// name beside its place and renamed. `space` is the fingerprint of the coordinates, `data`
+    /// that of the training data; `save` writes the files of the coordinates.
     pub(crate) fn create(
         path: &Path,
         config: &Checked,
@@ -54,7 +54,7 @@ impl Folder {
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let here = parent.join(format!(".{name}.partial"));
-        // left behind by a process that was killed while it made the same run
+        // left by a process that was killed while it created the same run
         let _ = fs::remove_dir_all(&here);
         let filled = fs::create_dir(&here).map_err(|e| io(&here, e)).and_then(|()| {
             let toml = config.to_toml()?;
@@ -95,7 +95,7 @@ impl Folder {
             },
             _ => Error::reading(&file, &e),
         })?;
-        // before anything else is looked at, since another version may have other keys
+        // first, because a different version may have different keys
         let table: Option<toml::Table> = text.parse().ok();
         let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
         if let Some(found) = format.filter(|&found| found != i64::from(FORMAT)) {
@@ -118,7 +118,7 @@ impl Folder {
         Ok(write_atomically(&self.path.join(name), |file| file.write_all(text.as_bytes()))?)
     }
 
-    /// What a model file says that it belongs to: the coordinates of the candidates, and the
+    /// The fingerprints that a model file names: of the candidates' coordinates, and of the
     /// preparation of the inputs.
     pub fn belongs(&self) -> BTreeMap<String, String> {
         BTreeMap::from([
@@ -135,18 +135,18 @@ impl Folder {
         self.path.join("checkpoint").join("last.safetensors")
     }
 
-    /// Whether the run at `path` has a state to go on from.
+    /// Whether the run at `path` has a state to resume from.
     pub(crate) fn has_checkpoint(path: &Path) -> bool {
         path.join("checkpoint").join("last.safetensors").exists()
     }
 
-    /// Removes what a kill left of files that were being written.
+    /// Removes unfinished files of a killed process.
     pub(crate) fn tidy(&self) {
         store::remove_partial(&self.path);
         store::remove_partial(&self.path.join("checkpoint"));
     }
 
-    /// The last state, if one has been kept.
+    /// The last state, if there is one.
     pub(crate) fn last_checkpoint(&self) -> Result<Option<Checkpoint>, Error> {
         let file = self.checkpoint_file();
         if !file.exists() {
@@ -155,7 +155,7 @@ impl Folder {
         Ok(Some(Checkpoint::load(&file, &self.basis)?))
     }
 
-    /// Refuses other data than those that the run was started with.
+    /// Refuses data that differ from those that the run was started with.
     pub(crate) fn check_data(path: &Path, data: &str) -> Result<(), Error> {
         let stored = Candidates::open(&path.join("candidates.safetensors"))?;
         if stored.metadata("data")? == data {
@@ -164,7 +164,7 @@ impl Folder {
         Err(Error::DataChanged { path: path.into() })
     }
 
-    /// Keeps candidates with other constants.
+    /// Replaces the candidates by ones with different constants.
     pub(crate) fn replace_candidates(
         &self,
         candidates: &Candidates,
@@ -173,8 +173,8 @@ impl Folder {
         save_candidates(&self.path, candidates, &self.basis, data)
     }
 
-    /// Forgets the evaluations after `step`, which a resumed training will do again, and a last line
-    /// that a kill left unfinished.
+    /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
+    /// last line.
     pub(crate) fn rewind_log(&self, step: u64) -> Result<(), Error> {
         let file = self.path.join("log.jsonl");
         let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
@@ -225,8 +225,8 @@ impl Folder {
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
 
-    /// Finishes the run with the report on coordinates of the split that is evaluated, and with
-    /// drawings where outputs are molecules.
+    /// Finishes the run with the report on the evaluated split, and with drawings if outputs are
+    /// molecules.
     pub(crate) fn report_on(&self, evaluator: &Evaluator, z: &[f32]) -> Result<Report, Error> {
         let (report, drawings) = evaluator.report(z)?;
         if let Some(svg) = drawings {
@@ -257,7 +257,7 @@ impl Folder {
         out.sync_data().map_err(io)
     }
 
-    /// Keeps the best parameters so far.
+    /// Writes the best parameters so far.
     pub(crate) fn save_best(&self, parameters: &Parameters) -> Result<(), Error> {
         let tensors: Vec<Tensor> = parameters
             .iter()

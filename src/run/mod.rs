@@ -1,27 +1,27 @@
-//! Run directories: all that a training leaves behind, and all that evaluation and search read.
+//! Run directories: a training writes them, and evaluation and search read nothing else.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `config.toml` | the configuration, every default written out |
+//! | `config.toml` | the configuration, with all defaults |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
-//! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that carry the answers |
+//! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
-//! | `embedding.json`, `embedding.svg` | what each rank of a learned embedding is worth |
+//! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
-//! | `examples.svg` | some true molecules beside the predicted ones, where outputs are molecules |
-//! | `metrics.json` | the final metrics; its presence says that the run is complete |
+//! | `examples.svg` | some true molecules beside the predicted ones, if outputs are molecules |
+//! | `metrics.json` | the final metrics; a run that has this file is complete |
 //!
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
 //! `combination.json`, the rule with the weights that were fitted, and `metrics.json`.
 //!
-//! Every file is replaced atomically. Candidates, encoder and checkpoint name the basis that they
-//! belong to, and the encoder also what prepares its inputs. A run directory can be moved
-//! or copied to another machine as it is.
+//! Every file is replaced atomically. Candidates, encoder and checkpoint name their basis, and the
+//! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
+//! different machine.
 
 mod embedding;
 mod ensemble;
@@ -39,5 +39,5 @@ pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use report::Report;
 pub use trained::Run;
 
-/// The basis, where outputs are sketched.
+/// The basis, if outputs are sketched.
 pub(crate) const BASIS: &str = "basis.safetensors";

@@ -6,7 +6,7 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use super::BASIS;
 use crate::Error;
 
-/// The run directory's own files, which no recipe may write.
+/// The files of a run directory, which a recipe must not write.
 const OWN: [&str; 14] = [
     "config.toml",
     BASIS,
@@ -24,7 +24,7 @@ const OWN: [&str; 14] = [
     "ridge.safetensors",
 ];
 
-/// The files that hold how inputs are prepared: name and text of each.
+/// The files of the preparation of inputs: name and text of each.
 pub(crate) struct PreparationFiles(Vec<(&'static str, String)>);
 
 impl PreparationFiles {
@@ -49,7 +49,7 @@ impl PreparationFiles {
         })
     }
 
-    /// Identifies the preparation: an encoder is trained on one.
+    /// The fingerprint of the preparation; an encoder is trained on one.
     pub(crate) fn fingerprint(&self) -> String {
         let files = self.0.iter();
         let tensors: Vec<Tensor> =
@@ -58,7 +58,7 @@ impl PreparationFiles {
     }
 }
 
-/// Refuses a model of inputs with another preparation than the run's, whose fingerprint is `own`.
+/// Refuses a model whose preparation differs from the run's, whose fingerprint is `own`.
 pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> {
     let found = model.metadata("preparation")?;
     if found == own {

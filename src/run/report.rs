@@ -6,7 +6,7 @@ use super::tables;
 use crate::Scores;
 use dsokr_data::SplitName;
 
-/// The metrics of a split beside what chance gives and what the sketch allows.
+/// The metrics of a split, of chance, and of perfect h.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The split.
@@ -14,10 +14,11 @@ pub struct Report {
     /// The model's metrics.
     #[serde(flatten)]
     pub metrics: Scores,
-    /// A uniformly random order of the candidates; of molecules, one candidate drawn for each query.
+    /// The metrics of a uniformly random order of the candidates; for molecules, of one candidate
+    /// drawn for each query.
     pub chance: Scores,
-    /// *Perfect h*: the metrics with ψ̃(y) in the place of the model's answer, the ceiling that the
-    /// sketch allows (thesis, section 5.3). None where outputs are not sketched.
+    /// *Perfect h*: the metrics of ψ̃(y) instead of the model's prediction, the upper bound that
+    /// the sketch allows (thesis, section 5.3). None if outputs are not sketched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perfect_h: Option<Scores>,
 }

@@ -1,4 +1,4 @@
-//! Metrics as text, for people.
+//! Metrics as text.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::{Coverage, OutputScores, Scores};
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     let mut text = String::new();
-    // where no gold is a candidate, ranks are infinite and say nothing
+    // if no gold is a candidate, all ranks are infinite and carry no information
     if rows.iter().any(|(_, m)| m.missing_gold < m.queries) {
         text += &ranks(rows);
     }
@@ -113,7 +113,7 @@ fn width(rows: &[(&str, &Scores)]) -> usize {
     rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(10)
 }
 
-/// One line of text on what was ranked against what.
+/// One line of text with the numbers of queries and candidates.
 pub fn counts(split: &str, m: &Scores) -> String {
     let mut line = format!(
         "{split}: {} queries against {} candidates ({} duplicates), {} queries tied",

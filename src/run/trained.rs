@@ -18,11 +18,11 @@ pub struct Run {
     pub config: Checked,
     /// The candidates.
     pub candidates: Candidates,
-    /// Inputs in, coordinates out.
+    /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
-    /// The basis; none where outputs are not sketched.
+    /// The basis; none if outputs are not sketched.
     basis: Option<Basis>,
-    /// From where the candidates' coordinates count.
+    /// The origin of the candidates' coordinates.
     origin: Origin,
 }
 
@@ -30,13 +30,13 @@ impl Run {
     /// Reads a run directory.
     ///
     /// # Errors
-    /// A file that is missing, damaged, of another version, or that belongs to another basis; a run
-    /// without an evaluation has no model yet.
+    /// A file that is missing, damaged, of a different version, or that belongs to a different
+    /// basis; a run without an evaluation, which has no model yet.
     pub fn open(path: &Path) -> Result<Self, Error> {
         Self::open_on(path, &Device::flex())
     }
 
-    /// Reads a run directory, its encoder onto a device.
+    /// Reads a run directory, with the encoder on a device.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -58,8 +58,8 @@ impl Run {
         Ok(Self { config, candidates, predictor, basis, origin })
     }
 
-    /// A run of a predictor that something else than [`fit`](crate::fit()) has made, with
-    /// candidates in the coordinates of a basis.
+    /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
+    /// coordinates of a basis.
     pub fn new(
         config: Checked,
         basis: Basis,
@@ -89,7 +89,7 @@ impl Run {
             ));
         };
         let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
-        // no data have the empty fingerprint, so `--resume` refuses the directory
+        // the empty fingerprint belongs to no data, so `--resume` refuses the directory
         let save = |here: &Path| Ok(basis.save(&here.join(super::BASIS))?);
         let (config, candidates, space) = (&self.config, &self.candidates, basis.fingerprint());
         let mut folder = Folder::create(path, config, candidates, &prepared, space, "", save)?;
@@ -99,7 +99,7 @@ impl Run {
         })
     }
 
-    /// Coordinates `z` of each pair's input, `[pairs × p]` row-major, as the model answers.
+    /// The predicted coordinates `z` of each pair's input, `[pairs × p]` row-major.
     ///
     /// # Errors
     /// Inputs that cannot be prepared.
@@ -111,14 +111,14 @@ impl Run {
     /// (`AutoModel.from_pretrained`, `AutoTokenizer.from_pretrained`).
     ///
     /// # Errors
-    /// A run whose encoder was not read from such a folder; what cannot be written.
+    /// A run whose encoder was not read from such a folder; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
         self.predictor.export(folder)
     }
 
-    /// Evaluates the model on a split: ranks of each query's gold candidate, the one with the
-    /// query's id, and where outputs are molecules or sets of labels, how far the predicted ones are
-    /// from the true ones.
+    /// Evaluates the model on a split: the rank of each query's gold candidate, which has the
+    /// query's id, and for molecules and sets of labels the distance between predicted and true
+    /// outputs.
     ///
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
@@ -129,12 +129,12 @@ impl Run {
         evaluate(&split.ids, truth, &z, candidates, pool, &self.config)
     }
 
-    /// From where the candidates' coordinates count.
+    /// The origin of the candidates' coordinates.
     pub(crate) fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// What a split's outputs are, where that is known and predictions are compared with it.
+    /// The true outputs of a split, if they are known and predictions are compared with them.
     pub(crate) fn known_truth(&self, split: &Split) -> Result<Option<Truth>, Error> {
         if let Some(truth) = &split.truth {
             return Ok(Some(truth.clone()));

@@ -1,5 +1,5 @@
-//! How large a sketch should be, of which kind, and how much to temper the kernel: *perfect h* and,
-//! where a model is fitted in closed form, the model itself, against the sketch size.
+//! The sketch study: which kind and size of sketch, and which power of the kernel. It evaluates
+//! *perfect h* for growing sketch sizes, and also the model itself if its fit is in closed form.
 
 mod study;
 
@@ -10,8 +10,7 @@ use crate::Scores;
 
 pub use study::Study;
 
-/// A curve stops being worth its cost where a further step gains less than this share of what the best
-/// size gains over no basis at all.
+/// The recommended size loses at most this share of the gain of the best size over no basis at all.
 const WITHIN: f64 = 0.01;
 
 /// The mean of a figure over draws.
@@ -32,7 +31,7 @@ impl Spread {
     }
 }
 
-/// What a sketch of one size allows, over several draws.
+/// The figures of sketches of one size, over several draws.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// m, the sketch size.
@@ -44,28 +43,28 @@ pub struct Point {
     /// The figure that `evaluation.metric` names, of perfect h.
     #[serde(flatten)]
     pub perfect: Spread,
-    /// The figure of the fitted model, where it is a kernel machine.
+    /// The figure of the fitted model, if it is a kernel machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fitted: Option<Spread>,
     /// The scores of perfect h of each draw.
     pub draws: Vec<Scores>,
-    /// Seconds that fitting, projecting and judging took, all draws together.
+    /// Seconds for fits, projections and evaluations of all draws.
     pub seconds: f64,
 }
 
 impl Point {
-    /// The figure that sizes are compared by: the fitted model's, else that of perfect h.
+    /// The figure that decides between sizes: the fitted model's, else that of perfect h.
     pub fn deciding(&self) -> Spread {
         self.fitted.unwrap_or(self.perfect)
     }
 }
 
-/// *Perfect h* (thesis, section 5.3), targets of validation outputs in the place of the model's answers,
-/// for sketches of growing size: what a perfect encoder would reach. Of a kernel machine also what it
-/// reaches itself.
+/// *Perfect h* (thesis, section 5.3) for sketches of growing size: the figure of a perfect encoder,
+/// which predicts the targets of the validation outputs. For a kernel machine also the figure of
+/// the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// The run's name, with the kind of sketch and the power where several are compared.
+    /// The run's name, with the kind of sketch and the power if several are compared.
     pub name: String,
     /// The kind of sketch.
     pub method: SketchKind,
@@ -77,8 +76,9 @@ pub struct Curve {
     pub larger_is_better: bool,
     /// The points, in the order of the sizes given.
     pub points: Vec<Point>,
-    /// The smallest size whose figure is within 1 % of the best, of what the best one gains over no
-    /// basis at all: over 0, or for squared errors over the outputs' mean squared length.
+    /// The smallest size whose figure is within 1 % of the best. The 1 % is of the best figure's
+    /// gain over no basis at all: over 0, or for squared errors over the outputs' mean squared
+    /// length.
     pub recommended: usize,
     /// The eigenvalues of the largest sketch's first draw, descending, over the number of outputs.
     pub spectrum: Vec<f64>,
@@ -98,7 +98,7 @@ pub struct Leverage {
     pub name: String,
     /// λ of the scores.
     pub lambda: f64,
-    /// Columns that they are approximated from, √n.
+    /// Number of columns of the approximation, √n.
     pub pilot: usize,
     /// The largest scores, descending.
     pub scores: Vec<f64>,

@@ -15,10 +15,10 @@ use crate::{Error, Scores};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset};
 
-/// Leverage scores that are kept.
+/// Number of leverage scores that are kept.
 const SCORES: usize = 400;
 
-/// The data of a configuration, on which curves are made.
+/// The data of a configuration, for curves.
 pub struct Study<'a> {
     config: &'a Checked,
     root: &'a DataRoot,
@@ -47,7 +47,7 @@ impl<'a> Study<'a> {
     /// `all` for each of them.
     ///
     /// # Errors
-    /// [`Error::Value`] for a name that is none of theirs.
+    /// [`Error::Value`] for an unknown name.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
         let n = self.outputs().len();
         let density = (20.0 / n as f64).min(1.0);
@@ -124,7 +124,7 @@ impl<'a> Study<'a> {
                 draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);
                 length = targets.squared_norms.iter().sum::<f64>() / n;
                 if at == 0 {
-                    // a tempered basis has that of the covariance already
+                    // the spectrum of a tempered basis is that of the covariance already
                     let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
                     spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
@@ -209,7 +209,7 @@ fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the draws of one size gave.
+/// The results of the draws of one size.
 #[derive(Default)]
 struct Draws {
     rank: f64,

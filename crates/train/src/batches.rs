@@ -1,4 +1,4 @@
-//! Which pairs are in which step.
+//! The batches of training and evaluation.
 
 use dsokr_basis::random::generator;
 use rand::seq::SliceRandom;

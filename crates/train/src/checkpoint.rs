@@ -14,8 +14,9 @@ const VERSION: u32 = 1;
 const OPTIMIZER: &str = "optimizer";
 const PREFIX: &str = "parameter.";
 
-/// Everything that a resumed training needs to go on as if it had never stopped. What is random is
-/// derived from (seed, step), so the step stands for every generator.
+/// The complete state of a training: a resumed training continues as if it had never stopped.
+/// Everything random is derived from (seed, step), so the step replaces the state of every
+/// generator.
 #[derive(Clone, Debug, Default)]
 pub struct Checkpoint {
     /// Steps done.
@@ -47,7 +48,7 @@ impl Checkpoint {
     /// Puts the state into a fresh optimiser.
     ///
     /// # Errors
-    /// What Burn reports of bytes that are no such state.
+    /// Errors of Burn for bytes that are not such a state.
     pub(super) fn restore_optimizer(
         &self,
         optimizer: ModuleOptimizer,
@@ -90,7 +91,7 @@ impl Checkpoint {
     /// Reads what [`save`](Self::save) wrote.
     ///
     /// # Errors
-    /// A file that is missing, damaged, of another version, or of another basis.
+    /// A file that is missing, damaged, of a different version, or of a different basis.
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         check_basis(&stored, basis)?;
@@ -112,7 +113,7 @@ impl Checkpoint {
     }
 }
 
-/// Refuses a file that belongs to another basis.
+/// Refuses a file that belongs to a different basis.
 ///
 /// # Errors
 /// [`Error::File`] with both fingerprints.

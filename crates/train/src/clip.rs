@@ -2,8 +2,8 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-/// Shortens the gradients of a module to length `limit` over all parameters together, if they are
-/// longer; returns their length before.
+/// Scales the gradients of a module to norm `limit` over all parameters together, if their norm is
+/// larger. Returns the norm before.
 pub fn clip<M: Module>(module: &M, gradients: &mut GradientsParams, limit: f32) -> f64 {
     let mut squares = Squares { gradients, sum: 0.0 };
     module.visit(&mut squares);

@@ -14,7 +14,7 @@ pub enum Error {
         /// The values allowed.
         allowed: String,
     },
-    /// A file that belongs to another training.
+    /// A file that belongs to a different training.
     #[error("{path}: {message}", path = path.display())]
     File {
         /// The file.
@@ -58,7 +58,7 @@ pub enum Error {
     /// The encoder or its parameters.
     #[error(transparent)]
     Nn(#[from] dsokr_nn::Error),
-    /// An error of the caller's own validation or checkpoints, as it was.
+    /// An unchanged error of the caller's validation or checkpoints.
     #[error(transparent)]
     Caller(Box<dyn std::error::Error + Send + Sync>),
 }

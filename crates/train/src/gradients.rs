@@ -10,9 +10,9 @@ use crate::loss::loss as sum_of_losses;
 
 /// The batch's mean loss and its gradients, clipped; none if they are not finite.
 ///
-/// The batch is encoded `micro_batch` pairs at a time, each under its own key, and the gradients of
-/// the parts are added up: but for rounding and for which units are dropped, the size changes memory
-/// alone.
+/// The batch is encoded `micro_batch` pairs at a time, each part with its own key, and the
+/// gradients of the parts are summed. Apart from rounding and dropout masks, the size changes
+/// memory alone.
 pub(super) fn gradients<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,

@@ -9,9 +9,9 @@ use crate::LossConfig;
 use crate::Task;
 use crate::loss::{similarities, unit};
 
-/// All outputs of the training pairs, among which the softmax loss finds each pair's own.
+/// All distinct outputs of the training pairs, the classes of the softmax loss.
 ///
-/// Targets never change, so that this costs one product with k targets a batch, and no encoding.
+/// Targets never change, so a batch costs one product with k targets and no encoding.
 pub(super) struct Known {
     /// The k distinct targets at unit length `[k × p]`.
     targets: Tensor<2>,
@@ -20,7 +20,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Those of a task, where its loss asks for them.
+    /// The classes of a task, if its loss needs them.
     pub(super) fn of<E: Encoder, M>(task: &Task<E, M>, p: usize) -> Result<Option<Self>, Error> {
         if !matches!(task.config.loss, LossConfig::Softmax { .. }) {
             return Ok(None);

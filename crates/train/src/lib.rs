@@ -1,9 +1,11 @@
 //! The training loop of deep sketched output kernel regression, for any
 //! [`Encoder`](dsokr_nn::Encoder).
 //!
-//! [`train`] minimises `mean ‖z − ψ̃(y)‖²`, or another loss, over batches of inputs and targets, keeps
-//! checkpoints in a [`CheckpointSink`], stops early, and resumes bit for bit. It knows neither files of
-//! data nor how a validation split is evaluated: a [`Task`] brings inputs, targets and a validation.
+//! [`train`] minimises `mean ‖z − ψ̃(y)‖²`, or a different loss, over batches of inputs and
+//! targets, keeps
+//! checkpoints in a [`CheckpointSink`], stops early, and resumes bit for bit. It reads no files of
+//! data and knows no metric: a [`Task`] holds inputs, targets and a function that evaluates the
+//! model.
 
 pub mod batches;
 mod checkpoint;

@@ -3,7 +3,7 @@ use burn::tensor::{Tensor, TensorData};
 
 use crate::LossConfig;
 
-/// Below this a squared distance has no root with a gradient.
+/// Below this the root of a squared distance has no gradient.
 const SMALLEST: f32 = 1e-12;
 
 /// The largest 1/τ, as in CLIP.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::{OptimizerName, TrainingConfig};
 
-/// What an optimiser does with a gradient.
+/// The update rule of an optimiser.
 #[derive(Clone, Debug)]
 enum Rule {
     /// `w ← w − lr · g`.
@@ -19,8 +19,9 @@ enum Rule {
 
 /// The optimiser of a group of parameters.
 ///
-/// On the CPU engine one parallel pass in place over weights, moments and gradient, where Burn's own
-/// make one pass an operation; elsewhere Burn's operations. The state is that of Burn's Adam.
+/// On the CPU engine it is one parallel pass in place over weights, moments and gradient; Burn's
+/// own optimisers make one pass for each operation. On other devices it uses Burn's operations. The
+/// state is that of Burn's Adam.
 #[derive(Clone, Debug)]
 pub struct Update {
     rule: Rule,
@@ -105,7 +106,7 @@ impl Optimizer for Update {
     }
 }
 
-/// Elements that one task updates.
+/// Number of elements that one task updates.
 const CHUNK: usize = 1 << 14;
 
 /// Whether a tensor is on the CPU engine. Asks a small tensor of the same device: taking the tensor

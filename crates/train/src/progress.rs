@@ -1,11 +1,11 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What happens in a training.
+/// An event of a training.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Training starts, or goes on, at `step` of `total`.
+    /// Training starts or continues at `step` of `total`.
     Start {
         /// Steps done before.
         step: u64,
@@ -50,13 +50,13 @@ pub enum Event<'a> {
         /// Coordinates p.
         coordinates: usize,
     },
-    /// It has been fitted, and the validation split has been ranked.
+    /// A model without steps has been fitted, and the validation split has been ranked.
     Solved {
-        /// What was solved, and how well conditioned it was.
+        /// A summary of the system and its condition number.
         summary: &'a str,
         /// The metrics.
         metrics: &'a dyn fmt::Display,
-        /// How long that took.
+        /// The time of the fit.
         took: Duration,
     },
     /// A file has been written for `--resume`.
@@ -64,7 +64,7 @@ pub enum Event<'a> {
         /// Its step.
         step: u64,
     },
-    /// Training stops before its last step, for want of improvement.
+    /// Training stops before its last step, because evaluations no longer improve.
     EarlyStop {
         /// Steps done.
         step: u64,
@@ -106,7 +106,7 @@ impl fmt::Display for Event<'_> {
     }
 }
 
-/// Watches a training, and may ask it to stop.
+/// Observes a training, and can stop it.
 pub trait Observer: Send {
     /// Is called on every event.
     fn event(&mut self, event: &Event);
@@ -117,8 +117,7 @@ pub trait Observer: Send {
     }
 }
 
-/// Writes a line to standard error for the start, for an estimate of the time, for each evaluation and
-/// for an early stop.
+/// Writes a line to standard error for each event except steps and checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lines;
 
@@ -130,7 +129,7 @@ impl Observer for Lines {
     }
 }
 
-/// Watches nothing.
+/// Ignores all events.
 impl Observer for () {
     fn event(&mut self, _: &Event) {}
 }

@@ -18,13 +18,13 @@ use crate::{Checkpoint, Event, Observer, Update, learning_rate};
 /// Steps before the time estimate.
 const TIMED: u64 = 20;
 
-/// What is learned: inputs, targets, and how a model is evaluated.
+/// A training problem: inputs, targets, and a function that evaluates the model.
 pub struct Task<'a, E: Encoder, M> {
     /// The optimisation's settings.
     pub config: &'a TrainingConfig,
     /// Batches and dropout are drawn from (seed, step).
     pub seed: u64,
-    /// Where the model's parameters are; with autodiff.
+    /// The device of the model's parameters, with autodiff.
     pub device: &'a Device,
     /// The n training inputs.
     pub inputs: &'a [E::Input],
@@ -42,7 +42,7 @@ pub struct Task<'a, E: Encoder, M> {
 pub struct Validation<M> {
     /// All metrics, for the log.
     pub metrics: M,
-    /// The one that chooses the best checkpoint; larger is better.
+    /// The figure that chooses the best checkpoint; larger is better.
     pub score: f64,
 }
 
@@ -55,7 +55,7 @@ pub struct LogLine<M> {
     pub epoch: u64,
     /// Mean of the loss over the steps since the last evaluation.
     pub loss: f64,
-    /// Mean of r(y) over the training outputs: what no model can go below in the square loss.
+    /// Mean of r(y) over the training outputs: the lower bound of the square loss.
     pub residual: f64,
     /// Learning rate of the last step.
     pub learning_rate: f64,
@@ -70,24 +70,24 @@ pub struct LogLine<M> {
     pub metrics: M,
 }
 
-/// Where a training's state is kept. `()` keeps nothing.
+/// The store of a training's state. `()` stores nothing.
 pub trait CheckpointSink<M> {
-    /// Takes the result of an evaluation.
+    /// Stores the result of an evaluation.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     fn log(&mut self, line: &LogLine<M>) -> Result<(), Error>;
 
-    /// Takes the parameters of the best evaluation so far.
+    /// Stores the parameters of the best evaluation so far.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     fn best(&mut self, parameters: &Parameters) -> Result<(), Error>;
 
-    /// Takes a state to resume from; the best parameters before it have been taken already.
+    /// Stores a state to resume from. The best parameters before it have been stored already.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Error>;
 }
 
@@ -109,8 +109,8 @@ impl<M> CheckpointSink<M> for () {
 pub struct Outcome<E: Encoder> {
     /// The model after the last step.
     pub model: Model<E>,
-    /// Parameters of the best evaluation, unless it was before the checkpoint that training was
-    /// resumed from.
+    /// Parameters of the best evaluation; none if it was before the checkpoint from which training
+    /// was resumed.
     pub best: Option<Parameters<'static>>,
     /// Steps done.
     pub steps: u64,
@@ -118,14 +118,14 @@ pub struct Outcome<E: Encoder> {
 
 /// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
 ///
-/// Whatever is random in step s is derived from (seed, s): a training that is resumed from any of
+/// Everything random in step s is derived from (seed, s): a training that is resumed from any of
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
 /// # Errors
 /// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
-/// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer asks
-/// to stop, after the state has been kept; whatever `validate` and the sink report. The best
-/// parameters so far are kept before an error returns.
+/// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer
+/// requests a stop, after the state has been stored; errors of `validate` and of the sink. The best
+/// parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display>(
     task: &Task<E, M>,
     model: Model<E>,
@@ -186,7 +186,7 @@ pub fn train<E: Encoder, M: Display>(
     Ok(Outcome { model, best: training.best, steps })
 }
 
-/// A training under way.
+/// The state of a running training.
 struct Training<'a, E: Encoder, M> {
     task: &'a Task<'a, E, M>,
     known: Option<Known>,
@@ -196,7 +196,7 @@ struct Training<'a, E: Encoder, M> {
     /// Steps done before.
     first: u64,
     total: u64,
-    /// Step and moment of the last checkpoint.
+    /// Step and time of the last checkpoint.
     kept: Option<u64>,
     kept_at: Instant,
     /// Pairs since the last evaluation, and the time that their steps took.
@@ -244,7 +244,7 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
                     let left = each.saturating_mul(steps);
                     self.observer.event(&Event::Estimate { left });
                 }
-                // an epoch's last step is looked at after its evaluation
+                // an epoch's last step is checked after its evaluation
                 if !step.is_multiple_of(per_epoch) {
                     self.keep_if_due(&model, false)?;
                 }
@@ -260,7 +260,7 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
         Ok(model)
     }
 
-    /// Whether training has gone on long enough without improvement.
+    /// Whether the patience is exhausted.
     fn exhausted(&self) -> bool {
         let patience = self.task.config.patience;
         patience > 0 && self.state.stale >= patience
@@ -316,8 +316,8 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
         Ok(())
     }
 
-    /// Keeps the state at the end, when the observer asks to stop, after the first evaluation, and
-    /// when the last checkpoint is old enough.
+    /// Stores the state at the end, when the observer requests a stop, after the first evaluation,
+    /// and when the last checkpoint is old enough.
     fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
         let pause = Duration::from_secs(self.task.config.checkpoint_seconds);
         let stop = !last && self.observer.stop();
