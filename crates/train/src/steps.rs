@@ -144,7 +144,7 @@ pub fn train<E: Encoder, M: Display>(
         return Err(Error::Value {
             key: "training.loss.name".into(),
             found: "a loss with a temperature".into(),
-            allowed: "another one, or a model that has a temperature".into(),
+            allowed: "a loss without a temperature, or a model with one".into(),
         });
     }
     let known = Known::of(task, model.encoder.dimension())?;

@@ -11,7 +11,7 @@ use crate::train;
 /// 200 test descriptions.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The run directory; by default runs/quickstart, or the first free runs/quickstart-2, -3, …
+    /// The run directory; default: runs/quickstart, or the first free one of runs/quickstart-2, -3, …
     #[arg(long)]
     out: Option<PathBuf>,
     /// Print one JSON object.
