@@ -75,6 +75,28 @@ fn the_forms_meet_where_the_sketches_take_everything() {
 }
 
 #[test]
+fn a_solver_is_asked_for_by_its_name() {
+    let sandbox = sandbox();
+    let train = |solver: &str| {
+        let set = format!("encoder.solver={solver}");
+        json(&sandbox.succeed(&["train", "siokr.toml", "--json", "--set", &set]))
+    };
+    let sketched = train("{name=\"sketched\", sketch={size=40}}");
+    let solved = train("{name=\"conjugate-gradients\", sketch={size=40}, tolerance=1e-10}");
+    assert_eq!(solved["mrr"], sketched["mrr"]);
+    let averaged = train("{name=\"averaged\", sketch={size=20}, parts=3}");
+    assert!(number(&averaged, "mrr") > 3.0 * number(&averaged["chance"], "mrr"), "{averaged}");
+    let found = json(&sandbox.succeed(&["evaluate", "runs/siokr-3", "--json"]));
+    assert_eq!(found["mrr"], averaged["mrr"]);
+    let wrong = |solver: &str, says: &[&str]| {
+        let set = format!("encoder.solver={solver}");
+        sandbox.fail(&["train", "siokr.toml", "--set", &set], 2, says);
+    };
+    wrong("{name=\"averaged\", sketch={size=20}, parts=0}", &["encoder.solver", "parts"]);
+    wrong("{name=\"cg\"}", &["cg", "conjugate-gradients"]);
+}
+
+#[test]
 fn a_killed_fit_is_resumed_and_other_files_are_refused() {
     let sandbox = sandbox();
     let report = json(&sandbox.succeed(&["train", "sisokr.toml", "--json"]));
