@@ -58,7 +58,7 @@ pub fn check<R: Recipe>(recipe: &R, train: &Split) -> Result<(), Error> {
     let differs =
         first.iter().find(|(name, p)| second.get(*name).map(|q| &q.values) != Some(&p.values));
     if let Some((name, _)) = differs {
-        return breach(format!("the same generator draws another {name}"));
+        return breach(format!("the same generator draws a different {name}"));
     }
     let some = spread(&encoder, inputs);
     contract::check(&encoder, &some).or_else(breach)?;

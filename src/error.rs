@@ -45,7 +45,7 @@ pub enum Error {
     #[error(transparent)]
     Data(dsokr_data::Error),
     /// A run directory that exists already.
-    #[error("{path} exists: continue it with --resume, or choose another folder with --out", path = path.display())]
+    #[error("{path} exists: continue it with --resume, or choose a different folder with --out", path = path.display())]
     RunExists {
         /// The folder.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum Error {
         message: String,
     },
     /// A resumed run whose data have changed.
-    #[error("{path}: the data have changed since the run was started; start another run", path = path.display())]
+    #[error("{path}: the data have changed since the run was started; start a new run", path = path.display())]
     DataChanged {
         /// The run.
         path: PathBuf,

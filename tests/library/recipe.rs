@@ -381,7 +381,7 @@ fn the_contract_of_recipes_notices_each_mistake() {
         (Mistake::ForgetsItsFile, 0, "prepares other inputs"),
         (Mistake::WritesTheRunsOwnFile, 0, "config.toml: a preparation's files"),
         (Mistake::DropsAnInput, 0, "3 inputs for 4 pairs"),
-        (Mistake::DrawsFromElsewhere, 0, "the same generator draws another table"),
+        (Mistake::DrawsFromElsewhere, 0, "the same generator draws a different table"),
         (Mistake::IgnoresTheOffset, 0, "3 coordinates, the basis 5"),
         (Mistake::ForgetsASetting, 7, "come back from TOML"),
     ] {

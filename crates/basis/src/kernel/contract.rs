@@ -44,7 +44,7 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
     }
     let close = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * largest;
     if on_threads(3, || kernel.block(&all, &all).map_err(words))? != gram {
-        return Err("another number of threads gives other values".into());
+        return Err("a different number of threads gives different values".into());
     }
     for start in 0..n {
         // blocks of several sizes: one row, and the rows behind it
@@ -57,7 +57,7 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
             });
             if let Some((i, j)) = other {
                 return Err(format!(
-                    "k({i}, {j}) is another value in a block of rows {start}..{end}"
+                    "k({i}, {j}) has a different value in a block of rows {start}..{end}"
                 ));
             }
         }
