@@ -29,10 +29,10 @@ use dsokr::config::{Checked, Config, Override};
 use dsokr::data::{DataRoot, Dataset, Selected, Split};
 use dsokr::decode::{Candidates, Metrics, PerQuery, Pool};
 use dsokr::device::Processor;
-use dsokr::nn::{Encoder, FrozenBasis, Model, Transformer, parameters};
+use dsokr::nn::{Encoder, FrozenBasis, Model, Transformer, TransformerConfig, parameters};
 use dsokr::run::{Run, tables};
 use dsokr::targets::candidates;
-use dsokr::train::{Update, learning_rate};
+use dsokr::train::{self, Update, learning_rate};
 use dsokr::{Error, Network, Prepare, Recipe, Start, TokenInputs};
 
 use learner::{Learning, Schedule};
@@ -176,7 +176,7 @@ fn known(split: &Split) -> Vec<usize> {
 /// The pairs of a split that have an output, in its order.
 fn pairs(
     encoder: &Transformer,
-    preparation: &Preparation,
+    preparation: &TokenInputs,
     split: &Split,
     targets: Projection,
 ) -> Result<Arc<Pairs>, Error> {
@@ -241,7 +241,8 @@ fn train_on(
     if let Some((name, _)) = parameters::not_finite(&parameters::collect(&encoder)) {
         let what = format!("parameter {name} is not finite");
         let learning_rate = learning_rate(settings, total.saturating_sub(1), total);
-        return Err(Error::Diverged { what, step: total, learning_rate, kept: None });
+        let kept = None;
+        return Err(train::Error::Diverged { what, step: total, learning_rate, kept }.into());
     }
     Ok(encoder)
 }

@@ -1,4 +1,4 @@
-//! The code that docs/custom-encoder.md quotes is in the example.
+//! The code that pages of docs quote is in the files that they name.
 
 use std::path::Path;
 
@@ -33,4 +33,20 @@ fn the_example_has_the_lines_that_the_page_says() {
     let code = example.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//"));
     assert_eq!(code.count(), 60);
     assert!(read("docs/custom-encoder.md").contains("[60 lines of code]"));
+}
+
+#[test]
+fn every_block_on_extending_is_in_the_file_that_it_names() {
+    let page = read("docs/extending.md");
+    let mut named = page.split("`:\n\n```rust,ignore\n");
+    let mut before = named.next().unwrap_or_default();
+    let mut count = 0;
+    for rest in named {
+        let file = before.rsplit('`').next().unwrap_or_default();
+        let (block, after) = rest.split_once("```").expect("the end of a block");
+        assert!(read(file).contains(block), "not in {file}:\n{block}");
+        (before, count) = (after, count + 1);
+    }
+    assert_eq!(count, 12, "a file and a line in a list for each kind of part");
+    assert_eq!(page.matches("```rust").count(), count, "a block without a file");
 }
