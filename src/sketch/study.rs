@@ -1,6 +1,7 @@
 use std::time::Instant;
 
-use dsokr_basis::{Basis, SketchKind, leverage};
+use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::{Basis, SketchKind};
 use dsokr_decode::Candidates;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
@@ -49,26 +50,17 @@ impl<'a> Study<'a> {
     /// # Errors
     /// [`Error::Value`] for an unknown name.
     pub fn methods(&self, names: &[String]) -> Result<Vec<SketchKind>, Error> {
-        let n = self.outputs().len();
-        let density = (20.0 / n as f64).min(1.0);
-        let all = [
-            SketchKind::Subsampling { replacement: false },
-            SketchKind::Leverage { lambda: 1e-3, pilot: n.min(200) },
-            SketchKind::Gaussian,
-            SketchKind::SparsifiedRademacher { density },
-            SketchKind::SparsifiedGaussian { density },
-            SketchKind::Accumulation { terms: 10 },
-            SketchKind::CountSketch,
-        ];
+        let all = SketchKind::all(self.outputs().len());
         let kind = |name: &String| {
             all.iter().find(|kind| kind.name() == *name).cloned().ok_or_else(|| {
-                let allowed = all.each_ref().map(SketchKind::name).join(", ");
+                let allowed: Vec<_> = all.iter().map(SketchKind::name).collect();
+                let allowed = allowed.join(", ");
                 wrong("--methods", format!("{name:?}"), &format!("all, {allowed}"))
             })
         };
         match names {
             [] => Ok(vec![self.config.sketch.method.clone()]),
-            [every] if every == "all" => Ok(all.to_vec()),
+            [every] if every == "all" => Ok(all),
             names => names.iter().map(kind).collect(),
         }
     }
@@ -80,8 +72,9 @@ impl<'a> Study<'a> {
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
         let outputs = self.outputs();
         let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
-        let (kernel, seed) = (&self.config.output.kernel, self.config.seed);
-        let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
+        let kernel = &self.config.output.kernel;
+        let options = LeverageOptions { lambda, pilot, seed: self.config.seed };
+        let mut scores = leverage::scores(kernel, &outputs.rows(), &options)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);

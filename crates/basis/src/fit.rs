@@ -1,26 +1,29 @@
 use std::sync::Arc;
 
 use crate::features::RowSource;
-use crate::{Basis, Error, OutputKernel, Sketch, SketchKind, SketchOptions, leverage};
+use crate::leverage::{self, LeverageOptions};
+use crate::sketch::Leverage;
+use crate::{Basis, Error, OutputKernel, Sketch, SketchOptions};
 
 impl Sketch {
     /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
     ///
     /// # Errors
-    /// Those of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`leverage::scores`].
+    /// Errors of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`leverage::scores`].
     pub fn fit<K: OutputKernel + Clone + 'static>(
         options: &SketchOptions,
         kernel: &K,
         rows: &dyn RowSource,
     ) -> Result<Self, Error> {
-        let SketchOptions { ref kind, size, seed, .. } = *options;
-        match *kind {
-            SketchKind::Leverage { lambda, pilot } => {
-                kind.validate(size, rows.len())?;
-                let scores = leverage::scores(kernel, rows, lambda, pilot, seed)?;
-                Self::by_scores(kind, size, &scores, seed)
+        let SketchOptions { kind, size, seed, .. } = options;
+        kind.validate(*size, rows.len())?;
+        match kind.leverage() {
+            Some(Leverage { lambda, pilot }) => {
+                let options = LeverageOptions { lambda, pilot, seed: *seed };
+                let scores = leverage::scores(kernel, rows, &options)?;
+                Self::by_scores(kind, *size, &scores, *seed)
             }
-            _ => Self::draw(kind, size, rows.len(), seed),
+            None => Self::draw(kind, *size, rows.len(), *seed),
         }
     }
 }

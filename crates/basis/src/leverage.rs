@@ -14,10 +14,36 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::features::RowSource;
+use crate::sketch::Leverage;
 use crate::{Basis, Error, OutputKernel, Projection, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
+
+/// The regularisation and the accuracy of [`scores`].
+///
+/// ```
+/// use dsokr_basis::leverage::LeverageOptions;
+///
+/// let options = LeverageOptions { lambda: 0.01, ..Default::default() };
+/// assert_eq!((options.pilot, options.seed), (200, 0));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeverageOptions {
+    /// λ, above 0 (default: 0.001).
+    pub lambda: f64,
+    /// s, the number of pilot columns, 1 to n (default: 200).
+    pub pilot: usize,
+    /// The seed that the pilot columns are drawn with (default: 0).
+    pub seed: u64,
+}
+
+impl Default for LeverageOptions {
+    fn default() -> Self {
+        let Leverage { lambda, pilot } = Leverage::DEFAULT;
+        Self { lambda, pilot, seed: 0 }
+    }
+}
 
 /// Approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
 ///
@@ -27,16 +53,15 @@ const ROWS: usize = 1024;
 /// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block.
 ///
 /// # Errors
-/// Those of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
+/// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
 /// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::Numeric`] for
-/// a λ so small beside k(y,y) that `BᵀB + nλI` is singular to rounding.
+/// a λ so small beside k(y,y) that `BᵀB + nλI` is numerically singular.
 pub fn scores<K: OutputKernel + Clone + 'static>(
     kernel: &K,
     rows: &dyn RowSource,
-    lambda: f64,
-    pilot: usize,
-    seed: u64,
+    options: &LeverageOptions,
 ) -> Result<Vec<f64>, Error> {
+    let LeverageOptions { lambda, pilot, seed } = *options;
     let kernel: Arc<dyn OutputKernel> = Arc::new(kernel.clone());
     kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
@@ -65,7 +90,7 @@ pub fn scores<K: OutputKernel + Clone + 'static>(
     )
     .map_err(|_| {
         Error::Numeric(format!(
-            "a {rank} x {rank} matrix is not positive definite to rounding; raise the ridge"
+            "a {rank} x {rank} matrix is numerically not positive definite; raise the ridge"
         ))
     })?;
 

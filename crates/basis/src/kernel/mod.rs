@@ -7,8 +7,16 @@
 
 pub mod contract;
 
+mod cosine;
 mod formula;
+mod gaussian;
+mod gaussian_tanimoto;
+mod hamming;
+mod kemeny;
+mod linear;
+mod ngram;
 mod output;
+mod tanimoto;
 
 use faer::Mat;
 use serde::{Deserialize, Serialize};
@@ -26,8 +34,6 @@ macro_rules! kernels {
         $kernel:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
         in $module:ident = $name:literal;
     )*) => {
-        $(mod $module;)*
-
         /// A positive semi-definite kernel on feature rows.
         ///
         /// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:

@@ -1,4 +1,7 @@
-/// Columns of a sketch, those of one block that are not zero.
+/// Columns in one block of a sketch.
+pub(crate) const COLUMNS: usize = 512;
+
+/// The columns of one block of a sketch that are not zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
     /// The outputs they belong to, increasing.

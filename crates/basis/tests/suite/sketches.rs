@@ -147,6 +147,23 @@ fn entries_are_those_of_the_definition() {
     assert!(accumulation.iter().all(|&v| (1..=4).any(|k| close(v, f64::from(k) * weight))));
 }
 
+/// The list of all kinds is valid for any number of outputs, and says which of them pick rows.
+#[test]
+fn every_kind_has_usual_parameters() {
+    for n in [1, 15, 700] {
+        let m = n.div_ceil(7);
+        for kind in SketchKind::all(n) {
+            kind.validate(m, n).unwrap();
+            let mixing = from_faer(&draw(&kind, m, n, 3).mixing());
+            let single = mixing.iter().all(|row| row.iter().filter(|v| **v != 0.0).count() == 1);
+            assert!(single || !kind.picks_rows(), "{kind:?}");
+            assert!(n < 700 || single == kind.picks_rows(), "{kind:?}");
+        }
+    }
+    let names: Vec<&str> = SketchKind::all(10).iter().map(SketchKind::name).collect();
+    assert_eq!(names.len(), 7, "{names:?}");
+}
+
 /// Moments of the Gaussian sketch: 60,000 entries of N(0, 1/m).
 #[test]
 fn gaussian_entries_are_normal() {

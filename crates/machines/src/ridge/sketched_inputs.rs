@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchKind, SketchOptions};
+use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchOptions};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -47,8 +47,7 @@ impl SketchedInputs {
         let drawn = Sketch::fit(&SketchOptions::new(method, *size).with_seed(seed), &kernel, rows)?;
         let anchors = rows.select(&drawn.anchors())?;
         kernel.check(&anchors.all())?;
-        let picks = matches!(method, SketchKind::Subsampling { .. } | SketchKind::Leverage { .. });
-        let mixing = (!picks).then(|| drawn.mixing());
+        let mixing = (!method.picks_rows()).then(|| drawn.mixing());
         Ok(Self { kernel, anchors, mixing })
     }
 

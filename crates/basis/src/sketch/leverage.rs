@@ -1,0 +1,79 @@
+use super::draw::{BadParameter, Draw, Entries, Stream};
+use super::picked::Picked;
+use crate::Error;
+use crate::random::unit;
+
+/// The parameters of approximate leverage scores.
+#[derive(Clone, Copy)]
+pub(crate) struct Leverage {
+    pub(crate) lambda: f64,
+    pub(crate) pilot: usize,
+}
+
+impl Leverage {
+    pub(crate) const DEFAULT: Self = Self { lambda: 1e-3, pilot: 200 };
+}
+
+pub(super) fn default_lambda() -> f64 {
+    Leverage::DEFAULT.lambda
+}
+
+pub(super) fn default_pilot() -> usize {
+    Leverage::DEFAULT.pilot
+}
+
+impl Draw for Leverage {
+    fn usual(n: usize) -> Self {
+        Self { pilot: Self::DEFAULT.pilot.min(n), ..Self::DEFAULT }
+    }
+
+    fn picks_rows(&self) -> bool {
+        true
+    }
+
+    fn draw(&self, _: &Stream) -> Result<Entries, String> {
+        Err("a leverage-score sketch depends on the data: draw it with Sketch::fit".into())
+    }
+
+    fn validate(&self, n: usize) -> Result<(), BadParameter> {
+        if !(self.lambda > 0.0 && self.lambda.is_finite()) {
+            return Err(("lambda", self.lambda, "finite numbers above 0".into()));
+        }
+        match (1..=n).contains(&self.pilot) {
+            true => Ok(()),
+            false => Err(("pilot", self.pilot as f64, format!("1..={n}, the number of rows"))),
+        }
+    }
+
+    fn leverage(&self) -> Option<Leverage> {
+        Some(*self)
+    }
+}
+
+/// m outputs with replacement, each with a probability in proportion to its score.
+pub(super) fn by_scores(stream: &Stream, scores: &[f64]) -> Result<Entries, Error> {
+    let probability = |row, value: f64| {
+        let message =
+            format!("probability {value}; they must be finite, at least 0, and not all 0");
+        Error::row(row, message)
+    };
+    let mut total = 0.0;
+    let mut cumulative = Vec::with_capacity(scores.len());
+    for (row, &value) in scores.iter().enumerate() {
+        if !(value >= 0.0 && value.is_finite()) {
+            return Err(probability(row, value));
+        }
+        total += value;
+        cumulative.push(total);
+    }
+    if !(total > 0.0 && total.is_finite()) {
+        return Err(probability(scores.len().saturating_sub(1), total));
+    }
+    let mut random = stream.generator(0);
+    Ok(Entries::Picked(Picked::new((0..stream.m).map(|row| {
+        // In (0, total]: the first output whose cumulative sum reaches it has a score above 0.
+        let at = unit(&mut random) * total;
+        let output = cumulative.partition_point(|&sum| sum < at).min(scores.len() - 1);
+        (row, output, (stream.m as f64 * (scores[output] / total)).sqrt().recip())
+    }))))
+}
