@@ -1,7 +1,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use crate::features::RowKind;
+use crate::RowKind;
 
 /// Everything that can go wrong in this crate; each message holds the place, the value and what is
 /// allowed.

@@ -26,6 +26,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 
 mod error;
 mod fit;
+mod row_kind;
 
 pub mod eigenbasis;
 pub mod features;
@@ -38,8 +39,9 @@ pub mod store;
 pub use eigenbasis::{Basis, BasisKernel, Projection, Tempering};
 pub use error::Error;
 pub use faer::Mat;
-pub use features::{Block, Features, RowKind, RowSource};
+pub use features::{Block, Features, RowSource};
 pub use kernel::{Kernel, OutputKernel};
+pub use row_kind::RowKind;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
 
 /// The program of the README, which runs as a test.

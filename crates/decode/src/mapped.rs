@@ -31,8 +31,8 @@ impl MappedCandidates {
     /// another, or a multiplicity is not the number of members of its row (at least 1).
     pub fn open(path: &Path) -> Result<Self, Error> {
         let stored = Candidates::open(path)?;
-        let coordinates = stored.rows("coordinates")?;
-        let weights = stored.rows("weights")?;
+        let coordinates = MappedRows::from_stored(&stored, "coordinates")?;
+        let weights = MappedRows::from_stored(&stored, "weights")?;
         let length = |name| Ok::<_, Error>(stored.describe(name)?.1.iter().product::<usize>());
         let (rows, candidates) = (coordinates.len(), length("members")?);
         let shapes = (weights.len(), weights.width(), length("row_offsets")?);

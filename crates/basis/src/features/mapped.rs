@@ -10,7 +10,7 @@ use super::block::check_range;
 use super::dense::first_not_finite;
 use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, bits, check_width};
 use crate::Error;
-use crate::store::{Entry, Mapping, elements};
+use crate::store::{Entry, Mapping, Stored, elements};
 
 /// Feature rows in a memory-mapped safetensors file, which may be larger than memory.
 ///
@@ -41,12 +41,22 @@ impl MappedRows {
     /// Maps the tensor `key` of a safetensors file, any file: no dsokr header is needed.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::File`], [`Error::Shape`].
+    /// [`Error::Io`] for a file that cannot be read; [`Error::File`] for one that is missing or not
+    /// a safetensors file; otherwise as [`from_stored`](Self::from_stored).
     pub fn open(path: &Path, key: &str) -> Result<Self, Error> {
         Self::of(Arc::new(Mapping::open(path)?), key)
     }
 
-    pub(crate) fn of(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
+    /// A tensor of a verified file.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a missing tensor, and one of a type or a shape that holds no rows;
+    /// [`Error::Shape`] for rows of width 0, or wider than 32-bit indices address.
+    pub fn from_stored(stored: &Stored, name: &str) -> Result<Self, Error> {
+        Self::of(stored.mapping(), name)
+    }
+
+    fn of(mapping: Arc<Mapping>, key: &str) -> Result<Self, Error> {
         let entry = mapping.entry(key)?.clone();
         let columns = match entry.dtype {
             Dtype::F32 | Dtype::F16 | Dtype::BF16 | Dtype::F64 => 1,

@@ -24,7 +24,7 @@ mod sparse;
 mod tf_idf;
 
 pub use bits::{BitBlock, BitRows};
-pub use block::{Block, RowKind, RowSource, read};
+pub use block::{Block, RowSource, read};
 pub use column_index::ColumnIndex;
 pub use dense::{DenseBlock, DenseRows};
 pub use distinct::{Distinct, distinct};
@@ -37,6 +37,8 @@ pub use ranking::{hamming_one_hot, kemeny_signs};
 pub use rows::Features;
 pub use sparse::{SparseBlock, SparseRows};
 pub use tf_idf::{SparseRow, TfIdf};
+
+pub use crate::RowKind;
 
 use crate::Error;
 

@@ -10,7 +10,6 @@ use safetensors::Dtype;
 use super::write::Sum;
 use super::{CHECKSUM, KIND, Mapping, VERSION, elements};
 use crate::Error;
-use crate::features::MappedRows;
 
 /// A memory-mapped file of known kind and version whose checksum has been verified.
 ///
@@ -173,12 +172,9 @@ impl Stored {
         Ok(())
     }
 
-    /// A tensor as feature rows that are read block by block; see [`MappedRows`].
-    ///
-    /// # Errors
-    /// As [`MappedRows::open`].
-    pub fn rows(&self, name: &str) -> Result<MappedRows, Error> {
-        MappedRows::of(Arc::clone(&self.mapping), name)
+    /// The file, to read feature rows from it block by block.
+    pub(crate) fn mapping(&self) -> Arc<Mapping> {
+        Arc::clone(&self.mapping)
     }
 
     /// The error for a metadata value that cannot be used.

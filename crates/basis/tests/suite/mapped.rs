@@ -128,7 +128,7 @@ fn tensors_of_a_verified_file_are_rows_too() {
     let values = numbers(60);
     let tensors = [store::Tensor::f32("z", &[12, 5], &values)];
     store::Contents::new("sample", 1, &BTreeMap::new(), &tensors).write(&path).unwrap();
-    let rows = Stored::open(&path, "sample", 1).unwrap().rows("z").unwrap();
+    let rows = MappedRows::from_stored(&Stored::open(&path, "sample", 1).unwrap(), "z").unwrap();
     let expected = Features::Dense(DenseRows::new(5, values).unwrap());
     assert_eq!(rows.select(&[3, 11]).unwrap(), expected.select(&[3, 11]).unwrap());
 }

@@ -150,7 +150,7 @@ fn entries_are_those_of_the_definition() {
 /// The list of all kinds is valid for any number of outputs, and says which of them pick rows.
 #[test]
 fn every_kind_has_usual_parameters() {
-    for n in [1, 15, 700] {
+    for n in [1usize, 15, 700] {
         let m = n.div_ceil(7);
         for kind in SketchKind::all(n) {
             kind.validate(m, n).unwrap();

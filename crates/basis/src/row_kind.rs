@@ -1,0 +1,21 @@
+/// The three kinds of feature rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RowKind {
+    /// `f32` numbers, every column stored.
+    Dense,
+    /// One bit a column.
+    Bits,
+    /// `f32` numbers, only the non-zero columns stored.
+    Sparse,
+}
+
+impl std::fmt::Display for RowKind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Dense => "dense",
+            Self::Bits => "bit",
+            Self::Sparse => "sparse",
+        })
+    }
+}
