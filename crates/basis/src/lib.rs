@@ -32,6 +32,7 @@ pub mod eigenbasis;
 pub mod features;
 pub mod kernel;
 pub mod leverage;
+pub mod loss;
 pub mod random;
 pub mod sketch;
 pub mod store;

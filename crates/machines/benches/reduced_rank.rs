@@ -13,6 +13,7 @@
 //! are not legible in our copy; these are our own.
 
 use dsokr_basis::features::DenseRows;
+use dsokr_basis::loss::Square;
 use dsokr_basis::random::{Generator, generator};
 use dsokr_basis::{Basis, Features, Kernel, Mat, SketchKind, SketchOptions};
 use dsokr_machines::{
@@ -75,7 +76,7 @@ fn ranks(n: usize, extra: usize, c: f64, aligned: bool, seeds: u64) -> Result<Ve
             Targets::new(D, train.y.iter().map(|&value| value.into()).collect::<Vec<_>>())?;
         let mut best = vec![(f64::INFINITY, f64::INFINITY); RANKS.len()];
         for lambda in LAMBDAS {
-            let (loss, output) = (Loss::Square, OutputMatrix::identity(D)?);
+            let (loss, output) = (Loss::from(Square {}), OutputMatrix::identity(D)?);
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let machine = prepared.fit(&targets, &problem, &Stop::default())?;
             let fitted = machine.predict(&train.x)?;

@@ -36,6 +36,7 @@
 use std::time::Instant;
 
 use dsokr_basis::features::DenseRows;
+use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{
@@ -156,7 +157,7 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let middle = cpu_seconds();
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
-                let problem = problem(Loss::Huber { kappa: KAPPA }, LAMBDA)?;
+                let problem = problem(Loss::from(Huber { kappa: KAPPA }), LAMBDA)?;
                 let machine =
                     LipschitzModel::fit(basis, &train.x, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();
@@ -204,7 +205,7 @@ fn select() -> Result<(), Failure> {
             let prepared = InputFeatures::new(basis, &train)?;
             let targets = Targets::new(1, kept.iter().map(|&row| y[row]).collect::<Vec<_>>())?;
             for (at, error) in errors.iter_mut().enumerate() {
-                let loss = Loss::Huber { kappa: kappas[at % kappas.len()] };
+                let loss = Loss::from(Huber { kappa: kappas[at % kappas.len()] });
                 let problem = problem(loss, lambdas[at / kappas.len()])?;
                 let machine = prepared.fit(&targets, &problem, &Stop::default())?;
                 *error += absolute_error(&machine.predict(&test)?, &truth) / 5.0;
@@ -230,12 +231,12 @@ fn solver() -> Result<(), Failure> {
         let one = OutputMatrix::identity(1)?;
         let quantiles = OutputMatrix::quantiles(&levels, 5.0)?;
         let cases = [
-            (Loss::Square, &single, &one),
-            (Loss::Huber { kappa: KAPPA }, &single, &one),
-            (Loss::EpsilonInsensitiveSquare { epsilon: 0.5 }, &single, &one),
-            (Loss::EpsilonInsensitive { epsilon: 0.5 }, &single, &one),
-            (Loss::Pinball { levels: vec![0.5] }, &single, &one),
-            (Loss::Pinball { levels: levels.clone() }, &joint, &quantiles),
+            (Loss::from(Square {}), &single, &one),
+            (Loss::from(Huber { kappa: KAPPA }), &single, &one),
+            (Loss::from(EpsilonInsensitiveSquare { epsilon: 0.5 }), &single, &one),
+            (Loss::from(EpsilonInsensitive { epsilon: 0.5 }), &single, &one),
+            (Loss::pinball(vec![0.5]), &single, &one),
+            (Loss::pinball(levels.clone()), &joint, &quantiles),
         ];
         for (loss, targets, output) in cases {
             let problem =

@@ -58,8 +58,8 @@ pub use embedding::OutputEmbedding;
 pub use error::Error;
 pub use kernel_model::{KernelModel, StoredKernelModel};
 pub use lipschitz::{
-    InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, coverage,
-    crossing_loss, pinball_loss,
+    InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Pinball, Stop,
+    coverage, crossing_loss, pinball_loss,
 };
 pub use ridge::{
     Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LeaveOut,

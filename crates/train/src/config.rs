@@ -85,7 +85,7 @@ pub struct GroupConfig {
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
-            loss: LossConfig::Square {},
+            loss: LossConfig::default(),
             epochs: 20,
             batch: 32,
             micro_batch: 0,
@@ -113,7 +113,7 @@ impl TrainingConfig {
     /// [`Error::Value`] with the first key that is out of range.
     pub fn validate(&self) -> Result<(), Error> {
         self.loss.validate()?;
-        if let LossConfig::Contrastive { .. } = self.loss {
+        if let LossConfig::Contrastive(_) = self.loss {
             let allowed = "0: the contrastive loss compares the pairs of a whole batch";
             check(self.micro_batch == 0, "training.micro_batch", self.micro_batch, allowed)?;
             check(self.batch > 1, "training.batch", self.batch, "at least 2, for this loss")?;

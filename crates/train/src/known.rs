@@ -22,7 +22,7 @@ pub(super) struct Known {
 impl Known {
     /// The classes of a task, if its loss needs them.
     pub(super) fn of<E: Encoder, M>(task: &Task<E, M>, p: usize) -> Result<Option<Self>, Error> {
-        if !matches!(task.config.loss, LossConfig::Softmax { .. }) {
+        if !matches!(task.config.loss, LossConfig::Softmax(_)) {
             return Ok(None);
         }
         let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
@@ -50,6 +50,7 @@ mod tests {
     use dsokr_nn::{FrozenBasis, MlpConfig, Model};
 
     use super::*;
+    use crate::Softmax;
     use crate::TrainingConfig;
 
     /// Four pairs of three outputs.
@@ -72,8 +73,10 @@ mod tests {
     #[test]
     fn it_is_the_cross_entropy_over_distinct_outputs() {
         let device = Device::flex().autodiff();
-        let config =
-            TrainingConfig { loss: LossConfig::Softmax { temperature: 0.1 }, ..Default::default() };
+        let config = TrainingConfig {
+            loss: LossConfig::Softmax(Softmax { temperature: 0.1 }),
+            ..Default::default()
+        };
         let encoder = MlpConfig { hidden: vec![], dropout: 0.0 };
         let encoder = encoder.init(1, &[0.0, 0.0], &mut generator(0, "parameters", 0), &device);
         let model = Model::new(encoder, FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device));

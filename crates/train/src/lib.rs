@@ -58,7 +58,7 @@ pub use clip::clip;
 pub use config::{Decay, GroupConfig, OptimizerName, TrainingConfig};
 pub use embed::embed;
 pub use error::Error;
-pub use loss_config::LossConfig;
+pub use loss_config::{Contrastive, LossConfig, Softmax};
 pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;

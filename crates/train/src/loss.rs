@@ -2,6 +2,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Tensor, TensorData};
 
 use crate::LossConfig;
+use crate::loss_config::{Contrastive, Kind};
 
 /// Below this the root of a squared distance has no gradient.
 const SMALLEST: f32 = 1e-12;
@@ -10,7 +11,8 @@ const SMALLEST: f32 = 1e-12;
 const SHARPEST: f64 = 100.0;
 
 /// `Σ_i ℓ(z_i, y_i)` of some pairs, `[pairs × p]` and one residual r(y) each; in a batch that they are
-/// all of, for the contrastive loss, whose `scale` is ln 1/τ.
+/// all of, for the contrastive loss, whose `scale` is ln 1/τ. The softmax needs all outputs of the
+/// training pairs: [`known`](crate::known).
 pub(super) fn loss(
     config: &LossConfig,
     z: Tensor<2>,
@@ -19,32 +21,31 @@ pub(super) fn loss(
     scale: Option<Tensor<1>>,
 ) -> Tensor<1> {
     let squares = |z: Tensor<2>, targets: Tensor<2>| (z - targets).square();
-    if *config == (LossConfig::Square {}) {
+    if let LossConfig::Square(_) = config {
         let outside: f32 = residuals.iter().sum();
         return squares(z, targets).sum() + outside;
     }
-    if let (LossConfig::Contrastive { .. }, Some(scale)) = (config, scale) {
-        return contrastive(z, targets, scale);
-    }
-    let n = residuals.len();
-    let outside = TensorData::new(residuals.to_vec(), [n, 1]);
-    let outside = Tensor::<2>::from_data(outside, &z.device());
+    let loss = match config.kind() {
+        Kind::Distance(loss) => loss,
+        Kind::Contrastive(Contrastive { temperature }) => {
+            let start = || Tensor::from_floats([-temperature.ln() as f32], &z.device());
+            let scale = scale.unwrap_or_else(start);
+            return contrastive(z, targets, scale);
+        }
+        Kind::Softmax(_) => unreachable!("the softmax takes all outputs, not those of a batch"),
+    };
+    let (n, device) = (residuals.len(), z.device());
+    let column =
+        |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, [n, 1]), &device);
+    let outside = column(residuals.to_vec());
     let root = (squares(z, targets).sum_dim(1) + outside).clamp_min(SMALLEST).sqrt();
-    match *config {
-        LossConfig::Huber { kappa } => {
-            // c = min(√u, κ) makes c √u − c²/2 both branches
-            let cut = root.clone().clamp_max(kappa);
-            (cut.clone() * root - cut.square() * 0.5).sum()
-        }
-        LossConfig::EpsilonInsensitive { epsilon } => (root - epsilon).clamp_min(0.0).sum(),
-        LossConfig::EpsilonInsensitiveSquare { epsilon } => {
-            (root - epsilon).clamp_min(0.0).square().sum()
-        }
-        // the last two are found elsewhere
-        LossConfig::Square {} | LossConfig::Contrastive { .. } | LossConfig::Softmax { .. } => {
-            root.square().sum()
-        }
-    }
+    // ℓ is linear about √u: its slope there is the gradient, and its value is added as a constant
+    let roots = root.clone().detach().into_data().iter::<f32>().map(f64::from).collect::<Vec<_>>();
+    let slopes: Vec<f32> = roots.iter().map(|&root| loss.derivative(root) as f32).collect();
+    let values =
+        roots.iter().zip(&slopes).map(|(&root, &slope)| loss.value(root) - f64::from(slope) * root);
+    let constant: f64 = values.sum();
+    (root * column(slopes)).sum() + constant
 }
 
 /// Rows at unit length.
@@ -71,7 +72,7 @@ fn contrastive(z: Tensor<2>, targets: Tensor<2>, scale: Tensor<1>) -> Tensor<1> 
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
-    use dsokr_machines::Loss;
+    use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 
     use super::*;
 
@@ -132,25 +133,21 @@ mod tests {
     #[test]
     fn losses_are_those_of_kernel_machines_and_gradients_their_differences() {
         let wide = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
-        for (config, loss, factor) in [
-            (LossConfig::Square {}, Loss::Square, 2.0),
-            (LossConfig::Huber { kappa: 0.8 }, Loss::Huber { kappa: 0.8 }, 1.0),
-            (LossConfig::Huber { kappa: 50.0 }, Loss::Square, 1.0),
-            (
-                LossConfig::EpsilonInsensitive { epsilon: 0.5 },
-                Loss::EpsilonInsensitive { epsilon: 0.5 },
-                1.0,
-            ),
-            (
-                LossConfig::EpsilonInsensitiveSquare { epsilon: 0.5 },
-                Loss::EpsilonInsensitiveSquare { epsilon: 0.5 },
-                1.0,
-            ),
+        for config in [
+            LossConfig::Square(Square {}),
+            LossConfig::Huber(Huber { kappa: 0.8 }),
+            LossConfig::Huber(Huber { kappa: 50.0 }),
+            LossConfig::EpsilonInsensitive(EpsilonInsensitive { epsilon: 0.5 }),
+            LossConfig::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.5 }),
         ] {
+            let Kind::Distance(loss) = config.kind() else { panic!("{config:?}") };
             let (value, ..) = found(&config, &Z, &Y, &R, None);
             let pairs = Z.chunks(P).zip(Y.chunks(P)).zip(R);
-            let expected: f64 =
-                pairs.map(|((z, y), r)| factor * loss.value(&wide(z), &wide(y), r.into())).sum();
+            let root = |z: &[f64], y: &[f64], r: f64| {
+                (z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum::<f64>() + r).sqrt()
+            };
+            let values = pairs.map(|((z, y), r)| loss.value(root(&wide(z), &wide(y), r.into())));
+            let expected: f64 = values.sum();
             assert!((value / expected - 1.0).abs() < 1e-5, "{config:?}: {value} {expected}");
             // the third pair is met exactly: its distance has no gradient
             check_gradient(&config, None, 2);
@@ -159,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_contrastive_loss_is_two_cross_entropies() {
-        let config = LossConfig::Contrastive { temperature: 0.5 };
+        let config = LossConfig::Contrastive(Contrastive { temperature: 0.5 });
         let scale = 2.0f64.ln() as f32;
         let unit = |row: &[f32]| {
             let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();

@@ -1,99 +1,111 @@
 //! Losses of a vector: what the machines minimise on average.
 
+use dsokr_basis::distance_losses;
+use dsokr_basis::loss::{self, DistanceLoss};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
-///
-/// All but the pinball loss depend on `u = ‖f − y‖² + r` alone, r ≥ 0 being the part of the target that
-/// no prediction reaches: `r(y) = k(y, y) − ‖ψ̃(y)‖²` for coordinates in an output basis, 0 for plain
-/// numbers (thesis, section 2.5 and appendix C.1). They take the norm of the whole vector, so a row is an
-/// outlier as a whole.
-///
-/// In a configuration file, a table with the loss's `name` in kebab-case and its parameters:
-///
-/// ```
-/// use dsokr_machines::Loss;
-///
-/// let loss: Loss = serde_json::from_str(r#"{"name": "huber", "kappa": 0.5}"#)?;
-/// assert_eq!(loss, Loss::Huber { kappa: 0.5 });
-/// assert_eq!(loss.value(&[3.0], &[1.0], 0.0), 0.5 * (2.0 - 0.25));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum Loss {
-    /// `u / 2`: kernel ridge regression.
-    Square,
-    /// `u / 2` if `√u ≤ κ`, else `κ (√u − κ/2)`; κ-Lipschitz (Huber 1964).
-    Huber {
-        /// κ, above 0.
-        kappa: f64,
-    },
-    /// ε-insensitive ℓ1, `max(√u − ε, 0)`; 1-Lipschitz. With d = 1, support vector regression.
-    EpsilonInsensitive {
-        /// ε, 0 and above.
-        epsilon: f64,
-    },
-    /// ε-insensitive ℓ2, `max(√u − ε, 0)²`.
-    EpsilonInsensitiveSquare {
-        /// ε, 0 and above.
-        epsilon: f64,
-    },
-    /// `Σ_j τ_j max(y_j − f_j, 0) + (1 − τ_j) max(f_j − y_j, 0)`: f_j estimates the τ_j-quantile
-    /// (Koenker and Bassett 1978). The thesis's equation 2.128 has τ and 1 − τ exchanged.
-    Pinball {
-        /// τ_1 < … < τ_d, within (0, 1).
-        levels: Vec<f64>,
-    },
+/// Quantiles: `Σ_j τ_j max(y_j − f_j, 0) + (1 − τ_j) max(f_j − y_j, 0)`; f_j estimates the τ_j-quantile
+/// (Koenker and Bassett 1978). The thesis's equation 2.128 has τ and 1 − τ exchanged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pinball {
+    /// τ_1 < … < τ_d, within (0, 1).
+    pub levels: Vec<f64>,
 }
 
-impl<'de> Deserialize<'de> for Loss {
-    /// Reads through variants with braces: serde ignores unknown keys beside a unit variant.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-        enum Strict {
-            Square {},
-            Huber { kappa: f64 },
-            EpsilonInsensitive { epsilon: f64 },
-            EpsilonInsensitiveSquare { epsilon: f64 },
-            Pinball { levels: Vec<f64> },
+macro_rules! loss {
+    ($($module:ident::$name:ident,)*) => {
+        /// A convex loss `ℓ(f, y)` of a prediction f and a target y, both of d numbers.
+        ///
+        /// All but the pinball loss depend on `u = ‖f − y‖² + r` alone, r ≥ 0 being the part of the
+        /// target that no prediction reaches: `r(y) = k(y, y) − ‖ψ̃(y)‖²` for coordinates in an output
+        /// basis, 0 for plain numbers (thesis, section 2.5 and appendix C.1). They take the norm of the
+        /// whole vector, so a row is an outlier as a whole.
+        ///
+        /// In a configuration file, a table with the loss's `name` in kebab-case and its parameters:
+        ///
+        /// ```
+        /// use dsokr_basis::loss::Huber;
+        /// use dsokr_machines::Loss;
+        ///
+        /// let loss: Loss = serde_json::from_str(r#"{"name": "huber", "kappa": 0.5}"#)?;
+        /// assert_eq!(loss, Loss::Huber(Huber { kappa: 0.5 }));
+        /// assert_eq!(loss.value(&[3.0], &[1.0], 0.0), 0.5 * (2.0 - 0.25));
+        /// # Ok::<(), serde_json::Error>(())
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "name", rename_all = "kebab-case")]
+        #[non_exhaustive]
+        pub enum Loss {
+            $(#[doc = concat!("See [`", stringify!($name), "`](loss::", stringify!($name), ").")]
+            $name(loss::$name),)*
+            /// See [`Pinball`].
+            Pinball(Pinball),
         }
-        Ok(match Strict::deserialize(deserializer)? {
-            Strict::Square {} => Self::Square,
-            Strict::Huber { kappa } => Self::Huber { kappa },
-            Strict::EpsilonInsensitive { epsilon } => Self::EpsilonInsensitive { epsilon },
-            Strict::EpsilonInsensitiveSquare { epsilon } => {
-                Self::EpsilonInsensitiveSquare { epsilon }
+
+        impl Loss {
+            /// The loss of a distance, or the pinball loss.
+            fn kind(&self) -> Kind<'_> {
+                match self {
+                    $(Self::$name(loss) => Kind::Distance(loss),)*
+                    Self::Pinball(pinball) => Kind::Pinball(&pinball.levels),
+                }
             }
-            Strict::Pinball { levels } => Self::Pinball { levels },
-        })
-    }
+        }
+
+        $(impl From<loss::$name> for Loss {
+            fn from(loss: loss::$name) -> Self {
+                Self::$name(loss)
+            }
+        })*
+    };
+}
+
+distance_losses!(loss);
+
+enum Kind<'a> {
+    Distance(&'a dyn DistanceLoss),
+    /// Of these levels.
+    Pinball(&'a [f64]),
 }
 
 impl Loss {
+    /// The pinball loss of the given levels.
+    pub fn pinball(levels: impl Into<Vec<f64>>) -> Self {
+        Self::Pinball(Pinball { levels: levels.into() })
+    }
+
     /// The name in configuration files.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Square => "square",
-            Self::Huber { .. } => "huber",
-            Self::EpsilonInsensitive { .. } => "epsilon-insensitive",
-            Self::EpsilonInsensitiveSquare { .. } => "epsilon-insensitive-square",
-            Self::Pinball { .. } => "pinball",
-        }
+    pub fn name(&self) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        value["name"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The levels of the pinball loss, if it is that one.
     pub fn levels(&self) -> Option<&[f64]> {
-        match self {
-            Self::Pinball { levels } => Some(levels),
-            Self::Square
-            | Self::Huber { .. }
-            | Self::EpsilonInsensitive { .. }
-            | Self::EpsilonInsensitiveSquare { .. } => None,
+        match self.kind() {
+            Kind::Distance(_) => None,
+            Kind::Pinball(levels) => Some(levels),
+        }
+    }
+
+    /// The factor c of the penalty `c λ ‖f − b‖²`: ½, but 1 for the square loss, whose λ is that of
+    /// ridge regression.
+    pub fn penalty(&self) -> f64 {
+        match self.kind() {
+            Kind::Distance(loss) => loss.penalty(),
+            Kind::Pinball(_) => 0.5,
+        }
+    }
+
+    /// Whether the mean of numbers is the constant of least loss.
+    pub(crate) fn is_fitted_by_mean(&self) -> bool {
+        match self.kind() {
+            Kind::Distance(loss) => loss.is_fitted_by_mean(),
+            Kind::Pinball(_) => false,
         }
     }
 
@@ -102,49 +114,93 @@ impl Loss {
     /// # Errors
     /// [`Error::Value`]; [`Error::Length`] unless there is a level for each output.
     pub fn validate(&self, width: usize) -> Result<(), Error> {
-        let bad = |parameter, value, allowed| {
-            Err(Error::value(
-                format_args!("{parameter} of the {} loss", self.name()),
-                value,
-                allowed,
-            ))
-        };
-        match self {
-            Self::Square => Ok(()),
-            Self::Huber { kappa } if !(*kappa > 0.0 && kappa.is_finite()) => {
-                bad("kappa", *kappa, "finite numbers above 0")
-            }
-            Self::EpsilonInsensitive { epsilon } | Self::EpsilonInsensitiveSquare { epsilon }
-                if !(*epsilon >= 0.0 && epsilon.is_finite()) =>
-            {
-                bad("epsilon", *epsilon, "finite numbers, 0 and above")
-            }
-            Self::Pinball { levels } => {
+        match self.kind() {
+            Kind::Distance(loss) => loss.validate().map_err(|bad| {
+                let what = format_args!("{} of the {} loss", bad.parameter, self.name());
+                Error::value(what, bad.value, bad.allowed)
+            }),
+            Kind::Pinball(levels) => {
                 check_levels(levels)?;
                 Error::check_length("quantile levels", levels.len(), width)
             }
-            _ => Ok(()),
         }
     }
 
-    /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss); in the units above.
+    /// `ℓ(f, y)` with r = `residual` (not read by the pinball loss).
     pub fn value(&self, prediction: &[f64], target: &[f64], residual: f64) -> f64 {
-        if let Self::Pinball { levels } = self {
-            let errors = prediction.iter().zip(target).map(|(f, y)| y - f);
-            return errors.zip(levels).map(|(e, tau)| (tau * e).max((tau - 1.0) * e)).sum();
+        match self.kind() {
+            Kind::Distance(loss) => loss.value(distance(prediction, target, residual)),
+            Kind::Pinball(levels) => {
+                let errors = prediction.iter().zip(target).map(|(f, y)| y - f);
+                errors.zip(levels).map(|(e, tau)| (tau * e).max((tau - 1.0) * e)).sum()
+            }
         }
-        let root = distance(prediction, target, residual);
-        match *self {
-            Self::Huber { kappa } if root > kappa => kappa * (root - 0.5 * kappa),
-            Self::EpsilonInsensitive { epsilon } => (root - epsilon).max(0.0),
-            Self::EpsilonInsensitiveSquare { epsilon } => (root - epsilon).max(0.0).powi(2),
-            _ => 0.5 * root * root,
+    }
+
+    /// A bound on the second derivatives in f; none for a loss with kinks.
+    pub(crate) fn curvature(&self) -> Option<f64> {
+        match self.kind() {
+            Kind::Distance(loss) => loss.curvature(),
+            Kind::Pinball(_) => None,
+        }
+    }
+
+    /// The gradient at f of the loss smoothed about the slope `centre`,
+    /// `ℓ_μ(f) = max_α ⟨α, f⟩ − ℓ*(α) − (μ/2) ‖α − centre‖²`, and the conjugate
+    /// `ℓ*(α) = ⟨α, f⟩ − ℓ(f)` of the maximiser α. A loss without kinks is not smoothed.
+    ///
+    /// With `w = f + μ centre` and `u = prox_{μℓ}(w)`, `α = (w − u)/μ`, which is a slope of ℓ at u.
+    /// `scratch` holds d numbers.
+    pub(crate) fn smoothed(
+        &self,
+        (f, y, residual): (&[f64], &[f64], f64),
+        (mu, centre): (f64, &[f64]),
+        alpha: &mut [f64],
+        scratch: &mut [f64],
+    ) -> f64 {
+        match self.kind() {
+            Kind::Pinball(levels) => {
+                let mut conjugate = 0.0;
+                for j in 0..alpha.len() {
+                    let slope = (f[j] - y[j]) / mu + centre[j];
+                    alpha[j] = slope.clamp(-levels[j], 1.0 - levels[j]);
+                    conjugate += alpha[j] * y[j];
+                }
+                conjugate
+            }
+            Kind::Distance(loss) if loss.curvature().is_none() => {
+                for j in 0..scratch.len() {
+                    scratch[j] = f[j] + mu * centre[j];
+                }
+                let far = distance(scratch, y, 0.0);
+                let near = loss.prox(far, residual, mu);
+                // α and u lie on the line from y to w.
+                let along = if far > 0.0 { (far - near) / (mu * far) } else { 0.0 };
+                for j in 0..alpha.len() {
+                    let from = scratch[j] - y[j];
+                    alpha[j] = along * from;
+                    scratch[j] = y[j] + if far > 0.0 { from * (near / far) } else { 0.0 };
+                }
+                dot(alpha, scratch) - loss.value(distance(scratch, y, residual))
+            }
+            Kind::Distance(loss) => {
+                let root = distance(f, y, residual);
+                let slope = if root > 0.0 { loss.derivative(root) / root } else { 0.0 };
+                for ((alpha, f), y) in alpha.iter_mut().zip(f).zip(y) {
+                    *alpha = slope * (f - y);
+                }
+                dot(alpha, f) - loss.value(root)
+            }
         }
     }
 }
 
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// `√(‖f − y‖² + r)`.
-pub(crate) fn distance(prediction: &[f64], target: &[f64], residual: f64) -> f64 {
+fn distance(prediction: &[f64], target: &[f64], residual: f64) -> f64 {
     let squares = prediction.iter().zip(target).map(|(f, y)| (f - y) * (f - y));
     (squares.sum::<f64>() + residual).sqrt()
 }
@@ -160,4 +216,87 @@ pub(crate) fn check_levels(levels: &[f64]) -> Result<(), Error> {
         low = value;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
+
+    use super::*;
+
+    fn losses() -> Vec<Loss> {
+        vec![
+            Loss::from(Square {}),
+            Loss::from(Huber { kappa: 0.7 }),
+            Loss::from(EpsilonInsensitive { epsilon: 0.6 }),
+            Loss::from(EpsilonInsensitive { epsilon: 0.0 }),
+            Loss::from(EpsilonInsensitiveSquare { epsilon: 0.6 }),
+            Loss::pinball(vec![0.2, 0.9]),
+        ]
+    }
+
+    /// Points from far to near, on both sides of every kink.
+    fn points() -> Vec<[f64; 2]> {
+        let grid = [-2.1, -0.43, 0.02, 0.31, 1.7];
+        grid.iter().flat_map(|&a| grid.map(|b| [a, b])).collect()
+    }
+
+    #[test]
+    fn gradients_are_finite_differences() {
+        let (y, step) = ([0.1, -0.2], 1e-6);
+        for loss in losses() {
+            for residual in [0.0, 0.3, 0.9] {
+                for f in points() {
+                    // Central differences of the smoothed loss, itself from its definition by Moreau:
+                    // ℓ_μ(f) = ⟨α, f⟩ − ℓ*(α) − (μ/2) ‖α − centre‖².
+                    let (mu, centre) = (0.3, [0.1, -0.2]);
+                    let smoothed = |f: &[f64]| {
+                        let (mut alpha, mut scratch) = ([0.0; 2], [0.0; 2]);
+                        let (a, s) = (&mut alpha, &mut scratch);
+                        let conjugate = loss.smoothed((f, &y, residual), (mu, &centre), a, s);
+                        let away: f64 =
+                            alpha.iter().zip(centre).map(|(a, c)| (a - c) * (a - c)).sum();
+                        let penalty = if loss.curvature().is_some() { 0.0 } else { mu };
+                        (dot(&alpha, f) - conjugate - 0.5 * penalty * away, alpha)
+                    };
+                    let (_, alpha) = smoothed(&f);
+                    for j in 0..2 {
+                        let (mut low, mut high) = (f, f);
+                        low[j] -= step;
+                        high[j] += step;
+                        let slope = (smoothed(&high).0 - smoothed(&low).0) / (2.0 * step);
+                        let found = alpha[j];
+                        assert!(
+                            (slope - found).abs() < 2e-6,
+                            "{loss:?}, r {residual}, f {f:?}, j {j}: {slope} and {found}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slopes_are_dual_feasible() {
+        // Fenchel–Young: ℓ(v) + ℓ*(α) ≥ ⟨α, v⟩ for every v, else ℓ* is not the conjugate.
+        let y = [0.1, -0.2];
+        for loss in losses() {
+            for residual in [0.0, 0.3, 0.9] {
+                for f in points() {
+                    let (mut alpha, mut scratch) = ([0.0; 2], [0.0; 2]);
+                    let centre = [0.1, -0.15];
+                    let smoothing = (0.3, &centre[..]);
+                    let conjugate =
+                        loss.smoothed((&f, &y, residual), smoothing, &mut alpha, &mut scratch);
+                    for v in points() {
+                        let short = loss.value(&v, &y, residual) + conjugate - dot(&alpha, &v);
+                        assert!(
+                            short > -1e-12,
+                            "{loss:?}, r {residual}, f {f:?}, v {v:?}: {short}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! Sketched kernel machines with Lipschitz losses.
 
 mod design;
-mod dual;
 mod loss;
 mod model;
 mod offset;
@@ -9,7 +8,7 @@ mod output;
 mod quantiles;
 mod solver;
 
-pub use loss::Loss;
+pub use loss::{Loss, Pinball};
 pub use model::{InputFeatures, LipschitzModel, LipschitzProblem};
 pub use offset::Offset;
 pub use output::OutputMatrix;

@@ -27,7 +27,7 @@ const VERSION: u32 = 2;
 /// Rows predicted at once.
 const ROWS: usize = 8192;
 
-/// What a machine minimises: `(1/n) Σ_i ℓ(f(x_i), y_i) + (λ/2) ‖f − b‖²`.
+/// What a machine minimises: `(1/n) Σ_i ℓ(f(x_i), y_i) + c λ ‖f − b‖²`, c being [`Loss::penalty`].
 #[derive(Clone, Debug)]
 pub struct LipschitzProblem {
     /// ℓ.
@@ -87,7 +87,11 @@ impl InputFeatures {
         problem.check(design.len(), targets, stop)?;
         let LipschitzProblem { loss, output, lambda, offset } = problem;
         let offset = offset.of(loss, targets)?;
-        let solution = solve(design, &targets.minus(&offset)?, loss, output, *lambda, stop)?;
+        let solution = {
+            // the solver's penalty is (λ/2) ‖f − b‖²
+            let lambda = 2.0 * loss.penalty() * lambda;
+            solve(design, &targets.minus(&offset)?, loss, output, lambda, stop)?
+        };
         // V = Qᵀ B: back to the coordinates of the basis.
         let turned = multiply(design.rotation.transpose(), solution.weights.as_ref());
         let (p, d) = (turned.nrows(), turned.ncols());
@@ -145,7 +149,7 @@ impl LipschitzModel {
     /// let every = SketchKind::Subsampling { replacement: false };
     /// let basis = Basis::fit(Kernel::Gaussian { gamma: 1.0 }, &x, &SketchOptions::new(&every, 20))?;
     /// let problem = LipschitzProblem {
-    ///     loss: Loss::Pinball { levels: vec![0.5] },
+    ///     loss: Loss::pinball([0.5]),
     ///     output: OutputMatrix::identity(1)?,
     ///     lambda: 1e-4,
     ///     offset: Offset::Constant,

@@ -29,13 +29,12 @@ impl Offset {
     pub(crate) fn of(self, loss: &Loss, targets: &Targets) -> Result<Vec<f64>, Error> {
         let (n, d, values) = (targets.len(), targets.width(), targets.values()?);
         let column = |j: usize| values.iter().skip(j).step_by(d).copied();
-        let offsets = (0..d).map(|j| match (self, loss) {
-            (Self::Zero, _) => 0.0,
-            (Self::Constant, Loss::Square) => column(j).sum::<f64>() / n as f64,
-            (Self::Constant, Loss::Pinball { levels }) => quantile(column(j), levels[j]),
-            (Self::Constant, _) => quantile(column(j), 0.5),
-        });
-        Ok(offsets.collect())
+        let offset = |j: usize| match self {
+            Self::Zero => 0.0,
+            Self::Constant if loss.is_fitted_by_mean() => column(j).sum::<f64>() / n as f64,
+            Self::Constant => quantile(column(j), loss.levels().map_or(0.5, |levels| levels[j])),
+        };
+        Ok((0..d).map(offset).collect())
     }
 }
 

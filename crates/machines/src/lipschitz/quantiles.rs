@@ -10,7 +10,7 @@ use crate::Error;
 /// [`Error::Value`] for bad levels, [`Error::Length`] unless there are d predictions for each number.
 pub fn pinball_loss(levels: &[f64], predictions: &[f32], observed: &[f64]) -> Result<f64, Error> {
     check(levels, predictions, observed.len())?;
-    let loss = Loss::Pinball { levels: levels.to_vec() };
+    let loss = Loss::pinball(levels);
     let d = levels.len();
     let mut total = 0.0;
     for (row, &y) in predictions.chunks_exact(d).zip(observed) {

@@ -115,7 +115,7 @@ pub(crate) fn solve(
                     let centre = centre.get(row * d..row * d + d).unwrap_or(&[]);
                     let smoothing = (smoothing.mu, centre);
                     sums[0] += loss.value(f, y, residual);
-                    sums[1] += loss.smoothed(f, y, residual, smoothing, alpha, &mut scratch);
+                    sums[1] += loss.smoothed((f, y, residual), smoothing, alpha, &mut scratch);
                 }
                 sums
             });

@@ -1,6 +1,7 @@
 //! Bad input is an error that says what it found.
 
 use dsokr_basis::Mat;
+use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 use dsokr_machines::{
     Error, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets, coverage,
     crossing_loss, pinball_loss,
@@ -29,45 +30,47 @@ fn problems_are_checked() {
     let targets = || Targets::new(1, vec![1.0; 20]).unwrap();
     let stop = Stop::default();
     for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let message = refused(problem(Loss::Square, lambda), targets(), stop);
+        let message = refused(problem(Loss::from(Square {}), lambda), targets(), stop);
         assert!(message.contains("lambda is") && message.contains("above 0"), "{message}");
     }
     let losses = [
         (
-            Loss::Huber { kappa: 0.0 },
+            Loss::from(Huber { kappa: 0.0 }),
             "kappa of the huber loss is 0, allowed: finite numbers above 0",
         ),
         (
-            Loss::EpsilonInsensitive { epsilon: -0.1 },
+            Loss::from(EpsilonInsensitive { epsilon: -0.1 }),
             "epsilon of the epsilon-insensitive loss is -0.1",
         ),
         (
-            Loss::EpsilonInsensitiveSquare { epsilon: f64::NAN },
+            Loss::from(EpsilonInsensitiveSquare { epsilon: f64::NAN }),
             "epsilon of the epsilon-insensitive-square loss is NaN",
         ),
-        (Loss::Pinball { levels: vec![1.0] }, "quantile level 0 is 1"),
-        (Loss::Pinball { levels: vec![0.2, 0.2] }, "quantile level 1 is 0.2, allowed: above 0.2"),
-        (Loss::Pinball { levels: vec![0.2, 0.5] }, "2 quantile levels, expected 1"),
-        (Loss::Pinball { levels: vec![] }, "0 quantile levels, expected 1"),
+        (Loss::pinball(vec![1.0]), "quantile level 0 is 1"),
+        (Loss::pinball(vec![0.2, 0.2]), "quantile level 1 is 0.2, allowed: above 0.2"),
+        (Loss::pinball(vec![0.2, 0.5]), "2 quantile levels, expected 1"),
+        (Loss::pinball(vec![]), "0 quantile levels, expected 1"),
     ];
     for (loss, expected) in losses {
         let message = refused(problem(loss, 1.0), targets(), stop);
         assert!(message.contains(expected), "{message}");
     }
     let message =
-        refused(problem(Loss::Square, 1.0), Targets::new(1, vec![1.0; 19]).unwrap(), stop);
+        refused(problem(Loss::from(Square {}), 1.0), Targets::new(1, vec![1.0; 19]).unwrap(), stop);
     assert!(message.contains("19 rows of targets, expected 20"), "{message}");
     let message =
-        refused(problem(Loss::Square, 1.0), Targets::new(2, vec![1.0; 40]).unwrap(), stop);
+        refused(problem(Loss::from(Square {}), 1.0), Targets::new(2, vec![1.0; 40]).unwrap(), stop);
     assert!(message.contains("2 targets a row, expected 1"), "{message}");
     for gap in [0.0, 1.0, f64::NAN] {
-        let message = refused(problem(Loss::Square, 1.0), targets(), Stop { gap, steps: 5 });
+        let message =
+            refused(problem(Loss::from(Square {}), 1.0), targets(), Stop { gap, steps: 5 });
         assert!(message.contains("gap of the stopping rule is"), "{message}");
     }
-    let message = refused(problem(Loss::Square, 1.0), targets(), Stop { gap: 0.1, steps: 0 });
+    let message =
+        refused(problem(Loss::from(Square {}), 1.0), targets(), Stop { gap: 0.1, steps: 0 });
     assert!(message.contains("steps is 0"), "{message}");
     let huge = Targets::new(1, vec![1e200; 20]).unwrap();
-    let message = refused(problem(Loss::Square, 1.0), huge, stop);
+    let message = refused(problem(Loss::from(Square {}), 1.0), huge, stop);
     assert!(message.contains("overflow"), "{message}");
 }
 
@@ -124,7 +127,7 @@ fn measures_are_checked() {
 #[test]
 fn unknown_keys_of_a_configuration_are_refused() {
     let read = |text: &str| serde_json::from_str::<Loss>(text).map_err(|error| error.to_string());
-    assert_eq!(read(r#"{"name": "square"}"#), Ok(Loss::Square));
+    assert_eq!(read(r#"{"name": "square"}"#), Ok(Loss::from(Square {})));
     assert!(read(r#"{"name": "square", "kappa": 1}"#).unwrap_err().contains("kappa"));
     assert!(read(r#"{"name": "hinge"}"#).unwrap_err().contains("hinge"));
     assert!(serde_json::from_str::<Stop>(r#"{"gaps": 1}"#).is_err());

@@ -1,6 +1,7 @@
 //! Reduced rank regression and Output Embedding Learning.
 
 use dsokr_basis::features::DenseRows;
+use dsokr_basis::loss::Square;
 use dsokr_basis::random::{Generator, generator};
 use dsokr_basis::{
     Basis, Features, Kernel, Mat, OutputKernel, RowSource, SketchKind, SketchOptions,
@@ -24,7 +25,8 @@ fn ridge(
     let kind = if kernel == Kernel::Linear { SketchKind::Gaussian } else { EVERY };
     let basis = Basis::fit(kernel, x, &SketchOptions::new(&kind, m).with_tolerance(1e-12)).unwrap();
     let output = OutputMatrix::identity(targets.width()).unwrap();
-    let problem = LipschitzProblem { loss: Loss::Square, output, lambda, offset: Offset::Zero };
+    let problem =
+        LipschitzProblem { loss: Loss::from(Square {}), output, lambda, offset: Offset::Zero };
     let stop = Stop { gap: 1e-10, steps: 1000 };
     let machine = LipschitzModel::fit(basis, x, targets, &problem, &stop).unwrap();
     assert!(solved(&machine).converged);

@@ -10,7 +10,7 @@ use crate::support::{EVERY, basis, coupled, regression, two_outputs};
 fn machine() -> LipschitzModel {
     let (x, y) = regression(80, 0);
     let targets = Targets::new(2, two_outputs(&y, 0)).unwrap();
-    let loss = Loss::Pinball { levels: vec![0.25, 0.75] };
+    let loss = Loss::pinball(vec![0.25, 0.75]);
     let problem =
         LipschitzProblem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
     LipschitzModel::fit(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap()

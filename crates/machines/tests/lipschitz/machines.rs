@@ -1,5 +1,6 @@
 //! Machines against closed forms, the unsketched problem, and their own duality gap.
 
+use dsokr_basis::loss::{Huber, Square};
 use dsokr_basis::{Mat, SketchKind};
 use dsokr_machines::{
     Error, InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop,
@@ -28,7 +29,7 @@ fn a_wide_huber_loss_is_kernel_ridge_regression() {
     });
     let sides = Mat::from_fn(2 * n, 1, |a, _| values[a]);
     let expected = &wide * solve(&ridge, &sides);
-    for loss in [Loss::Huber { kappa: 1e6 }, Loss::Square] {
+    for loss in [Loss::from(Huber { kappa: 1e6 }), Loss::from(Square {})] {
         let problem =
             LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Zero };
         let targets = Targets::new(2, values.clone()).unwrap();
@@ -68,7 +69,7 @@ fn every_row_as_an_anchor_is_the_machine_without_a_sketch() {
         let norm = (f.transpose() * &alpha)[(0, 0)];
         let loss: f64 =
             (0..60).map(|i| problem.loss.value(&[f[(i, 0)] + offset], &[y[i]], 0.0) / 60.0).sum();
-        let naive = loss + 0.5 * problem.lambda * norm;
+        let naive = loss + problem.loss.penalty() * problem.lambda * norm;
         assert!((naive - least).abs() < 1e-3 * least, "{:?}: {naive}, {least}", problem.loss);
         let (mixed, objective) = fit(&SketchKind::SparsifiedGaussian { density: 0.7 });
         assert!((objective - least).abs() < 1e-5 * least, "{objective}, {least}");
@@ -160,7 +161,7 @@ fn sketches_of_every_kind_come_near_the_machine_without_one() {
     let (x, y) = regression(300, 4);
     let targets = Targets::new(1, y).unwrap();
     let problem = LipschitzProblem {
-        loss: Loss::Huber { kappa: 0.5 },
+        loss: Loss::from(Huber { kappa: 0.5 }),
         output: OutputMatrix::identity(1).unwrap(),
         lambda: 1e-3,
         offset: Offset::Constant,
@@ -219,7 +220,7 @@ fn a_coupling_matrix_is_its_kernel() {
     let (x, y) = regression(100, 6);
     let values: Vec<f64> = y.iter().flat_map(|&y| [y + 1.0, y - 1.0]).collect();
     let fit = |output: OutputMatrix| {
-        let (loss, offset) = (Loss::Square, Offset::Zero);
+        let (loss, offset) = (Loss::from(Square {}), Offset::Zero);
         let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset };
         let targets = Targets::new(2, values.clone()).unwrap();
         let machine =
@@ -256,7 +257,7 @@ fn prepared_inputs_serve_many_fits() {
     let other = Targets::new(1, vec![0.0; 699]).unwrap();
     let output = OutputMatrix::identity(1).unwrap();
     let problem =
-        LipschitzProblem { loss: Loss::Square, output, lambda: 1.0, offset: Offset::Zero };
+        LipschitzProblem { loss: Loss::from(Square {}), output, lambda: 1.0, offset: Offset::Zero };
     let error = prepared.fit(&other, &problem, &Stop::default()).unwrap_err();
     assert!(matches!(error, Error::Length { found: 699, expected: 700, .. }), "{error}");
 }

@@ -29,7 +29,7 @@ fn fit(
     let kind = SketchKind::SparsifiedRademacher { density: 0.05 };
     let basis =
         Basis::fit(Kernel::Gaussian { gamma: 1.0 }, x, &SketchOptions::new(&kind, 30)).unwrap();
-    let loss = Loss::Pinball { levels: levels.to_vec() };
+    let loss = Loss::pinball(levels.to_vec());
     let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
     let machine = LipschitzModel::fit(basis, x, &targets, &problem, &Stop::default()).unwrap();
@@ -49,7 +49,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
     for level in [0.05, 0.25, 0.5, 0.77, 0.95] {
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
         let problem = LipschitzProblem {
-            loss: Loss::Pinball { levels: vec![level] },
+            loss: Loss::pinball(vec![level]),
             output: OutputMatrix::identity(1).unwrap(),
             lambda: 1e-6,
             offset: Offset::Zero,

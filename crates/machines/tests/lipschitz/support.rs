@@ -1,6 +1,7 @@
 //! Small data sets, and the problem of a machine written out naively.
 
 use dsokr_basis::features::DenseRows;
+use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
 use dsokr_machines::{LipschitzModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix};
@@ -68,7 +69,7 @@ pub fn objective(
             (0..d).for_each(|j| norm += v[i] * inverse[(i, j)] * v[j]);
         }
     }
-    loss + 0.5 * problem.lambda * norm
+    loss + problem.loss.penalty() * problem.lambda * norm
 }
 
 /// Gauss and Jordan with pivots.
@@ -98,13 +99,13 @@ pub fn solve(matrix: &Mat<f64>, sides: &Mat<f64>) -> Mat<f64> {
 
 /// Every loss, for d outputs.
 pub fn losses(d: usize) -> Vec<Loss> {
-    let levels = (1..=d).map(|j| j as f64 / (d + 1) as f64).collect();
+    let levels: Vec<f64> = (1..=d).map(|j| j as f64 / (d + 1) as f64).collect();
     vec![
-        Loss::Square,
-        Loss::Huber { kappa: 0.5 },
-        Loss::EpsilonInsensitive { epsilon: 0.3 },
-        Loss::EpsilonInsensitiveSquare { epsilon: 0.3 },
-        Loss::Pinball { levels },
+        Loss::from(Square {}),
+        Loss::from(Huber { kappa: 0.5 }),
+        Loss::from(EpsilonInsensitive { epsilon: 0.3 }),
+        Loss::from(EpsilonInsensitiveSquare { epsilon: 0.3 }),
+        Loss::pinball(levels),
     ]
 }
 
