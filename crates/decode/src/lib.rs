@@ -1,8 +1,7 @@
 //! From predictions to ranks: scores `⟨z_q, ψ̃(c)⟩ + b(c)` of queries against candidates.
 //!
 //! [`Queries`] are predictions `z ∈ R^p`, [`Candidates`] are points `ψ̃(c) ∈ R^p` with a constant
-//! `b(c)` each ([`MappedCandidates`] in a file larger than memory, [`CandidateBlocks`] anything
-//! that makes them). Scores are computed tile by tile and looked at once: to [`rank`] the gold
+//! `b(c)` each ([`CandidateBlocks`] is anything that makes them block by block). Scores are computed tile by tile and looked at once: to [`rank`] the gold
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
 //! [`Hubs`] take their advantage from candidates that are near everything.
@@ -32,6 +31,7 @@
 //! # Ok::<(), dsokr_decode::Error>(())
 //! ```
 
+mod blocks;
 mod bootstrap;
 mod candidates;
 mod classes;
@@ -43,7 +43,6 @@ mod figures;
 mod hits;
 mod hubs;
 mod label_sets;
-mod mapped;
 mod metrics;
 mod multi_label;
 mod per_query;
@@ -55,8 +54,9 @@ pub mod report;
 mod scoring;
 mod topk;
 
+pub use blocks::{CandidateBlocks, ScoreBlock};
 pub use bootstrap::{Intervals, bootstrap};
-pub use candidates::{CandidateBlocks, CandidateParts, Candidates, ScoreBlock};
+pub use candidates::{CandidateParts, Candidates};
 pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
 };
@@ -66,7 +66,6 @@ pub use figures::{RANK_FIGURES, RankFigure};
 pub use hits::HitsAt;
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
-pub use mapped::MappedCandidates;
 pub use metrics::Metrics;
 pub use multi_label::{MultiLabelMetrics, precision_at_k};
 pub use per_query::PerQuery;

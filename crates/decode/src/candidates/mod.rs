@@ -1,46 +1,13 @@
-use std::borrow::Cow;
 use std::ops::Range;
 
+mod corrected;
 mod file;
 
-pub(crate) use file::text;
-
 use crate::Error;
+use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
 use crate::error::{check_len, check_whole_rows};
 use crate::hubs::Correction;
-
-/// Consecutive distinct rows of a candidate set.
-#[derive(Clone, Debug)]
-pub struct ScoreBlock<'a> {
-    /// `ψ̃(c)`, `[n × p]` row-major.
-    pub coordinates: Cow<'a, [f32]>,
-    /// `b(c)`, one a row.
-    pub constants: Cow<'a, [f32]>,
-    /// How many candidates share the row, at least 1.
-    pub multiplicities: Cow<'a, [u32]>,
-}
-
-/// A source of distinct candidate rows that are scored block by block.
-///
-/// [`Candidates`] holds them in memory and [`MappedCandidates`](crate::MappedCandidates) reads them
-/// from a file; other implementations may compute them on the fly.
-pub trait CandidateBlocks: Sync {
-    /// Dimension p of a row.
-    fn dim(&self) -> usize;
-
-    /// Number of distinct rows.
-    fn rows(&self) -> usize;
-
-    /// Number of candidates: the sum of all multiplicities.
-    fn candidates(&self) -> u64;
-
-    /// The rows of a range, always the same for the same range, from any thread.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`] for rows that do not exist; errors from reading or computing the rows.
-    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
-}
 
 /// Candidates in memory: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`.
 ///

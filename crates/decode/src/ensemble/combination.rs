@@ -1,8 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Member;
 use super::fold::{Fold, Values};
+use super::member::Member;
 use crate::Error;
 use crate::error::check_len;
 

@@ -2,8 +2,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::Ensemble;
 use super::fold::Fold;
+use super::shared::Ensemble;
 use super::whole::{Scratch, Sweep};
 use crate::{Error, Pool, Rank};
 

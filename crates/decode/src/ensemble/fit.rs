@@ -1,8 +1,10 @@
 use serde::{Deserialize, Serialize};
 
+use super::combination::Combination;
 use super::contenders::Contenders;
 use super::fold::Fold;
-use super::{Combination, Ensemble, Member};
+use super::member::Member;
+use super::shared::Ensemble;
 use crate::error::check_queries;
 use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::Member;
+use super::member::Member;
 use crate::classes::Classes;
 use crate::{Candidates, Error};
 

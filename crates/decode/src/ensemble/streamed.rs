@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rayon::prelude::*;
 
 use super::fold::{Fold, Step};
-use super::{Decoded, Ensemble, Member, member_error};
+use super::member::{Member, member_error};
+use super::shared::{Decoded, Ensemble};
 use crate::scoring::{self, Blocking, LANES, QueryTile};
 use crate::topk::Shortlist;
 use crate::{Error, Rank};

@@ -6,8 +6,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::fold::{Fold, Values};
+use super::member::member_error;
+use super::shared::{Decoded, Ensemble, shown};
 use super::values::Valuation;
-use super::{Decoded, Ensemble, member_error, shown};
 use crate::pool::{Buffers, missing_gold};
 use crate::scoring::{self, Blocking, QueryTile};
 use crate::topk::Shortlist;

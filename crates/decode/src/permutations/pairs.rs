@@ -2,7 +2,8 @@
 
 use dsokr_basis::random::Generator;
 
-use super::{MAX_ITEMS, Ranking, check_items, check_order, fixed, local};
+use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order};
+use super::{fixed, local};
 use crate::Error;
 use crate::error::check_len;
 

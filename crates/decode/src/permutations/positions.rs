@@ -1,8 +1,7 @@
 //! Scores that are sums over items and their ranks: the linear sum assignment problem.
 
-use dsokr_basis::random::Generator;
-
-use super::{MAX_ITEMS, Ranking, assignment, check_items, check_order, fixed, local};
+use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order};
+use super::{assignment, fixed};
 use crate::Error;
 use crate::error::check_len;
 
@@ -59,36 +58,6 @@ impl PositionWeights {
         let order = assignment::first_best(self.items, &self.weights);
         let score = self.total(&order) as f64 * self.unit;
         Ranking { order, score }
-    }
-
-    /// A good order: the best of `restarts` + 1 local searches, the first from the items as they are
-    /// numbered, the others from random orders. A search exchanges two items at a time, until no
-    /// exchange adds anything. [`best`](Self::best) is exact and mostly faster.
-    pub fn local_search(&self, restarts: usize, random: &mut Generator) -> Ranking {
-        let start = (0..self.items as u32).collect();
-        let step = |order: &mut [u32], at| self.exchange(order, at);
-        let total = |order: &[u32]| self.total(order);
-        let (order, score) = local::best_of(start, restarts, random, step, total);
-        Ranking { order, score: score as f64 * self.unit }
-    }
-
-    /// Exchanges the item at a place with the later one with which that adds most; whether any does.
-    fn exchange(&self, order: &mut [u32], at: usize) -> bool {
-        let own = order[at];
-        let gain = |to: usize| {
-            let other = order[to];
-            self.weight(at, other) + self.weight(to, own)
-                - self.weight(at, own)
-                - self.weight(to, other)
-        };
-        let later = (at + 1..order.len()).map(|to| (gain(to), std::cmp::Reverse(to)));
-        match later.max() {
-            Some((gain, std::cmp::Reverse(to))) if gain > 0 => {
-                order.swap(at, to);
-                true
-            }
-            _ => false,
-        }
     }
 
     fn weight(&self, rank: usize, item: u32) -> i64 {

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::common::{Set, golds, message, real_queries};
+use crate::common::{Set, message};
 use dsokr_basis::store::{Contents, Stored, Tensor};
-use dsokr_decode::{
-    CandidateBlocks, CandidateParts, Candidates, Error, MappedCandidates, Queries, rank, top_k,
-    top_rows,
-};
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Error};
 
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| text.to_string()).collect()
@@ -115,28 +112,6 @@ fn a_file_holds_all_of_it() {
     let metadata = BTreeMap::from([("basis".to_string(), "0123".to_string())]);
     candidates.save(&path, &metadata).unwrap();
     assert_eq!(Candidates::load(&path).unwrap(), candidates);
-
-    let mapped = MappedCandidates::open(&path).unwrap();
-    assert_eq!(mapped.stored().metadata("basis").unwrap(), "0123");
-    assert_eq!((mapped.len(), mapped.rows(), mapped.dim()), (900, 700, 6));
-    assert_eq!(mapped.id(899).unwrap(), candidates.id(899));
-    assert_eq!(mapped.label(0).unwrap(), candidates.label(0));
-    assert_eq!(mapped.members(5).unwrap(), candidates.members(5));
-    assert!(matches!(mapped.id(900), Err(Error::OutOfRange { .. })));
-    assert!(matches!(mapped.members(usize::MAX), Err(Error::OutOfRange { .. })));
-
-    let rows = real_queries(1, 30, 6);
-    let queries = Queries::new(6, &rows).unwrap();
-    let gold: Vec<_> = golds(1, 30, 900).iter().map(|&g| Some(candidates.class_of(g))).collect();
-    assert_eq!(
-        rank(&queries, &gold, &candidates).unwrap(),
-        rank(&queries, &gold, &mapped).unwrap()
-    );
-    assert_eq!(
-        top_rows(&queries, &candidates, 7).unwrap(),
-        top_rows(&queries, &mapped, 7).unwrap()
-    );
-    assert_eq!(top_k(&queries, &candidates, 7).unwrap()[0].len(), 7);
 }
 
 #[test]
@@ -166,7 +141,6 @@ fn flipped_bits_and_truncations_are_noticed() {
     let good = std::fs::read(&path).unwrap();
     let refused = |what: &str| {
         assert!(matches!(Candidates::load(&path), Err(Error::Basis(_))), "loaded: {what}");
-        assert!(matches!(MappedCandidates::open(&path), Err(Error::Basis(_))), "mapped: {what}");
     };
     for length in (0..good.len()).step_by(13) {
         std::fs::write(&path, &good[..length]).unwrap();
@@ -202,24 +176,12 @@ fn forge(path: &Path, exchange: Tensor) {
     Contents::new("candidates", 1, &BTreeMap::new(), &tensors).write(path).unwrap();
 }
 
-/// Opens a mapped file and reads all of it; the rows are members 0 and 1, 2.
-fn read_mapped(path: &Path) -> Result<(), Error> {
-    let mapped = MappedCandidates::open(path)?;
-    assert_eq!(*mapped.block(0..2)?.multiplicities, [1, 2]);
-    for candidate in 0..mapped.len() {
-        mapped.id(candidate)?;
-        mapped.label(candidate)?;
-    }
-    (0..mapped.rows()).try_for_each(|row| mapped.members(row).map(drop))
-}
-
 #[test]
 fn files_that_contradict_themselves_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("candidates.safetensors");
     forge(&path, Tensor::u8("labels", &[0], b""));
     assert_eq!(Candidates::load(&path).unwrap().members(1), [1, 2]);
-    read_mapped(&path).unwrap();
     for exchange in [
         Tensor::f32("weights", &[2, 2], &[0.0, 1.0, 0.0, 3.0]),
         Tensor::f32("weights", &[2, 2], &[0.0, 0.5, 0.0, 2.0]),
@@ -241,17 +203,13 @@ fn files_that_contradict_themselves_are_refused() {
     ] {
         let name = exchange.name.clone();
         forge(&path, exchange);
-        for error in [Candidates::load(&path).unwrap_err(), read_mapped(&path).unwrap_err()] {
-            assert!(matches!(error, Error::File { .. }), "{name}: {error}");
-        }
+        let error = Candidates::load(&path).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{name}: {error}");
     }
     forge(&path, Tensor::f32("coordinates", &[2, 1], &[1.0, f32::NAN]));
     assert_eq!(
         message(Candidates::load(&path)),
         "candidate row 1, coordinate 0: NaN is not a finite number"
     );
-    let queries = Queries::new(1, &[1.0]).unwrap();
-    let mapped = MappedCandidates::open(&path).unwrap();
-    assert!(matches!(top_rows(&queries, &mapped, 1), Err(Error::Basis(_))));
     assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::File { .. })));
 }

@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use crate::common::{Set, integer_queries, message, real_queries};
 use dsokr_basis::store::{Contents, Stored, Tensor};
-use dsokr_decode::{
-    CandidateBlocks, Candidates, Error, Hubs, MappedCandidates, Queries, ScoreBlock, rank, top_k,
-};
+use dsokr_decode::{CandidateBlocks, Candidates, Error, Hubs, Queries, ScoreBlock, rank, top_k};
 use proptest::prelude::*;
 
 /// The mean of the k largest products with each row, all of them formed and sorted.
@@ -175,8 +173,6 @@ fn a_file_holds_the_correction() {
     assert_eq!(read.hubs(), Some((&hubs, 0.3)));
     assert_eq!(read.without_hubs(), set.candidates());
     assert_eq!(Candidates::open(&path).unwrap().metadata("basis").unwrap(), "0123");
-    let mapped = MappedCandidates::open(&path).unwrap();
-    assert_eq!(*mapped.block(0..70).unwrap().constants, *corrected.constants());
 
     // A program that knows nothing of hubs finds the corrected constants where it looks for them.
     let stored = Stored::open(&path, "candidates", 1).unwrap();

@@ -106,24 +106,16 @@ fn ties_go_to_the_first_order() {
     assert_eq!(PairWeights::new(3, &[0.1, -0.1, 0.1]).unwrap().best().unwrap().order, [0, 1, 2]);
 }
 
-/// How often local search finds the optimum of 60 random problems; never more than it.
-fn hits(items: usize, pairwise: bool, restarts: usize) -> usize {
+/// How often local search finds the best order of 60 random problems; never a better one.
+fn hits(items: usize, restarts: usize) -> usize {
     let mut random = generator(2, "test weights", items as u64);
     let mut equal = 0;
     for problem in 0..60 {
-        let count = if pairwise { items * (items - 1) / 2 } else { items * items };
-        let weights = weights(&mut random, count, problem % 2 == 0);
+        let weights = weights(&mut random, items * (items - 1) / 2, problem % 2 == 0);
         let mut search = generator(problem, "test restarts", 0);
-        let (best, found, score) = if pairwise {
-            let weights = PairWeights::new(items, &weights).unwrap();
-            let found = weights.local_search(restarts, &mut search);
-            (weights.best().unwrap(), found.clone(), weights.score(&found.order).unwrap())
-        } else {
-            let weights = PositionWeights::new(items, &weights).unwrap();
-            let found = weights.local_search(restarts, &mut search);
-            (weights.best(), found.clone(), weights.score(&found.order).unwrap())
-        };
-        assert_eq!(found.score, score);
+        let weights = PairWeights::new(items, &weights).unwrap();
+        let (found, best) = (weights.local_search(restarts, &mut search), weights.best().unwrap());
+        assert_eq!(found.score, weights.score(&found.order).unwrap());
         assert!(found.score <= best.score, "{found:?} above {best:?}");
         equal += usize::from(found.score == best.score);
     }
@@ -133,22 +125,17 @@ fn hits(items: usize, pairwise: bool, restarts: usize) -> usize {
 #[test]
 fn local_search_finds_most_optima_and_nothing_above() {
     for items in 2..=8 {
-        assert!(hits(items, true, 10) >= 57, "pairs of {items} items");
-        assert!(hits(items, false, 20) >= 54, "positions of {items} items");
+        assert!(hits(items, 10) >= 57, "{items} items");
     }
-    // restarts are what finds them
-    assert!(hits(8, false, 0) < hits(8, false, 20));
+    assert!(hits(12, 30) >= 50);
 }
 
 #[test]
-fn the_exact_solvers_agree_with_local_search_beyond_enumeration() {
-    assert!(hits(12, true, 30) >= 50);
+fn no_exchange_improves_the_best_positions() {
     let mut random = generator(3, "test weights", 0);
     let positions = weights(&mut random, 40 * 40, false);
     let positions = PositionWeights::new(40, &positions).unwrap();
-    let (best, found) = (positions.best(), positions.local_search(5, &mut random));
-    assert!(found.score <= best.score && found.score > 0.8 * best.score);
-    // no exchange of two or three ranks improves the exact one
+    let best = positions.best();
     for (a, b, c) in (0..40).flat_map(|a| (0..a).flat_map(move |b| (0..40).map(move |c| (a, b, c))))
     {
         let mut order = best.order.clone();

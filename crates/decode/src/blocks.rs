@@ -1,0 +1,35 @@
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::Error;
+
+/// Consecutive distinct rows of a candidate set.
+#[derive(Clone, Debug)]
+pub struct ScoreBlock<'a> {
+    /// `ψ̃(c)`, `[n × p]` row-major.
+    pub coordinates: Cow<'a, [f32]>,
+    /// `b(c)`, one a row.
+    pub constants: Cow<'a, [f32]>,
+    /// How many candidates share the row, at least 1.
+    pub multiplicities: Cow<'a, [u32]>,
+}
+
+/// A source of distinct candidate rows that are scored block by block.
+///
+/// [`Candidates`](crate::Candidates) holds them in memory; other implementations may compute them on the fly.
+pub trait CandidateBlocks: Sync {
+    /// Dimension p of a row.
+    fn dim(&self) -> usize;
+
+    /// Number of distinct rows.
+    fn rows(&self) -> usize;
+
+    /// Number of candidates: the sum of all multiplicities.
+    fn candidates(&self) -> u64;
+
+    /// The rows of a range, always the same for the same range, from any thread.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for rows that do not exist; errors from reading or computing the rows.
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
+}
