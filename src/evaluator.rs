@@ -7,7 +7,7 @@ use crate::Error;
 use crate::config::Checked;
 use crate::metric::Needs;
 use crate::run::Report;
-use crate::scores::{Evaluation, Origin, Scores, chance, drawing, evaluate};
+use crate::scores::{Decoder, Evaluation, Scores, chance, drawing, evaluate};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
 
@@ -20,8 +20,7 @@ pub struct Evaluator<'a> {
     dataset: &'a Dataset,
     /// None if outputs are not sketched.
     basis: Option<&'a Basis>,
-    candidates: &'a Candidates,
-    origin: &'a Origin,
+    decoder: Decoder<'a>,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
 }
@@ -32,8 +31,9 @@ impl<'a> Evaluator<'a> {
         root: &DataRoot,
         dataset: &'a Dataset,
         basis: Option<&'a Basis>,
-        (candidates, origin): (&'a Candidates, &'a Origin),
+        decoder: Decoder<'a>,
     ) -> Result<Self, Error> {
+        let candidates = decoder.candidates;
         let mut lists = Vec::new();
         let mut splits = vec![SplitName::Validation];
         splits.extend((config.evaluation.split == SplitName::Test).then_some(SplitName::Test));
@@ -58,7 +58,7 @@ impl<'a> Evaluator<'a> {
                 });
             }
         }
-        Ok(Self { config, dataset, basis, candidates, origin, lists })
+        Ok(Self { config, dataset, basis, decoder, lists })
     }
 
     /// The configuration.
@@ -68,8 +68,9 @@ impl<'a> Evaluator<'a> {
 
     /// The same evaluator with different constants of the candidates.
     pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Evaluator<'b> {
-        let Self { config, dataset, basis, origin, .. } = *self;
-        Evaluator { config, dataset, basis, candidates, origin, lists: self.lists.clone() }
+        let Self { config, dataset, basis, decoder, .. } = *self;
+        let decoder = Decoder { candidates, ..decoder };
+        Evaluator { config, dataset, basis, decoder, lists: self.lists.clone() }
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {
@@ -85,7 +86,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// Coordinates that are not finite, or whose rows are not one for each query.
     pub fn evaluate(&self, name: SplitName, z: &[f32]) -> Result<Evaluation, Error> {
-        self.evaluate_among(name, z, self.candidates)
+        self.evaluate_among(name, z, self.decoder.candidates)
     }
 
     /// Evaluates coordinates on the validation split for a training.
@@ -103,8 +104,8 @@ impl<'a> Evaluator<'a> {
         candidates: &Candidates,
     ) -> Result<Evaluation, Error> {
         let Split { ids, truth, .. } = self.split(name);
-        let candidates = (candidates, self.origin);
-        evaluate(ids, truth.clone(), z, candidates, self.pool(name), self.config)
+        let decoder = Decoder { candidates, ..self.decoder };
+        evaluate(ids, truth.clone(), z, decoder, self.pool(name), self.config)
     }
 
     /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
@@ -116,7 +117,7 @@ impl<'a> Evaluator<'a> {
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
         let Projection { coordinates, .. } = basis.project(&outputs)?;
         // candidates may have the leading coordinates alone
-        let p = self.candidates.dim();
+        let p = self.decoder.candidates.dim();
         let mut rows = coordinates.chunks_exact(basis.rank());
         let mut z = vec![0.0; split.ids.len() * p];
         for (z, output) in z.chunks_exact_mut(p).zip(&split.outputs) {
@@ -132,7 +133,7 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
         let found = self.evaluate(name, z)?;
-        let chance = chance(&found, self.candidates, self.config)?;
+        let chance = chance(&found, self.decoder.candidates, self.config)?;
         let drawn = match &found.outputs {
             Some((Truth::Molecules(truth), Truth::Molecules(predicted))) => {
                 let n = truth.len().min(EXAMPLES);

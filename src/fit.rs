@@ -15,8 +15,10 @@ use crate::Error;
 use crate::config::Checked;
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
+use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
 use crate::run::{Folder, PreparationFiles, Report};
+use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
 use dsokr_train::{Event, Observer};
@@ -116,7 +118,13 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     );
     let origin = targets.origin();
     let basis = targets.as_basis();
-    let evaluator = Evaluator::new(config, &request.root, &dataset, basis, (&candidates, &origin))?;
+    let labels = label_names(config, &dataset.outputs)?;
+    let exact = match targets.answer_space() {
+        Some(space) => ExactDecoder::new(config, space, &labels)?,
+        None => None,
+    };
+    let decoder = Decoder { candidates: &candidates, origin: &origin, exact: exact.as_ref() };
+    let evaluator = Evaluator::new(config, &request.root, &dataset, basis, decoder)?;
     let space = targets.fingerprint();
     let data = fingerprint(&dataset, targets.coordinates(), &candidates);
     if resumed.is_some() {
@@ -128,7 +136,10 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     }
     let opener = |files: &PreparationFiles| match resumed {
         None => {
-            let save = |here: &Path| targets.save(here);
+            let save = |here: &Path| {
+                targets.save(here)?;
+                save_labels(here, &labels)
+            };
             Folder::create(&path, config, &candidates, files, space.clone(), &data, save)
         }
         Some(path) => {

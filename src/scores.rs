@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::config::Checked;
+use crate::exact::ExactDecoder;
 use crate::quantiles::QuantileScores;
+use crate::rankings::RankingScores;
 use dsokr_data::{Structure, Truth};
 
 /// The limit of the search for one edit distance, in states times the cube of the number of atoms
@@ -43,7 +45,7 @@ pub struct Scores {
     /// not a candidate.
     #[serde(flatten)]
     pub quantiles: Option<QuantileScores>,
-    /// The metrics of predicted molecules or sets of labels.
+    /// The metrics of predicted molecules, graphs, sets of labels or rankings.
     #[serde(flatten)]
     pub outputs: Option<OutputScores>,
 }
@@ -56,6 +58,8 @@ pub enum OutputScores {
     Molecules(MoleculeScores),
     /// Sets of labels. The labels are those of the true and the predicted sets.
     Labels(MultiLabelMetrics),
+    /// Rankings.
+    Rankings(RankingScores),
 }
 
 impl OutputScores {
@@ -80,9 +84,12 @@ impl OutputScores {
                 let (truth, predicted) = (labels.rows(truth)?, labels.rows(predicted)?);
                 Ok(Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?))
             }
+            (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
+                Ok(Self::Rankings(RankingScores::of(truth, predicted)?))
+            }
             _ => Err(Error::Value {
                 key: "outputs".into(),
-                found: "molecules and sets of labels".into(),
+                found: "outputs of two kinds".into(),
                 allowed: "one kind".into(),
             }),
         }
@@ -108,6 +115,9 @@ impl fmt::Display for Scores {
                 "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
                 found.ged, found.ged_bonds, found.exact
             ),
+            Some(OutputScores::Rankings(found)) => {
+                write!(out, "Kendall's tau {:.4}, exact {:.3}", found.kendall_tau, found.exact)
+            }
             None => write!(out, "MRR {:.4}, Hits@10 {:.4}", self.mrr, self.hits_10),
         }
     }
@@ -202,7 +212,7 @@ pub struct Evaluation {
     pub scores: Scores,
     /// The rank of each query's gold; `None` if it is infinite.
     pub ranks: Vec<Option<Rank>>,
-    /// The true and the predicted outputs, if they are molecules or sets of labels.
+    /// The true and the predicted outputs, if they are molecules, graphs, sets of labels or rankings.
     pub outputs: Option<(Truth, Truth)>,
 }
 
@@ -252,45 +262,76 @@ fn squared_error(
     sum.map(|sum| sum / gold.len() as f64)
 }
 
-/// Ranks the gold of each id under coordinates `z` `[queries × p]`. Compares the prediction, the
-/// first candidate of each query, with the true output if it is known.
+/// What answers are decoded with.
+#[derive(Clone, Copy)]
+pub(crate) struct Decoder<'a> {
+    /// What is ranked.
+    pub candidates: &'a Candidates,
+    /// From where the candidates' coordinates count.
+    pub origin: &'a Origin,
+    /// Finds the predicted outputs, where they need not be candidates.
+    pub exact: Option<&'a ExactDecoder<'a>>,
+}
+
+impl Decoder<'_> {
+    /// The predicted outputs, as the column of outputs writes them: the best of all outputs, or the
+    /// `first` candidate of each query.
+    pub fn predicted(
+        &self,
+        queries: &Queries,
+        first: impl FnOnce() -> Result<Vec<usize>, Error>,
+    ) -> Result<Vec<String>, Error> {
+        match self.exact {
+            Some(exact) => Ok(exact.best(queries)?.into_iter().map(|found| found.label).collect()),
+            None => {
+                let label = |candidate| self.candidates.label(candidate).to_owned();
+                Ok(first()?.into_iter().map(label).collect())
+            }
+        }
+    }
+}
+
+/// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares the predicted outputs
+/// with the truth where that is known.
 pub(crate) fn evaluate(
     ids: &[String],
     truth: Option<Truth>,
     z: &[f32],
-    (candidates, origin): (&Candidates, &Origin),
+    decoder: Decoder,
     pool: Pool,
     config: &Checked,
 ) -> Result<Evaluation, Error> {
+    let Decoder { candidates, origin, .. } = decoder;
     let z = config.decoding.scaled(z, candidates.dim())?;
     let queries = Queries::named(ids, candidates.dim(), &z)?;
     let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
     let ranks = pool.rank(&queries, &gold, candidates)?;
     let metrics = pool.metrics(&ranks, candidates)?;
-    let first = match truth {
-        Some(_) => pool.top_k(&queries, candidates, 1)?,
+    let predicted = match truth {
+        Some(_) => decoder.predicted(&queries, || {
+            let first = pool.top_k(&queries, candidates, 1)?;
+            Ok(first.iter().flatten().map(|hit| hit.candidate).collect())
+        })?,
         None => Vec::new(),
     };
-    let first = first.iter().flatten().map(|hit| hit.candidate);
-    let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
+    let mut found = judged(ranks, metrics, &predicted, truth, config)?;
     found.scores = found.scores.with_answers(&z, &gold, (candidates, origin), config)?;
     Ok(found)
 }
 
-/// The evaluation with these ranks and the `first` candidate of each query.
+/// The evaluation with these ranks and predicted outputs.
 pub(crate) fn judged(
     ranks: Vec<Option<Rank>>,
     metrics: Metrics,
-    first: impl Iterator<Item = usize>,
+    predicted: &[String],
     truth: Option<Truth>,
-    candidates: &Candidates,
     config: &Checked,
 ) -> Result<Evaluation, Error> {
     let Some(truth) = truth else {
         return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
     };
-    let first = first.map(|candidate| candidates.label(candidate));
-    let outputs = Truth::of_labels(first, &config.output.features)?.map(|found| (truth, found));
+    let predicted = predicted.iter().map(String::as_str);
+    let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
     let scores = Scores { outputs: compared.transpose()?, ..metrics.into() };
     Ok(Evaluation { scores, ranks, outputs })

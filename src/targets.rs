@@ -8,7 +8,8 @@ use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::{OutputSpace, Points, Targets};
 use tracing::warn;
 
-use crate::config::Checked;
+use crate::config::{Checked, Search};
+use crate::exact::AnswerSpace;
 use crate::run::BASIS;
 use crate::scores::Origin;
 use crate::{Error, quantiles};
@@ -232,6 +233,15 @@ impl OutputTargets {
         }
     }
 
+    /// What answers are coordinates of; none of quantiles.
+    pub(crate) fn answer_space(&self) -> Option<AnswerSpace<'_>> {
+        match self {
+            Self::Basis { basis, .. } => Some(AnswerSpace::Basis(basis)),
+            Self::Points { space, .. } => Some(AnswerSpace::Outputs(space)),
+            Self::Quantiles { .. } => None,
+        }
+    }
+
     pub(crate) fn origin(&self) -> Origin {
         match self {
             Self::Basis { .. } => Origin::Zero,
@@ -288,18 +298,31 @@ impl OutputTargets {
     }
 }
 
-/// The basis of a run directory, and the origin of its candidates' coordinates.
-pub(crate) fn load(path: &Path) -> Result<(Option<Basis>, Origin), Error> {
+/// The coordinates of a run directory.
+pub(crate) struct StoredTargets {
+    /// The basis; none where outputs are not sketched.
+    pub basis: Option<Basis>,
+    /// The space of a kernel machine. Without a basis it is read only for exact search.
+    pub space: Option<OutputSpace>,
+    /// From where the candidates' coordinates count.
+    pub origin: Origin,
+}
+
+/// Reads the coordinates of a run directory.
+pub(crate) fn load(path: &Path, search: Search) -> Result<StoredTargets, Error> {
     let (basis, outputs) = (path.join(BASIS), path.join(OUTPUTS));
-    if !basis.exists() {
-        return Ok((None, Origin::Unknown));
-    }
-    let basis = Basis::load(&basis)?;
-    let origin = match outputs.exists() {
-        true => origin(&OutputSpace::load(&outputs, Some(basis.clone()))?),
-        false => Origin::Zero,
+    let basis = if basis.exists() { Some(Basis::load(&basis)?) } else { None };
+    let needed = basis.is_some() || search == Search::Exact;
+    let space = match needed && outputs.exists() {
+        true => Some(OutputSpace::load(&outputs, basis.clone())?),
+        false => None,
     };
-    Ok((Some(basis), origin))
+    let origin = match (&space, &basis) {
+        (Some(space), _) => origin(space),
+        (None, Some(_)) => Origin::Zero,
+        (None, None) => Origin::Unknown,
+    };
+    Ok(StoredTargets { basis, space, origin })
 }
 
 /// The origin of the candidates of a space.

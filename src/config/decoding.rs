@@ -1,16 +1,37 @@
 use std::borrow::Cow;
 
+use dsokr_basis::OutputKernel;
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check;
+use super::{Config, check, value};
 use crate::Error;
 
-/// How scores `⟨z, ψ̃(c)⟩ + b(c)` are made.
+/// What ensembles allow for `decoding.search`.
+pub(crate) const IN_ENSEMBLES: &str =
+    "\"candidates\": the members of an ensemble score the same candidates";
+
+/// Which outputs can be predicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Search {
+    /// The candidates: the first of them is the predicted output.
+    #[default]
+    Candidates,
+    /// All label sets, or all rankings without ties: the predicted output is the one with the highest
+    /// score, whether it is a candidate or not. Ranks remain those among the candidates.
+    Exact,
+}
+
+/// How scores `⟨z, ψ̃(c)⟩ + b(c)` are made, and which outputs can be predicted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecodingConfig {
+    /// Which outputs can be predicted. `exact` needs features of kind `labels` or `rankings` and a kernel
+    /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`.
+    #[serde(skip_serializing_if = "Search::is_default")]
+    pub search: Search,
     /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and beside other models, long and short answers then weigh the same.
     /// Always so with `hubs`.
@@ -53,7 +74,48 @@ impl Default for HubConfig {
     }
 }
 
+impl Search {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl DecodingConfig {
+    /// Checks that exact search is possible with the rest of the configuration.
+    pub(super) fn check_search(&self, config: &Config) -> Result<(), Error> {
+        match self.search {
+            Search::Candidates => return Ok(()),
+            Search::Exact => {}
+        }
+        let (output, features) = (&config.output, &config.output.features);
+        let allowed = "\"candidates\", or features of kind \"labels\" or \"rankings\"";
+        let known = features.are_labels() || features.are_rankings();
+        check(known, "decoding.search", "\"exact\"", allowed)?;
+        let allowed =
+            "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
+        let linear = output.kernel.feature_scale(1.0).is_some();
+        check(linear, "output.kernel.name", format!("{:?}", output.kernel.name()), allowed)?;
+        let tempering = output.tempering();
+        for (key, found, holds) in [
+            ("output.power", tempering.power.to_string(), tempering.power == 0.0),
+            ("output.centred", tempering.centred.to_string(), !tempering.centred),
+            ("output.normalised", tempering.normalised.to_string(), !tempering.normalised),
+        ] {
+            let allowed = "no tempering, with decoding.search = \"exact\"";
+            check(holds, key, found, allowed)?;
+        }
+        let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
+        check(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
+        let free = !(self.normalise && features.are_labels() && !output.kernel.is_normalised());
+        let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
+                       answer says how many labels it has";
+        check(free, "decoding.normalise", true, allowed)?;
+        match &config.ensemble {
+            None => Ok(()),
+            Some(_) => Err(value("decoding.search", "\"exact\"", IN_ENSEMBLES)),
+        }
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         let Some(hubs) = &self.hubs else { return Ok(()) };
         let weights = &hubs.weights;

@@ -2,7 +2,7 @@ use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Checked, Config, check, value};
+use super::{Checked, Config, IN_ENSEMBLES, Search, check, value};
 use crate::Error;
 
 /// Several models that vote. Each is trained in a run directory of its own, under `members/`.
@@ -102,6 +102,9 @@ fn member(
     if draws > 1 {
         config.name = format!("{name}-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);
+    }
+    if config.decoding.search == Search::Exact {
+        return Err(value(&format!("{key}.decoding.search"), "\"exact\"", IN_ENSEMBLES));
     }
     config.validate().map_err(|error| match error {
         Error::Value { key: inner, found, allowed } => {

@@ -13,7 +13,8 @@ mod moved;
 mod output;
 mod reference;
 
-pub use decoding::{DecodingConfig, HubConfig};
+pub(crate) use decoding::IN_ENSEMBLES;
+pub use decoding::{DecodingConfig, HubConfig, Search};
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;
@@ -127,6 +128,7 @@ impl Config {
         self.decoding.validate()?;
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
         self.encoder.check_compatible(&self)?;
+        self.decoding.check_search(&self)?;
         let tempering = self.output.tempering();
         if self.sketch.full && !tempering.changes_nothing() {
             let allowed = "0, as it is without a sketch: there is no basis to temper";
@@ -156,6 +158,10 @@ impl Config {
             Needs::Labels => (
                 features.are_labels(),
                 "a metric other than f1, which needs features of kind \"labels\"",
+            ),
+            Needs::Rankings => (
+                features.are_rankings(),
+                "a metric other than kendall_tau, which needs features of kind \"rankings\"",
             ),
             Needs::Graphs => (
                 features.are_graphs(),

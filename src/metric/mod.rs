@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::Scores;
 
 /// All figures; the first is the default.
-static METRICS: [Definition; 11] = [
+static METRICS: [Definition; 12] = [
     ranks::MRR,
     ranks::HITS_AT_1,
     ranks::HITS_AT_5,
@@ -24,6 +24,7 @@ static METRICS: [Definition; 11] = [
     outputs::GED,
     outputs::GED_BONDS,
     outputs::F1,
+    outputs::KENDALL_TAU,
     answers::SQUARED_ERROR,
     answers::PINBALL,
 ];
@@ -53,6 +54,8 @@ pub enum Needs {
     Graphs,
     /// Outputs that are sets of labels.
     Labels,
+    /// Outputs that are rankings.
+    Rankings,
     /// The outputs in the kernel's feature space.
     FeatureSpace,
     /// Answers that are quantiles.

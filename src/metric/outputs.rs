@@ -26,13 +26,24 @@ pub(super) const F1: Definition = Definition {
     needs: Needs::Labels,
     value: |scores| match &scores.outputs {
         Some(OutputScores::Labels(labels)) => Some(labels.f1),
-        Some(OutputScores::Molecules(_)) | None => None,
+        Some(OutputScores::Molecules(_) | OutputScores::Rankings(_)) | None => None,
+    },
+};
+
+pub(super) const KENDALL_TAU: Definition = Definition {
+    name: "kendall_tau",
+    meaning: "Mean Kendall's τ of predicted rankings, larger is better.",
+    larger_is_better: true,
+    needs: Needs::Rankings,
+    value: |scores| match &scores.outputs {
+        Some(OutputScores::Rankings(rankings)) => Some(rankings.kendall_tau),
+        Some(OutputScores::Molecules(_) | OutputScores::Labels(_)) | None => None,
     },
 };
 
 fn molecules(scores: &Scores) -> Option<&MoleculeScores> {
     match &scores.outputs {
         Some(OutputScores::Molecules(molecules)) => Some(molecules),
-        Some(OutputScores::Labels(_)) | None => None,
+        Some(OutputScores::Labels(_) | OutputScores::Rankings(_)) | None => None,
     }
 }

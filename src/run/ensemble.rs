@@ -10,7 +10,8 @@ use dsokr_decode::{
 };
 
 use super::{Folder, Run};
-use crate::config::Checked;
+use crate::config::{Checked, IN_ENSEMBLES, Search};
+use crate::exact::PredictedOutput;
 use crate::scores::{Evaluation, judged};
 use crate::{Error, Quantiles};
 use dsokr_data::Split;
@@ -28,6 +29,17 @@ pub struct EnsembleRun {
     members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
+}
+
+/// The answer to one text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchAnswer {
+    /// The best candidates, best first.
+    pub hits: Vec<Hit>,
+    /// The best of all outputs, where the configuration searches them.
+    pub exact: Option<PredictedOutput>,
+    /// Quantiles, where a single model answers with them.
+    pub quantiles: Option<Quantiles>,
 }
 
 /// Queries as each member reads them, with the members' predictions.
@@ -101,6 +113,11 @@ impl EnsembleRun {
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
         let (names, members): (Vec<String>, Vec<Run>) = opened.into_iter().unzip();
+        let exact = |run: &Run| run.config.decoding.search == Search::Exact;
+        if let (true, Some(at)) = (members.len() > 1, members.iter().position(exact)) {
+            let key = format!("decoding.search of {}", names[at]);
+            return Err(Error::value(key, "\"exact\"", IN_ENSEMBLES));
+        }
         let rule = if members.len() == 1 { Combination::default() } else { rule };
         Ok(Self { names, members, rule })
     }
@@ -174,12 +191,15 @@ impl EnsembleRun {
         let decoded = ensemble.decode(pool, &self.rule, &gold, 1)?;
         let ranks: Vec<_> = decoded.iter().map(|query| query.rank).collect();
         let metrics = ensemble.metrics(pool, &ranks)?;
-        let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
-        let candidates = ensemble.candidates();
-        let truth = self.members[0].known_truth(split)?;
-        let mut found = judged(ranks, metrics, first, truth, candidates, config)?;
-        if let ([run], [z]) = (self.members.as_slice(), asked.answers.as_slice()) {
-            let points = (candidates, run.origin());
+        let run = &self.members[0];
+        let (truth, exact) = (run.known_truth(split)?, run.exact()?);
+        let decoder = run.decoder(exact.as_ref());
+        let predicted = decoder.predicted(&ensemble.members()[0].queries, || {
+            Ok(decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate).collect())
+        })?;
+        let mut found = judged(ranks, metrics, &predicted, truth, config)?;
+        if let [z] = asked.answers.as_slice() {
+            let points = (decoder.candidates, decoder.origin);
             found.scores = found.scores.with_answers(z, &gold, points, config)?;
         }
         Ok((found, decoded))
@@ -208,15 +228,20 @@ impl EnsembleRun {
         Ok(fitted)
     }
 
-    /// The `top` best candidates for a text, best first, and its quantiles, if the model predicts
-    /// quantiles.
+    /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
     ///
     /// # Errors
     /// `top` above the number of candidates, or a member that reads no text.
-    pub fn search(&self, text: &str, top: usize) -> Result<(Vec<Hit>, Option<Quantiles>), Error> {
+    pub fn search(&self, text: &str, top: usize) -> Result<SearchAnswer, Error> {
         let asked = self.ask(|run| Ok(Split::query(&run.config.source().query(text)?)), None)?;
-        let hits = self.ensemble(&asked)?.top_k(asked.pool(), &self.rule, top)?;
-        Ok((hits.into_iter().next().unwrap_or_default(), self.quantiles(&asked)))
+        let ensemble = self.ensemble(&asked)?;
+        let hits = ensemble.top_k(asked.pool(), &self.rule, top)?;
+        let exact = match self.members[0].exact()? {
+            Some(exact) => exact.best(&ensemble.members()[0].queries)?.into_iter().next(),
+            None => None,
+        };
+        let hits = hits.into_iter().next().unwrap_or_default();
+        Ok(SearchAnswer { hits, exact, quantiles: self.quantiles(&asked) })
     }
 
     /// The predicted quantiles; none for several members.

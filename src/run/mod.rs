@@ -5,6 +5,7 @@
 //! | `config.toml` | the configuration, with all defaults |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
+//! | `labels.json` | the names of the labels, for exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
@@ -33,7 +34,7 @@ mod trained;
 
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub(crate) use ensemble::MEMBERS;
-pub use ensemble::{EnsembleRun, QueryAnswers};
+pub use ensemble::{EnsembleRun, QueryAnswers, SearchAnswer};
 pub use folder::Folder;
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use report::Report;

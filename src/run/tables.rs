@@ -25,6 +25,20 @@ pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     if rows.iter().any(|(_, m)| labels(m)) {
         text += &label_sets(rows);
     }
+    let ranked = |m: &Scores| matches!(m.outputs, Some(OutputScores::Rankings(_)));
+    if rows.iter().any(|(_, m)| ranked(m)) {
+        text += &rankings(rows);
+    }
+    text
+}
+
+fn rankings(rows: &[(&str, &Scores)]) -> String {
+    let width = width(rows);
+    let mut text = format!("{:<width$} {:>13} {:>7}\n", "", "Kendall's tau", "exact");
+    for (name, m) in rows {
+        let Some(OutputScores::Rankings(m)) = &m.outputs else { continue };
+        let _ = writeln!(text, "{name:<width$} {:>13.4} {:>7.3}", m.kendall_tau, m.exact);
+    }
     text
 }
 

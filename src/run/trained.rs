@@ -3,12 +3,15 @@ use std::path::Path;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
+use dsokr_machines::OutputSpace;
 
 use super::{Folder, PreparationFiles};
+use crate::Error;
 use crate::config::Checked;
+use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
-use crate::scores::{Evaluation, Origin, evaluate};
-use crate::{Error, targets};
+use crate::scores::{Decoder, Evaluation, Origin, evaluate};
+use crate::targets::{self, StoredTargets};
 use dsokr_data::{Split, Truth};
 use dsokr_train::check_basis;
 
@@ -22,8 +25,12 @@ pub struct Run {
     pub predictor: Box<dyn Predictor>,
     /// The basis; none if outputs are not sketched.
     basis: Option<Basis>,
+    /// The output space of a kernel machine.
+    space: Option<OutputSpace>,
     /// The origin of the candidates' coordinates.
     origin: Origin,
+    /// Names of the labels, for exact search.
+    labels: Vec<String>,
 }
 
 impl Run {
@@ -48,14 +55,16 @@ impl Run {
         }
         let stored = Candidates::open(&path.join("candidates.safetensors"))?;
         let candidates = Candidates::read(&stored)?;
-        let (basis, origin) = targets::load(path)?;
+        let StoredTargets { basis, space: outputs, origin } =
+            targets::load(path, config.decoding.search)?;
+        let labels = load_labels(path, &config)?;
         if let (Some(basis), Origin::Zero) = (&basis, &origin) {
             check_basis(&stored, &basis.fingerprint())?;
         }
         let space = stored.metadata("basis")?;
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
         let predictor = config.encoder.load(&run)?;
-        Ok(Self { config, candidates, predictor, basis, origin })
+        Ok(Self { config, candidates, predictor, basis, space: outputs, origin, labels })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the
@@ -67,7 +76,8 @@ impl Run {
         predictor: impl Predictor + 'static,
     ) -> Self {
         let (basis, predictor) = (Some(basis), Box::new(predictor));
-        Self { config, candidates, predictor, basis, origin: Origin::Zero }
+        let (space, origin, labels) = (None, Origin::Zero, Vec::new());
+        Self { config, candidates, predictor, basis, space, origin, labels }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log
@@ -90,7 +100,10 @@ impl Run {
         };
         let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
         // the empty fingerprint belongs to no data, so `--resume` refuses the directory
-        let save = |here: &Path| Ok(basis.save(&here.join(super::BASIS))?);
+        let save = |here: &Path| {
+            basis.save(&here.join(super::BASIS))?;
+            save_labels(here, &self.labels)
+        };
         let (config, candidates, space) = (&self.config, &self.candidates, basis.fingerprint());
         let mut folder = Folder::create(path, config, candidates, &prepared, space, "", save)?;
         // whole or not at all
@@ -117,21 +130,31 @@ impl Run {
     }
 
     /// Evaluates the model on a split: the rank of each query's gold candidate, which has the
-    /// query's id, and for molecules and sets of labels the distance between predicted and true
-    /// outputs.
+    /// query's id, and for molecules, graphs, sets of labels and rankings the distance between
+    /// predicted and true outputs.
     ///
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let z = self.coordinates(split)?;
         let truth = self.known_truth(split)?;
-        let candidates = (&self.candidates, &self.origin);
-        evaluate(&split.ids, truth, &z, candidates, pool, &self.config)
+        let exact = self.exact()?;
+        evaluate(&split.ids, truth, &z, self.decoder(exact.as_ref()), pool, &self.config)
     }
 
-    /// The origin of the candidates' coordinates.
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
+    /// What decodes answers.
+    pub(crate) fn decoder<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Decoder<'a> {
+        Decoder { candidates: &self.candidates, origin: &self.origin, exact }
+    }
+
+    /// What finds outputs that need not be candidates, where the configuration asks for it.
+    pub(crate) fn exact(&self) -> Result<Option<ExactDecoder<'_>>, Error> {
+        let space = match (&self.space, &self.basis) {
+            (Some(space), _) => AnswerSpace::Outputs(space),
+            (None, Some(basis)) => AnswerSpace::Basis(basis),
+            (None, None) => return Ok(None),
+        };
+        ExactDecoder::new(&self.config, space, &self.labels)
     }
 
     /// The true outputs of a split, if they are known and predictions are compared with them.

@@ -2,15 +2,15 @@ use std::time::Instant;
 
 use dsokr_basis::leverage::{self, LeverageOptions};
 use dsokr_basis::{Basis, SketchKind};
-use dsokr_decode::Candidates;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
 use crate::config::Checked;
 use crate::evaluator::Evaluator;
+use crate::exact::{AnswerSpace, ExactDecoder, label_names};
 use crate::fit::correct;
 use crate::learner::{ClosedForm, Fitted};
 use crate::metric::Needs;
-use crate::scores::Origin;
+use crate::scores::{Decoder, Origin};
 use crate::targets::{TrainingOutputs, candidates, fit_basis};
 use crate::{Error, Scores};
 use dsokr_data::SplitName;
@@ -104,6 +104,7 @@ impl<'a> Study<'a> {
         let config = config.validate()?;
         let metric = config.evaluation.metric;
         let n = outputs.len() as f64;
+        let labels = label_names(&config, &self.dataset.outputs)?;
         let learner = config.encoder.closed_form(&config, &self.dataset, &outputs)?;
         let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
         for &size in sizes {
@@ -122,7 +123,10 @@ impl<'a> Study<'a> {
                     spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
                 let points = candidates(&basis, &self.dataset.outputs)?;
-                let evaluator = self.evaluator(&config, &basis, (&points, &Origin::Zero))?;
+                let exact = ExactDecoder::new(&config, AnswerSpace::Basis(&basis), &labels)?;
+                let (candidates, origin) = (&points, &Origin::Zero);
+                let decoder = Decoder { candidates, origin, exact: exact.as_ref() };
+                let evaluator = self.evaluator(&config, &basis, decoder)?;
                 draw.perfect.extend(evaluator.perfect(SplitName::Validation)?);
                 if let Some(learner) = &learner {
                     let scores = self.fit(&config, learner.as_ref(), &outputs.with_basis(basis))?;
@@ -159,9 +163,9 @@ impl<'a> Study<'a> {
         &'b self,
         config: &'b Checked,
         basis: &'b Basis,
-        candidates: (&'b Candidates, &'b Origin),
+        decoder: Decoder<'b>,
     ) -> Result<Evaluator<'b>, Error> {
-        Evaluator::new(config, self.root, &self.dataset, Some(basis), candidates)
+        Evaluator::new(config, self.root, &self.dataset, Some(basis), decoder)
     }
 
     /// Fits a learner to the targets in a basis, and evaluates it.
@@ -174,7 +178,13 @@ impl<'a> Study<'a> {
         let targets = config.encoder.targets(outputs)?;
         let basis = outputs.basis(false)?;
         let (placed, origin) = (targets.candidates(&self.dataset.outputs)?, targets.origin());
-        let evaluator = self.evaluator(config, &basis, (&placed, &origin))?;
+        let labels = label_names(config, &self.dataset.outputs)?;
+        let exact = match targets.answer_space() {
+            Some(space) => ExactDecoder::new(config, space, &labels)?,
+            None => None,
+        };
+        let decoder = Decoder { candidates: &placed, origin: &origin, exact: exact.as_ref() };
+        let evaluator = self.evaluator(config, &basis, decoder)?;
         let Fitted { predictor, held_out, .. } = learner.fit(&targets, &evaluator)?;
         let z = predictor.predict(&self.dataset.validation)?;
         let corrected = match (&config.decoding.hubs, held_out) {

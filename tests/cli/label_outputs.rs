@@ -1,5 +1,7 @@
 //! Label sets and rankings as outputs.
 
+use serde_json::Value;
+
 use crate::sandbox::{CONFIG, Sandbox, json, number};
 
 const NGRAMS: &str = r#"{ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
@@ -24,7 +26,7 @@ fn sandbox(features: &str, kernel: &str) -> Sandbox {
     let config = CONFIG.replacen(NGRAMS, features, 1);
     let config = match features {
         LABELS => config.replacen("label = \"name\"", "label = \"labels\"", 1),
-        _ => config,
+        _ => config.replacen("label = \"name\"", "label = \"ranks\"", 1),
     };
     let config = config.replacen("\"ngram\" }", &format!("\"{kernel}\" }}"), 1);
     sandbox.write("small.toml", &config.replacen("size = 20", "size = 6", 1));
@@ -49,6 +51,10 @@ fn label_sets_and_rankings_are_outputs() {
             assert!(number(&report, "hamming_loss") > 0.0, "{report}");
             let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
             assert_eq!(number(&again, "f1"), number(&report, "f1"), "{again}");
+        } else {
+            let tau = |report| number(report, "kendall_tau");
+            assert!(tau(ceiling) > 0.9 && tau(chance) < 0.5, "{report}");
+            assert!(tau(&report) <= 1.0 && number(&report, "exact") <= 1.0, "{report}");
         }
     }
 }
@@ -70,3 +76,94 @@ fn bad_rankings_are_refused_with_their_line() {
         good.fail(&["train", "small.toml"], 2, &["outputs.tsv:4", cell, says]);
     }
 }
+
+/// Evaluates a run that searches exactly, and returns the report; the exact output of a text is at least
+/// as good as its first candidate.
+fn exact_run(sandbox: &Sandbox, run: &str, text: &str, figure: &str, report: &Value) -> Value {
+    let again = json(&sandbox.succeed(&["evaluate", run, "--json"]));
+    assert_eq!(number(&again, figure), number(report, figure), "{again}");
+    let answer = json(&sandbox.succeed(&["search", run, text, "--top", "3", "--json"]));
+    let (exact, first) = (&answer["exact"], &answer["candidates"][0]);
+    assert!(number(exact, "score") > number(first, "score") - 1e-4, "{answer}");
+    let shown = sandbox.succeed(&["search", run, text]);
+    assert!(shown.lines().nth(1).unwrap().contains(exact["label"].as_str().unwrap()), "{shown}");
+    answer
+}
+
+#[test]
+fn label_sets_are_searched_without_candidates() {
+    for kernel in ["linear", "cosine"] {
+        let sandbox = sandbox(LABELS, kernel);
+        for machine in [false, true] {
+            let mut changes = vec!["decoding.search=exact"];
+            if machine {
+                changes.extend(MACHINE);
+            }
+            let report = sandbox.train("small.toml", &changes);
+            let run = if machine { "runs/small-2" } else { "runs/small" };
+            let text = "a ring of kind METH and class ANE";
+            let answer = exact_run(&sandbox, run, text, "f1", &report);
+            if machine {
+                assert!(number(&report, "f1") > 0.5, "{kernel}: {report}");
+                assert_eq!(answer["exact"]["label"], "class 0;kind 0;ring 1", "{kernel}: {answer}");
+            }
+        }
+    }
+}
+
+/// A kernel machine without a sketch.
+const MACHINE: [&str; 2] = [
+    "sketch.full=true",
+    r#"encoder={ kind = "kernel-machine", inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }, kernel = { name = "linear" }, lambda = 1e-4 }"#,
+];
+
+#[test]
+fn rankings_are_searched_without_candidates() {
+    let sandbox = Sandbox::new();
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/rankings.toml");
+    let text = "very hungry; vegetarian today";
+    let hamming = ["output.features.embedding=hamming", "output.kernel.name=hamming"];
+    let sketched = ["sketch.full=false", "sketch.size=15"];
+    for (run, changes) in [
+        ("runs/rankings", &[][..]),
+        ("runs/rankings-2", &sketched),
+        ("runs/rankings-3", &hamming),
+        ("runs/rankings-4", &["output.kernel.name=linear"]),
+    ] {
+        let report = sandbox.train(config, changes);
+        assert!(number(&report, "kendall_tau") > 0.7, "{run}: {report}");
+        assert!(number(&report["chance"], "kendall_tau").abs() < 0.1, "{run}: {report}");
+        let answer = exact_run(&sandbox, run, text, "kendall_tau", &report);
+        let label = answer["exact"]["label"].as_str().unwrap();
+        let mut ranks: Vec<u32> = label.split(' ').map(|rank| rank.parse().unwrap()).collect();
+        ranks.sort_unstable();
+        assert_eq!(ranks, [1, 2, 3, 4, 5, 6, 7], "{answer}");
+    }
+    let among = sandbox.train(config, &["decoding.search=candidates"]);
+    assert!(number(&among, "kendall_tau") > 0.7, "{among}");
+}
+
+#[test]
+fn exact_search_that_is_not_possible_is_refused() {
+    let labels = sandbox(LABELS, "linear");
+    let exact = ["train", "small.toml", "--set", "decoding.search=exact", "--set"];
+    for (change, says) in [
+        ("output.kernel={name=\"tanimoto\"}", &["output.kernel.name", "tanimoto", "linear"][..]),
+        ("output.power=0.5", &["output.power", "0.5", "no tempering"]),
+        ("output.centred=true", &["output.centred", "true", "no tempering"]),
+        ("decoding.hubs={}", &["decoding.hubs", "given", "absent"]),
+        ("decoding.normalise=true", &["decoding.normalise", "true", "false"]),
+        ("ensemble.seeds=2", &["decoding.search", "exact", "candidates"]),
+        (NGRAM_FEATURES, &["decoding.search", "exact", "labels", "rankings"]),
+    ] {
+        labels.fail(&[&exact[..], &[change]].concat(), 2, says);
+    }
+    let run = ["train", "small.toml", "--set", "decoding.search=exact"];
+    labels.succeed(&run);
+    labels.succeed(&["train", "small.toml"]);
+    let both = ["evaluate", "runs/small", "runs/small-2"];
+    labels.fail(&both, 2, &["decoding.search of runs/small", "exact", "candidates"]);
+}
+
+const NGRAM_FEATURES: &str =
+    r#"output.features={ kind = "ngrams", column = "name", min = 1, max = 3 }"#;

@@ -49,6 +49,7 @@ mod npy;
 mod official;
 mod outputs;
 mod pool;
+mod rankings;
 mod root;
 mod row_index;
 mod selected;

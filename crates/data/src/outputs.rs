@@ -64,36 +64,6 @@ fn counts(rows: SparseRows, log: bool, min_outputs: usize) -> Result<Box<dyn Row
     Ok(Box::new(Features::Sparse(rows)))
 }
 
-/// Rows of rankings, whose ranks are counted from 1 in the table.
-fn rankings(table: &Table, column: &str, embedding: RankingEmbedding) -> Result<Features, Error> {
-    let cells = table.column(column)?;
-    let wrong = |row: usize, allowed: String| {
-        let message = format!("the ranking {:?}: allowed is {allowed}", cells[row]);
-        Error::line(table.path(), table.line(row), message)
-    };
-    let mut rankings: Vec<Vec<u32>> = Vec::with_capacity(cells.len());
-    for (row, cell) in cells.iter().enumerate() {
-        let rank = |text: &str| text.parse::<u32>().ok()?.checked_sub(1);
-        let ranks: Option<Vec<u32>> = cell.split_whitespace().map(rank).collect();
-        let ranks = ranks.ok_or_else(|| wrong(row, "ranks from 1, with spaces between".into()))?;
-        let items = rankings.first().map_or(ranks.len(), Vec::len);
-        if ranks.len() != items || items < 2 {
-            let allowed = format!("the ranks of {} items, as in every row", items.max(2));
-            return Err(wrong(row, allowed));
-        }
-        let mut sorted = ranks.clone();
-        sorted.sort_unstable();
-        if embedding == RankingEmbedding::Hamming && !sorted.iter().copied().eq(0..items as u32) {
-            return Err(wrong(row, format!("each of the ranks 1 to {items} once")));
-        }
-        rankings.push(ranks);
-    }
-    Ok(match embedding {
-        RankingEmbedding::Kemeny => Features::Dense(kemeny_signs(&rankings)?),
-        RankingEmbedding::Hamming => Features::Bits(hamming_one_hot(&rankings)?),
-    })
-}
-
 /// A column of numbers as rows of one.
 fn numbers(table: &Table, column: &str) -> Result<Features, Error> {
     let number = |(row, cell): (usize, &String)| {
@@ -162,8 +132,15 @@ impl Outputs {
                     cells.map(|cell| labels(cell, *separator).collect()).collect();
                 Box::new(Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?))
             }
-            OutputFeatures::Rankings { column, embedding } => {
-                Box::new(rankings(table, column, *embedding)?)
+            OutputFeatures::Rankings { embedding, .. } => {
+                let ranks: &[Vec<u32>] = match &truth {
+                    Some(Truth::Rankings(ranks)) => ranks,
+                    _ => &[],
+                };
+                Box::new(match embedding {
+                    RankingEmbedding::Kemeny => Features::Dense(kemeny_signs(ranks)?),
+                    RankingEmbedding::Hamming => Features::Bits(hamming_one_hot(ranks)?),
+                })
             }
             OutputFeatures::Numbers { column } => Box::new(numbers(table, column)?),
             OutputFeatures::Molecules { graph, .. } => {

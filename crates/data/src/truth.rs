@@ -2,7 +2,7 @@ use dsokr_molecule::graph::Graph;
 
 use crate::config::OutputFeatures;
 use crate::table::Table;
-use crate::{Error, Structure, graphs};
+use crate::{Error, Structure, graphs, rankings};
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
 /// predicted ones are, where figures say more than ranks do.
@@ -14,6 +14,8 @@ pub enum Truth {
     Graphs(Vec<Graph>),
     /// Sets of labels, evaluated by F1.
     Labels(Vec<Vec<String>>),
+    /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best.
+    Rankings(Vec<Vec<u32>>),
 }
 
 impl Truth {
@@ -27,10 +29,12 @@ impl Truth {
                 let cells = table.column(column)?.iter();
                 Some(Self::Labels(cells.map(|cell| labels(cell, *separator).collect()).collect()))
             }
+            OutputFeatures::Rankings { column, embedding } => {
+                Some(Self::Rankings(rankings::column(table, column, *embedding)?))
+            }
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams { .. }
             | OutputFeatures::Substructures { .. }
-            | OutputFeatures::Rankings { .. }
             | OutputFeatures::Numbers { .. }
             | OutputFeatures::Graphs { .. }
             | OutputFeatures::Source {} => None,
@@ -40,7 +44,7 @@ impl Truth {
     /// What candidates with these labels are.
     ///
     /// # Errors
-    /// [`Error`] for a label that is not a SMILES or a graph.
+    /// [`Error`] for a label that is not a SMILES, a graph or a ranking.
     pub fn of_labels<'a>(
         shown: impl Iterator<Item = &'a str>,
         features: &OutputFeatures,
@@ -56,10 +60,12 @@ impl Truth {
                 let sets = shown.map(|cell| labels(cell, *separator).collect());
                 Some(Self::Labels(sets.collect()))
             }
+            OutputFeatures::Rankings { .. } => {
+                Some(Self::Rankings(shown.map(rankings::of_label).collect::<Result<_, _>>()?))
+            }
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams { .. }
             | OutputFeatures::Substructures { .. }
-            | OutputFeatures::Rankings { .. }
             | OutputFeatures::Numbers { .. }
             | OutputFeatures::Source {} => None,
         })
@@ -67,17 +73,14 @@ impl Truth {
 
     /// Some of them; none if an index is unknown.
     pub(super) fn select(&self, places: &[Option<usize>]) -> Option<Self> {
-        let places = places.iter().copied();
+        fn at<T: Clone>(places: &[Option<usize>], all: &[T]) -> Option<Vec<T>> {
+            places.iter().map(|&place| place.map(|place| all[place].clone())).collect()
+        }
         Some(match self {
-            Self::Molecules(all) => Self::Molecules(
-                places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?,
-            ),
-            Self::Graphs(all) => {
-                Self::Graphs(places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?)
-            }
-            Self::Labels(all) => {
-                Self::Labels(places.map(|at| at.map(|at| all[at].clone())).collect::<Option<_>>()?)
-            }
+            Self::Molecules(all) => Self::Molecules(at(places, all)?),
+            Self::Graphs(all) => Self::Graphs(at(places, all)?),
+            Self::Labels(all) => Self::Labels(at(places, all)?),
+            Self::Rankings(all) => Self::Rankings(at(places, all)?),
         })
     }
 
@@ -87,6 +90,7 @@ impl Truth {
             Self::Molecules(all) => all.len(),
             Self::Graphs(all) => all.len(),
             Self::Labels(all) => all.len(),
+            Self::Rankings(all) => all.len(),
         }
     }
 

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
-use dsokr::Error;
 use dsokr::device::Processor;
-use dsokr::run::EnsembleRun;
+use dsokr::run::{EnsembleRun, SearchAnswer};
+use dsokr::{Error, PredictedOutput};
 use serde::Serialize;
 
 use crate::{print, print_json};
@@ -31,6 +31,9 @@ struct Found<'a> {
     /// The predicted quantiles, if outputs are numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quantiles: Vec<Quantile>,
+    /// The best of all outputs, where the configuration searches them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<PredictedOutput>,
     candidates: Vec<Candidate<'a>>,
 }
 
@@ -51,7 +54,7 @@ struct Candidate<'a> {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let run: EnsembleRun = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
-    let (hits, quantiles) = run.search(&arguments.text, arguments.top)?;
+    let SearchAnswer { hits, exact, quantiles } = run.search(&arguments.text, arguments.top)?;
     let known = &run.members()[0].candidates;
     let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
         rank: i + 1,
@@ -61,7 +64,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     });
     let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
     let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
-    let found = Found { query: &arguments.text, quantiles, candidates: candidates.collect() };
+    let candidates = candidates.collect();
+    let found = Found { query: &arguments.text, quantiles, exact, candidates };
     if arguments.json {
         return print_json(&found);
     }
@@ -71,6 +75,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
     }
     text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
+    if let Some(PredictedOutput { label, score }) = &found.exact {
+        text += &format!("{:>4} {score:>8.4}  {:<width$}  {label}\n", "all", "");
+    }
     for c in &found.candidates {
         text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
     }

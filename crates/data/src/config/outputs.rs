@@ -102,6 +102,7 @@ pub enum OutputFeatures {
         separator: char,
     },
     /// Rankings of items. A column holds the rank of each item, from 1, the best, with spaces between.
+    /// Predictions are compared with the true rankings by Kendall's τ.
     Rankings {
         /// The column.
         column: String,
@@ -165,11 +166,12 @@ impl OutputFeatures {
     /// The column that predictions are compared by, where figures say more than ranks do.
     pub fn truth(&self) -> Option<&str> {
         match self {
-            Self::Molecules { column, .. } | Self::Labels { column, .. } => Some(column),
+            Self::Molecules { column, .. }
+            | Self::Labels { column, .. }
+            | Self::Rankings { column, .. } => Some(column),
             Self::File(_)
             | Self::Ngrams { .. }
             | Self::Substructures { .. }
-            | Self::Rankings { .. }
             | Self::Numbers { .. }
             | Self::Graphs { .. }
             | Self::Source {} => None,
@@ -199,6 +201,11 @@ impl OutputFeatures {
     /// Whether outputs are sets of labels.
     pub fn are_labels(&self) -> bool {
         matches!(self, Self::Labels { .. })
+    }
+
+    /// Whether outputs are rankings.
+    pub fn are_rankings(&self) -> bool {
+        matches!(self, Self::Rankings { .. })
     }
 
     /// The column that features are computed from.

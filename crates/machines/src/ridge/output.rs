@@ -128,6 +128,14 @@ impl OutputSpace {
         }
     }
 
+    /// The distinct training outputs that carry the coordinates; none in a basis.
+    pub fn outputs(&self) -> Option<&Features> {
+        match &self.map {
+            Map::Basis { .. } => None,
+            Map::Training { outputs, .. } => Some(outputs),
+        }
+    }
+
     /// μ, from where points count: the mean over the training outputs.
     pub fn centre(&self) -> &[f64] {
         &self.centre
