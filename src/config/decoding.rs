@@ -30,7 +30,6 @@ pub enum Search {
 pub struct DecodingConfig {
     /// Which outputs can be predicted. `exact` needs features of kind `labels` or `rankings` and a kernel
     /// that is linear in features: `linear`, `cosine`, `kemeny` or `hamming`.
-    #[serde(skip_serializing_if = "Search::is_default")]
     pub search: Search,
     /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and beside other models, long and short answers then weigh the same.
@@ -71,12 +70,6 @@ impl HubConfig {
 impl Default for HubConfig {
     fn default() -> Self {
         Self { weights: vec![0.5], neighbours: vec![10], folds: None }
-    }
-}
-
-impl Search {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
     }
 }
 
