@@ -359,7 +359,7 @@ pub(crate) fn chance(
 /// say the SMILES and the edit distance, bonds compared.
 ///
 /// # Errors
-/// None that molecules which have been read before can bring about.
+/// None for molecules that have been read before.
 pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, Error> {
     let pair = |(truth, predicted): (&Structure, &Structure)| -> Result<String, Error> {
         let (a, b) = (&truth.graph, &predicted.graph);

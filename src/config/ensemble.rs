@@ -91,7 +91,7 @@ fn member(
 ) -> Result<Checked, Error> {
     let mut table = base.clone();
     if change.contains_key("ensemble") {
-        return Err(value(key, "an ensemble", "a member that is none"));
+        return Err(value(key, "an ensemble", "a single model; nested ensembles are not allowed"));
     }
     let Some(name) = change.get("name").and_then(toml::Value::as_str) else {
         return Err(value(&format!("{key}.name"), "absent", "the member's name"));

@@ -79,7 +79,7 @@ impl Rank {
 
     /// `E[1/rank] = (1/k) Σ_{i=1..k} 1/(b + i)`.
     ///
-    /// Exact to rounding; takes constant time however many are tied.
+    /// Exact up to rounding; takes constant time however many are tied.
     pub fn expected_reciprocal(&self) -> f64 {
         reciprocals(self.above, self.tied) / self.tied as f64
     }

@@ -49,7 +49,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
 /// On one thread, so that the result does not depend on their number.
 ///
 /// # Errors
-/// [`Error::Numeric`].
+/// [`Error::Numeric`] when the decomposition does not converge.
 pub fn symmetric_eigen(matrix: MatRef<f64>) -> Result<Eigen, Error> {
     let size = matrix.nrows();
     let (mut values, mut vectors) = (Diag::zeros(size), Mat::zeros(size, size));

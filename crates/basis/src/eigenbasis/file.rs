@@ -36,7 +36,7 @@ impl Basis {
     /// `offset` F64 `[p]`.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`] when the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).write(path)
     }

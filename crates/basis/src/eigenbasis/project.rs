@@ -83,7 +83,7 @@ impl Basis {
     /// # Errors
     /// [`Error::Shape`] for rows that differ from those of the
     /// fit, [`Error::Row`], [`Error::Numeric`] for coordinates that are not finite, and
-    /// whatever reading the rows brings up.
+    /// errors from reading the rows.
     pub fn project(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
         self.project_range(rows, 0..rows.len())
     }
@@ -151,7 +151,7 @@ impl Basis {
                         return Err(Error::overflow(format!(" in row {}", start + at), value));
                     }
                     squared_norms[at] = squared_norm;
-                    // Of a tempered kernel all is in the span, to rounding, or nothing.
+                    // Under a tempered kernel an output lies in the span, up to rounding, or is orthogonal to it.
                     if self.tempered.is_none() || projected == 0.0 {
                         residuals[at] = (squared_norm - projected).max(0.0);
                     }
@@ -274,8 +274,8 @@ impl Basis {
 
     /// Coordinates of the rows of `range` in `f64`, p × len, one output a column.
     ///
-    /// Where the kernel is nearly constant (a Gaussian much wider than the outputs are apart), what
-    /// tells outputs from one another is below the rounding of `f32` coordinates. With anchors, and
+    /// Where the kernel is nearly constant (a Gaussian much wider than the outputs are apart), the
+    /// differences of outputs are below the rounding of `f32` coordinates. With anchors, and
     /// for a tempered basis, these are the sums before that rounding; another basis that is one matrix
     /// has `f32` coordinates, widened.
     ///

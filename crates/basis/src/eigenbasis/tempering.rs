@@ -24,14 +24,14 @@ pub(super) const DOUBLE: f64 = 1e-12;
 /// kernel whatever the outputs, since it is an inner product of their images; nothing in it is an
 /// approximation beyond the span of the basis.
 ///
-/// An output without a direction, whose `t(y)` is 0 to rounding (one at the mean, or one that has
+/// An output without a direction, whose `t(y)` is numerically 0 (one at the mean, or one that has
 /// nothing in common with any training output), is normalised to a unit vector outside of the span,
 /// the same for all such outputs: its coordinates are 0, `k(y, y)` is 1 and its residual 1. So a
 /// normalised tempered kernel has `k(y, y) = 1` without exception, and no candidate is ever at a
 /// distance from predictions that makes it win by itself.
 ///
 /// Few directions hold nearly all of an output kernel's variance, and a squared loss spends itself on
-/// them, while candidates are told apart by the others. On ChEBI-20 with Mol2vec a power of 0.5, centred
+/// them, while the others distinguish the candidates. On ChEBI-20 with Mol2vec a power of 0.5, centred
 /// and normalised, raises the validation MRR of a ridge regression from .25 to .38. Where a sketch
 /// holds half of the kernel (Tanimoto on fingerprints, m = 1,000), unit length alone raises it from .14
 /// to .33: what is left of a candidate in the span no longer counts by its length.

@@ -52,7 +52,7 @@ impl Block<'_> {
     /// Some of the rows, borrowed.
     ///
     /// # Errors
-    /// [`Error::Shape`].
+    /// [`Error::Shape`] for rows that are not within the block.
     pub fn slice(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         check_range(&rows, self.len())?;
         Ok(match self {
@@ -118,7 +118,7 @@ pub trait RowSource: Sync {
     /// The rows of `rows`, all of them.
     ///
     /// # Errors
-    /// [`Error::Shape`] when they are not within `0..len()`, and whatever reading brings up.
+    /// [`Error::Shape`] when they are not within `0..len()`, and errors from reading the rows.
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error>;
 
     /// Whether there are no rows.
@@ -142,10 +142,12 @@ pub trait RowSource: Sync {
     }
 }
 
-/// The rows of `range`, checked to be those that were asked for: a source may be anyone's code.
+/// The rows of `range`, checked to have the kind, width and number that the source promises: a source
+/// may be custom code.
 ///
 /// # Errors
-/// As [`RowSource::block`]; [`Error::Shape`] for a block that is not what the source says of itself.
+/// As [`RowSource::block`]; [`Error::Shape`] for a block of a kind, width or
+/// number of rows that differs from what was promised.
 pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Block<'_>, Error> {
     let block = source.block(range.clone())?;
     if block.kind() != source.kind() {

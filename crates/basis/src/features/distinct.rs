@@ -41,7 +41,7 @@ impl Distinct {
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] for more than 2³² − 1 rows; whatever reading the rows brings up.
+/// [`Error::Shape`] for more than 2³² − 1 rows; errors from reading the rows.
 pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     const BLOCK: usize = 4096;
     let len = rows.len();

@@ -111,7 +111,7 @@ impl NgramVocabulary {
     /// Counts of the n-grams of each text; n-grams outside of the vocabulary are not counted.
     ///
     /// # Errors
-    /// None that a fitted vocabulary can bring up; the rows are checked all the same.
+    /// None with a fitted vocabulary; the rows are checked nevertheless.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         count(self.options, self.len(), texts, |ngram| self.columns.get(ngram).copied())
     }

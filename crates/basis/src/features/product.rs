@@ -21,7 +21,7 @@ const FEW: usize = 16;
 /// survives a relative eigenvalue cut-off of 1e-10.
 ///
 /// # Errors
-/// [`Error::Shape`].
+/// [`Error::Shape`] for blocks that differ in kind or width.
 pub fn inner(a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
     inner_map(a, b, |product, _, _| product)
 }

@@ -19,7 +19,7 @@ impl Features {
     /// No rows of a kind and width, to [`append`](Self::append) to.
     ///
     /// # Errors
-    /// [`Error::Shape`].
+    /// [`Error::Shape`] for width 0, and for one that 32-bit indices cannot address.
     pub fn empty(kind: RowKind, width: usize) -> Result<Self, Error> {
         Ok(match kind {
             RowKind::Dense => Self::Dense(DenseRows::new(width, Vec::new())?),
@@ -30,10 +30,10 @@ impl Features {
         })
     }
 
-    /// Copies the rows of a block behind the own ones.
+    /// Appends copies of the rows of a block.
     ///
     /// # Errors
-    /// [`Error::Shape`].
+    /// [`Error::Shape`] for rows of a kind or width that differs.
     pub fn append(&mut self, block: &Block) -> Result<(), Error> {
         if self.width() != block.width() {
             return Err(Error::width(block.width(), self.width()));

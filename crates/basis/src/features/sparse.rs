@@ -19,8 +19,8 @@ impl SparseRows {
     /// `offsets[i]..offsets[i + 1]` of `columns` and `values`; its columns increase.
     ///
     /// # Errors
-    /// [`Error::Shape`], [`Error::Row`],
-    /// [`Error::NotFinite`].
+    /// [`Error::Shape`] for a width or offsets that do not fit; [`Error::Row`] for columns that do not
+    /// increase or are outside of the width; [`Error::NotFinite`] for a NaN or an infinity.
     pub fn new(
         width: usize,
         offsets: Vec<usize>,

@@ -1,5 +1,5 @@
-//! The contract that every [`OutputKernel`] keeps, as a check that can be run on any of them, one's
-//! own included.
+//! The contract that every [`OutputKernel`] keeps, as a check that runs on any of them, custom ones
+//! included.
 
 use faer::{Mat, Side};
 

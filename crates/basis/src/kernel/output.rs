@@ -59,11 +59,10 @@ use crate::features::{Block, RowKind};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait OutputKernel: Debug + Send + Sync {
-    /// Name and parameters, on one line: what tells it from other kernels, in logs and in the file of
-    /// a basis.
+    /// Name and parameters, on one line: what identifies it in logs and in the file of a basis.
     fn name(&self) -> String;
 
-    /// Which of the built-in kernels this is; none for one's own.
+    /// Which of the built-in kernels this is; none for a custom kernel.
     fn built_in(&self) -> Option<&Kernel> {
         None
     }
@@ -72,7 +71,8 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// all kinds.
     ///
     /// # Errors
-    /// [`Error::Value`], [`Error::Shape`].
+    /// [`Error::Value`] for a parameter outside of its range; [`Error::Shape`] for rows of a kind that
+    /// the kernel is not defined on.
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
         let _ = rows;
         Ok(())
@@ -94,7 +94,7 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// not at all on the number of threads.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate); [`Error::Shape`].
+    /// Errors of [`validate`](Self::validate); [`Error::Shape`] for rows that differ in kind or width.
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error>;
 
     /// `k(y, y)` of each row.

@@ -125,7 +125,7 @@ impl Stored {
     /// The value of a metadata key.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`] when the file has no such key.
     pub fn metadata(&self, key: &str) -> Result<&str, Error> {
         let value = self.metadata.get(key).map(String::as_str);
         value.ok_or_else(|| Error::file(self.path(), format!("no metadata {key:?}")))
@@ -134,7 +134,7 @@ impl Stored {
     /// The value of a metadata key, parsed; `allowed` says what is expected, for the error.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`] when the file has no such key, or its value does not parse.
     pub fn parsed<T: std::str::FromStr>(&self, key: &str, allowed: &str) -> Result<T, Error> {
         let found = self.metadata(key)?;
         found.parse().map_err(|_| self.bad_metadata(key, allowed))
@@ -154,7 +154,7 @@ impl Stored {
     /// Element type and shape of a tensor.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`] when the file has no such tensor.
     pub fn describe(&self, name: &str) -> Result<(Dtype, &[usize]), Error> {
         let entry = self.mapping.entry(name)?;
         Ok((entry.dtype, &entry.shape))
@@ -165,7 +165,7 @@ impl Stored {
     /// What was read stays valid: reading it again reads the file again.
     ///
     /// # Errors
-    /// [`Error::File`].
+    /// [`Error::File`] when the file has no such tensor.
     pub fn release(&self, name: &str) -> Result<(), Error> {
         let entry = self.mapping.entry(name)?;
         self.mapping.release(entry.bytes.clone());

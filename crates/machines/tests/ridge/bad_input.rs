@@ -78,7 +78,7 @@ fn gram_matrices_that_are_none() {
     assert!(matches!(fit(&narrow), Err(Error::Length { found: 11, expected: 12, .. })));
 }
 
-/// 40 equal rows and λ = 1e-12 in single precision: the system is singular to rounding.
+/// 40 equal rows and λ = 1e-12 in single precision: the system is numerically singular.
 #[test]
 fn a_singular_system_is_refused_and_named() {
     let x = dense(&vec![vec![1.0, 2.0]; 40]);

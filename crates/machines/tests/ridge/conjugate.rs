@@ -64,7 +64,7 @@ fn an_ill_conditioned_system_is_solved_as_its_formula() {
         let values = jacobi(&k).0;
         let condition = (values[0] / values[n - 1].abs()).powi(2);
         if gamma < 0.1 {
-            assert!(condition > 1e20, "the normal matrix is singular to rounding: {condition:e}");
+            assert!(condition > 1e20, "the normal matrix is numerically singular: {condition:e}");
         }
         let system = add(&k, n as f64 * lambda, &identity(n));
         let alpha = solve(&system, &problem.y);
