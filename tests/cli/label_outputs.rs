@@ -79,8 +79,14 @@ fn bad_rankings_are_refused_with_their_line() {
 
 /// Evaluates a run that searches exactly, and returns the report; the exact output of a text is at least
 /// as good as its first candidate.
-fn exact_run(sandbox: &Sandbox, run: &str, text: &str, figure: &str, report: &Value) -> Value {
-    let again = json(&sandbox.succeed(&["evaluate", run, "--json"]));
+fn exact_run(
+    sandbox: &Sandbox,
+    (run, data): (&str, &str),
+    text: &str,
+    figure: &str,
+    report: &Value,
+) -> Value {
+    let again = json(&sandbox.succeed(&["evaluate", run, "--data", data, "--json"]));
     assert_eq!(number(&again, figure), number(report, figure), "{again}");
     let answer = json(&sandbox.succeed(&["search", run, text, "--top", "3", "--json"]));
     let (exact, first) = (&answer["exact"], &answer["candidates"][0]);
@@ -102,7 +108,7 @@ fn label_sets_are_searched_without_candidates() {
             let report = sandbox.train("small.toml", &changes);
             let run = if machine { "runs/small-2" } else { "runs/small" };
             let text = "a ring of kind METH and class ANE";
-            let answer = exact_run(&sandbox, run, text, "f1", &report);
+            let answer = exact_run(&sandbox, (run, "data"), text, "f1", &report);
             if machine {
                 assert!(number(&report, "f1") > 0.5, "{kernel}: {report}");
                 assert_eq!(answer["exact"]["label"], "class 0;kind 0;ring 1", "{kernel}: {answer}");
@@ -121,6 +127,7 @@ const MACHINE: [&str; 2] = [
 fn rankings_are_searched_without_candidates() {
     let sandbox = Sandbox::new();
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/rankings.toml");
+    let data = env!("CARGO_MANIFEST_DIR");
     let text = "very hungry; vegetarian today";
     let hamming = ["output.features.embedding=hamming", "output.kernel.name=hamming"];
     let sketched = ["sketch.full=false", "sketch.size=15"];
@@ -133,7 +140,7 @@ fn rankings_are_searched_without_candidates() {
         let report = sandbox.train(config, changes);
         assert!(number(&report, "kendall_tau") > 0.7, "{run}: {report}");
         assert!(number(&report["chance"], "kendall_tau").abs() < 0.1, "{run}: {report}");
-        let answer = exact_run(&sandbox, run, text, "kendall_tau", &report);
+        let answer = exact_run(&sandbox, (run, data), text, "kendall_tau", &report);
         let label = answer["exact"]["label"].as_str().unwrap();
         let mut ranks: Vec<u32> = label.split(' ').map(|rank| rank.parse().unwrap()).collect();
         ranks.sort_unstable();

@@ -40,9 +40,9 @@ macro_rules! loss {
         #[serde(tag = "name", rename_all = "kebab-case")]
         #[non_exhaustive]
         pub enum Loss {
-            $(#[doc = concat!("See [`", stringify!($name), "`](loss::", stringify!($name), ").")]
+            $(#[allow(missing_docs)]
             $name(loss::$name),)*
-            /// See [`Pinball`].
+            #[allow(missing_docs)]
             Pinball(Pinball),
         }
 
