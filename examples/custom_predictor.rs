@@ -30,14 +30,14 @@ struct Neighbours {
 
 const FILE: &str = "neighbours.json";
 
-fn words(text: &String) -> BTreeSet<String> {
+fn words(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_lowercase).collect()
 }
 
 impl Learner for NeighboursConfig {
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let (_, targets) = task.targets.basis()?;
-        let texts = task.dataset.train.inputs.texts()?.iter().map(words).collect();
+        let texts = task.dataset.train.inputs.texts()?.iter().map(|text| words(text)).collect();
         let targets = targets.coordinates.clone();
         Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
     }
@@ -53,7 +53,7 @@ impl Predictor for Neighbours {
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
         let width = self.targets.len() / self.texts.len();
         let mut z = Vec::new();
-        for query in split.inputs.texts()?.iter().map(words) {
+        for query in split.inputs.texts()?.iter().map(|text| words(text)) {
             let mut order: Vec<usize> = (0..self.texts.len()).collect();
             order.sort_by_key(|&i| std::cmp::Reverse(self.texts[i].intersection(&query).count()));
             let nearest = &order[..self.count.min(order.len())];

@@ -49,7 +49,7 @@ pub trait Prepare: Sized + Send + Sync {
 /// A neural encoder's settings, how texts or vectors become its inputs, and how it is made.
 ///
 /// Each recipe is a [`Learner`](crate::Learner). The built-in encoders have recipes in
-/// [`encoders`](crate::encoders), and a custom one becomes the `[encoder]` table of a configuration with
+/// `src/encoders`, and a custom one becomes the `[encoder]` table of a configuration with
 /// [`register`](crate::register). `examples/custom_encoder.rs` is a complete program.
 /// [`contract::check`](crate::contract::check) checks that a recipe and its encoder satisfy the
 /// contract of this trait.

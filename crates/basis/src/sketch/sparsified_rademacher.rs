@@ -27,6 +27,6 @@ impl Draw for SparsifiedRademacher {
 
 impl Independent for SparsifiedRademacher {
     fn columns(&self, stream: &Stream, block: usize) -> Columns {
-        sparsified::columns(self.density, stream, block, |random, weight| signed(random, weight))
+        sparsified::columns(self.density, stream, block, signed)
     }
 }

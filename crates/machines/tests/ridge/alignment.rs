@@ -141,7 +141,7 @@ fn kernels_that_are_none_are_named() {
     assert!(text.starts_with("kernel 1: the kernel matrix is not positive"), "{text}");
     let zero = Mat::<f64>::zeros(N, N);
     assert!(refused(&zero).to_string().starts_with("the kernel matrix is zero"));
-    let targets = Targets::new(1, &[1.0; N]).unwrap();
+    let targets = Targets::new(1, [1.0; N]).unwrap();
     let fitted = fit_gram(zero.as_ref(), &targets, 1.0, Precision::Double);
     assert!(matches!(fitted, Err(Error::Numeric(_))));
     let small = good.as_ref().submatrix(0, 0, N - 1, N - 1).to_owned();

@@ -27,9 +27,9 @@ fn lambda_and_lengths() {
     assert!(error.to_string().contains("size = 11, allowed: 1..=10,"));
     let error = targets.select(&[10]).unwrap_err();
     assert_eq!(error.to_string(), "row is 10, allowed: 0..=9");
-    let error = Targets::new(2, &[1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
+    let error = Targets::new(2, [1.0, 2.0, 3.0, f64::NAN]).unwrap_err();
     assert!(matches!(error, Error::NotFinite { row: 1, column: 1, .. }));
-    assert!(matches!(Targets::new(2, &[1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
+    assert!(matches!(Targets::new(2, [1.0]), Err(Error::Length { found: 1, expected: 2, .. })));
     let bad = Kernel::Gaussian { gamma: 0.0 };
     let error = fit(bad, &x, &targets, 1.0, Precision::Double).unwrap_err();
     assert!(error.to_string().contains("gamma = "));
@@ -82,7 +82,7 @@ fn gram_matrices_that_are_none() {
 #[test]
 fn a_singular_system_is_refused_and_named() {
     let x = dense(&vec![vec![1.0, 2.0]; 40]);
-    let targets = Targets::new(1, &[1.0; 40]).unwrap();
+    let targets = Targets::new(1, [1.0; 40]).unwrap();
     let error = fit(kernel_x(), &x, &targets, 1e-12, Precision::Single).unwrap_err();
     assert!(error.to_string().starts_with("the system of 40 unknowns is not"), "{error}");
     // with a sketch the span of the anchors is all that matters, and a jitter is reported
