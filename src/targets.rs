@@ -1,6 +1,7 @@
 //! The targets of learners: points in the sketched eigenbasis, in an output space, or numbers.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use dsokr_basis::features::{Block, DenseRows, distinct};
 use dsokr_basis::{Basis, Features, Projection, RowKind, RowSource, SketchKind, SketchOptions};
@@ -21,11 +22,11 @@ const OUTPUTS: &str = "outputs.safetensors";
 /// The outputs of the training pairs, from which targets are made.
 pub struct TrainingOutputs<'a> {
     config: &'a Checked,
-    outputs: &'a Outputs,
+    dataset: &'a Dataset,
     /// As indices, one for each training pair.
     indices: Vec<usize>,
-    /// Outputs that belong to no pair, as indices.
-    unlabelled: Vec<usize>,
+    /// Outputs that belong to no pair, as indices; few learners need them.
+    unlabelled: OnceLock<Vec<usize>>,
     /// Where the basis of a resumed run is.
     stored: Option<PathBuf>,
     /// A basis that has been fitted already.
@@ -37,9 +38,9 @@ impl<'a> TrainingOutputs<'a> {
     pub(crate) fn new(config: &'a Checked, dataset: &'a Dataset, resumed: Option<&Path>) -> Self {
         Self {
             config,
-            outputs: &dataset.outputs,
+            dataset,
             indices: dataset.train.outputs.iter().flatten().copied().collect(),
-            unlabelled: dataset.unlabelled(),
+            unlabelled: OnceLock::new(),
             stored: resumed.map(|path| path.join(BASIS)),
             ready: None,
         }
@@ -48,8 +49,8 @@ impl<'a> TrainingOutputs<'a> {
     /// The same outputs with a basis that has been fitted.
     pub(crate) fn with_basis(&self, basis: Basis) -> Self {
         let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
-        let Self { config, outputs, .. } = *self;
-        Self { config, outputs, indices, unlabelled, stored: None, ready: Some(basis) }
+        let Self { config, dataset, .. } = *self;
+        Self { config, dataset, indices, unlabelled, stored: None, ready: Some(basis) }
     }
 
     /// The configuration.
@@ -69,7 +70,7 @@ impl<'a> TrainingOutputs<'a> {
 
     /// Their feature rows, one for each training pair.
     pub fn rows(&self) -> Selected<'_> {
-        Selected::new(self.outputs.rows.as_ref(), &self.indices)
+        self.selected(&self.indices)
     }
 
     /// The feature rows of outputs that belong to no pair.
@@ -77,11 +78,20 @@ impl<'a> TrainingOutputs<'a> {
     /// # Errors
     /// [`Error::Value`] where there are none.
     pub fn unlabelled(&self) -> Result<Selected<'_>, Error> {
-        if self.unlabelled.is_empty() {
+        Ok(self.selected(self.without_pair()?))
+    }
+
+    fn without_pair(&self) -> Result<&[usize], Error> {
+        let indices = self.unlabelled.get_or_init(|| self.dataset.unlabelled());
+        if indices.is_empty() {
             let allowed = "[1]: every output belongs to a pair, none is left over";
             return Err(Error::value("encoder.answers.supervised", "a number below 1", allowed));
         }
-        Ok(Selected::new(self.outputs.rows.as_ref(), &self.unlabelled))
+        Ok(indices)
+    }
+
+    fn selected<'s>(&'s self, indices: &'s [usize]) -> Selected<'s> {
+        Selected::new(self.dataset.outputs.rows.as_ref(), indices)
     }
 
     /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
@@ -96,24 +106,19 @@ impl<'a> TrainingOutputs<'a> {
         if let Some(path) = &self.stored {
             return Ok(Basis::load(path)?);
         }
-        let fitted = match unlabelled {
-            true => {
-                self.unlabelled()?;
-                let all = [&self.indices[..], &self.unlabelled].concat();
-                let rows = Selected::new(self.outputs.rows.as_ref(), &all);
-                fit_basis(self.config, &rows, self.config.sketch.size, self.config.seed)?
-            }
-            false => {
-                fit_basis(self.config, &self.rows(), self.config.sketch.size, self.config.seed)?
-            }
+        let all = match unlabelled {
+            true => &[&self.indices, self.without_pair()?].concat(),
+            false => &self.indices,
         };
+        let (size, seed) = (self.config.sketch.size, self.config.seed);
+        let fitted = fit_basis(self.config, &self.selected(all), size, seed)?;
         let (rank, size) = (fitted.rank(), fitted.sketch_size());
         if rank < size {
             warn!(
                 rank,
                 size,
-                "the Gram matrix of the sketch has a smaller rank than the sketch has \
-                               rows: the extra dimensions are dropped"
+                "the Gram matrix of the sketch has a smaller rank than the sketch has rows: the extra \
+                 dimensions are dropped"
             );
         }
         Ok(fitted)
