@@ -206,6 +206,7 @@ impl Error {
         let basis = match self {
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Basis(error))
+            | Self::Data(dsokr_data::Error::Basis(error))
             | Self::Machine(dsokr_machines::Error::Basis(error)) => Some(error),
             _ => None,
         };

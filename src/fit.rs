@@ -17,7 +17,7 @@ use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
-use crate::run::{Folder, PreparationFiles, Report};
+use crate::run::{Folder, PreparationFiles, Report, save_data_folder};
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
@@ -129,6 +129,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     let data = fingerprint(&dataset, targets.coordinates(), &candidates);
     if resumed.is_some() {
         Folder::check_data(&path, &data)?;
+        save_data_folder(&path, &request.root)?;
         if let Some(report) = Folder::finished(&path)? {
             info!(path = %path.display(), "the run is complete");
             return Ok(Trained { path, report });
@@ -138,6 +139,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         None => {
             let save = |here: &Path| {
                 targets.save(here)?;
+                save_data_folder(here, &request.root)?;
                 save_labels(here, &labels)
             };
             Folder::create(&path, config, &candidates, files, space.clone(), &data, save)

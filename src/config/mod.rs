@@ -85,6 +85,8 @@ pub struct Checked {
     config: Config,
     /// The file that it was read from.
     file: Option<PathBuf>,
+    /// Of a run: the folder of the data that it was trained on.
+    trained_on: Option<PathBuf>,
 }
 
 /// Two configurations are equal if their values are, wherever they were read from.
@@ -139,7 +141,7 @@ impl Config {
             let allowed = "\"validation\", or a file in data.test";
             return Err(value("evaluation.split", "\"test\"", allowed));
         }
-        Ok(Checked { config: self, file: None })
+        Ok(Checked { config: self, file: None, trained_on: None })
     }
 
     /// Checks that the figure that chooses is known.
@@ -187,14 +189,31 @@ impl Config {
 }
 
 impl Checked {
-    /// The folder of the data: under `data` if that is given; else, for `datasets/…`, beside the folder
-    /// of the configuration's file or in the current one; else under the variable `DSOKR_DATA`; else
-    /// under `data/`.
+    /// The folder of the data: under `data` if that is given; else, for a run, the one that it was
+    /// trained on, if it exists; else, for `datasets/…`, beside the folder of the configuration's file
+    /// or in the current one; else under the variable `DSOKR_DATA`; else under `data/`.
     ///
     /// # Errors
     /// [`Error::NotFound`] with the ways to say where the data are.
     pub fn data_root(&self, data: Option<&Path>) -> Result<DataRoot, Error> {
-        Ok(DataRoot::find(self.data.folder(), self.file.as_deref(), data)?)
+        let folder = self.data.folder();
+        let find = || DataRoot::find(folder, self.file.as_deref(), data);
+        match (&self.trained_on, data) {
+            (None, _) | (_, Some(_)) => Ok(find()?),
+            (Some(known), None) if known.is_dir() => Ok(DataRoot::at(known)),
+            (Some(known), None) => find().map_err(|_| {
+                let hint = format!(
+                    ", the folder of the data that the run was trained on; --data DIR stands for \
+                     DIR/{folder}"
+                );
+                Error::NotFound { path: known.clone(), hint }
+            }),
+        }
+    }
+
+    /// The configuration of a run that was trained on the data in a folder.
+    pub(crate) fn trained_on(self, folder: Option<PathBuf>) -> Self {
+        Self { trained_on: folder, ..self }
     }
 
     /// The configuration as TOML, every default written out.

@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr_basis::store::write_atomically;
 use dsokr_decode::{
-    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Hit, Member, PerQuery, Pool,
-    Queries, fit_weights,
+    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, PerQuery, Queries,
+    fit_weights,
 };
 
-use super::{Folder, Run};
+use super::{Folder, QueryAnswers, Run};
+use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
-use crate::exact::PredictedOutput;
 use crate::scores::{Evaluation, judged};
-use crate::{Error, Quantiles};
 use dsokr_data::Split;
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
@@ -29,43 +28,6 @@ pub struct EnsembleRun {
     members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
-}
-
-/// The answer to one text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SearchAnswer {
-    /// The best candidates, best first.
-    pub hits: Vec<Hit>,
-    /// The best of all outputs, where the configuration searches them.
-    pub exact: Option<PredictedOutput>,
-    /// Quantiles, where a single model answers with them.
-    pub quantiles: Option<Quantiles>,
-}
-
-/// Queries as each member reads them, with the members' predictions.
-pub struct QueryAnswers {
-    /// At least one.
-    splits: Vec<Split>,
-    lists: Option<PerQuery>,
-    /// As they are scored.
-    answers: Vec<Vec<f32>>,
-}
-
-impl QueryAnswers {
-    /// The queries as the first member reads them.
-    pub fn split(&self) -> &Split {
-        &self.splits[0]
-    }
-
-    /// The queries as each member reads them.
-    pub fn splits(&self) -> &[Split] {
-        &self.splits
-    }
-
-    /// The candidates of each query.
-    pub fn pool(&self) -> Pool<'_> {
-        self.lists.as_ref().map_or(Pool::Shared, Pool::PerQuery)
-    }
 }
 
 impl EnsembleRun {
@@ -147,12 +109,26 @@ impl EnsembleRun {
         read: impl Fn(&Run) -> Result<Split, Error>,
         lists: Option<&Path>,
     ) -> Result<QueryAnswers, Error> {
+        self.ask_with(read, lists, Run::coordinates)
+    }
+
+    /// The same with the coordinates that `predict` gives in the place of each member's own.
+    ///
+    /// # Errors
+    /// Errors of `read` and `predict`; a file of lists that cannot be read; coordinates that are not
+    /// finite.
+    pub fn ask_with(
+        &self,
+        read: impl Fn(&Run) -> Result<Split, Error>,
+        lists: Option<&Path>,
+        predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
+    ) -> Result<QueryAnswers, Error> {
         let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
         let candidates = &self.members[0].candidates;
         let list = |file| PerQuery::read(file, &splits[0].ids, candidates);
         let lists = lists.map(list).transpose()?;
         let answer = |(run, split): (&Run, &Split)| {
-            let z = run.coordinates(split)?;
+            let z = predict(run, split)?;
             Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
         };
         let answers = self.members.iter().zip(&splits).map(answer);
@@ -164,7 +140,7 @@ impl EnsembleRun {
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
-    fn ensemble<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ensemble<'a>, Error> {
+    pub(super) fn ensemble<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ensemble<'a>, Error> {
         let ids = &asked.split().ids;
         let member = |((run, name), z): ((&'a Run, &'a String), &'a Vec<f32>)| {
             Ok::<_, Error>(Member {
@@ -226,29 +202,6 @@ impl EnsembleRun {
         };
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)
-    }
-
-    /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
-    ///
-    /// # Errors
-    /// `top` above the number of candidates, or a member that reads no text.
-    pub fn search(&self, text: &str, top: usize) -> Result<SearchAnswer, Error> {
-        let asked = self.ask(|run| Ok(Split::query(&run.config.source().query(text)?)), None)?;
-        let ensemble = self.ensemble(&asked)?;
-        let hits = ensemble.top_k(asked.pool(), &self.rule, top)?;
-        let exact = match self.members[0].exact()? {
-            Some(exact) => exact.best(&ensemble.members()[0].queries)?.into_iter().next(),
-            None => None,
-        };
-        let hits = hits.into_iter().next().unwrap_or_default();
-        Ok(SearchAnswer { hits, exact, quantiles: self.quantiles(&asked) })
-    }
-
-    /// The predicted quantiles; none for several members.
-    pub fn quantiles(&self, asked: &QueryAnswers) -> Option<Quantiles> {
-        let levels = self.config().encoder.levels()?;
-        let [values] = asked.answers.as_slice() else { return None };
-        Some(Quantiles { levels: levels.to_vec(), values: values.clone() })
     }
 
     /// Writes the rule into the ensemble's directory.

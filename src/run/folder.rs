@@ -7,6 +7,7 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
+use super::data_folder::load_data_folder;
 use super::preparation_files::check_preparation;
 use super::{MEMBERS, PreparationFiles, Report};
 use crate::config::{Checked, Config, FORMAT};
@@ -102,7 +103,7 @@ impl Folder {
             let message = format!("a run of format {found}; this program reads format {FORMAT}");
             return Err(Error::Run { path: path.into(), message });
         }
-        Config::load(&file)
+        Ok(Config::load(&file)?.trained_on(load_data_folder(path)?))
     }
 
     /// The run directory.

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.toml` | the configuration, with all defaults |
+//! | `data.json` | the folder of the data that it was trained on |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
 //! | `labels.json` | the names of the labels, for exact search |
@@ -24,20 +25,27 @@
 //! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
 //! different machine.
 
+mod data_folder;
 mod embedding;
 mod ensemble;
 mod folder;
+mod outputs;
 mod preparation_files;
+mod query_answers;
 mod report;
+mod search;
 pub mod tables;
 mod trained;
 
+pub(crate) use data_folder::save_data_folder;
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
+pub use ensemble::EnsembleRun;
 pub(crate) use ensemble::MEMBERS;
-pub use ensemble::{EnsembleRun, QueryAnswers, SearchAnswer};
 pub use folder::Folder;
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
+pub use query_answers::QueryAnswers;
 pub use report::Report;
+pub use search::SearchAnswer;
 pub use trained::Run;
 
 /// The basis, if outputs are sketched.

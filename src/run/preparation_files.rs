@@ -4,15 +4,17 @@ use std::path::Path;
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
+use super::data_folder::FILE as DATA_FOLDER;
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 14] = [
+const OWN: [&str; 15] = [
     "config.toml",
     BASIS,
     "candidates.safetensors",
     "encoder.safetensors",
     "checkpoint",
+    DATA_FOLDER,
     "embedding.json",
     "embedding.svg",
     "examples.svg",

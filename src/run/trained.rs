@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
@@ -12,7 +12,7 @@ use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::scores::{Decoder, Evaluation, Origin, evaluate};
 use crate::targets::{self, StoredTargets};
-use dsokr_data::{Split, Truth};
+use dsokr_data::{DataRoot, Split, SplitName, Truth};
 use dsokr_train::check_basis;
 
 /// A trained run, read from its directory alone.
@@ -24,11 +24,11 @@ pub struct Run {
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
     /// The basis; none if outputs are not sketched.
-    basis: Option<Basis>,
+    pub(super) basis: Option<Basis>,
     /// The output space of a kernel machine.
-    space: Option<OutputSpace>,
+    pub(super) space: Option<OutputSpace>,
     /// The origin of the candidates' coordinates.
-    origin: Origin,
+    pub(super) origin: Origin,
     /// Names of the labels, for exact search.
     labels: Vec<String>,
 }
@@ -120,6 +120,58 @@ impl Run {
         self.predictor.predict(split)
     }
 
+    /// Reads a split of the data that the run was trained on, or of those under the data root `data`.
+    ///
+    /// # Errors
+    /// A file that is missing or wrong; [`Error::Value`] for a test split where there is none.
+    pub fn read_split(&self, name: SplitName, data: Option<&Path>) -> Result<Split, Error> {
+        let root = self.config.data_root(data)?;
+        self.config.source().read_split(name, &root).map_err(|error| self.missing(error, &root))
+    }
+
+    /// Reads a file of queries, in the layout of the configuration's own files. Inputs in files of their
+    /// own are those of the data, as for [`read_split`](Self::read_split).
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split).
+    pub fn read_queries(&self, file: &Path, data: Option<&Path>) -> Result<Split, Error> {
+        let source = self.config.source();
+        if !self.config.data.has_input_files() {
+            return Ok(source.read_queries(file, None)?);
+        }
+        let root = self.config.data_root(data)?;
+        source.read_queries(file, Some(&root)).map_err(|error| self.missing(error, &root))
+    }
+
+    /// The file of candidate lists that the configuration names, under the data root.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn candidate_lists(&self, data: Option<&Path>) -> Result<Option<PathBuf>, Error> {
+        let Some(file) = &self.config.evaluation.candidates else { return Ok(None) };
+        let file = self.config.data_root(data)?.file(file);
+        if file.exists() { Ok(Some(file)) } else { Err(self.not_found(file)) }
+    }
+
+    /// An error of reading the data, which for a file that is gone says how to name the data root.
+    pub(super) fn missing(&self, error: dsokr_data::Error, root: &DataRoot) -> Error {
+        match error {
+            dsokr_data::Error::Io { path, source }
+                if source.kind() == std::io::ErrorKind::NotFound
+                    && root.folder().is_some_and(|folder| path.starts_with(folder)) =>
+            {
+                self.not_found(path)
+            }
+            other => other.into(),
+        }
+    }
+
+    fn not_found(&self, path: PathBuf) -> Error {
+        let folder = self.config.data.folder();
+        let hint = format!(", a file of the run's data; --data DIR stands for DIR/{folder}");
+        Error::NotFound { path, hint }
+    }
+
     /// Writes a fine-tuned encoder, without its head, as a folder that transformers loads
     /// (`AutoModel.from_pretrained`, `AutoTokenizer.from_pretrained`).
     ///
@@ -174,7 +226,7 @@ impl Run {
     /// # Errors
     /// `top` above the number of candidates, or a model that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let z = self.coordinates(&Split::query(&self.config.source().query(text)?))?;
+        let z = self.embed(&[text])?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let queries = Queries::new(self.candidates.dim(), &z)?;
         let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod chebi20;
+mod data_root;
 mod ensembles;
 #[cfg(feature = "wgpu")]
 mod gpu;
@@ -11,6 +12,7 @@ mod label_outputs;
 mod machines;
 mod molecules;
 mod pipeline;
+mod predictions;
 mod pretrained;
 mod quantiles;
 mod resume;

@@ -48,10 +48,10 @@ impl Split {
         tracing::info!(pairs = chosen.len(), "outputs of training pairs were exchanged");
     }
 
-    /// One text, without an output.
-    pub fn query(text: &str) -> Self {
-        let inputs = Inputs::Texts(vec![text.to_string()]);
-        Self { ids: vec![String::new()], inputs, outputs: vec![None], truth: None }
+    /// Texts without outputs.
+    pub fn texts(texts: Vec<String>) -> Self {
+        let (ids, outputs) = (vec![String::new(); texts.len()], vec![None; texts.len()]);
+        Self { ids, inputs: Inputs::Texts(texts), outputs, truth: None }
     }
 }
 

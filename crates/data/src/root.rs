@@ -39,6 +39,16 @@ impl DataRoot {
         Err(Error::NotFound { path, hint })
     }
 
+    /// A folder that is known.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// The folder; none of drawn data.
+    pub fn folder(&self) -> Option<&Path> {
+        (!self.0.as_os_str().is_empty()).then_some(&self.0)
+    }
+
     /// A file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)

@@ -13,6 +13,7 @@ mod comma;
 mod json_lines;
 mod lines;
 mod official;
+mod stream;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,6 +23,7 @@ use crate::Error;
 use crate::error::{extension_of, shorten};
 use lines::Lines;
 pub use official::{Official, read_official};
+pub use stream::{TextFormat, TextReader, TextRow};
 
 const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
 

@@ -1,17 +1,12 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use dsokr::basis::store::write_atomically;
+use dsokr::Error;
 use dsokr::data::SplitName;
-use dsokr::data::{Split, Truth};
-use dsokr::decode::report::{Comparison, Difference, compare};
-use dsokr::decode::{Combination, Metrics, Pool, bootstrap};
 use dsokr::device::Processor;
-use dsokr::run::{EnsembleRun, QueryAnswers, Run, tables};
-use dsokr::{Error, Scores, drawing};
-use serde::Serialize;
+use dsokr::run::EnsembleRun;
 
-use crate::report::{self, Evaluated};
-use crate::{print, print_json};
+use crate::combine::Combine;
+use crate::evaluation::{Queries, Shown, Wanted};
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
 #[derive(clap::Args)]
@@ -19,272 +14,29 @@ pub struct Arguments {
     /// Run directories: of one model, of an ensemble, or several, which are combined as an ensemble.
     #[arg(required = true)]
     runs: Vec<PathBuf>,
-    /// A table of queries, with columns for id and text as in the run's configuration; default: a
-    /// split of the run's data.
-    #[arg(long)]
-    queries: Option<PathBuf>,
-    /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
-    #[arg(long, conflicts_with = "queries", value_parser = split)]
-    split: Option<SplitName>,
-    /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
-    /// split, evaluation.candidates of the configuration, if given; else all candidates.
-    #[arg(long)]
-    candidates: Option<PathBuf>,
-    /// The data root; default: the environment variable DSOKR_DATA, else data/.
-    #[arg(long)]
-    data: Option<PathBuf>,
-    /// How several runs are combined; default: the rule stored in an ensemble's directory, else mean.
-    #[arg(long)]
-    combine: Option<Rule>,
-    /// Combine scores without standardising them for each query: for runs with the same kernel.
-    #[arg(long, requires = "combine")]
-    plain: bool,
-    /// Weights of the runs, separated by commas; they sum to 1.
-    #[arg(long, value_delimiter = ',', conflicts_with = "fit_weights")]
-    weights: Option<Vec<f64>>,
+    #[command(flatten)]
+    queries: Queries,
+    #[command(flatten)]
+    combine: Combine,
     /// Fit the weights of the runs on the validation split.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "weights")]
     fit_weights: bool,
-    /// Draw true molecules beside the predicted ones in this SVG file.
-    #[arg(long)]
-    draw: Option<PathBuf>,
-    /// Number of queries to draw, from the first.
-    #[arg(long, default_value_t = 20, requires = "draw")]
-    examples: usize,
-    /// Print a 95 % confidence interval of the MRR, by bootstrap over queries.
-    #[arg(long)]
-    ci: bool,
-    /// Write a report into this folder: the rank of each query (ranks.tsv), the worst queries
-    /// (worst.tsv), the metrics (metrics.json), Hits@k and a histogram of ranks (SVG), and predicted
-    /// quantiles (quantiles.tsv).
-    #[arg(long)]
-    report: Option<PathBuf>,
-    /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
-    #[arg(long)]
-    against: Option<PathBuf>,
+    #[command(flatten)]
+    shown: Shown,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
-}
-
-/// How scores or ranks are combined.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Rule {
-    /// The mean of scores.
-    Mean,
-    /// The largest score.
-    Max,
-    /// The mean of ranks.
-    Rank,
-    /// The mean of 1 / (60 + rank).
-    ReciprocalRank,
-}
-
-impl Rule {
-    fn combination(self, standardise: bool) -> Combination {
-        match self {
-            Self::Mean => Combination::Mean { weights: None, standardise },
-            Self::Max => Combination::Max { standardise },
-            Self::Rank => Combination::Rank { weights: None },
-            Self::ReciprocalRank => Combination::ReciprocalRank { weights: None, constant: 60.0 },
-        }
-    }
-}
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Found {
-    #[serde(flatten)]
-    metrics: Scores,
-    /// Each run alone, if there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    members: Vec<Own>,
-    /// The run compared with `--against`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    against: Option<Comparison>,
-}
-
-#[derive(Serialize)]
-struct Own {
-    run: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    weight: Option<f64>,
-    #[serde(flatten)]
-    metrics: Scores,
-}
-
-const RESAMPLES: usize = 10_000;
-
-fn split(text: &str) -> Result<SplitName, String> {
-    match text {
-        "validation" => Ok(SplitName::Validation),
-        "test" => Ok(SplitName::Test),
-        other => Err(format!("{other:?} is neither \"validation\" nor \"test\"")),
-    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let device = arguments.device.open()?;
-    let mut runs: EnsembleRun = EnsembleRun::open(&arguments.runs, &device)?;
-    if let Some(rule) = arguments.combine {
-        runs.rule = rule.combination(!arguments.plain);
-    }
-    if let Some(weights) = &arguments.weights {
-        runs.rule = runs.rule.with_weights(Some(weights.clone()))?;
-    }
+    let Arguments { queries, shown, device, .. } = arguments;
+    let mut runs = EnsembleRun::open(&arguments.runs, &device.open()?)?;
+    arguments.combine.apply(&mut runs)?;
     if arguments.fit_weights {
-        let validation = ask(arguments, &runs, Wanted::Split(SplitName::Validation))?;
+        let validation = queries.ask(&runs, Wanted::Split(SplitName::Validation))?;
         runs.fit_weights(&validation)?;
     }
-    let wanted = match &arguments.queries {
-        Some(file) => Wanted::File(file),
-        None => Wanted::Split(arguments.split.unwrap_or(runs.config().evaluation.split)),
-    };
-    let asked = ask(arguments, &runs, wanted)?;
-    let (found, decoded) = runs.evaluate(&asked)?;
-    if let Some(file) = &arguments.draw {
-        draw(file, arguments.examples, found.outputs.as_ref())?;
-    }
-    let mut metrics = found.scores;
-    if arguments.ci || arguments.report.is_some() {
-        let intervals = bootstrap(&found.ranks, RESAMPLES, runs.config().seed)?;
-        metrics.ranks = metrics.ranks.with_intervals(&intervals);
-    }
-    let counts = (metrics.candidates, metrics.duplicate_candidates);
-    let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
-    let members = if runs.members().len() > 1 { each(&runs, &asked)? } else { Vec::new() };
-    let seed = runs.config().seed;
-    let against = match &arguments.against {
-        Some(other) => {
-            let other = EnsembleRun::open(std::slice::from_ref(other), &device)?;
-            let (theirs, _) = other.evaluate(&ask(arguments, &other, wanted)?)?;
-            Some(compare(&found.ranks, &theirs.ranks, RESAMPLES, seed)?)
-        }
-        None => None,
-    };
-    let ranks = found.ranks;
-    let found = Found { metrics, members, against };
-    if let Some(folder) = &arguments.report {
-        let candidates = &runs.members()[0].candidates;
-        let (split, resamples) = (asked.split(), RESAMPLES);
-        let (decoded, ranks) = (&decoded, &ranks);
-        let quantiles = runs.quantiles(&asked);
-        let quantiles = quantiles.as_ref();
-        let evaluated = Evaluated { split, decoded, ranks, candidates, quantiles, resamples, seed };
-        report::write(folder, &evaluated, &found)?;
-    }
-    if arguments.json {
-        return print_json(&found);
-    }
-    let Found { metrics, members, against } = &found;
-    let mut rows: Vec<(&str, &Scores)> =
-        members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
-    rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
-    rows.push(("chance", &chance));
-    let mut text = tables::counts(&wanted.to_string(), metrics);
-    text += "\n";
-    text += &tables::metrics(&rows);
-    if let Some(weights) = runs.rule.weights() {
-        let weights: Vec<String> = weights.iter().map(|weight| format!("{weight:.3}")).collect();
-        text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
-    }
-    if let Some([low, high]) = metrics.mrr_ci95 {
-        text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
-    }
-    if let (Some(other), Some(found)) = (&arguments.against, against) {
-        text += &format!(
-            "\ndifference from {}, 95 % intervals of a paired bootstrap:\n",
-            other.display()
-        );
-        for (name, difference) in
-            [("MRR", found.mrr), ("Hits@1", found.hits_1), ("Hits@10", found.hits_10)]
-        {
-            let Difference { difference, ci95: [low, high], first_better, .. } = difference;
-            text += &format!(
-                "{name:<8} {difference:+.4} [{low:+.4}, {high:+.4}], better in {:.1} % of resamples\n",
-                100.0 * first_better
-            );
-        }
-    }
-    print(&text)
-}
-
-/// The requested queries.
-#[derive(Clone, Copy)]
-enum Wanted<'a> {
-    File(&'a Path),
-    Split(SplitName),
-}
-
-impl std::fmt::Display for Wanted<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match self {
-            Self::File(file) => file.display().fmt(out),
-            Self::Split(name) => name.fmt(out),
-        }
-    }
-}
-
-/// The predictions of every run for the queries.
-fn ask(arguments: &Arguments, runs: &EnsembleRun, wanted: Wanted) -> Result<QueryAnswers, Error> {
-    let root = |run: &Run| run.config.data_root(arguments.data.as_deref());
-    let read = |run: &Run| match wanted {
-        Wanted::File(file) => {
-            let vectors = if run.config.data.has_input_files() { Some(root(run)?) } else { None };
-            Ok(run.config.source().read_queries(file, vectors.as_ref())?)
-        }
-        Wanted::Split(name) => Ok(run.config.source().read_split(name, &root(run)?)?),
-    };
-    let lists = match (&arguments.candidates, &runs.config().evaluation.candidates, wanted) {
-        (Some(file), _, _) => Some(file.clone()),
-        (None, Some(file), Wanted::Split(_)) => Some(root(&runs.members()[0])?.file(file)),
-        _ => None,
-    };
-    runs.ask(read, lists.as_deref())
-}
-
-/// The metrics of each run alone.
-fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Vec<Own>, Error> {
-    let pool = asked.pool();
-    let own = |(at, (run, split)): (usize, (&Run, &Split))| {
-        let same = run.candidates.ids() == runs.members()[0].candidates.ids();
-        if let (Pool::PerQuery(_), false) = (pool, same) {
-            return Err(Error::Value {
-                key: "--candidates".into(),
-                found: format!(
-                    "the run {}, whose candidates are in a different order",
-                    runs.names()[at]
-                ),
-                allowed: "runs with their candidates in the same order".into(),
-            });
-        }
-        let weight = runs.rule.weights().map(|weights| weights[at]);
-        let metrics = run.evaluate(split, pool)?.scores;
-        Ok(Own { run: runs.names()[at].clone(), weight, metrics })
-    };
-    runs.members().iter().zip(asked.splits()).enumerate().map(own).collect()
-}
-
-/// Draws the first `count` true molecules beside the predicted ones.
-fn draw(file: &Path, count: usize, outputs: Option<&(Truth, Truth)>) -> Result<(), Error> {
-    let wrong = |key: &str, found: String, allowed: String| {
-        Err(Error::Value { key: key.into(), found, allowed })
-    };
-    let Some((Truth::Molecules(truth), Truth::Molecules(predicted))) = outputs else {
-        let allowed = "absent: no true molecules are known".into();
-        return wrong("--draw", file.display().to_string(), allowed);
-    };
-    match (truth.get(..count), predicted.get(..count)) {
-        (Some(truth), Some(predicted)) if count > 0 => {
-            let svg = drawing(truth, predicted)?;
-            Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
-        }
-        _ => {
-            let allowed = format!("1 to {}, the number of queries", truth.len());
-            wrong("--examples", count.to_string(), allowed)
-        }
-    }
+    let wanted = queries.wanted(&runs);
+    let asked = queries.ask(&runs, wanted)?;
+    shown.show(&runs, &asked, (queries, wanted), *device)
 }

@@ -1,16 +1,23 @@
 //! The command `dsokr`, one file a subcommand. Results go to standard output, progress and logs to
 //! standard error. The exit code is 0 for success, 1 for a failed run, 2 for a wrong request.
 
+mod answers;
+mod combine;
 mod config_reference;
+mod embed;
 mod evaluate;
+mod evaluation;
 mod export;
 mod memory;
 mod plot;
+mod predict;
 mod progress;
 mod quickstart;
+mod rank;
 mod report;
 mod search;
 mod sketch;
+mod texts;
 mod train;
 
 use std::io::IsTerminal;
@@ -37,6 +44,9 @@ enum Command {
     Train(train::Arguments),
     Evaluate(evaluate::Arguments),
     Search(search::Arguments),
+    Predict(predict::Arguments),
+    Embed(embed::Arguments),
+    Rank(rank::Arguments),
     Sketch(sketch::Arguments),
     Export(export::Arguments),
     ConfigReference(config_reference::Arguments),
@@ -66,6 +76,9 @@ fn main() -> ExitCode {
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Search(arguments) => search::run(arguments),
+        Command::Predict(arguments) => predict::run(arguments),
+        Command::Embed(arguments) => embed::run(arguments),
+        Command::Rank(arguments) => rank::run(arguments),
         Command::Sketch(arguments) => sketch::run(arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::ConfigReference(_) => config_reference::run(),
@@ -88,12 +101,16 @@ fn print_json(result: &impl serde::Serialize) -> Result<(), Error> {
 
 /// Writes a result to standard output; a closed pipe is not an error.
 fn print(text: &str) -> Result<(), Error> {
+    print_part(text).map(|_| ())
+}
+
+/// Writes a part of a result to standard output; false once its reader has closed the pipe.
+fn print_part(text: &str) -> Result<bool, Error> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::Io { path: "standard output".into(), message: e.to_string() })
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(Error::Io { path: "standard output".into(), message: e.to_string() }),
     }
 }

@@ -99,7 +99,7 @@ fn predicted(quantiles: &Quantiles, ids: &[String], candidates: &Candidates) -> 
 }
 
 /// A row of a table whose cells hold neither tabs nor line breaks.
-fn line(cells: &[String]) -> String {
+pub fn line(cells: &[String]) -> String {
     let mut line = String::new();
     for (at, cell) in cells.iter().enumerate() {
         let between = if at == 0 { "" } else { "\t" };

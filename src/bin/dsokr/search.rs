@@ -1,85 +1,87 @@
-use std::path::PathBuf;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
+use dsokr::Error;
+use dsokr::data::table::{TextFormat, TextReader};
 use dsokr::device::Processor;
-use dsokr::run::{EnsembleRun, SearchAnswer};
-use dsokr::{Error, PredictedOutput};
-use serde::Serialize;
+use dsokr::run::EnsembleRun;
 
-use crate::{print, print_json};
+use crate::answers::Answer;
+use crate::{print, print_part};
 
-/// Ranks the candidates for one text.
+/// Ranks the candidates for one text, or for each text that is typed.
+///
+/// Without a text, a terminal gets a prompt that stays until Ctrl-D; other input is read one text a line.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory of a model or an ensemble.
     run: PathBuf,
-    /// The query, a text.
-    text: String,
+    /// The query, a text; default: the texts of standard input.
+    text: Option<String>,
     /// Number of candidates to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
-    /// Print one JSON object.
+    /// Print one JSON object a text.
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Found<'a> {
-    query: &'a str,
-    /// The predicted quantiles, if outputs are numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    quantiles: Vec<Quantile>,
-    /// The best of all outputs, where the configuration searches them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exact: Option<PredictedOutput>,
-    candidates: Vec<Candidate<'a>>,
-}
-
-#[derive(Serialize)]
-struct Quantile {
-    level: f64,
-    value: f32,
-}
-
-#[derive(Serialize)]
-struct Candidate<'a> {
-    rank: usize,
-    id: &'a str,
-    label: &'a str,
-    score: f32,
-}
-
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
-    let run: EnsembleRun = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
-    let SearchAnswer { hits, exact, quantiles } = run.search(&arguments.text, arguments.top)?;
-    let known = &run.members()[0].candidates;
-    let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
-        rank: i + 1,
-        id: known.id(hit.candidate),
-        label: known.label(hit.candidate),
-        score: hit.score,
-    });
-    let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
-    let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
-    let candidates = candidates.collect();
-    let found = Found { query: &arguments.text, quantiles, exact, candidates };
-    if arguments.json {
-        return print_json(&found);
+    let run = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
+    match &arguments.text {
+        Some(text) => print(&answer(arguments, &run, text)?),
+        None if std::io::stdin().is_terminal() => prompt(arguments, &run),
+        None => lines(arguments, &run),
     }
-    let width = found.candidates.iter().map(|c| c.id.chars().count()).max().unwrap_or(0).max(2);
-    let mut text = String::new();
-    for Quantile { level, value } in &found.quantiles {
-        text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
+}
+
+fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
+    let found = run.search(text, arguments.top)?;
+    let answer = Answer::new(None, text, found, &run.members()[0].candidates);
+    if arguments.json { answer.json_line() } else { Ok(answer.text()) }
+}
+
+/// Answers the lines of a terminal, which edits them; a wrong line is reported and forgotten.
+fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
+    let candidates = run.members()[0].candidates.len();
+    eprintln!("{candidates} candidates; type a text and Enter; Ctrl-D ends");
+    let io =
+        |e: std::io::Error| Error::Io { path: "standard input".into(), message: e.to_string() };
+    let mut line = Vec::new();
+    loop {
+        eprint!("> ");
+        std::io::stderr().flush().map_err(io)?;
+        line.clear();
+        if std::io::stdin().lock().read_until(b'\n', &mut line).map_err(io)? == 0 {
+            eprintln!();
+            return Ok(());
+        }
+        let found = match std::str::from_utf8(&line) {
+            Ok(text) if text.trim().is_empty() => continue,
+            Ok(text) => answer(arguments, run, text.trim()),
+            Err(_) => Err(Error::value("the text", "bytes that are not UTF-8", "UTF-8")),
+        };
+        match found {
+            Ok(text) if print_part(&text)? => {}
+            Ok(_) => return Ok(()),
+            Err(error) => eprintln!("error: {error}"),
+        }
     }
-    text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
-    if let Some(PredictedOutput { label, score }) = &found.exact {
-        text += &format!("{:>4} {score:>8.4}  {:<width$}  {label}\n", "all", "");
+}
+
+/// Answers each line of standard input.
+fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
+    let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
+    let mut texts = TextReader::new(name, stream, TextFormat::Lines, "text", None)?;
+    loop {
+        let rows = texts.batch(1)?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        if !print_part(&answer(arguments, run, row.text.trim())?)? {
+            return Ok(());
+        }
     }
-    for c in &found.candidates {
-        text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
-    }
-    print(&text)
 }

@@ -127,6 +127,18 @@ impl DataConfig {
         }
     }
 
+    /// The column of the texts; none where inputs are not texts, or the files have no columns.
+    pub fn text_column(&self) -> Option<&str> {
+        match &self.source {
+            DataSource::Tables(TablesConfig { inputs: InputsConfig::Text(text), .. })
+            | DataSource::Pool(PoolConfig { inputs: text, .. }) => Some(&text.column),
+            DataSource::Tables(_)
+            | DataSource::MultiLabel(_)
+            | DataSource::Official(_)
+            | DataSource::Synthetic(_) => None,
+        }
+    }
+
     /// Whether inputs lie in files beside the tables of pairs.
     pub fn has_input_files(&self) -> bool {
         matches!(self.source, DataSource::Tables(_)) && self.inputs() != InputKind::Texts

@@ -46,36 +46,46 @@ impl<'de> Deserialize<'de> for Object<'de> {
 pub(super) fn read(table: &mut Table) -> Result<(), Error> {
     let path = table.path.clone();
     let mut lines = Lines::open(&path)?;
-    let mut values = Vec::with_capacity(table.names.len());
     while let Some((line, text)) = lines.next()? {
-        let Object(entries) = serde_json::from_str(text).map_err(|error| {
-            if error.classify() == Category::Data {
-                let found = shorten(text.trim());
-                let message = format!("found {found}; each line must be one JSON object");
-                Error::line(&path, line, message)
-            } else {
-                syntax(&path, line, 0, &error)
-            }
-        })?;
-        values.clear();
-        for name in &table.names {
-            let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
-            let Some((first, (_, value))) = places.next() else {
-                let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
-                let message = format!("no key {name:?}; this line has: {}", list(&keys));
-                return Err(Error::line(&path, line, message));
-            };
-            if let Some((second, _)) = places.next() {
-                return Err(Error::duplicate_column(&path, line, name, first, second));
-            }
-            values.push(text_of(&path, line, text, name, value)?);
-        }
-        table.push(line, values.drain(..));
+        let values = values(&path, line, text, &table.names)?;
+        table.push(line, values.into_iter());
     }
     if table.is_empty() {
         return Err(Error::empty(&path));
     }
     Ok(())
+}
+
+/// The values of keys of a line that is an object, in the order of `names`.
+pub(super) fn values(
+    path: &Path,
+    line: usize,
+    text: &str,
+    names: &[String],
+) -> Result<Vec<String>, Error> {
+    let mut values = Vec::with_capacity(names.len());
+    let Object(entries) = serde_json::from_str(text).map_err(|error| {
+        if error.classify() == Category::Data {
+            let found = shorten(text.trim());
+            let message = format!("found {found}; each line must be one JSON object");
+            Error::line(path, line, message)
+        } else {
+            syntax(path, line, 0, &error)
+        }
+    })?;
+    for name in names {
+        let mut places = (1..).zip(&entries).filter(|(_, (key, _))| key == name);
+        let Some((first, (_, value))) = places.next() else {
+            let keys: Vec<String> = entries.iter().map(|(key, _)| key.to_string()).collect();
+            let message = format!("no key {name:?}; this line has: {}", list(&keys));
+            return Err(Error::line(path, line, message));
+        };
+        if let Some((second, _)) = places.next() {
+            return Err(Error::duplicate_column(path, line, name, first, second));
+        }
+        values.push(text_of(path, line, text, name, value)?);
+    }
+    Ok(values)
 }
 
 /// A string's characters, or a number's digits.

@@ -1,8 +1,8 @@
 //! Lines of a UTF-8 text file, numbered, one in memory at a time.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 
@@ -11,22 +11,30 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads lines ended by `\n` or `\r\n`; skips a byte-order mark and blank lines at the end, and
 /// refuses a blank line that has anything after it.
-pub(super) struct Lines<'p> {
-    path: &'p Path,
-    reader: BufReader<File>,
+pub(super) struct Lines<R> {
+    path: PathBuf,
+    reader: BufReader<R>,
     buffer: Vec<u8>,
     number: usize,
 }
 
-impl<'p> Lines<'p> {
-    pub(super) fn open(path: &'p Path) -> Result<Self, Error> {
+impl Lines<File> {
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| Error::io(path, source))?;
-        Ok(Lines {
-            path,
-            reader: BufReader::with_capacity(1 << 16, file),
-            buffer: Vec::new(),
-            number: 0,
-        })
+        Ok(Self::new(path, file))
+    }
+}
+
+impl<R: Read> Lines<R> {
+    /// The lines of a stream, which errors call `path`.
+    pub(super) fn new(path: &Path, stream: R) -> Self {
+        let reader = BufReader::with_capacity(1 << 16, stream);
+        Self { path: path.into(), reader, buffer: Vec::new(), number: 0 }
+    }
+
+    /// Whether the whole next line is in memory.
+    pub(super) fn is_ready(&self) -> bool {
+        self.reader.buffer().contains(&b'\n')
     }
 
     /// The next line that is not blank, with its number from 1; `None` at the end.
@@ -35,7 +43,7 @@ impl<'p> Lines<'p> {
         loop {
             self.buffer.clear();
             let read = self.reader.read_until(b'\n', &mut self.buffer);
-            if read.map_err(|source| Error::io(self.path, source))? == 0 {
+            if read.map_err(|source| Error::io(&self.path, source))? == 0 {
                 return Ok(None);
             }
             self.number += 1;
@@ -56,11 +64,11 @@ impl<'p> Lines<'p> {
             }
         }
         if let Some(line) = blank {
-            return Err(Error::blank_line(self.path, line));
+            return Err(Error::blank_line(&self.path, line));
         }
         match std::str::from_utf8(&self.buffer) {
             Ok(text) => Ok(Some((self.number, text))),
-            Err(error) => Err(not_utf8(self.path, self.number, &self.buffer, error)),
+            Err(error) => Err(not_utf8(&self.path, self.number, &self.buffer, error)),
         }
     }
 }

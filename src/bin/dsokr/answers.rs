@@ -1,0 +1,102 @@
+//! Answers to texts, as `search` and `predict` print them.
+
+use dsokr::decode::Candidates;
+use dsokr::run::SearchAnswer;
+use dsokr::{Error, PredictedOutput};
+use serde::Serialize;
+
+/// The answer to one text.
+#[derive(Serialize)]
+pub struct Answer<'a> {
+    /// Of one of several texts: its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    query: &'a str,
+    /// The predicted quantiles, if outputs are numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quantiles: Vec<Quantile>,
+    /// The best of all outputs, where the configuration searches them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<PredictedOutput>,
+    candidates: Vec<Candidate<'a>>,
+}
+
+#[derive(Serialize)]
+struct Quantile {
+    level: f64,
+    value: f32,
+}
+
+#[derive(Serialize)]
+struct Candidate<'a> {
+    rank: usize,
+    id: &'a str,
+    label: &'a str,
+    score: f32,
+}
+
+impl<'a> Answer<'a> {
+    pub fn new(
+        id: Option<&'a str>,
+        query: &'a str,
+        answer: SearchAnswer,
+        known: &'a Candidates,
+    ) -> Self {
+        let SearchAnswer { hits, exact, quantiles } = answer;
+        let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
+            rank: i + 1,
+            id: known.id(hit.candidate),
+            label: known.label(hit.candidate),
+            score: hit.score,
+        });
+        let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
+        let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
+        Self { id, query, quantiles, exact, candidates: candidates.collect() }
+    }
+
+    /// One line of JSON.
+    pub fn json_line(&self) -> Result<String, Error> {
+        let json = serde_json::to_string(self).map_err(|e| Error::Serialise(e.to_string()))?;
+        Ok(json + "\n")
+    }
+
+    /// A table for people.
+    pub fn text(&self) -> String {
+        let ids = self.candidates.iter().map(|c| c.id.chars().count());
+        let width = ids.max().unwrap_or(0).max(2);
+        let mut text = String::new();
+        for Quantile { level, value } in &self.quantiles {
+            text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
+        }
+        text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
+        if let Some(PredictedOutput { label, score }) = &self.exact {
+            text += &format!("{:>4} {score:>8.4}  {:<width$}  {label}\n", "all", "");
+        }
+        for c in &self.candidates {
+            text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
+        }
+        text
+    }
+
+    /// Names of the columns of [`rows`](Self::rows), for runs whose outputs have these quantiles.
+    pub fn columns(levels: &[f64]) -> Vec<String> {
+        let own = ["id", "rank", "candidate", "label", "score"].map(String::from);
+        own.into_iter().chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
+    }
+
+    /// A row of a table for each candidate; the best of all outputs has the rank `all` and no id.
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let id = self.id.unwrap_or_default().to_owned();
+        let quantiles: Vec<String> = self.quantiles.iter().map(|q| q.value.to_string()).collect();
+        let row = |own: [String; 4]| {
+            [id.clone()].into_iter().chain(own).chain(quantiles.iter().cloned()).collect()
+        };
+        let best = self.exact.iter().map(|best| {
+            ["all".to_owned(), String::new(), best.label.clone(), best.score.to_string()]
+        });
+        let candidates = self.candidates.iter().map(|c| {
+            [c.rank.to_string(), c.id.to_owned(), c.label.to_owned(), c.score.to_string()]
+        });
+        best.chain(candidates).map(row).collect()
+    }
+}

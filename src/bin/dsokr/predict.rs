@@ -1,0 +1,87 @@
+use std::path::PathBuf;
+
+use dsokr::Error;
+use dsokr::device::Processor;
+use dsokr::run::EnsembleRun;
+
+use crate::answers::Answer;
+use crate::combine::Combine;
+use crate::texts::Texts;
+use crate::{print_part, report};
+
+/// Predicts the outputs of texts: the best candidates for each, a JSON line or rows of a table.
+///
+/// The models are read once. Texts are read and answered in batches, so that answers come before the input
+/// ends and a stream of any length needs the memory of one batch.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run directories, of one model, of an ensemble, or several, which are combined as an ensemble; then
+    /// the file of the texts, or - for standard input.
+    #[arg(required = true, num_args = 2.., value_names = ["RUN", "FILE"])]
+    paths: Vec<PathBuf>,
+    /// Number of candidates for each text.
+    #[arg(long, default_value_t = 10)]
+    top: usize,
+    #[command(flatten)]
+    texts: Texts,
+    #[command(flatten)]
+    combine: Combine,
+    /// What is printed.
+    #[arg(long, default_value = "jsonl")]
+    format: Format,
+    /// The most texts that are encoded at once.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    batch: u32,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// A JSON object a text.
+    Jsonl,
+    /// A row a candidate, with the names of the columns in the first line.
+    Tsv,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
+    let device = arguments.device.open()?;
+    let mut runs = EnsembleRun::open(runs, &device)?;
+    arguments.combine.apply(&mut runs)?;
+    let first = &runs.members()[0];
+    let mut texts = arguments.texts.open(file, first)?;
+    let mut header = match arguments.format {
+        Format::Jsonl => String::new(),
+        Format::Tsv => {
+            let levels = match runs.members() {
+                [only] => only.config.encoder.levels().unwrap_or_default(),
+                _ => &[],
+            };
+            report::line(&Answer::columns(levels))
+        }
+    };
+    loop {
+        let rows = texts.batch(arguments.batch as usize)?;
+        if rows.is_empty() {
+            // the header of a table without rows
+            return print_part(&header).map(|_| ());
+        }
+        let batch: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
+        let answers = runs.answer(&batch, arguments.top)?;
+        let mut out = std::mem::take(&mut header);
+        for (row, answer) in rows.iter().zip(answers) {
+            let answer = Answer::new(Some(&row.id), &row.text, answer, &first.candidates);
+            match arguments.format {
+                Format::Jsonl => out += &answer.json_line()?,
+                Format::Tsv => {
+                    answer.rows().iter().for_each(|cells| out += &report::line(cells));
+                }
+            }
+        }
+        if !print_part(&out)? {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,172 @@
+use std::collections::HashMap;
+use std::path::Path;
+
+use dsokr_basis::RowSource;
+use dsokr_basis::features::Block;
+use dsokr_data::feature_file::read_features;
+use dsokr_data::table::Table;
+use dsokr_data::{Outputs, Selected};
+use dsokr_decode::CandidateBlocks;
+
+use super::Run;
+use crate::Error;
+use crate::scores::Origin;
+
+/// Candidates whose coordinates are compared with those that the data give now.
+const COMPARED: usize = 32;
+
+/// The largest difference between coordinates that were computed twice.
+const ROUNDING: f32 = 1e-3;
+
+impl Run {
+    /// The targets of the outputs that the rows of a table name: their coordinates ψ̃(y) among the
+    /// predictions, `[rows × p]` row-major. The column `column` (default: `output.id`) holds the ids.
+    ///
+    /// A prediction z of any program ranks candidates by `⟨z, ψ̃(c)⟩ + b(c)`, with the constants b(c) of
+    /// `candidates.safetensors`, which vanish for normalised kernels without a correction for hubs.
+    /// Outputs that are no candidates are read from the data, under the data root `data` or where the
+    /// run was trained.
+    ///
+    /// # Errors
+    /// A table that cannot be read; an id that is no output of the run; data that have changed;
+    /// [`Error::Value`] for a run whose predictions are not points of a feature space.
+    pub fn embed_outputs(
+        &self,
+        table: &Path,
+        column: Option<&str>,
+        data: Option<&Path>,
+    ) -> Result<Vec<f32>, Error> {
+        let p = self.candidates.dim();
+        let zero = vec![0.0; p];
+        let centre = match &self.origin {
+            Origin::Zero => &zero,
+            Origin::At(centre) => centre,
+            Origin::Unknown => {
+                let found = "a run without a sketch of its outputs, or of quantiles";
+                let allowed = "a run whose predictions are points of the outputs' feature space";
+                return Err(Error::value("--outputs", found, allowed));
+            }
+        };
+        let column = column.unwrap_or(&self.config.output.id);
+        let table = Table::read(table, &[column])?;
+        let ids = table.column(column)?;
+        let places: Vec<Option<usize>> = ids.iter().map(|id| self.candidates.find(id)).collect();
+        let unknown = |row: usize| places[row].is_none();
+        let others: Vec<usize> = (0..ids.len()).filter(|&row| unknown(row)).collect();
+        let others = match others.is_empty() {
+            true => Vec::new(),
+            false => self.read_outputs(&table, ids, &others, data)?,
+        };
+        let mut others = others.chunks_exact(p);
+        let mut all = Vec::with_capacity(ids.len() * p);
+        for place in &places {
+            let row = match place {
+                Some(candidate) => self.point(*candidate),
+                None => others.next().unwrap_or_default(),
+            };
+            all.extend(row.iter().zip(centre).map(|(&own, from)| (f64::from(own) + from) as f32));
+        }
+        Ok(all)
+    }
+
+    /// Coordinates of the outputs in the rows `wanted` of a table, which are no candidates.
+    fn read_outputs(
+        &self,
+        table: &Table,
+        ids: &[String],
+        wanted: &[usize],
+        data: Option<&Path>,
+    ) -> Result<Vec<f32>, Error> {
+        let root = self.config.data_root(data)?;
+        let dataset = self.config.source().load(&root).map_err(|e| self.missing(e, &root))?;
+        let outputs = &dataset.outputs;
+        let index: HashMap<&str, usize> =
+            outputs.ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
+        let step = self.candidates.len().div_ceil(COMPARED);
+        let compared: Vec<usize> = (0..self.candidates.len()).step_by(step).collect();
+        let known: Option<Vec<usize>> =
+            compared.iter().map(|&c| index.get(self.candidates.id(c)).copied()).collect();
+        let same = match known {
+            None => false,
+            Some(known) if !self.fits(outputs) => known.is_empty(),
+            Some(known) => {
+                let now = self.project(outputs, &known)?;
+                let p = self.candidates.dim();
+                let close = |(now, &c): (&[f32], &usize)| {
+                    let before = self.point(c).iter();
+                    now.iter().zip(before).all(|(now, before)| (now - before).abs() < ROUNDING)
+                };
+                now.chunks_exact(p).zip(&compared).all(close)
+            }
+        };
+        if !same {
+            let path = root.folder().unwrap_or_else(|| Path::new("")).to_path_buf();
+            let message = "the outputs have changed since the run was trained on them";
+            return Err(Error::Run { path, message: message.into() });
+        }
+        let place = |&row: &usize| {
+            index.get(ids[row].as_str()).copied().ok_or_else(|| Error::Config {
+                path: table.path().into(),
+                message: format!(
+                    "line {}: {:?} is neither a candidate nor an output of the run's data",
+                    table.line(row),
+                    ids[row]
+                ),
+            })
+        };
+        self.project(outputs, &wanted.iter().map(place).collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Whether outputs have rows as wide as those that the run was trained on.
+    fn fits(&self, outputs: &Outputs) -> bool {
+        let width = match (&self.space, &self.basis) {
+            (Some(space), _) => space.rows().1,
+            (None, Some(basis)) => basis.row_width(),
+            (None, None) => return false,
+        };
+        outputs.rows.width() == width
+    }
+
+    /// The coordinates of some outputs as those of the candidates are.
+    fn project(&self, outputs: &Outputs, chosen: &[usize]) -> Result<Vec<f32>, Error> {
+        let rows = Selected::new(outputs.rows.as_ref(), chosen);
+        let (rank, coordinates) = match (&self.space, &self.basis) {
+            (Some(space), _) => {
+                let points = space.points(&rows)?;
+                (points.rank, points.coordinates)
+            }
+            (None, Some(basis)) => (basis.rank(), basis.project(&rows)?.coordinates),
+            (None, None) => return Ok(Vec::new()),
+        };
+        // candidates may have the leading coordinates alone
+        let p = self.candidates.dim();
+        Ok(coordinates.chunks_exact(rank).flat_map(|row| &row[..p]).copied().collect())
+    }
+
+    fn point(&self, candidate: usize) -> &[f32] {
+        let p = self.candidates.dim();
+        &self.candidates.coordinates()[self.candidates.class_of(candidate) as usize * p..][..p]
+    }
+
+    /// Reads coordinates that were made elsewhere, a row a query: a .npy file, or a .safetensors file of
+    /// one tensor.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is no matrix `[queries × p]` of finite numbers.
+    pub fn read_coordinates(&self, file: &Path, queries: usize) -> Result<Vec<f32>, Error> {
+        let rows = read_features(file, None)?;
+        let (found, p) = ((rows.len(), rows.width()), self.candidates.dim());
+        let wrong = |message| Err(Error::Config { path: file.into(), message });
+        if found != (queries, p) {
+            let (rows, width) = found;
+            return wrong(format!(
+                "a matrix [{rows} × {width}]; expected is [{queries} × {p}], a row a query and a column \
+                 a coordinate of the run"
+            ));
+        }
+        match rows.block(0..queries)? {
+            Block::Dense(block) => Ok(block.values().to_vec()),
+            _ => wrong("packed bits; expected are numbers".into()),
+        }
+    }
+}

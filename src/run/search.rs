@@ -1,0 +1,96 @@
+use dsokr_data::Split;
+use dsokr_decode::Hit;
+
+use super::{EnsembleRun, QueryAnswers, Run};
+use crate::exact::PredictedOutput;
+use crate::{Error, Quantiles};
+
+/// The answer to one text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchAnswer {
+    /// The best candidates, best first.
+    pub hits: Vec<Hit>,
+    /// The best of all outputs, where the configuration searches them.
+    pub exact: Option<PredictedOutput>,
+    /// Quantiles, where a single model answers with them.
+    pub quantiles: Option<Quantiles>,
+}
+
+impl EnsembleRun {
+    /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn search(&self, text: &str, top: usize) -> Result<SearchAnswer, Error> {
+        let answers = self.answer(&[text], top)?;
+        answers.into_iter().next().ok_or_else(|| Error::value("the text", "none", "one text"))
+    }
+
+    /// The answer to each of several texts, in their order: the `top` best candidates, and what else the
+    /// configuration predicts. Takes memory for the texts at hand alone, so a long stream is answered
+    /// some texts at a time.
+    ///
+    /// # Errors
+    /// `top` above the number of candidates; a member that reads no text; an empty text.
+    pub fn answer(&self, texts: &[&str], top: usize) -> Result<Vec<SearchAnswer>, Error> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = self.ask(|run| run.texts(texts), None)?;
+        let ensemble = self.ensemble(&asked)?;
+        let hits = ensemble.top_k(asked.pool(), &self.rule, top)?;
+        let mut exact = match self.members()[0].exact()? {
+            Some(exact) => exact.best(&ensemble.members()[0].queries)?,
+            None => Vec::new(),
+        }
+        .into_iter();
+        let quantiles = self.quantiles(&asked);
+        let of_query = |query: usize| {
+            quantiles.as_ref().map(|all| {
+                let count = all.levels.len();
+                let values = all.values[query * count..][..count].to_vec();
+                Quantiles { levels: all.levels.clone(), values }
+            })
+        };
+        let answer =
+            |(query, hits)| SearchAnswer { hits, exact: exact.next(), quantiles: of_query(query) };
+        Ok(hits.into_iter().enumerate().map(answer).collect())
+    }
+
+    /// The predicted quantiles; none for several members.
+    pub fn quantiles(&self, asked: &QueryAnswers) -> Option<Quantiles> {
+        let levels = self.config().encoder.levels()?;
+        let [values] = asked.answers.as_slice() else { return None };
+        Some(Quantiles { levels: levels.to_vec(), values: values.clone() })
+    }
+}
+
+impl Run {
+    /// Texts as queries without outputs, prepared as the configuration prepares its own.
+    ///
+    /// # Errors
+    /// An empty text; one that should be a SMILES and is not.
+    pub fn texts(&self, texts: &[&str]) -> Result<Split, Error> {
+        let source = self.config.source();
+        let read = |text: &&str| {
+            if text.trim().is_empty() {
+                return Err(Error::value(
+                    "the text",
+                    format!("{text:?}"),
+                    "a text that is not empty",
+                ));
+            }
+            Ok(source.query(text)?)
+        };
+        Ok(Split::texts(texts.iter().map(read).collect::<Result<_, Error>>()?))
+    }
+
+    /// The predicted coordinates z of texts, `[texts × p]` row-major, before any scaling of
+    /// `decoding`.
+    ///
+    /// # Errors
+    /// As [`texts`](Self::texts); a model that reads no text.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<f32>, Error> {
+        self.coordinates(&self.texts(texts)?)
+    }
+}

@@ -1,0 +1,237 @@
+//! Predictions without golds, and coordinates in and out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use dsokr::data::read_matrix;
+use serde_json::Value;
+
+use crate::sandbox::{CONFIG, Sandbox, json, npy, number};
+
+/// A sandbox with a trained run, and the texts of its test split.
+fn trained() -> (Sandbox, Vec<String>) {
+    let sandbox = Sandbox::new();
+    sandbox.train("small.toml", &[]);
+    let test = sandbox.read("data/small/test.tsv");
+    let texts = test.lines().skip(1).map(|line| line.split('\t').nth(1).unwrap().to_string());
+    let texts = texts.collect();
+    (sandbox, texts)
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Standard output of a call with this standard input.
+fn piped(sandbox: &Sandbox, arguments: &[&str], input: &[u8]) -> (Option<i32>, String, String) {
+    let mut command = sandbox.command(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!errors.contains("panicked"), "{errors}");
+    (output.status.code(), String::from_utf8(output.stdout).unwrap(), errors)
+}
+
+#[test]
+fn predictions_are_those_of_the_search_however_texts_are_written() {
+    let (sandbox, texts) = trained();
+    sandbox.write("texts.txt", &(texts.join("\n") + "\n\n"));
+    let lines = sandbox.succeed(&["predict", "runs/small", "texts.txt", "--top", "3"]);
+    let answers = json_lines(&lines);
+    assert_eq!(answers.len(), texts.len());
+    for (at, (answer, text)) in answers.iter().zip(&texts).enumerate() {
+        assert_eq!(
+            (&answer["id"], &answer["query"]),
+            (&(at + 1).to_string().into(), &text[..].into())
+        );
+        let found = json(&sandbox.succeed(&["search", "runs/small", text, "--top", "3", "--json"]));
+        for (ours, theirs) in (0..3).map(|k| (&answer["candidates"][k], &found["candidates"][k])) {
+            assert_eq!((&ours["rank"], &ours["id"]), (&theirs["rank"], &theirs["id"]));
+            assert!((number(ours, "score") - number(theirs, "score")).abs() < 1e-5, "{ours}");
+        }
+    }
+    // a table, whose columns are those of the run's data, and ids of its own
+    let table = ["predict", "runs/small", "data/small/test.tsv", "--id", "id", "--top", "3"];
+    let from_table = json_lines(&sandbox.succeed(&table));
+    assert_eq!(from_table[0]["id"], "o70");
+    assert_eq!(from_table[9]["candidates"], answers[9]["candidates"]);
+    // other formats, from standard input
+    let object =
+        |(at, text): (usize, &String)| serde_json::json!({"n": at, "words": text}).to_string();
+    let objects: Vec<String> = texts.iter().enumerate().map(object).collect();
+    let call = ["predict", "runs/small", "-", "--input", "jsonl", "--column", "words", "--id", "n"];
+    let (code, out, errors) = piped(&sandbox, &call, objects.join("\n").as_bytes());
+    assert_eq!(code, Some(0), "{errors}");
+    let ids: Vec<Value> = json_lines(&out).iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, (0..10).map(|n| Value::from(n.to_string())).collect::<Vec<_>>());
+    let comma =
+        format!("name,text\n{}", texts.iter().map(|t| format!("a,\"{t}\"\n")).collect::<String>());
+    sandbox.write("texts.csv", &comma);
+    let call =
+        ["predict", "runs/small", "texts.csv", "--column", "text", "--format", "tsv", "--top", "2"];
+    let rows = sandbox.succeed(&call);
+    let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows[0], ["id", "rank", "candidate", "label", "score"]);
+    assert_eq!((rows.len(), rows[20][0], rows[20][1]), (21, "10", "2"));
+    assert_eq!(rows[20][2], answers[9]["candidates"][1]["id"].as_str().unwrap());
+    // several runs are an ensemble
+    sandbox.train("small.toml", &["seed=1"]);
+    let both = ["predict", "runs/small", "runs/small-2", "texts.txt", "--combine", "rank"];
+    assert_eq!(json_lines(&sandbox.succeed(&both)).len(), 10);
+    // standard input of a search is answered line by line
+    let (code, out, errors) =
+        piped(&sandbox, &["search", "runs/small", "--json"], texts[..2].join("\n").as_bytes());
+    assert_eq!((code, json_lines(&out).len()), (Some(0), 2), "{errors}");
+}
+
+#[test]
+fn answers_come_before_the_input_ends_and_a_closed_pipe_ends_silently() {
+    let (sandbox, texts) = trained();
+    let call = ["predict", "runs/small", "-", "--top", "1"];
+    let start = || {
+        let mut command = sandbox.command(&call);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let mut child = start();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut answers = BufReader::new(output).lines();
+    for text in &texts[..3] {
+        writeln!(input, "{text}").unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["query"], text[..]);
+    }
+    drop(input);
+    assert!(answers.next().is_none() && child.wait().unwrap().success());
+
+    // like `| head -1`, on more answers than a pipe holds
+    let mut child = start();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let many = format!("{}\n", texts[0]).repeat(20_000);
+    let writer = std::thread::spawn(move || {
+        // the command may end before it has read everything
+        let _ = input.write_all(many.as_bytes());
+    });
+    let mut answers = BufReader::new(output);
+    answers.read_line(&mut String::new()).unwrap();
+    drop(answers);
+    let ended = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && !errors.contains("error"), "{errors}");
+}
+
+#[test]
+fn wrong_texts_are_named_behind_the_answers_to_those_before() {
+    let (sandbox, texts) = trained();
+    let call = ["predict", "runs/small", "-"];
+    for (bad, says) in [(&b"\xff\xfe"[..], "not UTF-8"), (b"\n", "blank line")] {
+        let input = [texts[0].as_bytes(), b"\n", bad, b"\n", texts[1].as_bytes()].concat();
+        let (code, out, errors) = piped(&sandbox, &call, &input);
+        assert_eq!((code, out.lines().count()), (Some(2), 1), "{errors}");
+        assert!(errors.contains("standard input:2: ") && errors.contains(says), "{errors}");
+    }
+    let cases: [(&str, &str, &[&str]); 6] = [
+        ("t.jsonl", "{\"description\": \"\"}", &["t.jsonl:1", "empty value"]),
+        ("t.tsv", "id\ttext\n1\ta ring\n", &["t.tsv", "no column \"description\"", "\"text\""]),
+        ("t.csv", "description,id\na ring,1\nb\n", &["t.csv:3", "1 fields; expected 2"]),
+        ("t.tsv", "description\tn\n \t1\n", &["t.tsv:2", "empty value"]),
+        ("t.jsonl", "[1]", &["t.jsonl:1", "JSON object"]),
+        ("t.tsv", "", &["t.tsv", "the file is empty"]),
+    ];
+    for (file, content, says) in cases {
+        sandbox.write(file, content);
+        let output = sandbox.run(&["predict", "runs/small", file]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        says.iter().for_each(|part| assert!(errors.contains(part), "{part:?} in {errors}"));
+    }
+    sandbox.write("t.txt", "a ring\n");
+    for (arguments, says) in [
+        (&["predict", "runs/small", "t.txt", "--top", "81"][..], &["81", "1..=80"][..]),
+        (&["predict", "runs/small", "t.txt", "--top", "0"], &["top 0"]),
+        (&["predict", "runs/small", "missing.txt"], &["missing.txt", "no such file"]),
+        (&["predict", "runs/small", "t.txt", "--id", "n"], &["column of ids", "no columns"]),
+        (&["predict", "runs/small", "runs"], &["runs", "directory"]),
+        (&["predict", "runs/small"], &["FILE"]),
+        (&["search", "runs/small", " "], &["the text", "not empty"]),
+        (&["embed", "runs/small", "-", "--out", "z.npy"], &["FILE = -"]),
+    ] {
+        sandbox.fail(arguments, 2, says);
+    }
+}
+
+#[test]
+fn coordinates_go_out_and_come_back() {
+    let (sandbox, _) = trained();
+    let report = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
+    sandbox.succeed(&["embed", "runs/small", "data/small/test.tsv", "--out", "z.npy"]);
+    let outputs = ["embed", "runs/small", "data/small/outputs.tsv", "--outputs", "--out", "y.npy"];
+    assert!(sandbox.succeed(&outputs).contains("80 rows"));
+    // a naive ranking of the two files gives the same MRR
+    let (z, y) = (
+        read_matrix(&sandbox.path("z.npy")).unwrap(),
+        read_matrix(&sandbox.path("y.npy")).unwrap(),
+    );
+    let mut mrr = 0.0;
+    for query in 0..z.nrows() {
+        let score = |c: usize| -> f64 { (0..z.ncols()).map(|j| z[(query, j)] * y[(c, j)]).sum() };
+        let gold = score(70 + query);
+        let above = (0..y.nrows()).filter(|&c| c != 70 + query && score(c) > gold).count();
+        mrr += 1.0 / (above + 1) as f64 / z.nrows() as f64;
+    }
+    assert!((mrr - number(&report, "mrr")).abs() < 1e-9, "{mrr} {report}");
+    // the same coordinates are judged as the run's own
+    let rank = ["rank", "--run", "runs/small", "--predictions", "z.npy", "--json", "--report", "r"];
+    let ranked = json(&sandbox.succeed(&rank));
+    for key in ["mrr", "hits@1", "mean_rank", "squared_error", "queries", "candidates"] {
+        assert_eq!(ranked[key], report[key], "{key}");
+    }
+    assert_eq!(sandbox.read("r/ranks.tsv").lines().count(), 11);
+    // perfect coordinates find every output
+    sandbox.succeed(&["embed", "runs/small", "data/small/test.tsv", "--outputs", "--out", "h.npy"]);
+    let rank = ["rank", "--run", "runs/small", "--predictions", "h.npy", "--json"];
+    assert_eq!(number(&json(&sandbox.succeed(&rank)), "mrr"), 1.0);
+
+    std::fs::write(sandbox.path("wide.npy"), npy(3, &[0.0; 30])).unwrap();
+    std::fs::write(sandbox.path("nan.npy"), npy(1, &[f64::NAN])).unwrap();
+    for (file, says) in [
+        ("wide.npy", &["wide.npy", "[10 × 3]", "[10 × 20]"][..]),
+        ("nan.npy", &["nan.npy", "row 0, column 0"]),
+        ("y.npy", &["y.npy", "[80 × 20]"]),
+        ("none.npy", &["none.npy", "no such file"]),
+    ] {
+        sandbox.fail(&["rank", "--run", "runs/small", "--predictions", file], 2, says);
+    }
+    sandbox.write("strange.tsv", "id\no1\nstranger\n");
+    let strange = ["embed", "runs/small", "strange.tsv", "--outputs", "--out", "s.npy"];
+    sandbox.fail(&strange, 2, &["strange.tsv", "line 3", "\"stranger\""]);
+    assert!(!sandbox.path("s.npy").exists());
+}
+
+#[test]
+fn outputs_that_are_no_candidates_have_coordinates_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("few.toml", &CONFIG.replacen("label =", "only_training = true\nlabel =", 1));
+    let changes = ["evaluation.missing_gold=rank-infinity"];
+    sandbox.train("small.toml", &[]);
+    sandbox.train("few.toml", &changes);
+    for (run, out) in [("runs/small", "all.npy"), ("runs/few", "few.npy")] {
+        let table = "data/small/outputs.tsv";
+        sandbox.succeed(&["embed", run, table, "--outputs", "--out", out]);
+    }
+    let (all, few) = (
+        read_matrix(&sandbox.path("all.npy")).unwrap(),
+        read_matrix(&sandbox.path("few.npy")).unwrap(),
+    );
+    assert_eq!((few.nrows(), few.ncols()), (80, 20));
+    let apart = (&all - &few).norm_max();
+    assert!(apart < 1e-5, "{apart}");
+    // an n-gram more moves all columns
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    sandbox.write("data/small/outputs.tsv", &outputs.replacen("methane", "aaazane", 1));
+    let again = ["embed", "runs/few", "data/small/outputs.tsv", "--outputs", "--out", "no.npy"];
+    sandbox.fail(&again, 2, &["data/small", "have changed"]);
+}
