@@ -5,6 +5,7 @@ use dsokr_train::Validation;
 
 use crate::Error;
 use crate::config::Checked;
+use crate::golds::has_gold;
 use crate::metric::Needs;
 use crate::run::Report;
 use crate::scores::{Decoder, Evaluation, Scores, chance, drawing, evaluate};
@@ -40,16 +41,16 @@ impl<'a> Evaluator<'a> {
         for name in splits {
             let Some(split) = dataset.split(name) else { continue };
             if let Some(file) = &config.evaluation.candidates {
-                lists.push((name, PerQuery::read(&root.file(file), &split.ids, candidates)?));
+                lists.push((name, PerQuery::read(&root.file(file), split.names(), candidates)?));
             }
             // a missing gold is reported before training, not after the first epoch
             let pool = pool(&lists, name);
             let missing = config.evaluation.missing_gold;
-            let gold = pool.gold(&split.ids, &split.ids, candidates, missing)?;
+            let has_gold = has_gold(split, candidates, pool, missing)?;
             let metric = config.evaluation.metric;
             if metric.needs() == Needs::FiniteRanks
                 && name == SplitName::Validation
-                && gold.contains(&None)
+                && has_gold.contains(&false)
             {
                 return Err(Error::Value {
                     key: "evaluation.metric".into(),
@@ -103,9 +104,8 @@ impl<'a> Evaluator<'a> {
         z: &[f32],
         candidates: &Candidates,
     ) -> Result<Evaluation, Error> {
-        let Split { ids, truth, .. } = self.split(name);
         let decoder = Decoder { candidates, ..self.decoder };
-        evaluate(ids, truth.clone(), z, decoder, self.pool(name), self.config)
+        evaluate(self.split(name), z, decoder, self.pool(name), self.config)
     }
 
     /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.

@@ -47,6 +47,7 @@ mod error;
 mod evaluator;
 mod exact;
 mod fit;
+mod golds;
 mod kernel_machine;
 mod kinds;
 mod learner;

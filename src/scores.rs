@@ -14,9 +14,10 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::config::Checked;
 use crate::exact::ExactDecoder;
+use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
 use crate::quantiles::QuantileScores;
 use crate::rankings::RankingScores;
-use dsokr_data::{Structure, Truth};
+use dsokr_data::{Split, Structure, Truth};
 
 /// The limit of the search for one edit distance, in states times the cube of the number of atoms
 /// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
@@ -210,8 +211,11 @@ fn mean(found: &[EditDistance]) -> (f64, f64) {
 pub struct Evaluation {
     /// The metrics.
     pub scores: Scores,
-    /// The rank of each query's gold; `None` if it is infinite.
+    /// The rank of each query's gold, of several right outputs of the best-ranked one; `None` if it is
+    /// infinite.
     pub ranks: Vec<Option<Rank>>,
+    /// Its id.
+    pub golds: Vec<String>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels or rankings.
     pub outputs: Option<(Truth, Truth)>,
 }
@@ -291,11 +295,10 @@ impl Decoder<'_> {
     }
 }
 
-/// Ranks the gold of each id under coordinates `z` `[queries × p]`, and compares the predicted outputs
-/// with the truth where that is known.
+/// Ranks the right outputs of each query of a split under coordinates `z` `[queries × p]`, and compares
+/// the predicted outputs with the truth where that is known.
 pub(crate) fn evaluate(
-    ids: &[String],
-    truth: Option<Truth>,
+    split: &Split,
     z: &[f32],
     decoder: Decoder,
     pool: Pool,
@@ -303,10 +306,11 @@ pub(crate) fn evaluate(
 ) -> Result<Evaluation, Error> {
     let Decoder { candidates, origin, .. } = decoder;
     let z = config.decoding.scaled(z, candidates.dim())?;
-    let queries = Queries::named(ids, candidates.dim(), &z)?;
-    let gold = pool.gold(ids, ids, candidates, config.evaluation.missing_gold)?;
-    let ranks = pool.rank(&queries, &gold, candidates)?;
-    let metrics = pool.metrics(&ranks, candidates)?;
+    let queries = Queries::named(split.names(), candidates.dim(), &z)?;
+    let missing = missing_gold(split, config.evaluation.missing_gold);
+    let golds = rank_golds(split, &z, candidates, pool, missing)?;
+    let metrics = pool.metrics(&golds.ranks, candidates)?;
+    let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
     let predicted = match truth {
         Some(_) => decoder.predicted(&queries, || {
             let first = pool.top_k(&queries, candidates, 1)?;
@@ -314,27 +318,29 @@ pub(crate) fn evaluate(
         })?,
         None => Vec::new(),
     };
-    let mut found = judged(ranks, metrics, &predicted, truth, config)?;
-    found.scores = found.scores.with_answers(&z, &gold, (candidates, origin), config)?;
+    let rows = golds.rows.clone();
+    let mut found = judged(golds, metrics, &predicted, truth, config)?;
+    found.scores = found.scores.with_answers(&z, &rows, (candidates, origin), config)?;
     Ok(found)
 }
 
 /// The evaluation with these ranks and predicted outputs.
 pub(crate) fn judged(
-    ranks: Vec<Option<Rank>>,
+    golds: RankedGolds,
     metrics: Metrics,
     predicted: &[String],
     truth: Option<Truth>,
     config: &Checked,
 ) -> Result<Evaluation, Error> {
+    let RankedGolds { ranks, ids: golds, .. } = golds;
     let Some(truth) = truth else {
-        return Ok(Evaluation { scores: metrics.into(), ranks, outputs: None });
+        return Ok(Evaluation { scores: metrics.into(), ranks, golds, outputs: None });
     };
     let predicted = predicted.iter().map(String::as_str);
     let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
     let scores = Scores { outputs: compared.transpose()?, ..metrics.into() };
-    Ok(Evaluation { scores, ranks, outputs })
+    Ok(Evaluation { scores, ranks, golds, outputs })
 }
 
 /// The metrics of a random order of the candidates. Where outputs are compared, one candidate is

@@ -254,7 +254,7 @@ fn evaluate(path: &Path, device: &Device, dataset: &Dataset, root: &DataRoot) ->
     let candidates: &Candidates = &run.candidates;
     let split = dataset.split(settings.split).unwrap_or(&dataset.validation);
     let lists = match &settings.candidates {
-        Some(file) => Some(PerQuery::read(&root.file(file), &split.ids, candidates)?),
+        Some(file) => Some(PerQuery::read(&root.file(file), split.names(), candidates)?),
         None => None,
     };
     let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);

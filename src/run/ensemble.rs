@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr_basis::store::write_atomically;
 use dsokr_decode::{
-    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, PerQuery, Queries,
-    fit_weights,
+    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, MissingGold, PerQuery,
+    Queries, fit_weights,
 };
 
 use super::{Folder, QueryAnswers, Run};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
+use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::scores::{Evaluation, judged};
 use dsokr_data::Split;
 
@@ -125,7 +126,7 @@ impl EnsembleRun {
     ) -> Result<QueryAnswers, Error> {
         let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
         let candidates = &self.members[0].candidates;
-        let list = |file| PerQuery::read(file, &splits[0].ids, candidates);
+        let list = |file| PerQuery::read(file, splits[0].names(), candidates);
         let lists = lists.map(list).transpose()?;
         let answer = |(run, split): (&Run, &Split)| {
             let z = predict(run, split)?;
@@ -141,16 +142,24 @@ impl EnsembleRun {
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
     pub(super) fn ensemble<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ensemble<'a>, Error> {
-        let ids = &asked.split().ids;
+        self.members_with(asked.split().names(), &asked.answers)
+    }
+
+    /// The members with these predictions for queries of these names.
+    fn members_with<'a>(
+        &'a self,
+        names: &'a [String],
+        answers: &'a [Vec<f32>],
+    ) -> Result<Ensemble<'a>, Error> {
         let member = |((run, name), z): ((&'a Run, &'a String), &'a Vec<f32>)| {
             Ok::<_, Error>(Member {
                 name,
-                queries: Queries::named(ids, run.candidates.dim(), z)?,
+                queries: Queries::named(names, run.candidates.dim(), z)?,
                 candidates: &run.candidates,
                 normalised: run.config.output.is_normalised(),
             })
         };
-        let members = self.members.iter().zip(&self.names).zip(&asked.answers).map(member);
+        let members = self.members.iter().zip(&self.names).zip(answers).map(member);
         Ok(Ensemble::new(members.collect::<Result<_, _>>()?)?)
     }
 
@@ -163,25 +172,56 @@ impl EnsembleRun {
         let (split, pool) = (asked.split(), asked.pool());
         let ensemble = self.ensemble(asked)?;
         let config = self.config();
-        let gold = ensemble.gold(pool, &split.ids, config.evaluation.missing_gold)?;
-        let decoded = ensemble.decode(pool, &self.rule, &gold, 1)?;
-        let ranks: Vec<_> = decoded.iter().map(|query| query.rank).collect();
-        let metrics = ensemble.metrics(pool, &ranks)?;
+        let (golds, decoded) = self.rank_golds(asked, &ensemble)?;
+        let metrics = ensemble.metrics(pool, &golds.ranks)?;
         let run = &self.members[0];
-        let (truth, exact) = (run.known_truth(split)?, run.exact()?);
+        let truth = truth_of(split, &golds.ids, &run.candidates, &config.output.features)?;
+        let exact = run.exact()?;
         let decoder = run.decoder(exact.as_ref());
         let predicted = decoder.predicted(&ensemble.members()[0].queries, || {
             Ok(decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate).collect())
         })?;
-        let mut found = judged(ranks, metrics, &predicted, truth, config)?;
+        let rows = golds.rows.clone();
+        let mut found = judged(golds, metrics, &predicted, truth, config)?;
         if let [z] = asked.answers.as_slice() {
             let points = (decoder.candidates, decoder.origin);
-            found.scores = found.scores.with_answers(z, &gold, points, config)?;
+            found.scores = found.scores.with_answers(z, &rows, points, config)?;
         }
         Ok((found, decoded))
     }
 
-    /// Fits the weights of the rule on queries whose gold is known.
+    /// The right output of each query that counts, and how the queries were decoded.
+    fn rank_golds(
+        &self,
+        asked: &QueryAnswers,
+        ensemble: &Ensemble,
+    ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
+        let (split, pool) = (asked.split(), asked.pool());
+        let missing = missing_gold(split, self.config().evaluation.missing_gold);
+        let Some(rows) = GoldRows::of(split, pool)? else {
+            let found = ensemble.gold(pool, &split.ids, missing)?;
+            let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
+            let ranks = decoded.iter().map(|query| query.rank).collect();
+            let ids = split.ids.clone();
+            return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
+        };
+        let repeat = |(run, z): (&Run, &Vec<f32>)| rows.golds.repeat(run.candidates.dim(), z);
+        let answers: Vec<Vec<f32>> = self.members.iter().zip(&asked.answers).map(repeat).collect();
+        let repeated = self.members_with(&rows.names, &answers)?;
+        let pool = rows.pool();
+        let found = rows.resolve(split, missing, |rows| {
+            repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)
+        })?;
+        let all = repeated.decode(pool, &self.rule, &found, 1)?;
+        let ranks: Vec<_> = all.iter().map(|row| row.rank).collect();
+        let (golds, chosen) = rows.choose(&found, &ranks)?;
+        let decoded = chosen.iter().zip(&golds.ranks);
+        let decoded = decoded.map(|(&row, &rank)| Decoded { rank, ..all[row].clone() }).collect();
+        Ok((golds, decoded))
+    }
+
+    /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
+    /// the first one counts.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use dsokr_decode::PoolSizes;
+
 use crate::{Coverage, OutputScores, Scores};
 
 /// Metrics as text, one row each under one heading.
@@ -129,10 +131,16 @@ fn width(rows: &[(&str, &Scores)]) -> usize {
 
 /// One line of text with the numbers of queries and candidates.
 pub fn counts(split: &str, m: &Scores) -> String {
-    let mut line = format!(
-        "{split}: {} queries against {} candidates ({} duplicates), {} queries tied",
-        m.queries, m.candidates, m.duplicate_candidates, m.tied_queries
-    );
+    let candidates = match m.candidates_per_query {
+        None => format!("{} candidates ({} duplicates)", m.candidates, m.duplicate_candidates),
+        Some(PoolSizes { least, median, most }) => format!(
+            "{least} to {most} candidates each (median {median}; in all {}, {} duplicates)",
+            m.candidates, m.duplicate_candidates
+        ),
+    };
+    let tied = m.tied_queries;
+    let mut line =
+        format!("{split}: {} queries against {candidates}, {tied} queries tied", m.queries);
     if m.missing_gold > 0 {
         let _ = write!(line, ", {} counted with rank infinity", m.missing_gold);
     }

@@ -12,7 +12,7 @@ use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::scores::{Decoder, Evaluation, Origin, evaluate};
 use crate::targets::{self, StoredTargets};
-use dsokr_data::{DataRoot, Split, SplitName, Truth};
+use dsokr_data::{DataRoot, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
 /// A trained run, read from its directory alone.
@@ -129,18 +129,46 @@ impl Run {
         self.config.source().read_split(name, &root).map_err(|error| self.missing(error, &root))
     }
 
-    /// Reads a file of queries, in the layout of the configuration's own files. Inputs in files of their
-    /// own are those of the data, as for [`read_split`](Self::read_split).
+    /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
+    /// the column `query` where one is named. Inputs in files of their own are those of the data, as for
+    /// [`read_split`](Self::read_split).
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split); [`Error::Value`] for a column of query ids where pairs do not
+    /// come from tables.
+    pub fn read_queries(
+        &self,
+        file: &Path,
+        query: Option<&str>,
+        data: Option<&Path>,
+    ) -> Result<Split, Error> {
+        let own = match query {
+            Some(column) => self.config.data.with_query_ids(column)?,
+            None => self.config.data.clone(),
+        };
+        let source = Source { data: &own, ..self.config.source() };
+        match (self.config.data.has_input_files(), self.config.data_root(data)) {
+            (true, root) => {
+                let root = root?;
+                source.read_queries(file, Some(&root)).map_err(|error| self.missing(error, &root))
+            }
+            // whether the file is one of the data can be told only where these are
+            (false, root) => Ok(source.read_queries(file, root.as_ref().ok())?),
+        }
+    }
+
+    /// For each query the outputs that training pairs give it, as [`Source::known_outputs`] finds them.
     ///
     /// # Errors
     /// As [`read_split`](Self::read_split).
-    pub fn read_queries(&self, file: &Path, data: Option<&Path>) -> Result<Split, Error> {
-        let source = self.config.source();
-        if !self.config.data.has_input_files() {
-            return Ok(source.read_queries(file, None)?);
-        }
+    pub fn known_outputs(
+        &self,
+        split: &Split,
+        data: Option<&Path>,
+    ) -> Result<Vec<Vec<String>>, Error> {
         let root = self.config.data_root(data)?;
-        source.read_queries(file, Some(&root)).map_err(|error| self.missing(error, &root))
+        let known = self.config.source().known_outputs(split, &root);
+        known.map_err(|error| self.missing(error, &root))
     }
 
     /// The file of candidate lists that the configuration names, under the data root.
@@ -181,17 +209,17 @@ impl Run {
         self.predictor.export(folder)
     }
 
-    /// Evaluates the model on a split: the rank of each query's gold candidate, which has the
-    /// query's id, and for molecules, graphs, sets of labels and rankings the distance between
-    /// predicted and true outputs.
+    /// Evaluates the model on a split: the rank of each query's gold candidate, and for molecules,
+    /// graphs, sets of labels and rankings the distance between predicted and true outputs. Of several
+    /// right outputs the best-ranked one counts, and the others do not compete, nor do
+    /// [`Split::known`] ones.
     ///
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
         let z = self.coordinates(split)?;
-        let truth = self.known_truth(split)?;
         let exact = self.exact()?;
-        evaluate(&split.ids, truth, &z, self.decoder(exact.as_ref()), pool, &self.config)
+        evaluate(split, &z, self.decoder(exact.as_ref()), pool, &self.config)
     }
 
     /// What decodes answers.
@@ -207,18 +235,6 @@ impl Run {
             (None, None) => return Ok(None),
         };
         ExactDecoder::new(&self.config, space, &self.labels)
-    }
-
-    /// The true outputs of a split, if they are known and predictions are compared with them.
-    pub(crate) fn known_truth(&self, split: &Split) -> Result<Option<Truth>, Error> {
-        if let Some(truth) = &split.truth {
-            return Ok(Some(truth.clone()));
-        }
-        let places: Option<Vec<usize>> =
-            split.ids.iter().map(|id| self.candidates.find(id)).collect();
-        let Some(places) = places else { return Ok(None) };
-        let labels = places.into_iter().map(|candidate| self.candidates.label(candidate));
-        Ok(Truth::of_labels(labels, &self.config.output.features)?)
     }
 
     /// The `top` best candidates for a text, best first.

@@ -4,6 +4,7 @@ mod bad_input;
 mod chebi20;
 mod data_root;
 mod ensembles;
+mod golds;
 #[cfg(feature = "wgpu")]
 mod gpu;
 mod graphs;

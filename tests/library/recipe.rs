@@ -354,7 +354,7 @@ fn the_built_in_recipes_keep_the_contract() {
     .map(String::from)
     .into();
     let rows = DenseRows::new(3, (0..12).map(|i| i as f32).collect()).unwrap();
-    let split = |inputs| Split { ids: texts.clone(), inputs, outputs: vec![None; 4], truth: None };
+    let split = |inputs| Split::new(texts.clone(), inputs, vec![None; 4]);
     let vectors = split(Inputs::Vectors(Features::Dense(rows)));
     let train = split(Inputs::Texts(texts.clone()));
     fn keeps<R: Recipe>(train: &Split, settings: &str) {
@@ -374,7 +374,7 @@ fn the_contract_of_recipes_notices_each_mistake() {
     let texts: Vec<String> = ["one", "sixteen", "a hundred and two", "no"].map(String::from).into();
     let ids = texts.clone();
     let inputs = Inputs::Texts(texts);
-    let train = Split { ids, inputs, outputs: vec![None; 4], truth: None };
+    let train = Split::new(ids, inputs, vec![None; 4]);
     let check = |mistake, forgotten| contract::check(&Wrong { mistake, forgotten }, &train);
     check(Mistake::None, 0).unwrap();
     for (mistake, forgotten, part) in [

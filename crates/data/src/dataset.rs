@@ -7,11 +7,21 @@ use crate::pool::PoolFile;
 use crate::table::read_official;
 use crate::{DataRoot, Error, Inputs, Outputs, Truth, official, synthetic, tables};
 
-/// Pairs of an input and an output.
+/// Pairs of an input and an output. In evaluated splits a pair is a query, which may have several right
+/// outputs.
 #[derive(Clone, Debug)]
 pub struct Split {
-    /// The output's id of each pair.
+    /// The output's id of each pair; of a query with several right outputs the first one's.
     pub ids: Vec<String>,
+    /// The query's own id of each pair, where the data name queries; unique in evaluated splits.
+    pub queries: Option<Vec<String>>,
+    /// The further right outputs of each query, by id; empty where every query has one.
+    pub further: Vec<Vec<String>>,
+    /// Outputs that do not compete for each query, by id; empty where all do.
+    pub known: Vec<Vec<String>>,
+    /// Whether the outputs are rows of a file that the outputs of the run are not from, so that no
+    /// candidate is one of them.
+    pub foreign: bool,
     /// The inputs.
     pub inputs: Inputs,
     /// The output's index in [`Outputs`]; `None` for an output without features, which is allowed
@@ -23,7 +33,13 @@ pub struct Split {
 }
 
 impl Split {
-    /// Some of the pairs.
+    /// Pairs whose queries have one output each and no ids of their own.
+    pub fn new(ids: Vec<String>, inputs: Inputs, outputs: Vec<Option<usize>>) -> Self {
+        let (further, known) = (Vec::new(), Vec::new());
+        Self { ids, queries: None, further, known, foreign: false, inputs, outputs, truth: None }
+    }
+
+    /// Some of the pairs, each with its first right output.
     ///
     /// # Errors
     /// A row out of range, where inputs are vectors.
@@ -31,7 +47,8 @@ impl Split {
         let text = |all: &[String]| rows.iter().map(|&row| all[row].clone()).collect();
         let outputs: Vec<Option<usize>> = rows.iter().map(|&row| self.outputs[row]).collect();
         let (ids, inputs) = (text(&self.ids), self.inputs.select(rows)?);
-        Ok(Self { ids, inputs, outputs, truth: None })
+        let queries = self.queries.as_deref().map(text);
+        Ok(Self { queries, foreign: self.foreign, ..Self::new(ids, inputs, outputs) })
     }
 
     /// Gives a drawn share of the pairs, at least two, each the output of the next one.
@@ -51,7 +68,7 @@ impl Split {
     /// Texts without outputs.
     pub fn texts(texts: Vec<String>) -> Self {
         let (ids, outputs) = (vec![String::new(); texts.len()], vec![None; texts.len()]);
-        Self { ids, inputs: Inputs::Texts(texts), outputs, truth: None }
+        Self::new(ids, Inputs::Texts(texts), outputs)
     }
 }
 
@@ -136,7 +153,8 @@ impl Source<'_> {
     }
 
     /// Reads a file of queries, in the layout of the configuration's own files, without its outputs.
-    /// `root` is needed where [`DataConfig::has_input_files`] holds.
+    /// `root` is needed where [`DataConfig::has_input_files`] holds. Rows that have their numbers as ids
+    /// are outputs of their own, unless the file is that of the configuration under `root`.
     ///
     /// # Errors
     /// As [`Source::load`]; [`Error::Value`] where all data are drawn.
@@ -144,9 +162,13 @@ impl Source<'_> {
         let features = self.outputs.features;
         match &self.data.source {
             DataSource::Tables(tables) => tables::read_queries(path, tables, self.seed, root),
-            DataSource::Pool(pool) => PoolFile::read(path, pool, features.truth())?.queries(self),
+            DataSource::Pool(pool) => {
+                let own = is_file_of(path, &pool.file, root);
+                PoolFile::read(path, pool, features.truth())?.queries(self, own)
+            }
             DataSource::MultiLabel(pool) => {
-                PoolFile::read_multi_label(path, pool, features)?.queries(self)
+                let own = is_file_of(path, &pool.file, root);
+                PoolFile::read_multi_label(path, pool, features)?.queries(self, own)
             }
             DataSource::Official(_) => Ok(official::without_outputs(read_official(path)?)),
             DataSource::Synthetic(_) => {
@@ -155,6 +177,12 @@ impl Source<'_> {
             }
         }
     }
+}
+
+/// Whether `path` is the file `name` under `root`.
+fn is_file_of(path: &Path, name: &str, root: Option<&DataRoot>) -> bool {
+    let own = root.and_then(|root| root.file(name).canonicalize().ok());
+    own.is_some_and(|own| path.canonicalize().is_ok_and(|path| path == own))
 }
 
 impl Dataset {

@@ -50,6 +50,7 @@ mod npy_write;
 mod official;
 mod outputs;
 mod pool;
+mod queries;
 mod rankings;
 mod root;
 mod row_index;

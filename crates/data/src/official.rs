@@ -60,5 +60,5 @@ pub(crate) fn file(config: &OfficialConfig, name: SplitName) -> Option<&String> 
 pub(crate) fn without_outputs(official: Official) -> Split {
     let Official { ids, descriptions, features: _ } = official;
     let outputs = vec![None; ids.len()];
-    Split { ids, inputs: Inputs::Texts(descriptions), outputs, truth: None }
+    Split::new(ids, Inputs::Texts(descriptions), outputs)
 }

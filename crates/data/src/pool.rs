@@ -22,6 +22,8 @@ pub(crate) struct PoolFile<'a> {
     id: &'a str,
     inputs: RowInputs<'a>,
     splits: &'a SplitsConfig,
+    /// Whether ids are the numbers of the rows.
+    numbered: bool,
 }
 
 /// The inputs of rows.
@@ -49,15 +51,16 @@ impl<'a> PoolFile<'a> {
         let PoolConfig { id, inputs, splits, .. } = pool;
         let mut columns = vec![id.as_str(), inputs.column.as_str()];
         columns.extend(outputs);
-        let table = match extension_of(path).as_str() {
-            "txt" | "smi" => {
+        let numbered = ["txt", "smi"].contains(&&*extension_of(path));
+        let table = match numbered {
+            true => {
                 let table = Table::read_lines(path, id, &inputs.column)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
                 table
             }
-            _ => Table::read(path, &columns)?,
+            false => Table::read(path, &columns)?,
         };
-        Ok(Self { table, id, inputs: RowInputs::Texts(inputs), splits })
+        Ok(Self { table, id, inputs: RowInputs::Texts(inputs), splits, numbered })
     }
 
     /// Reads a multi-label file: a column of ids, one of labels, and the vectors.
@@ -93,7 +96,7 @@ impl<'a> PoolFile<'a> {
         let id = "id";
         let columns = vec![(id.to_owned(), ids), (column.clone(), rows.map(set).collect())];
         let (table, inputs) = (Table::of(path, columns), RowInputs::Vectors(read.inputs));
-        Ok(Self { table, id, inputs, splits: &config.splits })
+        Ok(Self { table, id, inputs, splits: &config.splits, numbered: true })
     }
 
     /// Draws the splits, whose rows are the outputs.
@@ -125,13 +128,20 @@ impl<'a> PoolFile<'a> {
             SplitName::Test if !drawn.test.is_empty() => drawn.test,
             SplitName::Test => return Ok(None),
         };
-        self.select(&drawn.rows[rows])?.queries(source).map(Some)
+        self.select(&drawn.rows[rows])?.queries(source, true).map(Some)
     }
 
-    /// All rows as pairs without outputs.
-    pub(crate) fn queries(self, source: &Source) -> Result<Split, Error> {
+    /// All rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
+    /// the run's `own` are queries with these ids, and their outputs are others than the run's.
+    pub(crate) fn queries(self, source: &Source, own: bool) -> Result<Split, Error> {
         let truth = Truth::column(&self.table, source.outputs.features)?;
-        Ok(Split { truth, ..self.pairs(0..self.table.len(), source.seed)? })
+        let split = Split { truth, ..self.pairs(0..self.table.len(), source.seed)? };
+        if own || !self.numbered {
+            return Ok(split);
+        }
+        let file = self.table.path().file_name().unwrap_or_default().to_string_lossy();
+        let ids = split.ids.iter().map(|row| format!("{file} row {row}")).collect();
+        Ok(Split { queries: Some(split.ids), ids, foreign: true, ..split })
     }
 
     fn select(self, rows: &[usize]) -> Result<Self, Error> {
@@ -151,7 +161,7 @@ impl<'a> PoolFile<'a> {
             RowInputs::Vectors(vectors) => Inputs::Vectors(vectors.select(&rows)?),
         };
         let ids = table.column(self.id)?.to_vec();
-        Ok(Split { ids, inputs, outputs: vec![None; rows.len()], truth: None })
+        Ok(Split::new(ids, inputs, vec![None; rows.len()]))
     }
 }
 

@@ -133,13 +133,8 @@ impl<'a> World<'a> {
             matmul(y, Accum::Add, self.map.as_ref(), x, 1.0, Par::Seq);
         });
         let ids = (start + 1..=start + count).map(|id| id.to_string()).collect();
-        let split = Split {
-            ids,
-            inputs: Inputs::Vectors(Features::Dense(DenseRows::new(from, x)?)),
-            outputs: (start..start + count).map(Some).collect(),
-            truth: None,
-        };
-        Ok((split, y))
+        let inputs = Inputs::Vectors(Features::Dense(DenseRows::new(from, x)?));
+        Ok((Split::new(ids, inputs, (start..start + count).map(Some).collect()), y))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pairs from a table for each split, whose rows name outputs and hold or name inputs.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::RowSource;
@@ -28,7 +29,7 @@ pub(crate) fn load(
     let index: HashMap<&str, usize> =
         outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let held_out = |pairs: Pairs| {
-        let mut split = pairs.join(&index, files.as_ref())?;
+        let mut split = pairs.queries(&index, files.as_ref())?;
         // the outputs' own, so that it need not stand in the table of pairs too
         split.truth = outputs.truth_of(&split.outputs);
         Ok::<_, Error>(split)
@@ -70,7 +71,7 @@ pub(crate) fn read_queries(
             return Err(Error::file(path, message));
         }
     };
-    pairs.join(&HashMap::new(), files.as_ref())
+    pairs.queries(&HashMap::new(), files.as_ref())
 }
 
 /// A table of pairs as it was read.
@@ -82,6 +83,8 @@ struct Pairs {
     texts: Vec<String>,
     /// Ids of the inputs, where they lie in files of their own.
     inputs: Vec<String>,
+    /// Ids of the queries, where there is a column of them.
+    queries: Option<Vec<String>>,
 }
 
 impl Pairs {
@@ -91,7 +94,9 @@ impl Pairs {
             InputsConfig::Features(_) => &tables.id,
             InputsConfig::Kernels(kernels) => &kernels.column,
         };
-        let table = Table::read(path, &[&tables.id, column])?;
+        let mut columns = vec![tables.id.as_str(), column];
+        columns.extend(tables.query.as_deref());
+        let table = Table::read(path, &columns)?;
         let (texts, inputs) = match &tables.inputs {
             InputsConfig::Text(text) => (texts(&table, text, seed)?, Vec::new()),
             InputsConfig::Features(_) | InputsConfig::Kernels(_) => {
@@ -99,8 +104,10 @@ impl Pairs {
             }
         };
         let ids = table.column(&tables.id)?.to_vec();
+        let queries = tables.query.as_ref().map(|column| table.column(column).map(<[_]>::to_vec));
+        let queries = queries.transpose()?;
         let lines = (0..ids.len()).map(|row| table.line(row)).collect();
-        Ok(Self { path: path.into(), ids, lines, texts, inputs })
+        Ok(Self { path: path.into(), ids, lines, texts, inputs, queries })
     }
 
     fn input_ids(&self) -> InputIds<'_> {
@@ -128,7 +135,58 @@ impl Pairs {
             Some(files) => files.of(self.input_ids())?,
             None => Inputs::Texts(self.texts),
         };
-        Ok(Split { ids: self.ids, inputs, outputs, truth: None })
+        Ok(Split { queries: self.queries, ..Split::new(self.ids, inputs, outputs) })
+    }
+
+    /// The pairs as queries: rows with the same query id are one, with several right outputs.
+    fn queries(
+        self,
+        index: &HashMap<&str, usize>,
+        files: Option<&InputFiles>,
+    ) -> Result<Split, Error> {
+        let Some(rows) = self.rows_of_queries()? else { return self.join(index, files) };
+        let split = self.join(index, files)?;
+        let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
+        let golds =
+            |rows: &Vec<usize>| rows[1..].iter().map(|&row| split.ids[row].clone()).collect();
+        let further = match rows.iter().any(|rows| rows.len() > 1) {
+            true => rows.iter().map(golds).collect(),
+            false => Vec::new(),
+        };
+        Ok(Split { further, ..split.select(&firsts)? })
+    }
+
+    /// The rows of each query, in the order of the first ones; none without query ids.
+    fn rows_of_queries(&self) -> Result<Option<Vec<Vec<usize>>>, Error> {
+        let Some(queries) = &self.queries else { return Ok(None) };
+        let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries.len());
+        let mut all: Vec<Vec<usize>> = Vec::new();
+        for (row, query) in queries.iter().enumerate() {
+            if query.trim().is_empty() {
+                let message = "an empty query id; a value is needed";
+                return Err(Error::line(&self.path, self.lines[row], message));
+            }
+            match places.entry(query) {
+                Entry::Vacant(place) => {
+                    place.insert(all.len());
+                    all.push(vec![row]);
+                }
+                Entry::Occupied(place) => {
+                    let rows = &mut all[*place.get()];
+                    let inputs = if self.inputs.is_empty() { &self.texts } else { &self.inputs };
+                    if inputs[row] != inputs[rows[0]] {
+                        let message = format!(
+                            "query {query:?} has another input than on line {}; rows of one query have \
+                             the same input",
+                            self.lines[rows[0]]
+                        );
+                        return Err(Error::line(&self.path, self.lines[row], message));
+                    }
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(Some(all))
     }
 }
 

@@ -84,6 +84,24 @@ impl Truth {
         })
     }
 
+    /// Replaces the outputs at `places` by `others`, one each, of the same kind.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for outputs of another kind.
+    pub fn replace(&mut self, places: &[usize], others: Self) -> Result<(), Error> {
+        fn put<T>(all: &mut [T], places: &[usize], others: Vec<T>) {
+            places.iter().zip(others).for_each(|(&place, other)| all[place] = other);
+        }
+        match (self, others) {
+            (Self::Molecules(all), Self::Molecules(others)) => put(all, places, others),
+            (Self::Graphs(all), Self::Graphs(others)) => put(all, places, others),
+            (Self::Labels(all), Self::Labels(others)) => put(all, places, others),
+            (Self::Rankings(all), Self::Rankings(others)) => put(all, places, others),
+            _ => return Err(Error::value("outputs", "outputs of two kinds", "one kind")),
+        }
+        Ok(())
+    }
+
     /// Number of outputs.
     pub fn len(&self) -> usize {
         match self {

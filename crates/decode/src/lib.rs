@@ -4,6 +4,7 @@
 //! `b(c)` each ([`CandidateBlocks`] is anything that makes them block by block). Scores are computed tile by tile and looked at once: to [`rank`] the gold
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
+//! [`Golds`] are the right candidates of queries that have several, and those that do not compete.
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer.
@@ -40,6 +41,7 @@ mod ensemble;
 mod error;
 mod exact;
 mod figures;
+mod golds;
 mod hits;
 mod hubs;
 mod label_sets;
@@ -63,10 +65,11 @@ pub use ensemble::{
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch, PreImage};
 pub use figures::{RANK_FIGURES, RankFigure};
+pub use golds::{ChosenGold, Golds};
 pub use hits::HitsAt;
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
-pub use metrics::Metrics;
+pub use metrics::{Metrics, PoolSizes};
 pub use multi_label::{MultiLabelMetrics, precision_at_k};
 pub use per_query::PerQuery;
 pub use pool::{MissingGold, Pool};

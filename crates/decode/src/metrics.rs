@@ -7,8 +7,9 @@ use crate::{Candidates, Error, Intervals, Rank};
 /// What an evaluation says about n queries, ties averaged.
 ///
 /// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`,
-/// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, and with
-/// [`Metrics::with_intervals`] also `mrr_ci95`.
+/// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries
+/// have candidates of their own `candidates_per_query`, and with [`Metrics::with_intervals`] also
+/// `mrr_ci95`.
 ///
 /// ```
 /// use dsokr_decode::{Metrics, Rank};
@@ -49,9 +50,36 @@ pub struct Metrics {
     pub duplicate_candidates: usize,
     /// Queries whose gold candidate is not among their candidates, counted with rank ∞.
     pub missing_gold: usize,
+    /// How many candidates a query has; none where every query has all of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidates_per_query: Option<PoolSizes>,
     /// 95 % confidence interval of `mrr`, low and high, from a bootstrap over queries.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mrr_ci95: Option<[f64; 2]>,
+}
+
+/// Numbers of candidates that queries are ranked against, those whose gold candidate is missing left
+/// out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolSizes {
+    /// The smallest number.
+    pub least: u64,
+    /// The median; of an even number of queries the upper one.
+    pub median: u64,
+    /// The largest number.
+    pub most: u64,
+}
+
+impl PoolSizes {
+    /// Those of ranks; none where every query has all `candidates`.
+    fn of(ranks: &[Option<Rank>], candidates: usize) -> Option<Self> {
+        let mut sizes: Vec<u64> = ranks.iter().flatten().map(Rank::pool).collect();
+        if sizes.iter().all(|&size| size == candidates as u64) {
+            return None;
+        }
+        sizes.sort_unstable();
+        Some(Self { least: sizes[0], median: sizes[sizes.len() / 2], most: sizes[sizes.len() - 1] })
+    }
 }
 
 impl Metrics {
@@ -78,6 +106,7 @@ impl Metrics {
             tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),
             duplicate_candidates,
             missing_gold: ranks.iter().filter(|rank| rank.is_none()).count(),
+            candidates_per_query: PoolSizes::of(ranks, candidates),
             mrr_ci95: None,
         })
     }

@@ -131,6 +131,13 @@ impl PerQuery {
         self.offsets.push(self.members.len());
     }
 
+    /// The lists of some queries below [`PerQuery::len`], in a given order; one may come several times.
+    pub fn select(&self, queries: &[usize]) -> Self {
+        let mut chosen = Self { offsets: vec![0], members: Vec::new(), ..*self };
+        queries.iter().for_each(|&query| chosen.push(self.list(query)));
+        chosen
+    }
+
     /// Number of queries.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

@@ -57,6 +57,20 @@ impl Rank {
         Self::new(above, tied, pool)
     }
 
+    /// The rank among fewer candidates: without `above` of those above the gold one, `tied` of those
+    /// tied with it, and `pool` in all.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] for more than there are.
+    pub fn without(&self, above: u64, tied: u64, pool: u64) -> Result<Self, Error> {
+        let left = |all: u64, less: u64| {
+            all.checked_sub(less).ok_or_else(|| {
+                Error::Inconsistent(format!("{less} candidates are left out of {all}"))
+            })
+        };
+        Self::new(left(self.above, above)?, left(self.tied, tied)?, left(self.pool, pool)?)
+    }
+
     /// Candidates with a higher score than the gold one, b.
     pub fn above(&self) -> u64 {
         self.above

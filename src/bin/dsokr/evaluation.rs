@@ -25,6 +25,13 @@ pub struct Queries {
     /// The split of the run's data: validation or test; default: evaluation.split of its configuration.
     #[arg(long, conflicts_with = "queries", value_parser = split)]
     split: Option<SplitName>,
+    /// The column of --queries that names the query of each row; rows of one query are its right outputs.
+    #[arg(long, requires = "queries")]
+    query_id: Option<String>,
+    /// Leave the outputs that training pairs give the same query, or the same text where queries have no
+    /// ids, out of its candidates.
+    #[arg(long)]
+    filter_known: bool,
     /// JSON lines {"query": id, "candidates": [id, …]}: the candidates of each query. Default: for a
     /// split, evaluation.candidates of the configuration, if given; else all candidates.
     #[arg(long)]
@@ -130,9 +137,16 @@ impl Queries {
         predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
         let data = self.data.as_deref();
-        let read = |run: &Run| match wanted {
-            Wanted::File(file) => run.read_queries(file, data),
-            Wanted::Split(name) => run.read_split(name, data),
+        let read = |run: &Run| {
+            let split = match wanted {
+                Wanted::File(file) => run.read_queries(file, self.query_id.as_deref(), data)?,
+                Wanted::Split(name) => run.read_split(name, data)?,
+            };
+            let known = match self.filter_known {
+                true => run.known_outputs(&split, data)?,
+                false => Vec::new(),
+            };
+            Ok(Split { known, ..split })
         };
         let lists = match (&self.candidates, wanted) {
             (Some(file), _) => Some(file.clone()),
@@ -173,16 +187,16 @@ impl Shown {
             }
             None => None,
         };
-        let ranks = found.ranks;
+        let (ranks, golds) = (found.ranks, found.golds);
         let found = Found { metrics, members, against };
         if let Some(folder) = &self.report {
             let candidates = &runs.members()[0].candidates;
             let (split, resamples) = (asked.split(), RESAMPLES);
-            let (decoded, ranks) = (&decoded, &ranks);
+            let (decoded, ranks, golds) = (&decoded, &ranks, &golds);
             let quantiles = runs.quantiles(asked);
             let quantiles = quantiles.as_ref();
             let evaluated =
-                Evaluated { split, decoded, ranks, candidates, quantiles, resamples, seed };
+                Evaluated { split, decoded, golds, ranks, candidates, quantiles, resamples, seed };
             report::write(folder, &evaluated, &found)?;
         }
         if self.json {

@@ -26,7 +26,9 @@ pub struct Evaluated<'a> {
     pub split: &'a Split,
     /// The decoded predictions.
     pub decoded: &'a [Decoded],
-    /// Ranks of their gold candidates.
+    /// The right output of each query that counts, by id.
+    pub golds: &'a [String],
+    /// Ranks of these.
     pub ranks: &'a [Option<Rank>],
     /// The candidates.
     pub candidates: &'a Candidates,
@@ -53,15 +55,15 @@ pub fn write(
     let json =
         serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
     put("metrics.json", &format!("{json}\n"))?;
-    let ids = &found.split.ids;
-    let rows = query_rows(ids, ids, found.decoded, found.candidates)?;
+    let (ids, golds) = (found.split.query_ids(), found.golds);
+    let rows = query_rows(&ids, golds, found.decoded, found.candidates)?;
     let mut table = QueryRow::COLUMNS.join("\t") + "\n";
     rows.iter().for_each(|row| table += &line(&row.cells()));
     put("ranks.tsv", &table)?;
 
     let mut table = String::from("text\tgold_label\t") + &QueryRow::COLUMNS.join("\t") + "\n";
     for query in worst(found.ranks, WORST) {
-        let gold = found.candidates.find(&ids[query]);
+        let gold = found.candidates.find(&golds[query]);
         let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
         let text = match &found.split.inputs {
             Inputs::Texts(texts) => texts[query].clone(),
@@ -74,7 +76,7 @@ pub fn write(
     put("worst.tsv", &table)?;
 
     if let Some(quantiles) = found.quantiles {
-        put("quantiles.tsv", &predicted(quantiles, ids, found.candidates))?;
+        put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates))?;
     }
 
     let most = MOST.min(found.candidates.len());
@@ -84,12 +86,17 @@ pub fn write(
 }
 
 /// The quantiles of each query, and its true number if it is known.
-fn predicted(quantiles: &Quantiles, ids: &[String], candidates: &Candidates) -> String {
+fn predicted(
+    quantiles: &Quantiles,
+    (ids, golds): (&[String], &[String]),
+    candidates: &Candidates,
+) -> String {
     let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
     let names = ["query", "number"].map(String::from).into_iter().chain(levels);
     let mut table = line(&names.collect::<Vec<_>>());
-    for (id, values) in ids.iter().zip(quantiles.values.chunks(quantiles.levels.len())) {
-        let gold = candidates.find(id);
+    let values = quantiles.values.chunks(quantiles.levels.len());
+    for ((id, gold), values) in ids.iter().zip(golds).zip(values) {
+        let gold = candidates.find(gold);
         let number = gold.map(|gold| quantiles.number(candidates, gold).to_string());
         let own = [id.clone(), number.unwrap_or_default()];
         let values = values.iter().map(f32::to_string);

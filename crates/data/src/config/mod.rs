@@ -139,6 +139,27 @@ impl DataConfig {
         }
     }
 
+    /// The same with the queries' ids in the column `column` of the tables of pairs.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for pairs that do not come from tables.
+    pub fn with_query_ids(&self, column: &str) -> Result<Self, Error> {
+        match &self.source {
+            DataSource::Tables(tables) => {
+                let tables = TablesConfig { query: Some(column.to_owned()), ..tables.clone() };
+                Ok(Self { source: DataSource::Tables(tables), ..self.clone() })
+            }
+            DataSource::Pool(_)
+            | DataSource::MultiLabel(_)
+            | DataSource::Official(_)
+            | DataSource::Synthetic(_) => {
+                let allowed =
+                    "absent: only tables of pairs (data.source = \"tables\") name queries";
+                Err(Error::value("data.query", format!("{column:?}"), allowed))
+            }
+        }
+    }
+
     /// Whether inputs lie in files beside the tables of pairs.
     pub fn has_input_files(&self) -> bool {
         matches!(self.source, DataSource::Tables(_)) && self.inputs() != InputKind::Texts

@@ -4,6 +4,7 @@ mod candidates;
 mod common;
 mod ensemble;
 mod exact;
+mod golds;
 mod hubs;
 mod label_sets;
 mod metrics;

@@ -1,0 +1,93 @@
+//! Texts that are read some at a time.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use dsokr_data::Error;
+use dsokr_data::table::{TextFormat, TextReader, TextRow};
+
+fn reader<'s>(
+    stream: &'s str,
+    format: TextFormat,
+    id: Option<&str>,
+) -> Result<TextReader<&'s [u8]>, Error> {
+    TextReader::new(Path::new("stream"), stream.as_bytes(), format, "text", id)
+}
+
+fn row(line: usize, id: &str, text: &str) -> TextRow {
+    TextRow { line, id: id.into(), text: text.into() }
+}
+
+#[test]
+fn every_format_has_lines_ids_and_texts() {
+    let lines = "\u{feff}one text\r\nits \"second\"\n\n\n";
+    let rows = reader(lines, TextFormat::Lines, None).unwrap().batch(9).unwrap();
+    assert_eq!(rows, [row(1, "1", "one text"), row(2, "2", "its \"second\"")]);
+    let tabs = "\u{feff}name\ttext\na\tone\nb\ttwo\n";
+    let rows = reader(tabs, TextFormat::Tabs, Some("name")).unwrap().batch(9).unwrap();
+    assert_eq!(rows, [row(2, "a", "one"), row(3, "b", "two")]);
+    let commas = "\u{feff}text,name\n\"one, \"\"quoted\"\"\nand long\",a\ntwo,b\n";
+    let rows = reader(commas, TextFormat::Commas, Some("name")).unwrap().batch(9).unwrap();
+    assert_eq!(rows, [row(2, "a", "one, \"quoted\"\nand long"), row(4, "b", "two")]);
+    let objects = "{\"text\": \"one\", \"name\": 7}\n{\"name\": \"b\", \"text\": \"t\\u0077o\"}";
+    let mut texts = reader(objects, TextFormat::JsonLines, Some("name")).unwrap();
+    assert_eq!(texts.batch(1).unwrap(), [row(1, "7", "one")]);
+    assert_eq!(texts.batch(1).unwrap(), [row(2, "b", "two")]);
+    assert!(texts.batch(1).unwrap().is_empty());
+    for (name, format) in [("a.TSV", TextFormat::Tabs), ("-", TextFormat::Lines)] {
+        assert_eq!(TextFormat::of(Path::new(name)), format);
+    }
+}
+
+/// Gives its parts one by one, as a pipe does.
+struct Pipe(Vec<&'static [u8]>);
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() {
+            return Ok(0);
+        }
+        let part = self.0.remove(0);
+        buffer[..part.len()].copy_from_slice(part);
+        Ok(part.len())
+    }
+}
+
+#[test]
+fn nobody_waits_for_texts_that_come_later() {
+    let pipe = Pipe(vec![b"a\nb\nc", b"c\nd\n", b"\xff\n"]);
+    let name = Path::new("pipe");
+    let mut texts = TextReader::new(name, pipe, TextFormat::Lines, "text", None).unwrap();
+    let mut next = || texts.batch(9).map(|rows| rows.into_iter().map(|row| row.text).collect());
+    let found: [Vec<String>; 2] = [next().unwrap(), next().unwrap()];
+    assert_eq!(found, [vec!["a", "b"], vec!["cc", "d"]]);
+    let error = next().unwrap_err().to_string();
+    assert!(error.starts_with("pipe:5: byte 0xff"), "{error}");
+}
+
+#[test]
+fn errors_name_the_line_behind_the_texts_before_it() {
+    for (format, stream, id, says) in [
+        (TextFormat::Lines, "a\n\nb\n", None, "stream:2: blank line"),
+        (TextFormat::Tabs, "text\tn\na\t1\nb\n", None, "stream:3: 1 fields; expected 2"),
+        (TextFormat::Tabs, "text\na\n \u{a0}\n", None, "stream:3: empty value in column \"text\""),
+        (TextFormat::Commas, "text,n\na,1\n\"\",2\n", None, "stream:3: empty value"),
+        (TextFormat::Commas, "text,n\na,1\nb\n", None, "stream:3: 1 fields; expected 2"),
+        (TextFormat::JsonLines, "{\"text\": \"a\"}\n{\"t\": 1}", None, "stream:2: no key \"text\""),
+    ] {
+        let mut texts = reader(stream, format, id).unwrap();
+        assert_eq!(texts.batch(9).unwrap().len(), 1, "{stream:?}");
+        let error = texts.batch(9).unwrap_err().to_string();
+        assert!(error.starts_with(says), "{stream:?}: {error}");
+    }
+    for (format, stream, id, says) in [
+        (TextFormat::Tabs, "", None, "stream: the file is empty"),
+        (TextFormat::Commas, "", None, "stream: the file is empty"),
+        (TextFormat::Commas, "a,b\n", None, "stream: no column \"text\""),
+        (TextFormat::Tabs, "text\ttext\n", None, "stream:1: \"text\" names both"),
+        (TextFormat::Lines, "a\n", Some("n"), "the column of ids = \"n\": allowed is absent"),
+    ] {
+        let error = reader(stream, format, id).map(|_| ()).unwrap_err().to_string();
+        assert!(error.starts_with(says), "{stream:?}: {error}");
+    }
+}

@@ -1,0 +1,163 @@
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::error::check_len;
+use crate::pool::missing_gold;
+use crate::{Error, MissingGold, Rank};
+
+/// The right candidates of each query, and candidates that do not compete.
+///
+/// A query may have several right candidates. The one that is ranked best counts; the others, and
+/// those that are *known*, such as outputs that a training pair gives the same query, do not push it
+/// down. These are the filtered ranks of link prediction (Bordes et al. 2013, *Translating embeddings
+/// for modeling multi-relational data*, section 4.2).
+///
+/// Every right or known candidate of a query is a row, which is ranked like a gold candidate of its
+/// own, by any rule. [`choose`](Self::choose) makes the filtered ranks from the ranks of the rows.
+///
+/// ```
+/// use dsokr_decode::{Golds, Rank};
+///
+/// let text = |ids: &[&str]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+/// // b or d is right; a is known
+/// let golds = Golds::new(&[text(&["d", "b"])], &[text(&["a"])])?;
+/// assert_eq!(golds.ids(), ["d", "b", "a"]);
+/// // of five candidates a is first, b third, d last
+/// let at = |above| Rank::new(above, 1, 5).ok();
+/// let chosen = golds.choose(&[at(4), at(2), at(0)])?;
+/// assert_eq!(golds.ids()[chosen[0].row], "b");
+/// // without a and d, b is second of three
+/// assert_eq!(chosen[0].rank, Some(Rank::new(1, 1, 3)?));
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Golds {
+    /// The candidate of each row: of a query the right ones, then the known ones.
+    ids: Vec<String>,
+    /// The query of each row.
+    queries: Vec<usize>,
+    /// The rows of query q: `starts[q]..starts[q + 1]`.
+    starts: Vec<usize>,
+    /// How many of them are right.
+    right: Vec<usize>,
+}
+
+/// The right candidate of a query that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChosenGold {
+    /// Its row.
+    pub row: usize,
+    /// Its rank among the candidates that compete; none where no right candidate is ranked.
+    pub rank: Option<Rank>,
+}
+
+impl Golds {
+    /// The right candidates of each query, at least one, and its known ones, none or a list a query;
+    /// each counts once.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for known candidates of another number of queries; [`Error::TooFew`] for a
+    /// query without right candidates.
+    pub fn new(right: &[Vec<String>], known: &[Vec<String>]) -> Result<Self, Error> {
+        if !known.is_empty() {
+            check_len("lists of known candidates", known.len(), right.len())?;
+        }
+        let mut golds = Self {
+            ids: Vec::new(),
+            queries: Vec::new(),
+            starts: vec![0],
+            right: Vec::with_capacity(right.len()),
+        };
+        for (query, right) in right.iter().enumerate() {
+            let known = known.get(query).map_or(&[][..], Vec::as_slice);
+            let start = golds.ids.len();
+            let mut seen: HashSet<&str> = HashSet::with_capacity(right.len() + known.len());
+            golds.ids.extend(right.iter().filter(|id| seen.insert(id)).cloned());
+            let count = golds.ids.len() - start;
+            if count == 0 {
+                return Err(Error::too_few(format!("query {query}: no right candidates"), 1));
+            }
+            golds.right.push(count);
+            golds.ids.extend(known.iter().filter(|id| seen.insert(id)).cloned());
+            golds.queries.resize(golds.ids.len(), query);
+            golds.starts.push(golds.ids.len());
+        }
+        Ok(golds)
+    }
+
+    /// The candidate of each row, by id.
+    pub fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// The rows of the right candidates of a query.
+    pub fn right(&self, query: usize) -> Range<usize> {
+        self.starts[query]..self.starts[query] + self.right[query]
+    }
+
+    /// The query of each row.
+    pub fn queries(&self) -> &[usize] {
+        &self.queries
+    }
+
+    /// Values of the queries, `width` of each, repeated for each of their rows.
+    pub fn repeat(&self, width: usize, values: &[f32]) -> Vec<f32> {
+        self.queries.iter().flat_map(|&query| &values[query * width..][..width]).copied().collect()
+    }
+
+    /// Refuses a right candidate that is not among those of its query, unless `missing` allows it;
+    /// `found` says of each row whether it is, and `name` how errors call a query.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`].
+    pub fn check_missing(
+        &self,
+        found: &[Option<u32>],
+        missing: MissingGold,
+        name: impl Fn(usize) -> String,
+    ) -> Result<(), Error> {
+        match missing {
+            MissingGold::RankInfinity => return Ok(()),
+            MissingGold::Error => {}
+        }
+        for query in 0..self.right.len() {
+            for row in self.right(query) {
+                if found[row].is_none() {
+                    return Err(missing_gold(&name(query), &format!("{:?}", self.ids[row])));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// For each query the right candidate that counts, with its rank among all candidates less the
+    /// other right and the known ones.
+    ///
+    /// `ranks` are those of the rows among all candidates of their query; a row without one is not a
+    /// candidate. Of right candidates with equal scores the first counts. A candidate is above another
+    /// one if fewer are above it, and tied if as many are, so the ranks alone say which do not compete.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is one rank a row; [`Error::Inconsistent`] for ranks that no
+    /// scores give.
+    pub fn choose(&self, ranks: &[Option<Rank>]) -> Result<Vec<ChosenGold>, Error> {
+        check_len("ranks", ranks.len(), self.ids.len())?;
+        let one = |query: usize| {
+            let rows = self.starts[query]..self.starts[query + 1];
+            let ranked = self.right(query).filter_map(|row| ranks[row].map(|rank| (row, rank)));
+            let Some((row, best)) = ranked.min_by_key(|(_, rank)| rank.above()) else {
+                return Ok(ChosenGold { row: rows.start, rank: None });
+            };
+            let others = rows.filter(|&other| other != row).filter_map(|other| ranks[other]);
+            let (mut above, mut tied, mut pool) = (0, 0, 0);
+            for other in others {
+                above += u64::from(other.above() < best.above());
+                tied += u64::from(other.above() == best.above());
+                pool += 1;
+            }
+            let rank = best.without(above, tied, pool)?;
+            Ok(ChosenGold { row, rank: Some(rank) })
+        };
+        (0..self.right.len()).map(one).collect()
+    }
+}
