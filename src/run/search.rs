@@ -33,10 +33,23 @@ impl EnsembleRun {
     /// # Errors
     /// `top` above the number of candidates; a member that reads no text; an empty text.
     pub fn answer(&self, texts: &[&str], top: usize) -> Result<Vec<SearchAnswer>, Error> {
-        if texts.is_empty() {
-            return Ok(Vec::new());
+        match texts.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.answer_queries(|run| run.texts(texts), top),
         }
-        let asked = self.ask(|run| run.texts(texts), None)?;
+    }
+
+    /// The answer to each of the queries that `read` reads for a member, of any kind of inputs; see
+    /// [`answer`](Self::answer).
+    ///
+    /// # Errors
+    /// Errors of `read`; `top` above the number of candidates; inputs that a member does not read.
+    pub fn answer_queries(
+        &self,
+        read: impl Fn(&Run) -> Result<Split, Error>,
+        top: usize,
+    ) -> Result<Vec<SearchAnswer>, Error> {
+        let asked = self.ask(read, None)?;
         let ensemble = self.ensemble(&asked)?;
         let hits = ensemble.top_k(asked.pool(), &self.rule, top)?;
         let mut exact = match self.members()[0].exact()? {

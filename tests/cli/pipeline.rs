@@ -140,6 +140,19 @@ fn vectors_are_inputs_too() {
         &["texts", "feature vectors, which this model reads"],
     );
     sandbox.succeed(&["evaluate", "runs/vectors", "--json"]);
+    // predictions of the rows of a matrix, and of a table that names vectors
+    let all = sandbox.succeed(&["predict", "runs/vectors", "data/small/bits.npy", "--top", "1"]);
+    let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((all.len(), &all[70]["id"], all[70].get("query")), (80, &"71".into(), None));
+    let test = ["predict", "runs/vectors", "data/small/test.tsv", "--top", "1", "--batch", "3"];
+    let test = sandbox.succeed(&test);
+    let first = json(&format!("{}\n", test.lines().next().unwrap()));
+    assert_eq!((test.lines().count(), &first["id"]), (10, &"o70".into()));
+    assert_eq!(first["candidates"][0]["id"], all[70]["candidates"][0]["id"]);
+    let embed = ["embed", "runs/vectors", "data/small/test.tsv", "--out", "z.npy"];
+    assert!(sandbox.succeed(&embed).contains("10 rows"));
+    let column = ["predict", "runs/vectors", "data/small/bits.npy", "--column", "x"];
+    sandbox.fail(&column, 2, &["--column", "vectors"]);
 }
 
 #[test]

@@ -11,7 +11,9 @@ pub struct Answer<'a> {
     /// Of one of several texts: its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    query: &'a str,
+    /// The text; none of a vector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<&'a str>,
     /// The predicted quantiles, if outputs are numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quantiles: Vec<Quantile>,
@@ -38,7 +40,7 @@ struct Candidate<'a> {
 impl<'a> Answer<'a> {
     pub fn new(
         id: Option<&'a str>,
-        query: &'a str,
+        query: Option<&'a str>,
         answer: SearchAnswer,
         known: &'a Candidates,
     ) -> Self {

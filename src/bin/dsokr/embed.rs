@@ -20,7 +20,7 @@ const BATCH: usize = 256;
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
-    /// The file of the texts; with --outputs a table whose rows name outputs.
+    /// The file of the texts, or of the vectors of a run that reads them; with --outputs a table whose rows name outputs.
     file: PathBuf,
     /// The .npy file; a file of that name is replaced.
     #[arg(long)]
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let mut texts = arguments.texts.open(file, &run)?;
         let mut rows = 0;
         loop {
-            match texts.batch(BATCH)?.len() {
+            match texts.batch(BATCH)?.ids.len() {
                 0 => break,
                 more => rows += more,
             }
@@ -70,8 +70,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let mut texts = arguments.texts.open(file, &run)?;
         write_matrix(out, (rows, width), || {
             let batch = texts.batch(BATCH)?;
-            let batch: Vec<&str> = batch.iter().map(|row| row.text.as_str()).collect();
-            if batch.is_empty() { Ok(None) } else { run.embed(&batch).map(Some) }
+            if batch.ids.is_empty() {
+                return Ok(None);
+            }
+            run.coordinates(&batch.read(&run)?).map(Some)
         })?;
         rows
     };

@@ -9,10 +9,11 @@ use crate::combine::Combine;
 use crate::texts::Texts;
 use crate::{print_part, report};
 
-/// Predicts the outputs of texts: the best candidates for each, a JSON line or rows of a table.
+/// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
 ///
 /// The models are read once. Texts are read and answered in batches, so that answers come before the input
-/// ends and a stream of any length needs the memory of one batch.
+/// ends and a stream of any length needs the memory of one batch. Runs that read vectors take the rows of a
+/// .npy or .safetensors matrix, or a file in the layout of their own data.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Run directories, of one model, of an ensemble, or several, which are combined as an ensemble; then
@@ -51,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut runs = EnsembleRun::open(runs, &device)?;
     arguments.combine.apply(&mut runs)?;
     let first = &runs.members()[0];
-    let mut texts = arguments.texts.open(file, first)?;
+    let mut queries = arguments.texts.open(file, first)?;
     let mut header = match arguments.format {
         Format::Jsonl => String::new(),
         Format::Tsv => {
@@ -63,16 +64,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
     };
     loop {
-        let rows = texts.batch(arguments.batch as usize)?;
-        if rows.is_empty() {
+        let batch = queries.batch(arguments.batch as usize)?;
+        if batch.ids.is_empty() {
             // the header of a table without rows
             return print_part(&header).map(|_| ());
         }
-        let batch: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
-        let answers = runs.answer(&batch, arguments.top)?;
+        let answers = runs.answer_queries(|run| batch.read(run), arguments.top)?;
         let mut out = std::mem::take(&mut header);
-        for (row, answer) in rows.iter().zip(answers) {
-            let answer = Answer::new(Some(&row.id), &row.text, answer, &first.candidates);
+        for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
+            let answer = Answer::new(Some(id), batch.text(at), answer, &first.candidates);
             match arguments.format {
                 Format::Jsonl => out += &answer.json_line()?,
                 Format::Tsv => {
