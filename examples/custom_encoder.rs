@@ -1,4 +1,4 @@
-//! A custom encoder, from its definition to a search. docs/custom-encoder.md explains it, and
+//! A custom encoder, from its definition to a search. book/src/custom-encoder.md explains it, and
 //! custom_encoder.toml beside this file has its settings.
 //!
 //! ```sh

@@ -158,6 +158,7 @@ impl From<dsokr_data::Error> for Error {
         match error {
             dsokr_data::Error::Value { key, found, allowed } => Self::Value { key, found, allowed },
             dsokr_data::Error::NotFound { path, hint } => Self::NotFound { path, hint },
+            dsokr_data::Error::Basis(error) => error.into(),
             other => Self::Data(other),
         }
     }

@@ -14,8 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::config::KernelMachineConfig;
 use crate::{Error, Learner};
 
-/// The built-in kinds: name, type of the other keys, meaning.
-const BUILT_IN: [Kind; 5] = [
+/// The built-in kinds: name, type of the other keys, meaning. A static, because a constant would be
+/// compiled, with all that reads these types, in every program that registers a kind.
+static BUILT_IN: [Kind; 5] = [
     Kind::built_in::<NgramBagConfig>("ngram-bag", "TF-IDF n-grams of the text."),
     Kind::built_in::<MlpConfig>("mlp", "A multi-layer perceptron on the vectors of `data.inputs`."),
     Kind::built_in::<TransformerConfig>(
@@ -24,7 +25,7 @@ const BUILT_IN: [Kind; 5] = [
     ),
     Kind::built_in::<PretrainedConfig>(
         "pretrained",
-        "A pretrained transformer of the BERT family, from a local folder; see docs/pretrained.md.",
+        "A pretrained transformer of the BERT family, from a local folder; see pretrained.md.",
     ),
     Kind::built_in::<KernelMachineConfig>(
         "kernel-machine",
@@ -75,15 +76,18 @@ pub fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: Learner + Serialize + DeserializeOwned + 'static,
 {
+    add(Kind::custom::<T>(name))
+}
+
+fn add(kind: Kind) -> Result<(), Error> {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let kind = Kind::custom::<T>(name);
-    match BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == name) {
+    match BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == kind.name) {
         None => registered.push(kind),
-        Some(known) if (known.id)() == TypeId::of::<T>() => {}
+        Some(known) if (known.id)() == (kind.id)() => {}
         Some(_) => {
             return Err(Error::Value {
                 key: "encoder.kind".into(),
-                found: format!("{name:?}"),
+                found: format!("{:?}", kind.name),
                 allowed: "a name that stands for no other learner".into(),
             });
         }
@@ -160,7 +164,7 @@ impl<'de> Deserialize<'de> for EncoderTable {
         let mut table = toml::Table::deserialize(deserializer)?;
         let Some(kind) = table.remove("kind") else { return Err(D::Error::missing_field("kind")) };
         let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known: Vec<Kind> = BUILT_IN.into_iter().chain(registered).collect();
+        let known: Vec<Kind> = BUILT_IN.iter().copied().chain(registered).collect();
         let Some(found) = known.iter().find(|known| Some(known.name) == kind.as_str()) else {
             let names: Vec<String> =
                 known.iter().map(|known| format!("`{}`", known.name)).collect();

@@ -138,13 +138,14 @@ pub trait Predictor: Any + Send + Sync {
         })
     }
 
-    /// Exports the model for other programs: a pretrained encoder as a folder of the library
-    /// transformers.
+    /// Exports the model for other programs: a pretrained encoder as a folder of the libraries
+    /// transformers and sentence-transformers. `unit_length` says whether the run scales its
+    /// coordinates to unit length.
     ///
     /// # Errors
     /// [`Error::NotPretrained`] by default.
-    fn export(&self, folder: &Path) -> Result<(), Error> {
-        let _ = folder;
+    fn export(&self, folder: &Path, unit_length: bool) -> Result<(), Error> {
+        let _ = (folder, unit_length);
         Err(Error::NotPretrained)
     }
 }

@@ -58,10 +58,16 @@ mod rankings;
 mod recipe;
 mod scores;
 
-/// The pages whose code is run.
+/// The pages whose code is compiled, and run where it needs no data.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/custom-encoder.md")]
-mod pages {}
+mod pages {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
+    #[doc = include_str!("../book/src/custom-encoder.md")]
+    mod custom_encoder {}
+    #[doc = include_str!("../book/src/molecules.md")]
+    mod molecules {}
+}
 
 pub use dsokr_basis as basis;
 pub use dsokr_data as data;

@@ -43,8 +43,8 @@ impl<R: Recipe> Predictor for Network<R> {
         folder.save_best(&parameters)
     }
 
-    fn export(&self, folder: &Path) -> Result<(), Error> {
-        self.recipe.export(&self.preparation, &self.model.encoder, folder)
+    fn export(&self, folder: &Path, unit_length: bool) -> Result<(), Error> {
+        self.recipe.export(&self.preparation, &self.model.encoder, folder, unit_length)
     }
 }
 

@@ -108,7 +108,8 @@ pub trait Recipe:
         false
     }
 
-    /// Exports a trained encoder for other programs.
+    /// Exports a trained encoder for other programs; `unit_length` says whether the run scales its
+    /// coordinates to unit length.
     ///
     /// # Errors
     /// [`Error::NotPretrained`] by default.
@@ -117,8 +118,9 @@ pub trait Recipe:
         preparation: &Self::Preparation,
         encoder: &Self::Encoder,
         folder: &Path,
+        unit_length: bool,
     ) -> Result<(), Error> {
-        let _ = (preparation, encoder, folder);
+        let _ = (preparation, encoder, folder, unit_length);
         Err(Error::NotPretrained)
     }
 }

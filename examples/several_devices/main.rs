@@ -1,5 +1,5 @@
 //! Trains a configuration's built-in encoder on several GPUs at once, by Burn's own learner;
-//! docs/devices.md says what it does and what of it has been run.
+//! book/src/devices.md says what it does and what of it has been run.
 //!
 //! ```sh
 //! cargo run --release --features ddp,cuda --example several_devices -- cuda:0 cuda:1

@@ -120,9 +120,14 @@ impl DecodingConfig {
         check(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
     }
 
+    /// Whether predictions are scaled to unit length before they are scored.
+    pub fn unit_length(&self) -> bool {
+        self.normalise || self.hubs.is_some()
+    }
+
     /// Answers as they are scored.
     pub(crate) fn scaled<'z>(&self, z: &'z [f32], dim: usize) -> Result<Cow<'z, [f32]>, Error> {
-        if self.normalise || self.hubs.is_some() {
+        if self.unit_length() {
             return Ok(Queries::new(dim, z)?.normalised().into());
         }
         Ok(z.into())

@@ -43,37 +43,39 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load); an override that names no key of a table.
     pub fn load_with(path: impl AsRef<Path>, overrides: &[Override]) -> Result<Checked, Error> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
-        let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
-        let mut table: toml::Table =
-            text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
-        if let Some(message) = moved(&table) {
-            return Err(fail(message));
-        }
-        // once as it stands, since only then does an error know its line
-        let mut config: Self = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
-        if !overrides.is_empty() {
-            for change in overrides {
-                set(&mut table, change).map_err(&fail)?;
-            }
-            if let Some(message) = moved(&table) {
-                return Err(fail(format!("with --set: {message}")));
-            }
-            config =
-                table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
-        }
-        if config.name.is_empty() {
-            config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        }
-        let checked = config.validate().map_err(|error| match error {
-            Error::Value { key, found, allowed } => {
-                fail(format!("{key} = {found}: allowed is {allowed}"))
-            }
-            other => other,
-        })?;
-        Ok(Checked { file: Some(path.into()), ..checked })
+        read(path.as_ref(), overrides)
     }
+}
+
+/// [`Config::load_with`], compiled in this crate once and not again in every program that calls it.
+fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
+    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+    let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
+    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+    if let Some(message) = moved(&table) {
+        return Err(fail(message));
+    }
+    // once as it stands, since only then does an error know its line
+    let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    if !overrides.is_empty() {
+        for change in overrides {
+            set(&mut table, change).map_err(&fail)?;
+        }
+        if let Some(message) = moved(&table) {
+            return Err(fail(format!("with --set: {message}")));
+        }
+        config = table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
+    }
+    if config.name.is_empty() {
+        config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    let checked = config.validate().map_err(|error| match error {
+        Error::Value { key, found, allowed } => {
+            fail(format!("{key} = {found}: allowed is {allowed}"))
+        }
+        other => other,
+    })?;
+    Ok(Checked { file: Some(path.into()), ..checked })
 }
 
 fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {

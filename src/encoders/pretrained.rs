@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
+use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, SentenceLayers};
 use dsokr_nn::{Transformer, parameters};
 use tracing::info;
 
@@ -39,8 +39,13 @@ impl Recipe for PretrainedConfig {
         inputs: &PretrainedInputs,
         encoder: &Transformer,
         folder: &Path,
+        unit_length: bool,
     ) -> Result<(), Error> {
-        Ok(inputs.model().write(folder, &parameters::collect(encoder.body()))?)
+        inputs.model().write(folder, &parameters::collect(encoder.body()))?;
+        let (max_length, pooling) = (self.max_length, self.pooling);
+        let head = &parameters::collect(encoder.head());
+        let layers = SentenceLayers { max_length, pooling, head, unit_length };
+        Ok(layers.write(folder, inputs.model().architecture().width)?)
     }
 }
 

@@ -28,6 +28,7 @@
 mod data_folder;
 mod embedding;
 mod ensemble;
+mod export;
 mod folder;
 mod outputs;
 mod preparation_files;

@@ -200,15 +200,6 @@ impl Run {
         Error::NotFound { path, hint }
     }
 
-    /// Writes a fine-tuned encoder, without its head, as a folder that transformers loads
-    /// (`AutoModel.from_pretrained`, `AutoTokenizer.from_pretrained`).
-    ///
-    /// # Errors
-    /// A run whose encoder was not read from such a folder; errors of the file system.
-    pub fn export(&self, folder: &Path) -> Result<(), Error> {
-        self.predictor.export(folder)
-    }
-
     /// Evaluates the model on a split: the rank of each query's gold candidate, and for molecules,
     /// graphs, sets of labels and rankings the distance between predicted and true outputs. Of several
     /// right outputs the best-ranked one counts, and the others do not compete, nor do

@@ -1,5 +1,5 @@
 //! The `wgpu` engine against the CPU's. Only with the feature, and where there is an adapter: Mesa's
-//! software Vulkan is one (docs/devices.md).
+//! software Vulkan is one (book/src/devices.md).
 
 use crate::sandbox::{CONFIG, Sandbox};
 

@@ -1,9 +1,11 @@
 //! The binary as a user runs it.
 
 mod bad_input;
+mod book;
 mod chebi20;
 mod data_root;
 mod ensembles;
+mod exports;
 mod golds;
 #[cfg(feature = "wgpu")]
 mod gpu;

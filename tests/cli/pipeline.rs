@@ -172,9 +172,9 @@ fn a_missing_gold_is_an_error_or_rank_infinity_as_the_configuration_says() {
 fn the_configuration_reference_is_up_to_date() {
     let sandbox = Sandbox::new();
     let printed = sandbox.succeed(&["config-reference"]);
-    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/configuration.md");
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/book/src/configuration.md");
     let kept = fs::read_to_string(kept).unwrap_or_default();
-    assert!(printed == kept, "write it anew: dsokr config-reference > docs/configuration.md");
+    assert!(printed == kept, "write it anew: dsokr config-reference > book/src/configuration.md");
 }
 
 #[test]

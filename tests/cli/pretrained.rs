@@ -48,7 +48,7 @@ fn shapes(vocabulary: usize) -> BTreeMap<String, Vec<usize>> {
 }
 
 /// Writes `model/`, and a configuration that trains it.
-fn model(sandbox: &Sandbox) {
+pub fn model(sandbox: &Sandbox) {
     let stems = ["METH", "ETH", "PROP", "BUT", "PENT", "HEX", "HEPT", "OCT"];
     let classes = ["and", "class", "ANE", "ENE", "YNE", "ANOL", "ANAL"];
     let words: Vec<String> =
@@ -120,8 +120,8 @@ fn a_run_needs_its_weights_no_more_and_writes_them_back() {
     assert_eq!(mrr(&sandbox.succeed(&evaluate)), trained);
     assert!(sandbox.succeed(&["search", "moved", "a ring", "--top", "3"]).contains("label"));
 
-    let said = sandbox.succeed(&["export", "moved", "tuned"]);
-    assert!(said.contains("AutoModel.from_pretrained"), "{said}");
+    let said = sandbox.succeed(&["export", "moved", "--out", "tuned"]);
+    assert!(said.contains("SentenceTransformer(\"tuned\")"), "{said}");
     let (before, after) =
         (tensors(&sandbox, "gone/model.safetensors"), tensors(&sandbox, "tuned/model.safetensors"));
     // the pooler was not trained and is not in the run
@@ -150,7 +150,7 @@ fn frozen_layers_stay_and_learning_rates_differ() {
         "--set",
         group,
     ]);
-    sandbox.succeed(&["export", "run", "tuned"]);
+    sandbox.succeed(&["export", "run", "--out", "tuned"]);
     let (before, after) = (
         tensors(&sandbox, "model/model.safetensors"),
         tensors(&sandbox, "tuned/model.safetensors"),
@@ -251,7 +251,7 @@ fn bad_folders_and_settings_are_refused() {
 fn only_a_pretrained_encoder_is_exported() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&["train", "small.toml", "--out", "run"]);
-    sandbox.fail(&["export", "run", "tuned"], 2, &["pretrained"]);
+    sandbox.fail(&["export", "run", "--out", "tuned"], 2, &["pretrained"]);
     assert!(!sandbox.path("tuned").exists());
 }
 

@@ -1,10 +1,97 @@
-//! The code that pages of docs quote is in the files that they name.
+//! Pages are linked as they say, and the code that they quote is in the files that they name.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-fn read(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: impl AsRef<Path>) -> String {
+    let path = root().join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The Markdown files of a folder, in order.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let inside = root().join(folder).read_dir().expect("a folder with pages");
+    let names = inside.map(|entry| entry.expect("an entry").file_name());
+    let mut pages: Vec<PathBuf> = names.map(|name| Path::new(folder).join(name)).collect();
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages.sort();
+    pages
+}
+
+/// The lines of a page outside its fenced blocks.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    page.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        !(inside || fence)
+    })
+}
+
+/// The targets of the links and pictures of a page.
+fn links(page: &str) -> Vec<&str> {
+    let parts = prose(page).flat_map(|line| line.split("](").skip(1));
+    parts.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target).collect()
+}
+
+/// The anchors of a page's headings, as mdBook and GitHub make them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let headings = prose(page).filter_map(|line| line.strip_prefix('#'));
+    let anchor = |heading: &str| {
+        let letters = heading.trim_start_matches('#').trim().chars();
+        let kept = letters.filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let anchor = anchor.to_lowercase();
+        let count = seen.entry(anchor.clone()).or_default();
+        *count += 1;
+        if *count == 1 { anchor } else { format!("{anchor}-{}", *count - 1) }
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn every_link_leads_to_a_page_and_a_heading() {
+    let mut all = pages("book/src");
+    all.extend(pages("."));
+    for name in ["basis", "data", "decode", "machines", "molecule", "nn", "train"] {
+        all.push(format!("crates/{name}/README.md").into());
+    }
+    let mut count = 0;
+    for file in all {
+        let page = read(&file);
+        for link in links(&page).into_iter().filter(|link| !link.contains("://")) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match path {
+                "" => file.clone(),
+                path => file.parent().expect("a folder").join(path),
+            };
+            let shown = file.display();
+            assert!(root().join(&target).exists(), "{shown}: no file {link}");
+            // a page of the book is also read where nothing but the book is
+            let leaves = file.starts_with("book") && path.contains('/');
+            assert!(!leaves, "{shown}: {link} is not in the book");
+            let known = anchor.is_empty() || anchors(&read(&target)).contains(anchor);
+            assert!(known, "{shown}: no heading {link}");
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count} links");
+}
+
+#[test]
+fn every_page_is_in_the_summary_once() {
+    let summary = read("book/src/SUMMARY.md");
+    let mut listed: Vec<PathBuf> =
+        links(&summary).into_iter().map(|link| Path::new("book/src").join(link)).collect();
+    listed.push("book/src/SUMMARY.md".into());
+    listed.sort();
+    assert_eq!(listed, pages("book/src"));
+    assert!(!root().join("docs").exists(), "pages are in book/src, not in docs");
 }
 
 /// The fenced blocks of a page that begin with the given fence.
@@ -15,12 +102,12 @@ fn blocks<'a>(page: &'a str, fence: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_quoted_block_is_in_the_example() {
-    let page = read("docs/custom-encoder.md");
+    let page = read("book/src/custom-encoder.md");
     let code = blocks(&page, "```rust,ignore\n");
     let settings = blocks(&page, "```toml\n");
     assert_eq!((code.len(), settings.len()), (6, 1));
     for (blocks, file) in [(code, "custom_encoder.rs"), (settings, "custom_encoder.toml")] {
-        let example = read(&format!("examples/{file}"));
+        let example = read(format!("examples/{file}"));
         for block in blocks {
             assert!(example.contains(block), "not in {file}:\n{block}");
         }
@@ -32,12 +119,12 @@ fn the_example_has_the_lines_that_the_page_says() {
     let example = read("examples/custom_encoder.rs");
     let code = example.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with("//"));
     assert_eq!(code.count(), 60);
-    assert!(read("docs/custom-encoder.md").contains("[60 lines of code]"));
+    assert!(read("book/src/custom-encoder.md").contains("60 lines of code"));
 }
 
 #[test]
 fn every_block_on_extending_is_in_the_file_that_it_names() {
-    let page = read("docs/extending.md");
+    let page = read("book/src/extending.md");
     let mut named = page.split("`:\n\n```rust,ignore\n");
     let mut before = named.next().unwrap_or_default();
     let mut count = 0;

@@ -68,7 +68,7 @@ pub use error::Error;
 pub use inputs::Inputs;
 pub use kernels::KernelRows;
 pub use npy::read_matrix;
-pub use npy_write::write_matrix;
+pub use npy_write::{write_matrix, write_vector};
 pub use outputs::Outputs;
 pub use root::{DataRoot, check_inside};
 pub use selected::Selected;

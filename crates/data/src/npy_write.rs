@@ -29,7 +29,7 @@ pub fn write_matrix<E: From<Error>>(
 ) -> Result<(), E> {
     let mut failed = None;
     let written = write_atomically(path, |file| {
-        file.write_all(&header(rows, width))?;
+        file.write_all(&header(&format!("{rows}, {width}")))?;
         let mut count = 0;
         loop {
             match next() {
@@ -56,9 +56,21 @@ pub fn write_matrix<E: From<Error>>(
     }
 }
 
-/// Magic, version 1.0, the header's length, and the header, padded to a multiple of 64 bytes.
-fn header(rows: usize, width: usize) -> Vec<u8> {
-    let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {width}), }}");
+/// Writes 32-bit numbers as `numpy.save` writes an array of one dimension, atomically.
+///
+/// # Errors
+/// What the file system reports.
+pub fn write_vector(path: &Path, values: &[f32]) -> Result<(), Error> {
+    Ok(write_atomically(path, |file| {
+        file.write_all(&header(&format!("{},", values.len())))?;
+        values.iter().try_for_each(|value| file.write_all(&value.to_le_bytes()))
+    })?)
+}
+
+/// Magic, version 1.0, the header's length, and the header with the sizes of a shape, padded to a
+/// multiple of 64 bytes.
+fn header(sizes: &str) -> Vec<u8> {
+    let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({sizes}), }}");
     let length = (10 + text.len() + 1).next_multiple_of(64) - 10;
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     // two sizes have at most 40 digits, so the length fits

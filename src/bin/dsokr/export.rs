@@ -5,21 +5,29 @@ use dsokr::run::Run;
 
 use crate::print;
 
-/// Writes a fine-tuned encoder as a folder that the Python library transformers loads.
+/// Writes a fine-tuned encoder and its candidates as a folder that the Python libraries transformers
+/// and sentence-transformers load.
 ///
-/// For runs with encoder.kind = "pretrained". The head, which maps to the eigenbasis, is not part of that
-/// layout and stays in the run.
+/// For runs with encoder.kind = "pretrained". SentenceTransformer(FOLDER).encode(texts) returns the
+/// run's coordinates; candidates.npy, constants.npy and candidates.tsv hold the candidates. The score
+/// of a candidate is the inner product plus its constant.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
     /// The folder. It is created if it does not exist; files with the same names are replaced.
-    folder: PathBuf,
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let run: Run = Run::open(&arguments.run)?;
-    run.export(&arguments.folder)?;
-    let folder = arguments.folder.display();
-    print(&format!("{folder}: AutoModel.from_pretrained({:?}) loads it\n", arguments.folder))
+    run.export(&arguments.out)?;
+    let folder = arguments.out.display();
+    let count = run.candidates.len();
+    print(&format!(
+        "{folder}: SentenceTransformer({:?}).encode(texts) returns coordinates; {count} candidates \
+         in candidates.npy, constants.npy and candidates.tsv\n",
+        arguments.out
+    ))
 }

@@ -10,7 +10,7 @@ use crate::{plot, print, print_json, progress};
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The configuration (TOML); see docs/configuration.md.
+    /// The configuration (TOML); see the book's page on the configuration.
     pub config: PathBuf,
     /// The run directory; default: runs/NAME, or the first free one of runs/NAME-2, -3, …
     #[arg(long)]

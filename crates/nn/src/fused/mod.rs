@@ -16,7 +16,7 @@
 //! key and of the element's number ([`Dropout`]), so no mask is stored. Results are the same bit for bit
 //! whatever the number of threads; sums over rows are taken in blocks of fixed size for that reason.
 //!
-//! `cargo bench --bench train_step` measures them; docs/benchmarks.md has the figures.
+//! `cargo bench --bench train_step` measures them; book/src/benchmarks.md has the figures.
 
 mod attention;
 mod bag;

@@ -16,6 +16,7 @@ mod config;
 mod encoder;
 mod folder;
 mod layout;
+mod sentence;
 mod tensors;
 mod tokenizer;
 mod weights;
@@ -23,4 +24,5 @@ mod write;
 
 pub use encoder::PretrainedConfig;
 pub use folder::Pretrained;
+pub use sentence::SentenceLayers;
 pub use tokenizer::Tokenizer;

@@ -108,15 +108,15 @@ impl Pretrained {
     }
 }
 
-fn create(folder: &Path) -> Result<(), Error> {
+pub(super) fn create(folder: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))
 }
 
-fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_atomically(path, |file| file.write_all(bytes)).map_err(|e| failed(path, e))
 }
 
-fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
+pub(super) fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
     match error {
         dsokr_basis::Error::Io { source, .. } => Error::file(path, source),
         other => Error::file(path, other),

@@ -119,6 +119,11 @@ impl Transformer {
     pub fn body(&self) -> &Body {
         &self.body
     }
+
+    /// The head, a linear layer onto the coordinates.
+    pub fn head(&self) -> &Linear {
+        &self.head
+    }
 }
 
 impl Encoder for Transformer {

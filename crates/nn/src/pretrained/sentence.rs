@@ -1,0 +1,111 @@
+//! A body with pooling and head as a folder that the Python library sentence-transformers loads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::{self, Tensor};
+use serde_json::{Value, json};
+
+use super::write::{create, failed, write_bytes};
+use crate::parameters::{Parameters, check};
+use crate::{Error, Pooling};
+
+/// Kind and version in the metadata of the head's file.
+const KIND: &str = "sentence-head";
+const VERSION: u32 = 1;
+
+const POOLING: &str = "1_Pooling";
+const HEAD: &str = "2_Dense";
+
+/// The layers that sentence-transformers applies after a body: `z = pooled W + b`.
+#[derive(Clone, Copy, Debug)]
+pub struct SentenceLayers<'a> {
+    /// Longest text in tokens, special ones included.
+    pub max_length: usize,
+    /// Which token vectors the head reads.
+    pub pooling: Pooling,
+    /// The head: `weight` `[d, p]` and `bias` `[p]`.
+    pub head: &'a Parameters<'a>,
+    /// Whether z is scaled to unit length.
+    pub unit_length: bool,
+}
+
+impl SentenceLayers<'_> {
+    /// Writes the layers beside the body that [`Pretrained::write`](super::Pretrained::write) has
+    /// written, as sentence-transformers saves its modules `Transformer`, `Pooling`, `Dense` and
+    /// `Normalize`: `SentenceTransformer(folder).encode(texts)` then returns z.
+    ///
+    /// The files are `sentence_bert_config.json`, `config_sentence_transformers.json`,
+    /// `1_Pooling/config.json`, `2_Dense/config.json`, `2_Dense/model.safetensors` and, written last,
+    /// `modules.json`.
+    ///
+    /// # Errors
+    /// [`Error::Names`], [`Error::Shape`] or [`Error::NotFinite`] for a head that is no linear layer of
+    /// `width` inputs, before anything is written; [`Error::File`] for a file that cannot be written.
+    pub fn write(&self, folder: &Path, width: usize) -> Result<(), Error> {
+        let outputs = self.head.get("bias").map_or(0, |bias| bias.values.len());
+        let shapes = [("weight", vec![width, outputs]), ("bias", vec![outputs])];
+        check(self.head, &shapes.map(|(name, shape)| (name.to_owned(), shape)).into())?;
+
+        let text = json!({ "max_seq_length": self.max_length, "do_lower_case": false });
+        write_json(folder, "sentence_bert_config.json", &text)?;
+        // candidates are ranked by inner products
+        let text =
+            json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" });
+        write_json(folder, "config_sentence_transformers.json", &text)?;
+        self.write_pooling(folder, width)?;
+        self.write_head(folder, [width, outputs])?;
+        let modules = [
+            ("", "Transformer"),
+            (POOLING, "Pooling"),
+            (HEAD, "Dense"),
+            ("3_Normalize", "Normalize"),
+        ];
+        let modules = &modules[..if self.unit_length { 4 } else { 3 }];
+        let entry = |(at, (path, class)): (usize, &(&str, &str))| {
+            let class = format!("sentence_transformers.models.{class}");
+            json!({ "idx": at, "name": at.to_string(), "path": path, "type": class })
+        };
+        write_json(folder, "modules.json", &modules.iter().enumerate().map(entry).collect())
+    }
+
+    fn write_pooling(&self, folder: &Path, width: usize) -> Result<(), Error> {
+        let is = |pooling| self.pooling == pooling;
+        let text = json!({
+            "word_embedding_dimension": width,
+            "pooling_mode_cls_token": is(Pooling::First),
+            "pooling_mode_mean_tokens": is(Pooling::Mean),
+            "pooling_mode_max_tokens": is(Pooling::Max),
+            "pooling_mode_mean_sqrt_len_tokens": false,
+        });
+        write_json(&folder.join(POOLING), "config.json", &text)
+    }
+
+    fn write_head(&self, folder: &Path, [width, outputs]: [usize; 2]) -> Result<(), Error> {
+        let folder = folder.join(HEAD);
+        let text = json!({
+            "in_features": width,
+            "out_features": outputs,
+            "bias": true,
+            "activation_function": "torch.nn.modules.linear.Identity",
+        });
+        write_json(&folder, "config.json", &text)?;
+        let weight = &self.head["weight"].values;
+        // PyTorch's linear layers are `[out, in]`
+        let columns = (0..outputs).flat_map(|j| (0..width).map(move |i| weight[i * outputs + j]));
+        let weight: Vec<f32> = columns.collect();
+        let tensors = [
+            Tensor::f32("linear.weight", &[outputs, width], &weight),
+            Tensor::f32("linear.bias", &[outputs], &self.head["bias"].values),
+        ];
+        let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+        let path = folder.join("model.safetensors");
+        let contents = store::Contents::new(KIND, VERSION, &metadata, &tensors);
+        contents.write(&path).map_err(|e| failed(&path, e))
+    }
+}
+
+fn write_json(folder: &Path, name: &str, value: &Value) -> Result<(), Error> {
+    create(folder)?;
+    write_bytes(&folder.join(name), format!("{value:#}\n").as_bytes())
+}

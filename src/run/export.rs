@@ -1,0 +1,49 @@
+//! A run as files that other programs load.
+
+use std::path::Path;
+
+use dsokr_basis::store::write_atomically;
+use dsokr_data::{write_matrix, write_vector};
+use dsokr_decode::CandidateBlocks;
+
+use super::Run;
+use crate::Error;
+
+impl Run {
+    /// Writes a fine-tuned encoder as a folder that the Python libraries transformers and
+    /// sentence-transformers load, and the candidates beside it.
+    ///
+    /// | file | holds |
+    /// |---|---|
+    /// | `config.json`, `tokenizer.json`, `model.safetensors`, … | the encoder without its head: `AutoModel.from_pretrained`, `AutoTokenizer.from_pretrained` |
+    /// | `modules.json`, `1_Pooling/`, `2_Dense/`, … | pooling and head: `SentenceTransformer(folder).encode(texts)` returns the coordinates z, scaled to unit length where the run scales them |
+    /// | `candidates.npy` | ψ̃(c), 32-bit numbers `[candidates, p]` |
+    /// | `constants.npy` | b(c), 32-bit numbers `[candidates]` |
+    /// | `candidates.tsv` | `id` and `label` of each row; tabs and line breaks are replaced by spaces |
+    ///
+    /// The score of candidate c is `⟨z, ψ̃(c)⟩ + b(c)`. A tempered kernel and a correction for hubs are
+    /// parts of ψ̃ and b.
+    ///
+    /// # Errors
+    /// A run whose encoder was not read from a pretrained folder; errors of the file system.
+    pub fn export(&self, folder: &Path) -> Result<(), Error> {
+        self.predictor.export(folder, self.config.decoding.unit_length())?;
+        let (known, p) = (&self.candidates, self.candidates.dim());
+        let row = |candidate: usize| known.class_of(candidate) as usize;
+        let mut candidates = 0..known.len();
+        write_matrix(&folder.join("candidates.npy"), (known.len(), p), || {
+            let coordinates = |candidate| known.coordinates()[row(candidate) * p..][..p].to_vec();
+            Ok::<_, Error>(candidates.next().map(coordinates))
+        })?;
+        let constants = (0..known.len()).map(|candidate| known.constants()[row(candidate)]);
+        write_vector(&folder.join("constants.npy"), &constants.collect::<Vec<f32>>())?;
+        let cell = |text: &str| text.replace(['\t', '\n', '\r'], " ");
+        Ok(write_atomically(&folder.join("candidates.tsv"), |file| {
+            writeln!(file, "id\tlabel")?;
+            (0..known.len()).try_for_each(|candidate| {
+                let (id, label) = (cell(known.id(candidate)), cell(known.label(candidate)));
+                writeln!(file, "{id}\t{label}")
+            })
+        })?)
+    }
+}

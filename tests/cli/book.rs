@@ -1,0 +1,252 @@
+//! The book's examples are run, its commands are checked against the program's arguments, and its
+//! configurations are read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dsokr::Config;
+
+use crate::sandbox::{Sandbox, npy};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The pages of the book, and those beside it that show commands: name and text.
+fn pages() -> Vec<(String, String)> {
+    let inside = fs::read_dir(root().join("book/src")).unwrap();
+    let mut paths: Vec<PathBuf> = inside.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    paths.extend(["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)));
+    paths.sort();
+    let page = |path: PathBuf| {
+        (
+            path.file_name().unwrap().to_string_lossy().into_owned(),
+            fs::read_to_string(path).unwrap(),
+        )
+    };
+    paths.into_iter().map(page).collect()
+}
+
+/// A fenced block of a page.
+struct Block<'a> {
+    /// What follows the opening fence.
+    language: &'a str,
+    /// The file that the line above names, as `` `NAME`: ``.
+    file: Option<&'a str>,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let (mut all, mut lines, mut above) = (Vec::new(), page.lines(), "");
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let inner = lines.by_ref().take_while(|line| *line != "```");
+            let text = inner.flat_map(|line| [line, "\n"]).collect();
+            let file = above.strip_prefix('`').and_then(|name| name.strip_suffix("`:"));
+            all.push(Block { language, file, text });
+        }
+        above = if line.is_empty() { above } else { line };
+    }
+    all
+}
+
+/// The arguments of each call of `dsokr` in a shell block.
+fn calls(block: &str) -> Vec<Vec<String>> {
+    let commands = block.lines().flat_map(|line| line.split(" && "));
+    let words = commands.map(|command| words(command.trim()));
+    let arguments = words.filter_map(|words| match words.first()?.as_str() {
+        "dsokr" => Some(words[1..].to_vec()),
+        "cargo" if words.get(1).is_some_and(|word| word == "run") => {
+            let start = words.iter().position(|word| word == "--")?;
+            let example = words[..start].iter().any(|word| word == "--example");
+            (!example).then(|| words[start + 1..].to_vec())
+        }
+        _ => None,
+    });
+    arguments.collect()
+}
+
+/// The words of a command as a shell splits them, up to a comment or a redirection.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for letter in command.chars() {
+        match (quote, letter) {
+            (None, '#') if word.is_empty() => break,
+            (None, '>') => break,
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), _) if letter == open => quote = None,
+            (None, ' ') if word.is_empty() => {}
+            (None, ' ') => words.push(std::mem::take(&mut word)),
+            (_, letter) => word.push(letter),
+        }
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
+}
+
+/// Every number as `#`, and every run of spaces as one: what does not depend on the machine.
+fn shape(text: &str) -> Vec<String> {
+    let mut shape = String::new();
+    for letter in text.trim().chars() {
+        let part = if letter.is_ascii_digit() || letter == '.' { '#' } else { letter };
+        if !(part == '#' || part == ' ' || part == '-') || !shape.ends_with(part) {
+            shape.push(part);
+        }
+    }
+    shape.lines().map(|line| line.trim().replace("-#", "#")).collect()
+}
+
+#[test]
+fn the_examples_for_each_kind_of_output_print_what_the_page_shows() {
+    let page = fs::read_to_string(root().join("book/src/your-data.md")).unwrap();
+    let sandbox = Sandbox::new();
+    let (mut printed, mut compared) = (None::<String>, 0);
+    for Block { language, file, text } in blocks(&page) {
+        match (language, file) {
+            ("python", _) => {
+                // the matrix that the program saves
+                let rows = text.lines().filter_map(|line| {
+                    line.trim().strip_prefix('[')?.strip_suffix("],").map(str::to_owned)
+                });
+                let rows: Vec<Vec<f64>> =
+                    rows.map(|row| row.split(", ").map(|v| v.parse().unwrap()).collect()).collect();
+                let saved = text.split("np.save(\"").nth(1).and_then(|rest| rest.split('"').next());
+                let matrix = npy(rows[0].len(), &rows.concat());
+                fs::write(sandbox.path(saved.unwrap()), matrix).unwrap();
+            }
+            (_, Some(file)) => {
+                let path = sandbox.path(file);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            ("sh", None) => {
+                for call in calls(&text) {
+                    let call: Vec<&str> = call.iter().map(String::as_str).collect();
+                    printed = Some(sandbox.succeed(&call));
+                }
+            }
+            ("text", None) => {
+                let printed = printed.take().expect("a command above the output");
+                let printed = printed.split("\nrun directory: ").next().unwrap_or_default();
+                assert_eq!(shape(printed), shape(&text), "printed:\n{printed}\nshown:\n{text}");
+                compared += 1;
+            }
+            other => panic!("a block of {other:?}"),
+        }
+    }
+    assert_eq!(compared, 12, "a training and a search for each of six kinds of outputs");
+}
+
+/// Names of all files in a folder and below.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = entries.flat_map(|path| match path.is_dir() {
+        true => files(&path),
+        false => vec![path.file_name().unwrap().to_string_lossy().into_owned()],
+    });
+    names.collect()
+}
+
+#[test]
+fn every_file_key_and_column_of_a_run_is_described() {
+    let page = fs::read_to_string(root().join("book/src/files.md")).unwrap();
+    let described = |name: &str| assert!(page.contains(&format!("`{name}`")), "{name}");
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "bag"]);
+    let machine = "encoder={kind=\"kernel-machine\", lambda=0.1, inputs={kind=\"ngrams\", \
+                   blocks=[{kind=\"words\", min=1, max=1}]}}";
+    sandbox.succeed(&["train", "small.toml", "--out", "machine", "--set", machine]);
+    sandbox.succeed(&["evaluate", "bag", "--ci", "--report", "report"]);
+    for folder in ["bag", "machine", "report"] {
+        for name in files(&sandbox.path(folder)) {
+            let known = page.contains(&format!("`{name}`")) || page.contains(&format!("/{name}`"));
+            assert!(known, "{folder}/{name}");
+        }
+    }
+    let object = |text: &str| -> serde_json::Map<String, serde_json::Value> {
+        serde_json::from_str(text).unwrap()
+    };
+    for name in ["bag/metrics.json", "report/metrics.json"] {
+        object(&sandbox.read(name)).keys().for_each(|key| described(key));
+    }
+    let log = sandbox.read("bag/log.jsonl");
+    object(log.lines().next().unwrap()).keys().for_each(|key| described(key));
+    for table in ["report/ranks.tsv", "report/worst.tsv"] {
+        sandbox.read(table).lines().next().unwrap().split('\t').for_each(described);
+    }
+}
+
+#[test]
+fn every_command_has_arguments_that_the_program_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::new();
+    let mut count = 0;
+    for (name, page) in pages() {
+        let shell = blocks(&page).into_iter().filter(|block| block.language == "sh");
+        for call in shell.flat_map(|block| calls(&block.text)) {
+            let call: Vec<&str> = call.iter().map(String::as_str).collect();
+            // nothing that it names is in an empty folder, so it stops as soon as it has read its arguments
+            let output = sandbox.command(&call).current_dir(&folder).output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let refused = errors.contains("Usage:") || errors.contains("'--help'");
+            assert!(!refused, "{name}: dsokr {}:\n{errors}", call.join(" "));
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count} commands");
+}
+
+/// What a part of a configuration is read together with.
+const BASE: &str = r#"
+[data]
+folder = "somewhere"
+
+[output]
+table = "outputs.tsv"
+features = { kind = "file", file = "features.npy" }
+kernel = { name = "cosine" }
+
+[encoder]
+kind = "ngram-bag"
+"#;
+
+/// A configuration of a page, completed where it shows some tables alone.
+fn completed(text: &str) -> toml::Table {
+    let mut whole: toml::Table = BASE.parse().unwrap();
+    let shown: toml::Table = text.parse().unwrap();
+    if ["data", "output", "encoder"].iter().all(|key| shown.contains_key(*key)) {
+        return shown;
+    }
+    for (key, value) in shown {
+        match (key.as_str(), whole.get_mut(&key), value) {
+            // a label or features, beside the base's table of outputs
+            ("output", Some(toml::Value::Table(base)), toml::Value::Table(output)) => {
+                base.extend(output);
+            }
+            (_, _, value) => {
+                whole.insert(key, value);
+            }
+        }
+    }
+    whole
+}
+
+#[test]
+fn every_configuration_is_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shown.toml");
+    let mut count = 0;
+    for (name, page) in pages() {
+        // its kind is registered by the example, whose test reads it
+        let shown = blocks(&page).into_iter().filter(|_| name != "custom-encoder.md");
+        for block in shown.filter(|block| block.language == "toml") {
+            fs::write(&file, toml::to_string(&completed(&block.text)).unwrap()).unwrap();
+            if let Err(error) = Config::load(&file) {
+                panic!("{name}: {error}\n{}", block.text);
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 10, "{count} configurations");
+}

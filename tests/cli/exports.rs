@@ -1,0 +1,164 @@
+//! The folder that `dsokr export` writes, as other programs load it.
+
+use std::fs;
+use std::process::Command;
+
+use dsokr::Run;
+use dsokr::data::{Split, read_matrix};
+use safetensors::SafeTensors;
+use serde_json::{Value, json};
+
+use crate::pretrained::model;
+use crate::sandbox::Sandbox;
+
+/// Texts that a tokenizer of at most 12 tokens truncates, and the empty one.
+const TEXTS: [&str; 4] = [
+    "a ring of kind METH",
+    "",
+    "an open chain of kind OCT and class ANAL of kind OCT a ring",
+    "ring",
+];
+
+/// Trains a small model, and exports it into `tuned`.
+fn exported(changes: &[&str]) -> (Sandbox, Run) {
+    let sandbox = Sandbox::new();
+    model(&sandbox);
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    sandbox.succeed(
+        &["train", "small.toml", "--out", "run"].into_iter().chain(sets).collect::<Vec<_>>(),
+    );
+    sandbox.succeed(&["export", "run", "--out", "tuned"]);
+    let run = Run::open(&sandbox.path("run")).unwrap();
+    (sandbox, run)
+}
+
+/// The coordinates that the run ranks candidates by.
+fn coordinates(run: &Run) -> Vec<Vec<f32>> {
+    let unit = run.config.decoding.unit_length();
+    let row = |text: &str| {
+        let z = run.coordinates(&Split::texts(vec![text.into()])).unwrap();
+        let length = z.iter().map(|v| v * v).sum::<f32>().sqrt();
+        z.iter().map(|v| if unit { v / length } else { *v }).collect()
+    };
+    TEXTS.into_iter().map(row).collect()
+}
+
+fn read(sandbox: &Sandbox, file: &str) -> Value {
+    serde_json::from_str(&sandbox.read(file)).unwrap()
+}
+
+#[test]
+fn the_layout_is_that_of_sentence_transformers() {
+    let (sandbox, run) = exported(&["encoder.pooling=\"first\"", "decoding.normalise=true"]);
+    let modules = read(&sandbox, "tuned/modules.json");
+    let place = |module: &Value| (module["path"].clone(), module["type"].clone());
+    let expected = [
+        ("", "Transformer"),
+        ("1_Pooling", "Pooling"),
+        ("2_Dense", "Dense"),
+        ("3_Normalize", "Normalize"),
+    ];
+    let expected = expected
+        .map(|(path, class)| (json!(path), json!(format!("sentence_transformers.models.{class}"))));
+    assert_eq!(modules.as_array().unwrap().iter().map(place).collect::<Vec<_>>(), expected);
+    assert_eq!(read(&sandbox, "tuned/sentence_bert_config.json")["max_seq_length"], 12);
+    let pooling = read(&sandbox, "tuned/1_Pooling/config.json");
+    assert_eq!(
+        (&pooling["pooling_mode_cls_token"], &pooling["pooling_mode_mean_tokens"]),
+        (&json!(true), &json!(false))
+    );
+    let dense = read(&sandbox, "tuned/2_Dense/config.json");
+    assert_eq!(dense["activation_function"], "torch.nn.modules.linear.Identity");
+
+    // the head, transposed
+    let (inputs, outputs) = (
+        dense["in_features"].as_u64().unwrap() as usize,
+        dense["out_features"].as_u64().unwrap() as usize,
+    );
+    let own = fs::read(sandbox.path("run/encoder.safetensors")).unwrap();
+    let written = fs::read(sandbox.path("tuned/2_Dense/model.safetensors")).unwrap();
+    let (own, written) =
+        (SafeTensors::deserialize(&own).unwrap(), SafeTensors::deserialize(&written).unwrap());
+    let (own, linear) =
+        (own.tensor("encoder.head.weight").unwrap(), written.tensor("linear.weight").unwrap());
+    assert_eq!((own.shape(), linear.shape()), (&[inputs, outputs][..], &[outputs, inputs][..]));
+    let at = |bytes: &[u8], k: usize| bytes[4 * k..4 * k + 4].to_vec();
+    for (i, j) in [(0, 0), (0, 1), (inputs - 1, outputs - 2)] {
+        assert_eq!(at(own.data(), i * outputs + j), at(linear.data(), j * inputs + i));
+    }
+    assert_eq!(written.tensor("linear.bias").unwrap().shape(), [outputs]);
+
+    // the candidates, one row each
+    let points = read_matrix(&sandbox.path("tuned/candidates.npy")).unwrap();
+    assert_eq!((points.nrows(), points.ncols()), (run.candidates.len(), outputs));
+    let lines = sandbox.read("tuned/candidates.tsv");
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("id\tlabel", run.candidates.len() + 1));
+    for candidate in [0, 41, 79] {
+        let (id, label) = (run.candidates.id(candidate), run.candidates.label(candidate));
+        assert_eq!(lines[candidate + 1], format!("{id}\t{label}"));
+        let row = run.candidates.class_of(candidate) as usize * outputs;
+        assert_eq!(points[(candidate, 1)] as f32, run.candidates.coordinates()[row + 1]);
+    }
+    let constants = fs::read(sandbox.path("tuned/constants.npy")).unwrap();
+    assert!(constants.starts_with(b"\x93NUMPY\x01\x00"));
+    assert_eq!(constants.len(), 128 + 4 * run.candidates.len());
+}
+
+/// For each folder, writes z of the texts and then the scores of all candidates, one JSON array a line.
+const SCRIPT: &str = "
+import json, sys
+import numpy as np
+from sentence_transformers import SentenceTransformer
+texts, *folders = sys.argv[1:]
+for folder in folders:
+    z = SentenceTransformer(folder, device='cpu').encode(json.loads(texts))
+    scores = z @ np.load(folder + '/candidates.npy').T + np.load(folder + '/constants.npy')
+    for row in [*z, *scores]:
+        print(json.dumps(row.tolist()))
+";
+
+#[test]
+fn sentence_transformers_returns_the_coordinates_of_the_run() {
+    let python = std::env::var("DSOKR_PYTHON").unwrap_or_else(|_| "python3".into());
+    let python = || {
+        let mut command = Command::new(&python);
+        command.env("HF_HUB_OFFLINE", "1");
+        command
+    };
+    let found = python().args(["-c", "import sentence_transformers"]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        let test = "sentence_transformers_returns_the_coordinates_of_the_run";
+        eprintln!("skipped: {test}: no Python with sentence-transformers (set DSOKR_PYTHON)");
+        return;
+    }
+    let cases: [&[&str]; 3] = [
+        &[],
+        &["encoder.pooling=\"first\"", "decoding.normalise=true", "output.power=0.5"],
+        &["encoder.pooling=\"max\"", "decoding.hubs={folds=2, neighbours=[2]}"],
+    ];
+    let runs = cases.map(exported);
+    let folders = runs.iter().map(|(sandbox, _)| sandbox.path("tuned"));
+    let texts = json!(TEXTS).to_string();
+    let output = python().args(["-c", SCRIPT, &texts]).args(folders).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<f32>> =
+        rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 2 * TEXTS.len() * cases.len());
+    for (((_, run), rows), changes) in runs.iter().zip(rows.chunks(2 * TEXTS.len())).zip(cases) {
+        let (z, scores) = rows.split_at(TEXTS.len());
+        for (expected, found) in coordinates(run).iter().zip(z) {
+            assert_eq!(expected.len(), found.len());
+            let apart = expected.iter().zip(found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(apart < 2e-5, "{changes:?}: {apart}");
+        }
+        // a search refuses the empty text
+        for (text, scores) in TEXTS.iter().zip(scores).filter(|(text, _)| !text.is_empty()) {
+            let best = run.search(text, 1).unwrap()[0];
+            let largest = scores.iter().copied().fold(f32::MIN, f32::max);
+            assert!((largest - best.score).abs() < 2e-5, "{changes:?}: {text}");
+            assert!((scores[best.candidate] - largest).abs() < 2e-5, "{changes:?}: {text}");
+        }
+    }
+}
