@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, json};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -93,34 +93,62 @@ fn a_killed_run_ends_with_the_same_parameters_as_one_that_was_never_killed() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_saves_the_state_and_resuming_ends_with_the_same_parameters() {
+fn signals_save_the_state_and_resuming_ends_with_the_same_parameters() {
     let sandbox = Sandbox::new();
     let changes =
         ["--quiet", "--set", "training.epochs=300", "--set", "training.checkpoint_seconds=3600"];
     let train = |out| [&["train", "small.toml", "--out", out][..], &changes].concat();
     sandbox.succeed(&train("whole"));
-    let child = sandbox
-        .command(&train("stopped"))
-        .stdout(Stdio::null())
+    for (signal, out) in [("-INT", "interrupted"), ("-TERM", "terminated"), ("-HUP", "hung-up")] {
+        let child = sandbox
+            .command(&train(out))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // the log's first line says that training is under way
+        let log = sandbox.path(out).join("log.jsonl");
+        while fs::metadata(&log).map_or(0, |m| m.len()) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let kill =
+            std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{signal}: {errors}");
+        assert!(errors.contains("interrupted at step") && errors.contains("--resume"), "{errors}");
+        let mut resume = train(out);
+        resume.push("--resume");
+        sandbox.succeed(&resume);
+        assert_same(&sandbox, "whole", out);
+    }
+}
+
+/// Reading the log stops after its first line: training goes on, and its result is printed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_or_full_log_does_not_end_a_training() {
+    let sandbox = Sandbox::new();
+    let arguments = |out| ["train", "small.toml", "--json", "--out", out];
+    let mut child = sandbox
+        .command(&arguments("unread"))
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // the log's first line says that training is under way
-    let log = sandbox.path("stopped/log.jsonl");
-    while fs::metadata(&log).map_or(0, |m| m.len()) == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let status =
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(status.unwrap().success());
+    drop(child.stderr.take());
     let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("interrupted at step") && errors.contains("--resume"), "{errors}");
-    let mut resume = train("stopped");
-    resume.push("--resume");
-    sandbox.succeed(&resume);
-    assert_same(&sandbox, "whole", "stopped");
+    assert_eq!(output.status.code(), Some(0));
+    let unread = json(std::str::from_utf8(&output.stdout).unwrap());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = sandbox.command(&arguments("full")).stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(unread, json(std::str::from_utf8(&output.stdout).unwrap()));
+    // an error keeps its exit code where nobody reads its message
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = sandbox.command(&["train", "absent.toml"]).stderr(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let level = if cli.quiet { "warn" } else { "warn,dsokr=info,dsokr_train=info" };
     let filter = match std::env::var("DSOKR_LOG") {
         Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
-            eprintln!("DSOKR_LOG is ignored: {error}");
+            print_error(format_args!("DSOKR_LOG is ignored: {error}"));
             EnvFilter::new(level)
         }),
         Err(_) => EnvFilter::new(level),
@@ -87,10 +87,16 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             progress::clear();
-            eprintln!("error: {error}");
+            print_error(format_args!("error: {error}"));
             ExitCode::from(if error.is_request() { 2 } else { 1 })
         }
     }
+}
+
+/// Writes a line to standard error, if anybody reads it.
+fn print_error(line: std::fmt::Arguments) {
+    use std::io::Write;
+    drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 /// Writes a result as exactly one JSON object, on one line.

@@ -13,22 +13,23 @@ static LISTENING: AtomicBool = AtomicBool::new(false);
 /// Whether there is a training state to save before the process ends.
 static TRAINING: AtomicBool = AtomicBool::new(false);
 
-/// Writes log lines above the progress bar, so that the two do not mix.
+/// Writes log lines above the progress bar, so that the two do not mix. A log that nobody reads any
+/// more (a closed pipe, a full disk) is dropped: it must not end the work that it reports on.
 #[derive(Default)]
 pub struct Writer;
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let write = || io::stderr().write_all(bytes);
+        let write = || drop(io::stderr().write_all(bytes));
         match BAR.get() {
-            Some(bar) => bar.suspend(write)?,
-            None => write()?,
+            Some(bar) => bar.suspend(write),
+            None => write(),
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
     }
 }
 
@@ -39,7 +40,8 @@ pub fn clear() {
     }
 }
 
-/// Shows the progress of a training on standard error, and stops it on Ctrl-C.
+/// Shows the progress of a training on standard error, and stops it on Ctrl-C, SIGTERM and
+/// SIGHUP.
 pub struct Progress {
     quiet: bool,
 }
@@ -47,7 +49,11 @@ pub struct Progress {
 impl Progress {
     pub fn new(quiet: bool) -> Self {
         if !LISTENING.swap(true, Ordering::Relaxed) {
-            // a second Ctrl-C does not wait for the state to be saved
+            // the handler is for SIGHUP too, except under nohup, which has it ignored
+            #[cfg(unix)]
+            // SAFETY: signal(2) with valid arguments; no other thread sets the action of SIGHUP
+            let hangup = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+            // a second signal does not wait for the state to be saved
             let listening = ctrlc::set_handler(|| {
                 let again = INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0;
                 if again || !TRAINING.load(Ordering::Relaxed) {
@@ -56,6 +62,11 @@ impl Progress {
             });
             if let Err(e) = listening {
                 tracing::warn!("Ctrl-C will not save the state: {e}");
+            }
+            #[cfg(unix)]
+            if hangup == libc::SIG_IGN {
+                // SAFETY: as above
+                unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
             }
         }
         Self { quiet }
