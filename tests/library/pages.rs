@@ -101,6 +101,24 @@ fn blocks<'a>(page: &'a str, fence: &str) -> Vec<&'a str> {
 }
 
 #[test]
+fn every_block_of_rust_is_compiled_or_quoted() {
+    let library = read("src/lib.rs");
+    let known = ["rust", "rust,ignore", "toml", "sh", "text", "python"];
+    for file in pages("book/src") {
+        let (page, name) = (read(&file), file.display());
+        let mut fences = page.lines().filter_map(|line| line.strip_prefix("```"));
+        while let (Some(language), Some(end)) = (fences.next(), fences.next()) {
+            assert!(known.contains(&language) && end.is_empty(), "{name}: a block of {language:?}");
+            let compiled = library.contains(&format!("include_str!(\"../{name}\")"));
+            assert!(language != "rust" || compiled, "{name}: src/lib.rs does not include it");
+            let quoted =
+                ["custom-encoder.md", "extending.md"].iter().any(|page| file.ends_with(page));
+            assert!(language != "rust,ignore" || quoted, "{name}: a block that nothing compares");
+        }
+    }
+}
+
+#[test]
 fn every_quoted_block_is_in_the_example() {
     let page = read("book/src/custom-encoder.md");
     let code = blocks(&page, "```rust,ignore\n");
