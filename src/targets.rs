@@ -112,7 +112,7 @@ impl<'a> TrainingOutputs<'a> {
         };
         let (size, seed) = (self.config.sketch.size, self.config.seed);
         let fitted = fit_basis(self.config, &self.selected(all), size, seed)?;
-        let (rank, size) = (fitted.rank(), fitted.sketch_size());
+        let (rank, size) = (fitted.rank(), fitted.options().size);
         if rank < size {
             warn!(
                 rank,

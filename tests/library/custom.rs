@@ -5,7 +5,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use dsokr::basis::features::DenseRows;
 use dsokr::basis::kernel::{self, OutputKernel};
 use dsokr::basis::random::generator;
-use dsokr::basis::{Basis, Block, Error, Features, Kernel, Mat, SketchKind, SketchOptions};
+use dsokr::basis::{
+    Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions,
+};
 use dsokr::config::TrainingConfig;
 use dsokr::data::Outputs;
 use dsokr::decode::{Metrics, MissingGold, Pool, Queries};

@@ -2,8 +2,7 @@ use std::sync::Arc;
 
 use crate::features::RowSource;
 use crate::leverage::{self, LeverageOptions};
-use crate::sketch::Leverage;
-use crate::{Basis, Error, OutputKernel, Sketch, SketchOptions};
+use crate::{Basis, Error, OutputKernel, Sketch, SketchKind, SketchOptions};
 
 impl Sketch {
     /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
@@ -15,16 +14,14 @@ impl Sketch {
         kernel: &K,
         rows: &dyn RowSource,
     ) -> Result<Self, Error> {
-        let SketchOptions { kind, size, seed, .. } = options;
-        kind.validate(*size, rows.len())?;
-        match kind.leverage() {
-            Some(Leverage { lambda, pilot }) => {
-                let options = LeverageOptions { lambda, pilot, seed: *seed };
-                let scores = leverage::scores(kernel, rows, &options)?;
-                Self::by_scores(kind, *size, &scores, *seed)
-            }
-            None => Self::draw(kind, *size, rows.len(), *seed),
+        let &SketchOptions { ref kind, size, seed, .. } = options;
+        kind.validate(size, rows.len())?;
+        if let SketchKind::Leverage { lambda, pilot } = *kind {
+            let options = LeverageOptions { lambda, pilot, seed };
+            let scores = leverage::scores(kernel, rows, &options)?;
+            return Self::by_scores(kind, size, &scores, seed);
         }
+        Self::draw(kind, size, rows.len(), seed)
     }
 }
 

@@ -14,8 +14,9 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::features::RowSource;
-use crate::sketch::Leverage;
-use crate::{Basis, Error, OutputKernel, Projection, Sketch, SketchKind, SketchOptions};
+use crate::features::product::widen;
+use crate::sketch::leverage::{default_lambda, default_pilot};
+use crate::{Basis, Error, OutputKernel, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
@@ -40,8 +41,7 @@ pub struct LeverageOptions {
 
 impl Default for LeverageOptions {
     fn default() -> Self {
-        let Leverage { lambda, pilot } = Leverage::DEFAULT;
-        Self { lambda, pilot, seed: 0 }
+        Self { lambda: default_lambda(), pilot: default_pilot(), seed: 0 }
     }
 }
 
@@ -61,8 +61,16 @@ pub fn scores<K: OutputKernel + Clone + 'static>(
     rows: &dyn RowSource,
     options: &LeverageOptions,
 ) -> Result<Vec<f64>, Error> {
+    scores_of(Arc::new(kernel.clone()), rows, options)
+}
+
+/// Apart, so that its linear algebra is compiled once and not for each kernel.
+fn scores_of(
+    kernel: Arc<dyn OutputKernel>,
+    rows: &dyn RowSource,
+    options: &LeverageOptions,
+) -> Result<Vec<f64>, Error> {
     let LeverageOptions { lambda, pilot, seed } = *options;
-    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel.clone());
     kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
     let uniform = SketchKind::Subsampling { replacement: false };
@@ -72,7 +80,7 @@ pub fn scores<K: OutputKernel + Clone + 'static>(
 
     let mut covariance = Mat::<f64>::zeros(rank, rank);
     basis.project_blocks(rows, ROWS, |_, block| {
-        let wide = widen(&block);
+        let wide = widen(&block.coordinates);
         let b = MatRef::from_column_major_slice(&wide, rank, block.len());
         matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
         Ok::<(), Error>(())
@@ -96,15 +104,11 @@ pub fn scores<K: OutputKernel + Clone + 'static>(
 
     let mut scores = Vec::with_capacity(rows.len());
     basis.project_blocks(rows, ROWS, |_, block| {
-        let wide = widen(&block);
+        let wide = widen(&block.coordinates);
         let mut b = MatRef::from_column_major_slice(&wide, rank, block.len()).to_owned();
         solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);
         scores.extend(b.col_iter().map(|column| column.squared_norm_l2()));
         Ok::<(), Error>(())
     })?;
     Ok(scores)
-}
-
-fn widen(block: &Projection) -> Vec<f64> {
-    block.coordinates.iter().map(|&value| value.into()).collect()
 }

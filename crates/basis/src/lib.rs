@@ -27,6 +27,7 @@ compile_error!("files hold little-endian numbers that are read in place");
 mod error;
 mod fit;
 mod row_kind;
+mod tagged;
 
 pub mod eigenbasis;
 pub mod features;

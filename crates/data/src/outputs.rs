@@ -74,7 +74,7 @@ fn numbers(table: &Table, column: &str) -> Result<Features, Error> {
         })
     };
     let values = table.column(column)?.iter().enumerate().map(number);
-    Ok(Features::Dense(DenseRows::new(1, values.collect::<Result<_, _>>()?)?))
+    Ok(DenseRows::new(1, values.collect::<Result<Vec<f32>, _>>()?)?.into())
 }
 
 impl Outputs {

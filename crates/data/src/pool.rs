@@ -88,9 +88,8 @@ impl<'a> PoolFile<'a> {
         let rows = 0..read.len();
         let ids = rows.clone().map(|row| (row + 1).to_string()).collect();
         let separator = separator.to_string();
-        let sets = read.labels.all();
         let set = |row| {
-            let names = sets.ones(row).map(|label| read.names[label].as_str());
+            let names = read.labels.ones(row).map(|label| read.names[label].as_str());
             names.collect::<Vec<_>>().join(&separator)
         };
         let id = "id";

@@ -31,6 +31,6 @@ impl RowSource for Selected<'_> {
     fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
         let outside = || Error::range(range.start, range.end, self.rows.len());
         let rows = self.rows.get(range.clone()).ok_or_else(outside)?;
-        Ok(self.source.select(rows)?.into_block())
+        self.source.select(rows)
     }
 }

@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::Basis;
-use crate::features::{Block, RowKind};
+use crate::features::{Block, RowKind, RowSource};
 use crate::{Error, OutputKernel};
 
 /// Columns of a Gram matrix in one task.
@@ -57,7 +57,7 @@ impl BasisKernel {
         let tasks = (coordinates.par_chunks_mut(TILE * rank), norms.par_chunks_mut(TILE));
         tasks.into_par_iter().enumerate().try_for_each(|(task, (out, norms))| {
             let start = task * TILE;
-            self.basis.wide_block(&rows.slice(start..start + norms.len())?, out, norms)
+            self.basis.wide_block(&rows.block(start..start + norms.len())?, out, norms)
         })?;
         Ok((coordinates, norms))
     }

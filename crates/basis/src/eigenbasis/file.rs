@@ -143,11 +143,11 @@ impl Basis {
     fn metadata(&self) -> BTreeMap<String, String> {
         let entries = [
             kernel_entry(self.kernel.as_ref()),
-            ("sketch", json(self.sketch())),
-            ("size", self.sketch_size().to_string()),
-            ("seed", self.seed().to_string()),
+            ("sketch", json(&self.options.kind)),
+            ("size", self.options.size.to_string()),
+            ("seed", self.options.seed.to_string()),
             ("trained_rows", self.trained_rows.to_string()),
-            ("tolerance", self.tolerance().to_string()),
+            ("tolerance", self.options.tolerance.to_string()),
             ("row_kind", self.kind.to_string()),
             ("row_width", self.width.to_string()),
         ];

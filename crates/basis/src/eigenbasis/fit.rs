@@ -117,10 +117,7 @@ fn sketched_features(
             let rows = read(kernel, rows, &columns.rows)?;
             let (scales, rows) = match kernel.built_in() {
                 Some(Kernel::Linear) => (Vec::new(), rows),
-                _ => {
-                    let squared_norms = rows.squared_norms();
-                    scaled(kernel, rows, &squared_norms)
-                }
+                _ => scaled(kernel, rows),
             };
             for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
                 column.iter_mut().for_each(|value| *value *= scale);
@@ -171,7 +168,7 @@ fn read<'a>(
         &[first, .., last] if last - first + 1 == indices.len() => {
             features::read(rows, first..last + 1)?
         }
-        _ => rows.select(indices)?.into_block(),
+        _ => rows.select(indices)?,
     };
     kernel.check(&block).map_err(|error| error.at_rows(|row| indices[row]))?;
     Ok(block)

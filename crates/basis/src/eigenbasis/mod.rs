@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::features::{Features, RowKind};
-use crate::{Error, OutputKernel, SketchKind, SketchOptions};
+use crate::{Error, OutputKernel, SketchOptions};
 
 pub use as_kernel::BasisKernel;
 pub use eigen::{Eigen, leading, multiply, symmetric_eigen};
@@ -82,29 +82,14 @@ impl Basis {
         self.kernel.as_ref()
     }
 
-    /// The distribution of the sketch.
-    pub fn sketch(&self) -> &SketchKind {
-        &self.options.kind
-    }
-
-    /// m, the number of rows that the sketch had.
-    pub fn sketch_size(&self) -> usize {
-        self.options.size
-    }
-
-    /// The seed that the sketch was drawn with.
-    pub fn seed(&self) -> u64 {
-        self.options.seed
+    /// The sketch that it was fitted with: its distribution, m, the seed, and the eigenvalue cut-off.
+    pub fn options(&self) -> &SketchOptions {
+        &self.options
     }
 
     /// n, the number of outputs it was fitted on.
     pub fn trained_rows(&self) -> usize {
         self.trained_rows
-    }
-
-    /// The relative eigenvalue cut-off.
-    pub fn tolerance(&self) -> f64 {
-        self.options.tolerance
     }
 
     /// How it was [tempered](Self::tempered); one that changes nothing where it was not.
@@ -218,13 +203,9 @@ impl Basis {
 ///
 /// Rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
 /// `f32` sums of unscaled numbers could overflow or lose digits.
-fn scaled<'a>(
-    kernel: &dyn OutputKernel,
-    rows: crate::Block<'a>,
-    squared_norms: &[f64],
-) -> (Vec<f32>, crate::Block<'a>) {
-    let scale = |&squared: &f64| kernel.feature_scale(squared).unwrap_or(1.0);
-    let scales: Vec<f64> = squared_norms.iter().map(scale).collect();
+fn scaled<'a>(kernel: &dyn OutputKernel, rows: crate::Block<'a>) -> (Vec<f32>, crate::Block<'a>) {
+    let scale = |squared| kernel.feature_scale(squared).unwrap_or(1.0);
+    let scales: Vec<f64> = rows.squared_norms().into_iter().map(scale).collect();
     if scales.iter().all(|&scale| scale == 0.0 || (1e-12..=1e12).contains(&scale)) {
         (scales.into_iter().map(|scale| scale as f32).collect(), rows)
     } else {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Map, scaled};
 use crate::Error;
-use crate::features::{self, Block, Features, RowSource, product};
+use crate::features::{self, Block, Features, RowSource, product, simd};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -134,17 +134,9 @@ impl Basis {
                 let start = range.start + task * ROWS;
                 let block = features::read(rows, start..start + residuals.len())?;
                 self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
-                let yy = block.squared_norms();
-                let diagonal = match &self.tempered {
-                    Some(_) => self.tempered_coordinates(block, &yy, coordinates)?,
-                    None => {
-                        let diagonal = self.kernel.diagonal(&block);
-                        self.coordinates(block, &yy, coordinates)?;
-                        diagonal
-                    }
-                };
+                let diagonal = self.coordinates(block, coordinates)?;
                 for (at, coordinates) in coordinates.chunks_exact(rank).enumerate() {
-                    let projected = product::squared_norm(coordinates);
+                    let projected = simd::squared_norm(coordinates);
                     let squared_norm = diagonal.get(at).copied().unwrap_or(f64::NAN);
                     let both = [projected, squared_norm];
                     if let Some(&value) = both.iter().find(|value| !value.is_finite()) {
@@ -162,25 +154,33 @@ impl Basis {
         Ok(projection)
     }
 
-    /// Coordinates of one block in a basis that is tempered, and the tempered k(y, y).
-    fn tempered_coordinates(
-        &self,
-        rows: Block,
-        yy: &[f64],
-        out: &mut [f32],
-    ) -> Result<Vec<f64>, Error> {
+    /// Coordinates of one block, on one thread, and k(y, y) of each row.
+    fn coordinates(&self, rows: Block, out: &mut [f32]) -> Result<Vec<f64>, Error> {
         let rank = self.rank();
-        let mut norms = vec![0.0; yy.len()];
-        if let Map::Anchored { .. } = &self.map {
-            let mut wide = vec![0.0; out.len()];
-            self.wide_block(&rows, &mut wide, &mut norms)?;
-            out.iter_mut().zip(wide).for_each(|(out, value)| *out = value as f32);
-            return Ok(norms);
-        }
-        self.coordinates(rows, yy, out)?;
-        if let Some(tempered) = &self.tempered {
-            let rows = out.chunks_exact_mut(rank).zip(&mut norms);
-            rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
+        let mut norms = match &self.tempered {
+            Some(_) => vec![0.0; rows.len()],
+            None => self.kernel.diagonal(&rows),
+        };
+        match &self.map {
+            Map::Linear { matrix, transposed } => {
+                let (scales, rows) = scaled(self.kernel.as_ref(), rows);
+                product::project(matrix, transposed, &rows, out);
+                for (out, scale) in out.chunks_exact_mut(rank).zip(scales) {
+                    out.iter_mut().for_each(|value| *value *= scale);
+                }
+                if let Some(tempered) = &self.tempered {
+                    let rows = out.chunks_exact_mut(rank).zip(&mut norms);
+                    rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
+                }
+            }
+            Map::Anchored { weights, anchors } => {
+                let mut wide = vec![0.0; out.len()];
+                match &self.tempered {
+                    Some(_) => self.wide_block(&rows, &mut wide, &mut norms)?,
+                    None => self.anchored(weights, anchors, &rows, &mut wide)?,
+                }
+                out.iter_mut().zip(wide).for_each(|(out, value)| *out = value as f32);
+            }
         }
         Ok(norms)
     }
@@ -194,55 +194,26 @@ impl Basis {
         norms: &mut [f64],
     ) -> Result<(), Error> {
         let rank = self.rank();
-        match &self.map {
+        let noise = match &self.map {
             Map::Linear { matrix, transposed } => {
-                match rows {
-                    Block::Dense(rows) => product::project_dense_wide(matrix, rows, out),
-                    rows => product::project_sparse_wide(transposed, rank, rows, out),
-                }
-                let scale = |squared| self.kernel.feature_scale(squared).unwrap_or(1.0);
+                product::project_wide(matrix, transposed, rows, out);
                 for (out, squared) in out.chunks_exact_mut(rank).zip(rows.squared_norms()) {
-                    let scale = scale(squared);
+                    let scale = self.kernel.feature_scale(squared).unwrap_or(1.0);
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
+                SINGLE
             }
             Map::Anchored { weights, anchors } => {
                 out.fill(0.0);
                 self.anchored(weights, anchors, rows, out)?;
+                DOUBLE
             }
-        }
-        let noise = match &self.map {
-            Map::Linear { .. } => SINGLE,
-            Map::Anchored { .. } => DOUBLE,
         };
         for (out, norm) in out.chunks_exact_mut(rank).zip(norms) {
             *norm = match &self.tempered {
                 Some(tempered) => tempered.finish(out, noise),
                 None => out.iter().map(|value| value * value).sum(),
             };
-        }
-        Ok(())
-    }
-
-    /// Coordinates of one block, on one thread.
-    fn coordinates(&self, rows: Block, yy: &[f64], out: &mut [f32]) -> Result<(), Error> {
-        let rank = self.rank();
-        match &self.map {
-            Map::Linear { matrix, transposed } => {
-                let (scales, rows) = scaled(self.kernel.as_ref(), rows, yy);
-                match &rows {
-                    Block::Dense(rows) => product::project_dense(matrix, rows, out),
-                    rows => product::project_sparse(transposed, rank, rows, out),
-                }
-                for (out, scale) in out.chunks_exact_mut(rank).zip(scales) {
-                    out.iter_mut().for_each(|value| *value *= scale);
-                }
-            }
-            Map::Anchored { weights, anchors } => {
-                let mut sum = vec![0.0; out.len()];
-                self.anchored(weights, anchors, &rows, &mut sum)?;
-                out.iter_mut().zip(sum).for_each(|(out, value)| *out = value as f32);
-            }
         }
         Ok(())
     }
@@ -260,14 +231,9 @@ impl Basis {
             let end = anchors.len().min(start + ANCHORS);
             let gram = self.kernel.block(&anchors.block(start..end)?, rows)?;
             let weights = &weights[start * rank..end * rank];
-            matmul(
-                MatMut::from_column_major_slice_mut(out, rank, rows.len()),
-                Accum::Add,
-                MatRef::from_column_major_slice(weights, rank, end - start),
-                gram.as_ref(),
-                1.0,
-                Par::Seq,
-            );
+            let weights = MatRef::from_column_major_slice(weights, rank, end - start);
+            let out = MatMut::from_column_major_slice_mut(out, rank, rows.len());
+            matmul(out, Accum::Add, weights, gram.as_ref(), 1.0, Par::Seq);
         }
         Ok(())
     }

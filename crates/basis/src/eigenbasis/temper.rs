@@ -6,7 +6,7 @@ use super::eigen::{Eigen, leading, multiply};
 use super::tempering::Tempered;
 use super::{Basis, Map, Tempering};
 use crate::Error;
-use crate::features::RowSource;
+use crate::features::{RowSource, product};
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;
@@ -21,7 +21,7 @@ impl Basis {
     /// The same span under a [`Tempering`], whose covariance is that of the training outputs.
     ///
     /// The result is a basis as any other: its [`rank`](Self::rank) q counts the axes of C above the
-    /// basis's relative [tolerance](Self::tolerance) (at most p), its [`spectrum`](Self::spectrum) is Λ,
+    /// relative tolerance of the basis's [options](Self::options) (at most p), its [`spectrum`](Self::spectrum) is Λ,
     /// and a projection costs what it did: `Λ^{−α/2} Vᵀ` is multiplied into the frozen matrix. Its
     /// kernel is `k_α`, which lives in the span, so that [`residuals`](super::Projection::residuals)
     /// are 0, and [`squared_norms`](super::Projection::squared_norms) are `k_α(y, y)`: 1 where it is
@@ -34,8 +34,8 @@ impl Basis {
     /// nothing returns the basis as it is, bit for bit, without reading them.
     ///
     /// # Errors
-    /// [`Error::Value`]; [`Error::Unsupported`]; [`Error::Shape`]; [`Error::Numeric`] where
-    /// there is nothing to divide by, all outputs being the same (or zero); as
+    /// As [`Tempering::validate`]; [`Error::Unsupported`] for a basis that is tempered already;
+    /// [`Error::Shape`] for no outputs; [`Error::Numeric`] when all outputs are the same (or zero); as
     /// [`project`](Self::project) for rows that it cannot project.
     ///
     /// ```
@@ -94,15 +94,14 @@ impl Basis {
         let (rank, turned) = (self.rank(), spectrum.len());
         self.map = match self.map {
             Map::Linear { matrix, .. } => {
-                let wide: Vec<f64> = matrix.iter().map(|&value| value.into()).collect();
+                let wide = product::widen(&matrix);
                 let wide = MatRef::from_row_major_slice(&wide, rank, self.width);
                 let mut product = vec![0.0f32; turned * self.width];
                 let rows = product.par_chunks_mut(TILE * self.width).enumerate();
                 rows.for_each(|(tile, out)| {
                     let count = out.len() / self.width;
-                    let part = turn.subrows(tile * TILE, count);
-                    let found = multiply(part, wide);
-                    for (row, out) in found.row_iter().zip(out.chunks_exact_mut(self.width)) {
+                    let part = multiply(turn.subrows(tile * TILE, count), wide);
+                    for (row, out) in part.row_iter().zip(out.chunks_exact_mut(self.width)) {
                         out.iter_mut().zip(row.iter()).for_each(|(out, &v)| *out = v as f32);
                     }
                 });
@@ -113,14 +112,9 @@ impl Basis {
                 let parts = weights.par_chunks(TILE * rank);
                 product.par_chunks_mut(TILE * turned).zip(parts).for_each(|(out, part)| {
                     let count = part.len() / rank;
-                    matmul(
-                        MatMut::from_column_major_slice_mut(out, turned, count),
-                        Accum::Replace,
-                        turn.as_ref(),
-                        MatRef::from_column_major_slice(part, rank, count),
-                        1.0,
-                        Par::Seq,
-                    );
+                    let out = MatMut::from_column_major_slice_mut(out, turned, count);
+                    let part = MatRef::from_column_major_slice(part, rank, count);
+                    matmul(out, Accum::Replace, turn.as_ref(), part, 1.0, Par::Seq);
                 });
                 Map::Anchored { weights: product, anchors }
             }
@@ -162,14 +156,10 @@ impl Basis {
             // The lower half, each column in the order of the rows whoever sums it.
             products.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
                 let (first, width) = (tile * TILE, out.ncols());
-                matmul(
-                    out.subrows_mut(first, rank - first),
-                    Accum::Add,
-                    block.subrows(first, rank - first),
-                    block.subrows(first, width).transpose(),
-                    1.0,
-                    Par::Seq,
-                );
+                let lower = block.subrows(first, rank - first);
+                let own = block.subrows(first, width).transpose();
+                let out = out.subrows_mut(first, rank - first);
+                matmul(out, Accum::Add, lower, own, 1.0, Par::Seq);
             });
         }
         let n = count as f64;

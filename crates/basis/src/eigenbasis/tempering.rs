@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::features::product;
+use crate::features::simd;
 
 /// Share of rounding in a product with a matrix in `f32`, and in one in `f64` with weights that cancel.
 pub(super) const SINGLE: f64 = 1e-6;
@@ -127,7 +127,7 @@ impl Tempered {
     /// As [`finish`](Self::finish), of a product in `f32`.
     pub(super) fn finish_single(&self, coordinates: &mut [f32]) -> f64 {
         coordinates.iter_mut().zip(&self.single).for_each(|(t, mean)| *t -= mean);
-        let squared = product::squared_norm(coordinates);
+        let squared = simd::squared_norm(coordinates);
         match self.length(squared, SINGLE) {
             None => return squared,
             Some(0.0) => coordinates.fill(0.0),

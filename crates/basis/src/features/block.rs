@@ -1,12 +1,13 @@
 use std::ops::Range;
 
-use super::{BitBlock, DenseBlock, Features, RowKind, SparseBlock};
+use super::{BitBlock, DenseBlock, RowKind, SparseBlock};
 use crate::Error;
+use crate::store::{Stored, Tensor};
 
-/// Consecutive rows of one kind, borrowed from their source or owned.
+/// Rows of one kind, borrowed from their source or owned.
 ///
-/// A block holds valid rows by construction: finite numbers, no padding bits, increasing columns.
-#[derive(Clone, Debug)]
+/// They are valid by construction: finite numbers, no padding bits, increasing columns.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Block<'a> {
     /// Dense rows.
     Dense(DenseBlock<'a>),
@@ -16,32 +17,151 @@ pub enum Block<'a> {
     Sparse(SparseBlock<'a>),
 }
 
+/// Feature rows in memory.
+pub type Features = Block<'static>;
+
+/// The same expression for rows of each kind.
+macro_rules! each_kind {
+    ($block:expr, $rows:ident => $value:expr) => {
+        match $block {
+            Self::Dense($rows) => $value,
+            Self::Bits($rows) => $value,
+            Self::Sparse($rows) => $value,
+        }
+    };
+}
+
 impl Block<'_> {
-    /// Number of rows.
-    pub fn len(&self) -> usize {
+    /// No rows of a kind and width, to [`append`](Self::append) to.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for width 0, and for one that 32-bit indices cannot address.
+    pub fn empty(kind: RowKind, width: usize) -> Result<Self, Error> {
+        Ok(match kind {
+            RowKind::Dense => Self::Dense(DenseBlock::new(width, Vec::new())?),
+            RowKind::Bits => Self::Bits(BitBlock::new(width, Vec::new())?),
+            RowKind::Sparse => {
+                Self::Sparse(SparseBlock::new(width, vec![0], Vec::new(), Vec::new())?)
+            }
+        })
+    }
+
+    /// Appends copies of the rows of a block.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for rows of a kind or width that differs.
+    pub fn append(&mut self, block: &Block) -> Result<(), Error> {
+        if self.width() != block.width() {
+            return Err(Error::width(block.width(), self.width()));
+        }
+        match (self, block) {
+            (Self::Dense(rows), Block::Dense(block)) => rows.append(block),
+            (Self::Bits(rows), Block::Bits(block)) => rows.append(block),
+            (Self::Sparse(rows), Block::Sparse(block)) => rows.append(block),
+            (rows, block) => return Err(Error::kind(block.kind(), rows.kind())),
+        }
+        Ok(())
+    }
+
+    /// One row as `width` numbers; none when there is no such row.
+    pub fn dense_row(&self, row: usize) -> Vec<f32> {
+        if row >= self.len() {
+            return Vec::new();
+        }
+        let mut dense = vec![0.0; self.width()];
+        self.entries(row, 0..dense.len(), |column, value| dense[column] = value);
+        dense
+    }
+
+    /// Calls `add` with column and value of the stored entries of a row, those in a range of columns
+    /// that starts at a whole word of bits.
+    pub(super) fn entries(
+        &self,
+        row: usize,
+        columns: Range<usize>,
+        mut add: impl FnMut(usize, f32),
+    ) {
+        let Range { start, end } = columns;
         match self {
-            Self::Dense(block) => block.len(),
-            Self::Bits(block) => block.len(),
-            Self::Sparse(block) => block.len(),
+            Self::Bits(rows) => {
+                let words = rows.row(row).iter().enumerate().take(end.div_ceil(64));
+                for (at, &word) in words.skip(start / 64) {
+                    let mut left = word;
+                    while left != 0 {
+                        add(64 * at + left.trailing_zeros() as usize, 1.0);
+                        left &= left - 1;
+                    }
+                }
+            }
+            Self::Sparse(rows) => {
+                let (columns, values) = rows.row(row);
+                let low = columns.partition_point(|&column| (column as usize) < start);
+                for (&column, &value) in columns[low..].iter().zip(&values[low..]) {
+                    if column as usize >= end {
+                        break;
+                    }
+                    add(column as usize, value);
+                }
+            }
+            Self::Dense(rows) => {
+                let values = rows.row(row)[start..end].iter();
+                values.zip(start..).for_each(|(&value, column)| add(column, value));
+            }
         }
     }
 
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// `⟨y, y⟩` of each row, in `f64`.
+    pub fn squared_norms(&self) -> Vec<f64> {
+        each_kind!(self, rows => rows.squared_norms())
     }
 
-    /// Number of columns.
-    pub fn width(&self) -> usize {
+    /// Each row times its scale; rows of bits stay as they are, whose norms need no care.
+    pub(crate) fn scaled(self, scales: &[f64]) -> Self {
         match self {
-            Self::Dense(block) => block.width(),
-            Self::Bits(block) => block.width(),
-            Self::Sparse(block) => block.width(),
+            Self::Dense(rows) => Self::Dense(rows.scaled(scales)),
+            Self::Bits(rows) => Self::Bits(rows),
+            Self::Sparse(rows) => Self::Sparse(rows.scaled(scales)),
         }
     }
 
-    /// Kind of the rows.
-    pub fn kind(&self) -> RowKind {
+    /// The tensors that hold these rows in a file, named `prefix.…`.
+    ///
+    /// Dense: `prefix.dense` F32 `[n, d]`. Bits: `prefix.bits` U64 `[n, ⌈d/64⌉]`, column j at bit
+    /// j mod 64 of word ⌊j/64⌋. Sparse: `prefix.offsets` U64 `[n + 1]`, `prefix.columns` U32,
+    /// `prefix.values` F32. The width d is not among them: keep it in the metadata.
+    pub fn tensors<'s>(&'s self, prefix: &str) -> Vec<Tensor<'s>> {
+        each_kind!(self, rows => rows.tensors(prefix))
+    }
+
+    /// The rows that [`tensors`](Self::tensors) wrote, copied and checked.
+    ///
+    /// # Errors
+    /// Missing tensors, types and shapes that do not fit `kind` and `width`, and rows that are not
+    /// valid (see the constructors of the three kinds).
+    pub fn from_stored(
+        stored: &Stored,
+        prefix: &str,
+        kind: RowKind,
+        width: usize,
+    ) -> Result<Self, Error> {
+        Ok(match kind {
+            RowKind::Dense => Self::Dense(DenseBlock::from_stored(stored, prefix, width)?),
+            RowKind::Bits => Self::Bits(BitBlock::from_stored(stored, prefix, width)?),
+            RowKind::Sparse => Self::Sparse(SparseBlock::from_stored(stored, prefix, width)?),
+        })
+    }
+}
+
+impl RowSource for Block<'_> {
+    fn len(&self) -> usize {
+        each_kind!(self, rows => rows.len())
+    }
+
+    fn width(&self) -> usize {
+        each_kind!(self, rows => rows.width())
+    }
+
+    fn kind(&self) -> RowKind {
         match self {
             Self::Dense(_) => RowKind::Dense,
             Self::Bits(_) => RowKind::Bits,
@@ -49,44 +169,34 @@ impl Block<'_> {
         }
     }
 
-    /// Some of the rows, borrowed.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for rows that are not within the block.
-    pub fn slice(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         check_range(&rows, self.len())?;
         Ok(match self {
-            Self::Dense(block) => Block::Dense(block.slice(rows)),
-            Self::Bits(block) => Block::Bits(block.slice(rows)),
-            Self::Sparse(block) => Block::Sparse(block.slice(rows)),
+            Self::Dense(own) => Block::Dense(own.slice(rows)),
+            Self::Bits(own) => Block::Bits(own.slice(rows)),
+            Self::Sparse(own) => Block::Sparse(own.slice(rows)),
         })
     }
-
-    /// Each row times its scale; rows of bits stay as they are, whose norms need no care.
-    pub(crate) fn scaled(self, scales: &[f64]) -> Self {
-        match self {
-            Self::Dense(block) => Self::Dense(block.scaled(scales)),
-            Self::Bits(block) => Self::Bits(block),
-            Self::Sparse(block) => Self::Sparse(block.scaled(scales)),
-        }
-    }
-
-    /// `⟨y, y⟩` of each row, in `f64`.
-    pub fn squared_norms(&self) -> Vec<f64> {
-        match self {
-            Self::Dense(block) => block.squared_norms(),
-            Self::Bits(block) => block.squared_norms(),
-            Self::Sparse(block) => block.squared_norms(),
-        }
-    }
 }
+
+macro_rules! from_kinds {
+    ($($kind:ident: $rows:ident),*) => {$(
+        impl<'a> From<$rows<'a>> for Block<'a> {
+            fn from(rows: $rows<'a>) -> Self {
+                Self::$kind(rows)
+            }
+        }
+    )*};
+}
+
+from_kinds!(Dense: DenseBlock, Bits: BitBlock, Sparse: SparseBlock);
 
 /// Rows that can be read block by block, from memory, from a file, or made on the fly.
 ///
 /// Several threads may read at once. The same range must always give the same rows.
 ///
 /// ```
-/// use std::{borrow::Cow, ops::Range};
+/// use std::ops::Range;
 /// use dsokr_basis::{Block, Error, RowKind, RowSource, features::DenseBlock};
 ///
 /// /// The points (i, 1) for i < 1,000,000, never stored.
@@ -98,7 +208,7 @@ impl Block<'_> {
 ///     fn kind(&self) -> RowKind { RowKind::Dense }
 ///     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
 ///         let values: Vec<f32> = rows.flat_map(|i| [i as f32, 1.0]).collect();
-///         Ok(Block::Dense(DenseBlock::new(2, Cow::Owned(values))?))
+///         Ok(DenseBlock::new(2, values)?.into())
 ///     }
 /// }
 ///
@@ -146,30 +256,28 @@ pub trait RowSource: Sync {
 /// may be custom code.
 ///
 /// # Errors
-/// As [`RowSource::block`]; [`Error::Shape`] for a block of a kind, width or
-/// number of rows that differs from what was promised.
+/// As [`RowSource::block`]; [`Error::Shape`] for a block that breaks the promise.
 pub fn read<S: RowSource + ?Sized>(source: &S, range: Range<usize>) -> Result<Block<'_>, Error> {
-    let block = source.block(range.clone())?;
+    let Range { start, end } = range;
+    let block = source.block(range)?;
     if block.kind() != source.kind() {
         return Err(Error::kind(block.kind(), source.kind()));
     }
     if block.width() != source.width() {
         return Err(Error::width(block.width(), source.width()));
     }
-    if block.len() != range.len() {
-        let (start, end) = (range.start, range.end);
-        let found = block.len();
-        return Err(Error::Shape(format!(
-            "a row source returned {found} rows for rows {start}..{end}"
-        )));
+    match block.len() {
+        found if found == end - start => Ok(block),
+        found => {
+            Err(Error::Shape(format!("a row source returned {found} rows for rows {start}..{end}")))
+        }
     }
-    Ok(block)
 }
 
 /// Checks that `rows` lies within `0..len`.
 pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> {
-    if rows.start > rows.end || rows.end > len {
-        return Err(Error::range(rows.start, rows.end, len));
+    match rows.start <= rows.end && rows.end <= len {
+        true => Ok(()),
+        false => Err(Error::range(rows.start, rows.end, len)),
     }
-    Ok(())
 }

@@ -12,7 +12,7 @@ pub(super) struct ByColumn {
     offsets: Vec<usize>,
     /// (row, value), by increasing row within a column; a product of more rows than `u32` numbers
     /// would not fit in any memory.
-    pub(super) entries: Vec<(u32, f32)>,
+    entries: Vec<(u32, f32)>,
 }
 
 impl ByColumn {

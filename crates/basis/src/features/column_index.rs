@@ -21,11 +21,9 @@ const FREQUENT: usize = 10;
 /// in `f64`.
 ///
 /// ```
-/// use std::borrow::Cow;
-/// use dsokr_basis::features::{ColumnIndex, SparseBlock};
+/// use dsokr_basis::features::{ColumnIndex, SparseRows};
 ///
-/// let rows = SparseBlock::new(
-///     3, Cow::Owned(vec![0, 2, 3]), Cow::Owned(vec![0, 2, 2]), Cow::Owned(vec![1.0, 2.0, 4.0]))?;
+/// let rows = SparseRows::new(3, vec![0, 2, 3], vec![0, 2, 2], vec![1.0, 2.0, 4.0])?;
 /// let products = ColumnIndex::new(&rows).products(&rows, 2)?;
 /// assert_eq!((products[(0, 0)], products[(1, 0)], products[(1, 1)]), (5.0, 8.0, 16.0));
 /// # Ok::<(), dsokr_basis::Error>(())
@@ -118,14 +116,9 @@ impl ColumnIndex {
                 }
             }
             let rows = &self.dense[..limit * self.frequent];
-            matmul(
-                out.as_mut(),
-                Accum::Replace,
-                MatRef::from_row_major_slice(rows, limit, self.frequent),
-                MatRef::from_column_major_slice(&own, self.frequent, count),
-                1.0,
-                Par::Seq,
-            );
+            let rows = MatRef::from_row_major_slice(rows, limit, self.frequent);
+            let own = MatRef::from_column_major_slice(&own, self.frequent, count);
+            matmul(out.as_mut(), Accum::Replace, rows, own, 1.0, Par::Seq);
         }
         let mut sum = vec![0.0f32; limit];
         for j in 0..count {
@@ -133,45 +126,5 @@ impl ColumnIndex {
             self.rare.add_products(queries.row(start + j), &mut sum);
             out.as_mut().col_mut(j).iter_mut().zip(&sum).for_each(|(out, sum)| *out += sum);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::features::{Block, SparseRows, inner};
-    use crate::random::{below, generator};
-    use crate::{Features, RowSource};
-
-    /// Column j is in about one row of j + 1: some are frequent, some are empty.
-    #[test]
-    fn products_equal_those_of_pairs() {
-        let mut random = generator(0, "test column index", 0);
-        let rows: Vec<Vec<(u32, f32)>> = (0..150)
-            .map(|_| {
-                let columns = (0..60u32).filter(|&j| below(&mut random, u64::from(j) + 1) == 0);
-                let columns: Vec<u32> = columns.collect();
-                columns.into_iter().map(|j| (j, below(&mut random, 9) as f32 - 4.0)).collect()
-            })
-            .collect();
-        let rows = Features::Sparse(SparseRows::from_rows(61, rows).unwrap());
-        let (all, queries) = (rows.block(0..150).unwrap(), rows.block(70..150).unwrap());
-        let (Block::Sparse(own), Block::Sparse(other)) = (&all, &queries) else {
-            panic!("sparse rows")
-        };
-        let index = ColumnIndex::new(own);
-        assert!(index.frequent > 2 && index.rare.entries.len() > 100);
-        let exact = inner(&all, &queries).unwrap();
-        for limit in [0, 1, 93, 150] {
-            let found = index.products(other, limit).unwrap();
-            assert_eq!((found.nrows(), found.ncols()), (limit, 80));
-            for j in 0..80 {
-                for i in 0..limit {
-                    assert_eq!(f64::from(found[(i, j)]), exact[(i, j)], "{i}, {j}");
-                }
-            }
-        }
-        let error = index.products(other, 151).unwrap_err();
-        assert!(error.to_string().starts_with("rows 0..151 of a set of"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
 
 use rayon::prelude::*;
 
@@ -68,10 +68,10 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
                 while let Some(class) = candidate {
                     let representative = found.representative[class as usize];
                     let same = match representative.checked_sub(start) {
-                        Some(within) => same(block, row, block, within),
+                        Some(within) => bytes(block, row) == bytes(block, within),
                         None => {
                             let other = read(rows, representative..representative + 1)?;
-                            same(block, row, &other, 0)
+                            bytes(block, row) == bytes(&other, 0)
                         }
                     };
                     if same {
@@ -96,42 +96,18 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
 
 fn hash(block: &Block, row: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
-    match block {
-        Block::Dense(block) => {
-            let d = block.width();
-            hasher.write(bytemuck::cast_slice(&block.values()[row * d..(row + 1) * d]));
-        }
-        Block::Bits(block) => {
-            let w = block.words_per_row();
-            hasher.write(bytemuck::cast_slice(&block.words()[row * w..(row + 1) * w]));
-        }
-        Block::Sparse(block) => {
-            let (columns, values) = block.row(row);
-            columns.hash(&mut hasher);
-            hasher.write(bytemuck::cast_slice(values));
-        }
-    }
+    bytes(block, row).iter().for_each(|part| hasher.write(part));
     hasher.finish()
 }
 
-fn same(a: &Block, i: usize, b: &Block, j: usize) -> bool {
-    fn bytes(values: &[f32]) -> &[u8] {
-        bytemuck::cast_slice(values)
-    }
-    match (a, b) {
-        (Block::Dense(a), Block::Dense(b)) => {
-            let d = a.width();
-            let (x, y) = (&a.values()[i * d..(i + 1) * d], &b.values()[j * d..(j + 1) * d]);
-            bytes(x) == bytes(y)
+/// What a row consists of, bit for bit.
+fn bytes<'b>(block: &'b Block, row: usize) -> [&'b [u8]; 2] {
+    match block {
+        Block::Dense(rows) => [bytemuck::cast_slice(rows.row(row)), &[]],
+        Block::Bits(rows) => [bytemuck::cast_slice(rows.row(row)), &[]],
+        Block::Sparse(rows) => {
+            let (columns, values) = rows.row(row);
+            [bytemuck::cast_slice(columns), bytemuck::cast_slice(values)]
         }
-        (Block::Bits(a), Block::Bits(b)) => {
-            let w = a.words_per_row();
-            a.words()[i * w..(i + 1) * w] == b.words()[j * w..(j + 1) * w]
-        }
-        (Block::Sparse(a), Block::Sparse(b)) => {
-            let (x, y) = (a.row(i), b.row(j));
-            x.0 == y.0 && bytes(x.1) == bytes(y.1)
-        }
-        _ => false,
     }
 }

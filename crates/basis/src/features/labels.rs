@@ -40,7 +40,7 @@ impl LabelVocabulary {
     /// One row of bits for each set of labels; a label given twice counts once.
     ///
     /// # Errors
-    /// [`Error::Row`] with row and label.
+    /// [`Error::Row`] for a label that is not known.
     pub fn rows<S: AsRef<str>>(&self, sets: &[Vec<S>]) -> Result<BitRows, Error> {
         let mut rows = Vec::with_capacity(sets.len());
         for (row, set) in sets.iter().enumerate() {

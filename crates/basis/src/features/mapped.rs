@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use safetensors::Dtype;
 
 use super::block::check_range;
 use super::dense::first_not_finite;
-use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, bits, check_width};
+use super::{BitBlock, Block, DenseBlock, RowKind, RowSource, check_width};
 use crate::Error;
 use crate::store::{Entry, Mapping, Stored, elements};
 
@@ -30,7 +29,7 @@ impl std::fmt::Debug for MappedRows {
     fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
         formatter
             .debug_struct("MappedRows")
-            .field("path", &self.mapping.path())
+            .field("path", &self.mapping.path)
             .field("key", &self.key)
             .field("shape", &(self.len, self.width))
             .finish_non_exhaustive()
@@ -86,7 +85,7 @@ impl MappedRows {
                 let (row, column) = (start + at / self.width, at % self.width);
                 let (key, value) = (&self.key, values[at]);
                 Err(Error::file(
-                    self.mapping.path(),
+                    &self.mapping.path,
                     format!("{key:?}, row {row}, column {column}: {value} is not a finite number"),
                 ))
             }
@@ -115,10 +114,7 @@ impl RowSource for MappedRows {
         let range = start + rows.start * per_row..start + rows.end * per_row;
         let bytes = self.mapping.bytes(range.clone());
         let block = match self.kind() {
-            RowKind::Bits => {
-                let words = bits::unpack(self.width, bytes)?;
-                Block::Bits(BitBlock::new(self.width, Cow::Owned(words))?)
-            }
+            RowKind::Bits => BitBlock::from_packed(self.width, bytes)?.into(),
             _ => self.dense(rows.start, bytes)?,
         };
         self.mapping.release(range);

@@ -1,8 +1,8 @@
 //! Outputs as rows of features: dense numbers, packed bits, or sparse counts.
 //!
-//! A [`Features`] holds all its rows in memory, a [`MappedRows`] reads them from a file; both are a
-//! [`RowSource`], which hands out [`Block`]s of rows, and so is anything that makes rows on the
-//! fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
+//! A [`Block`] holds rows in memory, its own ([`Features`]) or borrowed; a [`MappedRows`] reads them
+//! from a file. Both are a [`RowSource`], which hands out [`Block`]s of rows, and so is anything that
+//! makes rows on the fly. Featurizers ([`NgramVocabulary`], [`TfIdf`], [`kemeny_signs`], [`hamming_one_hot`], [`LabelVocabulary`])
 //! make rows of structured objects and know no kernels.
 
 mod bits;
@@ -18,13 +18,12 @@ mod ngram_block;
 mod ngram_config;
 pub(crate) mod product;
 mod ranking;
-mod rows;
 pub(crate) mod simd;
 mod sparse;
 mod tf_idf;
 
 pub use bits::{BitBlock, BitRows};
-pub use block::{Block, RowSource, read};
+pub use block::{Block, Features, RowSource, read};
 pub use column_index::ColumnIndex;
 pub use dense::{DenseBlock, DenseRows};
 pub use distinct::{Distinct, distinct};
@@ -34,7 +33,6 @@ pub use ngram::{NgramOptions, NgramVocabulary, bucket, hashed_ngrams};
 pub use ngram_config::{NgramConfig, NgramKind};
 pub use product::inner;
 pub use ranking::{hamming_one_hot, kemeny_signs};
-pub use rows::Features;
 pub use sparse::{SparseBlock, SparseRows};
 pub use tf_idf::{SparseRow, TfIdf};
 

@@ -32,8 +32,8 @@ impl NgramOptions {
         Ok(())
     }
 
-    /// Calls `found` with every n-gram of a text, shortest first, from left to right.
-    fn each(&self, text: &str, buffer: &mut String, mut found: impl FnMut(&str)) {
+    /// Calls `visit` with every n-gram of a text, shortest first, from left to right.
+    fn each(&self, text: &str, buffer: &mut String, mut visit: impl FnMut(&str)) {
         let text = if self.boundaries {
             buffer.clear();
             buffer.push('\u{2}');
@@ -47,7 +47,7 @@ impl NgramOptions {
         starts.push(text.len());
         for length in self.min..=self.max.min(starts.len() - 1) {
             for pair in starts.windows(length + 1) {
-                found(&text[pair[0]..pair[length]]);
+                visit(&text[pair[0]..pair[length]]);
             }
         }
     }
@@ -111,7 +111,7 @@ impl NgramVocabulary {
     /// Counts of the n-grams of each text; n-grams outside of the vocabulary are not counted.
     ///
     /// # Errors
-    /// None with a fitted vocabulary; the rows are checked nevertheless.
+    /// As [`SparseRows::from_rows`], which accepts the rows of a fitted vocabulary.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         count(self.options, self.len(), texts, |ngram| self.columns.get(ngram).copied())
     }
@@ -122,7 +122,7 @@ impl NgramVocabulary {
 /// The column of an n-gram is its [`bucket`]. N-grams that share a column are counted together.
 ///
 /// # Errors
-/// [`Error::Value`], [`Error::Shape`].
+/// [`Error::Value`] for lengths that are not `1 ≤ min ≤ max`; [`Error::Shape`] for 0 buckets.
 pub fn hashed_ngrams<S: AsRef<str> + Sync>(
     options: NgramOptions,
     buckets: usize,

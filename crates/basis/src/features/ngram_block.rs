@@ -34,7 +34,7 @@ type Map<V> = HashMap<String, V, BuildHasherDefault<Words>>;
 pub(super) struct NgramBlock {
     ngrams: NgramConfig,
     /// Terms in the order of their indices; empty when hashed.
-    pub(super) terms: Vec<String>,
+    terms: Vec<String>,
     pub(super) idf: Vec<f32>,
     #[serde(skip)]
     index: Map<u32>,
@@ -44,7 +44,7 @@ impl NgramBlock {
     /// Counts in how many texts each n-gram occurs, in parallel.
     ///
     /// # Errors
-    /// [`Error::Value`].
+    /// As [`NgramConfig::validate`].
     pub(super) fn fit(ngrams: &NgramConfig, texts: &[CasedText]) -> Result<Self, Error> {
         ngrams.validate()?;
         let count = texts.len();

@@ -17,8 +17,8 @@ use crate::Error;
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`]; [`Error::Row`] when rankings have different numbers of items;
-/// [`Error::Shape`] for fewer than two items.
+/// [`Error::Shape`] for no rankings and for fewer than two items; [`Error::Row`] when rankings have
+/// different numbers of items.
 pub fn kemeny_signs(ranks: &[Vec<u32>]) -> Result<DenseRows, Error> {
     let items = items(ranks)?;
     let mut signs = Vec::with_capacity(ranks.len() * items * items.saturating_sub(1) / 2);

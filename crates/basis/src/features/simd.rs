@@ -41,7 +41,7 @@ macro_rules! widest {
 
 widest! {
     /// `Σ vᵢ²` in `f64`.
-    pub(super) fn squared_norm(values: &[f32]) -> f64 {
+    pub(crate) fn squared_norm(values: &[f32]) -> f64 {
         let mut lanes = [0.0f64; 8];
         let (chunks, rest) = values.as_chunks::<8>();
         for chunk in chunks {

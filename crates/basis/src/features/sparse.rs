@@ -5,17 +5,20 @@ use super::{check_width, dense::first_not_finite};
 use crate::Error;
 use crate::store::{Stored, Tensor};
 
-/// n rows of which only the non-zero columns are stored (compressed sparse rows).
+/// Rows of which only the non-zero columns are stored (compressed sparse rows).
 #[derive(Clone, Debug, PartialEq)]
-pub struct SparseRows {
+pub struct SparseBlock<'a> {
     width: usize,
-    offsets: Vec<usize>,
-    columns: Vec<u32>,
-    values: Vec<f32>,
+    offsets: Cow<'a, [usize]>,
+    columns: Cow<'a, [u32]>,
+    values: Cow<'a, [f32]>,
 }
 
-impl SparseRows {
-    /// Rows of `width` columns in compressed form: row i has the entries
+/// Sparse rows in memory of their own.
+pub type SparseRows = SparseBlock<'static>;
+
+impl<'a> SparseBlock<'a> {
+    /// Rows of `width` columns in compressed form, owned or borrowed: row i has the entries
     /// `offsets[i]..offsets[i + 1]` of `columns` and `values`; its columns increase.
     ///
     /// # Errors
@@ -23,10 +26,11 @@ impl SparseRows {
     /// increase or are outside of the width; [`Error::NotFinite`] for a NaN or an infinity.
     pub fn new(
         width: usize,
-        offsets: Vec<usize>,
-        columns: Vec<u32>,
-        values: Vec<f32>,
+        offsets: impl Into<Cow<'a, [usize]>>,
+        columns: impl Into<Cow<'a, [u32]>>,
+        values: impl Into<Cow<'a, [f32]>>,
     ) -> Result<Self, Error> {
+        let (offsets, columns, values) = (offsets.into(), columns.into(), values.into());
         check(width, &offsets, &columns, &values)?;
         Ok(Self { width, offsets, columns, values })
     }
@@ -65,9 +69,17 @@ impl SparseRows {
         self.width
     }
 
+    /// Number of stored entries.
+    pub fn entries(&self) -> usize {
+        self.values.len()
+    }
+
     /// Columns and values of a row; empty when there is no such row.
     pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
-        entries(&self.offsets, &self.columns, &self.values, row)
+        match self.offsets.get(row..row + 2) {
+            Some(&[start, end]) => (&self.columns[start..end], &self.values[start..end]),
+            _ => (&[], &[]),
+        }
     }
 
     /// The rows with `ln(1 + v)` in the place of each value v: the second occurrence of a thing then says
@@ -76,7 +88,7 @@ impl SparseRows {
     /// # Errors
     /// [`Error::NotFinite`] where a value is not above −1.
     pub fn log_counts(self) -> Result<Self, Error> {
-        let values = self.values.iter().map(|value| value.ln_1p()).collect();
+        let values: Vec<f32> = self.values.iter().map(|value| value.ln_1p()).collect();
         Self::new(self.width, self.offsets, self.columns, values)
     }
 
@@ -95,7 +107,8 @@ impl SparseRows {
             if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
         };
         let key = |(&column, &value): (&u32, &f32)| (column, order(value));
-        let mut known: Vec<(u32, u32)> = self.columns.iter().zip(&self.values).map(key).collect();
+        let entries = self.columns.iter().zip(self.values.iter());
+        let mut known: Vec<(u32, u32)> = entries.map(key).collect();
         known.sort_unstable();
         known.dedup();
         let row = |row: usize| {
@@ -114,17 +127,15 @@ impl SparseRows {
     /// # Errors
     /// [`Error::Shape`] where no column is left.
     pub fn common(self, rows: usize) -> Result<Self, Error> {
-        let mut found = vec![0usize; self.width];
-        self.columns.iter().for_each(|&column| found[column as usize] += 1);
+        let mut counts = vec![0usize; self.width];
+        self.columns.iter().for_each(|&column| counts[column as usize] += 1);
         let mut width = 0;
-        let place: Vec<Option<u32>> = found
-            .into_iter()
-            .map(|count| {
-                let kept = count >= rows.max(1);
-                width += u32::from(kept);
-                kept.then(|| width - 1)
-            })
-            .collect();
+        let place = counts.into_iter().map(|count| {
+            let kept = count >= rows.max(1);
+            width += u32::from(kept);
+            kept.then(|| width - 1)
+        });
+        let place: Vec<Option<u32>> = place.collect();
         let row = |row: usize| {
             let (columns, values) = self.row(row);
             let entries = columns.iter().zip(values);
@@ -133,31 +144,42 @@ impl SparseRows {
         Self::from_rows(width as usize, (0..self.len()).map(row))
     }
 
-    /// Number of stored entries.
-    pub fn entries(&self) -> usize {
-        self.values.len()
-    }
-
-    pub(super) fn view(&self, rows: Range<usize>) -> SparseBlock<'_> {
-        slice(self.width, &self.offsets, &self.columns, &self.values, rows)
-    }
-
-    pub(super) fn into_block(self) -> SparseBlock<'static> {
+    /// A slice that starts behind the first entry has offsets of its own, which start at 0 too.
+    pub(super) fn slice(&self, rows: Range<usize>) -> SparseBlock<'_> {
+        let offsets = &self.offsets[rows.start..=rows.end];
+        let (start, end) = (self.offsets[rows.start], self.offsets[rows.end]);
         SparseBlock {
             width: self.width,
-            offsets: Cow::Owned(self.offsets),
-            columns: Cow::Owned(self.columns),
-            values: Cow::Owned(self.values),
+            offsets: match start {
+                0 => Cow::Borrowed(offsets),
+                _ => offsets.iter().map(|offset| offset - start).collect(),
+            },
+            columns: Cow::Borrowed(&self.columns[start..end]),
+            values: Cow::Borrowed(&self.values[start..end]),
         }
     }
 
     pub(super) fn append(&mut self, block: &SparseBlock) {
-        for row in 0..block.len() {
-            let (columns, values) = block.row(row);
-            self.columns.extend_from_slice(columns);
-            self.values.extend_from_slice(values);
-            self.offsets.push(self.columns.len());
+        let start = self.values.len();
+        self.offsets.to_mut().extend(block.offsets[1..].iter().map(|offset| start + offset));
+        self.columns.to_mut().extend_from_slice(&block.columns);
+        self.values.to_mut().extend_from_slice(&block.values);
+    }
+
+    /// Each row times its scale.
+    pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
+        let values = self.values.to_mut();
+        for (row, &scale) in self.offsets.windows(2).zip(scales) {
+            let row = &mut values[row[0]..row[1]];
+            row.iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
         }
+        self
+    }
+
+    pub(super) fn squared_norms(&self) -> Vec<f64> {
+        let squares =
+            |row| self.row(row).1.iter().map(|&value| f64::from(value) * f64::from(value));
+        (0..self.len()).map(|row| squares(row).sum()).collect()
     }
 
     pub(super) fn tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
@@ -181,105 +203,9 @@ impl SparseRows {
         let (_, columns) = stored.u32(&format!("{prefix}.columns"), 1)?;
         let (_, values) = stored.f32(&format!("{prefix}.values"), 1)?;
         // An offset that does not fit becomes one that the check below refuses.
-        let offsets = offsets.iter().map(|&at| usize::try_from(at).unwrap_or(usize::MAX)).collect();
+        let offset = |&at: &u64| usize::try_from(at).unwrap_or(usize::MAX);
+        let offsets: Vec<usize> = offsets.iter().map(offset).collect();
         Self::new(width, offsets, columns.into_owned(), values.into_owned())
-    }
-}
-
-/// Consecutive sparse rows; see [`SparseRows`] for the layout.
-#[derive(Clone, Debug)]
-pub struct SparseBlock<'a> {
-    width: usize,
-    /// Offsets into `columns` and `values`, less the first of them.
-    offsets: Cow<'a, [usize]>,
-    columns: Cow<'a, [u32]>,
-    values: Cow<'a, [f32]>,
-}
-
-impl<'a> SparseBlock<'a> {
-    /// Rows of `width` columns in compressed form, as [`SparseRows::new`].
-    ///
-    /// # Errors
-    /// As [`SparseRows::new`]; rows count from the start of the block.
-    pub fn new(
-        width: usize,
-        offsets: Cow<'a, [usize]>,
-        columns: Cow<'a, [u32]>,
-        values: Cow<'a, [f32]>,
-    ) -> Result<Self, Error> {
-        check(width, &offsets, &columns, &values)?;
-        Ok(Self { width, offsets, columns, values })
-    }
-
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Number of columns.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Columns and values of a row; empty when there is no such row.
-    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
-        entries(&self.offsets, &self.columns, &self.values, row)
-    }
-
-    pub(super) fn slice(&self, rows: Range<usize>) -> SparseBlock<'_> {
-        slice(self.width, &self.offsets, &self.columns, &self.values, rows)
-    }
-
-    /// Each row times its scale.
-    pub(super) fn scaled(mut self, scales: &[f64]) -> Self {
-        let values = self.values.to_mut();
-        for (pair, &scale) in self.offsets.windows(2).zip(scales) {
-            let row = pair[0] - self.offsets[0]..pair[1] - self.offsets[0];
-            values[row].iter_mut().for_each(|value| *value = (f64::from(*value) * scale) as f32);
-        }
-        self
-    }
-
-    pub(super) fn squared_norms(&self) -> Vec<f64> {
-        let squares =
-            |row| self.row(row).1.iter().map(|&value| f64::from(value) * f64::from(value));
-        (0..self.len()).map(|row| squares(row).sum()).collect()
-    }
-}
-
-fn entries<'a>(
-    offsets: &[usize],
-    columns: &'a [u32],
-    values: &'a [f32],
-    row: usize,
-) -> (&'a [u32], &'a [f32]) {
-    match (offsets.first(), offsets.get(row), offsets.get(row + 1)) {
-        (Some(first), Some(start), Some(end)) => {
-            (&columns[start - first..end - first], &values[start - first..end - first])
-        }
-        _ => (&[], &[]),
-    }
-}
-
-fn slice<'a>(
-    width: usize,
-    offsets: &'a [usize],
-    columns: &'a [u32],
-    values: &'a [f32],
-    rows: Range<usize>,
-) -> SparseBlock<'a> {
-    let offsets_of_rows = &offsets[rows.start..=rows.end];
-    let within = offsets[rows.start] - offsets[0]..offsets[rows.end] - offsets[0];
-    SparseBlock {
-        width,
-        offsets: Cow::Borrowed(offsets_of_rows),
-        columns: Cow::Borrowed(&columns[within.clone()]),
-        values: Cow::Borrowed(&values[within]),
     }
 }
 

@@ -29,7 +29,7 @@ impl TfIdf {
     /// Collects the vocabulary and the document frequencies of `texts`, in parallel.
     ///
     /// # Errors
-    /// [`Error::Value`]; [`Error::Unsupported`] when no n-gram occurs often enough.
+    /// As [`NgramConfig::validate`]; [`Error::Unsupported`] when no n-gram occurs often enough.
     pub fn fit<'t>(
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
@@ -92,16 +92,8 @@ impl TfIdf {
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         let rows: Vec<SparseRow> =
             texts.par_iter().map(|text| self.transform(text.as_ref())).collect();
-        let mut offsets = Vec::with_capacity(rows.len() + 1);
-        offsets.push(0);
-        let entries = rows.iter().map(|row| row.values.len()).sum();
-        let (mut columns, mut values) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
-        for row in rows {
-            columns.extend_from_slice(&row.indices);
-            values.extend_from_slice(&row.values);
-            offsets.push(values.len());
-        }
-        SparseRows::new(self.width(), offsets, columns, values)
+        let entries = rows.into_iter().map(|row| row.indices.into_iter().zip(row.values));
+        SparseRows::from_rows(self.width(), entries)
     }
 
     /// Writes the vocabulary and weights as JSON.
@@ -122,85 +114,5 @@ impl TfIdf {
             block.complete().map_err(&fail)?;
         }
         Ok(read)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::features::NgramKind;
-
-    fn block(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
-        NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
-    }
-
-    #[test]
-    fn hashed_rows_equal_vocabulary_rows_when_buckets_do_not_collide() {
-        let texts = ["a methyl ester of an acid", "an ester", "a long chain acid"];
-        let exact = [block(NgramKind::Words, 1, 1)];
-        let hashed = [NgramConfig { buckets: 1 << 20, ..exact[0].clone() }];
-        let exact = TfIdf::fit(&exact, texts.into_iter()).unwrap();
-        let hashed = TfIdf::fit(&hashed, texts.into_iter()).unwrap();
-        for text in texts {
-            let mut a = exact.transform(text).values;
-            let mut b = hashed.transform(text).values;
-            a.sort_by(f32::total_cmp);
-            b.sort_by(f32::total_cmp);
-            assert_eq!(a, b);
-        }
-    }
-
-    #[test]
-    fn json_gives_back_the_same_weights() {
-        let texts = ["alpha beta", "beta gamma delta"];
-        let fitted = TfIdf::fit(&[block(NgramKind::Characters, 2, 3)], texts.into_iter()).unwrap();
-        let file = std::env::temp_dir().join(format!("dsokr-tf-idf-{}.json", std::process::id()));
-        std::fs::write(&file, fitted.to_json()).unwrap();
-        let read = TfIdf::read(&file).unwrap();
-        std::fs::remove_file(&file).unwrap();
-        assert_eq!(read.transform("beta alpha"), fitted.transform("beta alpha"));
-    }
-
-    #[test]
-    fn nothing_to_learn_from_is_an_error() {
-        let config = NgramConfig { min_texts: 3, ..block(NgramKind::Words, 1, 1) };
-        let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
-        let error = fitted.unwrap_err().to_string();
-        assert!(error.starts_with("the 2 training texts give no n-gram"), "{error}");
-    }
-
-    /// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).
-    #[test]
-    fn rows_equal_scikit_learns() {
-        let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-        let root = std::env::var_os("DSOKR_DATA").map_or(default.into(), std::path::PathBuf::from);
-        let path = root.join("golden/tfidf_sklearn.json");
-        let Ok(text) = std::fs::read_to_string(&path) else {
-            return eprintln!("skipped: rows_equal_scikit_learns needs {}", path.display());
-        };
-        let golden: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let texts = |key: &str| -> Vec<String> {
-            golden[key].as_array().unwrap().iter().map(|t| t.as_str().unwrap().into()).collect()
-        };
-        let characters = block(NgramKind::Characters, 3, 5);
-        for (key, config) in [
-            ("word_1_2", block(NgramKind::Words, 1, 2)),
-            ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, ..characters }),
-        ] {
-            let train = texts("texts");
-            let fitted = TfIdf::fit(&[config], train.iter().map(String::as_str)).unwrap();
-            assert_eq!(golden[key]["features"], fitted.width());
-            for part in ["texts", "queries"] {
-                for (text, row) in texts(part).iter().zip(golden[key][part].as_array().unwrap()) {
-                    let (row, ours) = (row.as_object().unwrap(), fitted.transform(text));
-                    assert_eq!(row.len(), ours.indices.len(), "{key}: {text}");
-                    for (&index, value) in ours.indices.iter().zip(ours.values) {
-                        let term = &fitted.blocks[0].terms[index as usize];
-                        let theirs = row[term].as_f64().unwrap();
-                        assert!((theirs - f64::from(value)).abs() < 1e-6, "{key}: {term:?}");
-                    }
-                }
-            }
-        }
     }
 }

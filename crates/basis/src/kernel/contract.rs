@@ -5,7 +5,7 @@ use faer::{Mat, Side};
 
 use super::OutputKernel;
 use crate::RowSource;
-use crate::features::inner;
+use crate::features::{Block, inner};
 
 /// What rounding may change, as a share of the largest value.
 const TOLERANCE: f64 = 1e-12;
@@ -65,8 +65,8 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
     if let Some((i, j)) = pairs(n).find(|&(i, j)| !close(gram[(i, j)], gram[(j, i)])) {
         return Err(format!("k({i}, {j}) = {}, k({j}, {i}) = {}", gram[(i, j)], gram[(j, i)]));
     }
-    diagonal(kernel, rows, &gram, close)?;
-    scale(kernel, rows, &gram, close)?;
+    diagonal(kernel, &all, &gram, close)?;
+    scale(kernel, &all, &gram, close)?;
     let values = gram
         .self_adjoint_eigenvalues(Side::Lower)
         .map_err(|e| format!("the eigenvalues of the Gram matrix: {e:?}"))?;
@@ -79,14 +79,13 @@ pub fn check(kernel: &dyn OutputKernel, rows: &dyn RowSource) -> Result<(), Stri
 
 fn diagonal(
     kernel: &dyn OutputKernel,
-    rows: &dyn RowSource,
+    all: &Block,
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
 ) -> Result<(), String> {
-    let all = rows.block(0..rows.len()).map_err(|e| e.to_string())?;
-    let (found, squared) = (kernel.diagonal(&all), all.squared_norms());
-    if found.len() != rows.len() {
-        return Err(format!("the diagonal of {} rows has {} values", rows.len(), found.len()));
+    let (found, squared) = (kernel.diagonal(all), all.squared_norms());
+    if found.len() != all.len() {
+        return Err(format!("the diagonal of {} rows has {} values", all.len(), found.len()));
     }
     for (i, (&value, &squared)) in found.iter().zip(&squared).enumerate() {
         let own = gram[(i, i)];
@@ -102,17 +101,16 @@ fn diagonal(
 
 fn scale(
     kernel: &dyn OutputKernel,
-    rows: &dyn RowSource,
+    all: &Block,
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
 ) -> Result<(), String> {
-    let all = rows.block(0..rows.len()).map_err(|e| e.to_string())?;
-    let products = inner(&all, &all).map_err(|e| e.to_string())?;
+    let products = inner(all, all).map_err(|e| e.to_string())?;
     let scales: Option<Vec<f64>> =
         all.squared_norms().into_iter().map(|squared| kernel.feature_scale(squared)).collect();
     let Some(scales) = scales else { return Ok(()) };
     let linear = |i: usize, j: usize| scales[i] * scales[j] * products[(i, j)];
-    match pairs(rows.len()).find(|&(i, j)| !close(gram[(i, j)], linear(i, j))) {
+    match pairs(all.len()).find(|&(i, j)| !close(gram[(i, j)], linear(i, j))) {
         Some((i, j)) => Err(format!(
             "k({i}, {j}) = {}, the product of the scaled rows is {}",
             gram[(i, j)],

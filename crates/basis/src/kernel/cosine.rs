@@ -1,11 +1,18 @@
-use super::formula::{ANY, Formula};
+use super::formula::{ANY, Formula, Values};
 use crate::features::RowKind;
 
-pub(super) struct Cosine;
+/// The cosine of rows, on some rows alone.
+pub(super) trait CosineOf: Send + Sync {
+    /// As [`Formula::rows`].
+    const ROWS: &'static [RowKind];
 
-impl Formula for Cosine {
+    /// As [`Formula::values`].
+    const VALUES: Option<Values>;
+}
+
+impl<K: CosineOf> Formula for K {
     fn rows(&self) -> &'static [RowKind] {
-        ANY
+        K::ROWS
     }
 
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
@@ -21,4 +28,15 @@ impl Formula for Cosine {
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
         Some(if squared_norm > 0.0 { squared_norm.sqrt().recip() } else { 0.0 })
     }
+
+    fn values(&self) -> Option<Values> {
+        K::VALUES
+    }
+}
+
+pub(super) struct Cosine;
+
+impl CosineOf for Cosine {
+    const ROWS: &'static [RowKind] = ANY;
+    const VALUES: Option<Values> = None;
 }

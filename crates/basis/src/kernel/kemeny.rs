@@ -1,27 +1,10 @@
-use super::cosine::Cosine;
-use super::formula::{Formula, Values};
+use super::cosine::CosineOf;
+use super::formula::Values;
 use crate::features::RowKind;
 
 pub(super) struct Kemeny;
 
-impl Formula for Kemeny {
-    fn rows(&self) -> &'static [RowKind] {
-        &[RowKind::Dense, RowKind::Sparse]
-    }
-
-    fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
-        Cosine.evaluate(ab, aa, bb)
-    }
-
-    fn is_normalised(&self) -> bool {
-        true
-    }
-
-    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
-        Cosine.feature_scale(squared_norm)
-    }
-
-    fn values(&self) -> Option<Values> {
-        Some(("-1, 0, 1", |value| value == 0.0 || value.abs() == 1.0))
-    }
+impl CosineOf for Kemeny {
+    const ROWS: &'static [RowKind] = &[RowKind::Dense, RowKind::Sparse];
+    const VALUES: Option<Values> = Some(("-1, 0, 1", |value| value == 0.0 || value.abs() == 1.0));
 }

@@ -19,91 +19,29 @@ mod output;
 mod tanimoto;
 
 use faer::Mat;
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::features::{Block, RowKind, product};
+use crate::features::{Block, RowKind, RowSource, product};
+use crate::tagged::tagged;
 
 use formula::Formula;
 pub use output::OutputKernel;
 
-/// The enum of the built-in kernels, their names, and their way to the formula in each one's file.
-macro_rules! kernels {
-    ($(
-        $(#[$doc:meta])*
-        $kernel:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
-        in $module:ident = $name:literal;
-    )*) => {
-        /// A positive semi-definite kernel on feature rows.
-        ///
-        /// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:
-        ///
-        /// ```
-        /// use dsokr_basis::Kernel;
-        ///
-        /// let kernel: Kernel = serde_json::from_str(r#"{"name": "gaussian", "gamma": 0.5}"#)?;
-        /// assert_eq!(kernel, Kernel::Gaussian { gamma: 0.5 });
-        /// assert_eq!(kernel.evaluate(1.0, 1.0, 3.0), (-0.5f64 * 2.0).exp());
-        /// # Ok::<(), serde_json::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-        #[serde(tag = "name", deny_unknown_fields)]
-        #[non_exhaustive]
-        pub enum Kernel {
-            $(
-                $(#[$doc])*
-                #[serde(rename = $name)]
-                $kernel $({ $( $(#[$attribute])* $field: $type ),* })?,
-            )*
-        }
+tagged! {
+    /// A positive semi-definite kernel on feature rows.
+    ///
+    /// In a configuration file, a table with the kernel's `name` in kebab-case and its parameters:
+    ///
+    /// ```
+    /// use dsokr_basis::Kernel;
+    ///
+    /// let kernel: Kernel = serde_json::from_str(r#"{"name": "gaussian", "gamma": 0.5}"#)?;
+    /// assert_eq!(kernel, Kernel::Gaussian { gamma: 0.5 });
+    /// assert_eq!(kernel.evaluate(1.0, 1.0, 3.0), (-0.5f64 * 2.0).exp());
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub enum Kernel by "name", formula: Formula;
 
-        impl<'de> Deserialize<'de> for Kernel {
-            /// Reads through variants with braces: serde ignores unknown keys beside a unit variant.
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[derive(Deserialize)]
-                #[serde(tag = "name", deny_unknown_fields)]
-                enum Strict {
-                    $(
-                        #[serde(rename = $name)]
-                        $kernel { $($( $(#[$attribute])* $field: $type ),*)? },
-                    )*
-                }
-                Ok(match Strict::deserialize(deserializer)? {
-                    $( Strict::$kernel { $($( $field ),*)? } => Self::$kernel $({ $( $field ),* })?, )*
-                })
-            }
-        }
-
-        impl Kernel {
-            /// The name in configuration files.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $( Self::$kernel { .. } => $name, )*
-                }
-            }
-
-            /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
-            #[inline]
-            pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
-                match *self {
-                    $( Self::$kernel $({ $( $field ),* })? => {
-                        $module::$kernel $({ $( $field ),* })?.evaluate(ab, aa, bb)
-                    } )*
-                }
-            }
-
-            fn formula(&self) -> Box<dyn Formula> {
-                match *self {
-                    $( Self::$kernel $({ $( $field ),* })? => {
-                        Box::new($module::$kernel $({ $( $field ),* })?)
-                    } )*
-                }
-            }
-        }
-    };
-}
-
-kernels! {
     /// `⟨a, b⟩`, on rows of any kind.
     Linear in linear = "linear";
     /// `⟨a, b⟩ / (‖a‖ ‖b‖)`, on rows of any kind; 0 when a or b is zero.
@@ -128,6 +66,13 @@ kernels! {
     Hamming in hamming = "hamming";
 }
 
+impl Kernel {
+    /// `f(⟨a,b⟩, ⟨a,a⟩, ⟨b,b⟩)`.
+    pub fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        self.formula(|formula| formula.evaluate(ab, aa, bb))
+    }
+}
+
 impl OutputKernel for Kernel {
     fn name(&self) -> String {
         Self::name(self).into()
@@ -138,15 +83,15 @@ impl OutputKernel for Kernel {
     }
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
-        let (name, formula) = (self.name(), self.formula());
-        formula.validate().map_err(|(parameter, value, allowed)| {
+        let name = self.name();
+        self.formula(|formula| formula.validate()).map_err(|(parameter, value, allowed)| {
             Error::value(format!("kernel {name}"), parameter, value, allowed)
         })?;
-        if formula.rows().contains(&rows) {
+        let defined = self.formula(|formula| formula.rows());
+        if defined.contains(&rows) {
             return Ok(());
         }
-        let kinds: Vec<String> = formula.rows().iter().map(RowKind::to_string).collect();
-        let allowed = kinds.join(" or ");
+        let allowed = defined.iter().map(RowKind::to_string).collect::<Vec<_>>().join(" or ");
         Err(Error::Shape(format!(
             "kernel {name} is not defined on {rows} rows, allowed: {allowed}"
         )))
@@ -155,14 +100,14 @@ impl OutputKernel for Kernel {
     /// N-gram counts are not negative, Kemeny rows hold −1, 0 and 1, Hamming rows 0 and 1; the
     /// other kernels take any finite numbers.
     fn check(&self, rows: &Block) -> Result<(), Error> {
-        match self.formula().values() {
+        match self.formula(|formula| formula.values()) {
             Some((allowed, holds)) => check_values(self.name(), rows, allowed, holds),
             None => Ok(()),
         }
     }
 
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
-        self.formula().feature_scale(squared_norm)
+        self.formula(|formula| formula.feature_scale(squared_norm))
     }
 
     /// All but the linear kernel are.
@@ -170,7 +115,7 @@ impl OutputKernel for Kernel {
     /// A zero row has `k(y, ·) = 0` under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels, so
     /// `k(y, y) = 0`; Gaussian kernels give it 1 too.
     fn is_normalised(&self) -> bool {
-        self.formula().is_normalised()
+        self.formula(|formula| formula.is_normalised())
     }
 
     /// Computed in parallel.
@@ -180,19 +125,21 @@ impl OutputKernel for Kernel {
     /// use dsokr_basis::{Features, Kernel, features::BitRows};
     ///
     /// let rows = Features::Bits(BitRows::from_indices(4, [vec![0, 1, 2], vec![1, 2, 3], vec![]])?);
-    /// let gram = Kernel::Tanimoto.block(&rows.all(), &rows.all())?;
+    /// let gram = Kernel::Tanimoto.block(&rows, &rows)?;
     /// assert_eq!((gram[(0, 0)], gram[(0, 1)], gram[(0, 2)]), (1.0, 0.5, 0.0));
     /// # Ok::<(), dsokr_basis::Error>(())
     /// ```
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         self.validate(a.kind())?;
         let (aa, bb) = (a.squared_norms(), b.squared_norms());
-        let formula = self.formula();
-        product::inner_columns(a, b, |products, j| formula.column(products, &aa, bb[j]))
+        self.formula(|formula| {
+            product::inner_columns(a, b, |products, j| formula.column(products, &aa, bb[j]))
+        })
     }
 
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        rows.squared_norms().into_iter().map(|yy| self.evaluate(yy, yy, yy)).collect()
+        let squared_norms = rows.squared_norms().into_iter();
+        self.formula(|formula| squared_norms.map(|yy| formula.evaluate(yy, yy, yy)).collect())
     }
 }
 
@@ -203,25 +150,20 @@ fn check_values(
     allowed: &'static str,
     holds: impl Fn(f32) -> bool,
 ) -> Result<(), Error> {
-    let bad = |row, column: usize, value: f32| {
+    let bad = |row: usize, at: usize, columns: Option<&[u32]>, values: &[f32]| {
+        let (column, value) = (columns.map_or(at, |columns| columns[at] as usize), values[at]);
         let message = format!("column {column} holds {value}, kernel {kernel} allows: {allowed}");
         Error::row(row, message)
     };
-    match rows {
-        Block::Dense(block) => {
-            let (values, width) = (block.values(), block.width());
-            match values.iter().position(|&value| !holds(value)) {
-                Some(at) => Err(bad(at / width, at % width, values[at])),
-                None => Ok(()),
-            }
+    (0..rows.len()).try_for_each(|row| {
+        let (columns, values) = match rows {
+            Block::Dense(rows) => (None, rows.row(row)),
+            Block::Bits(_) => return Ok(()),
+            Block::Sparse(rows) => (Some(rows.row(row).0), rows.row(row).1),
+        };
+        match values.iter().position(|&value| !holds(value)) {
+            Some(at) => Err(bad(row, at, columns, values)),
+            None => Ok(()),
         }
-        Block::Bits(_) => Ok(()),
-        Block::Sparse(block) => (0..block.len()).try_for_each(|row| {
-            let (columns, values) = block.row(row);
-            match values.iter().position(|&value| !holds(value)) {
-                Some(at) => Err(bad(row, columns[at] as usize, values[at])),
-                None => Ok(()),
-            }
-        }),
-    }
+    })
 }

@@ -82,7 +82,7 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// finite numbers.
     ///
     /// # Errors
-    /// [`Error::Row`]; rows count from the start of the block.
+    /// [`Error::Row`] with the first row that holds other values, counted from the start of the block.
     fn check(&self, rows: &Block) -> Result<(), Error> {
         let _ = rows;
         Ok(())

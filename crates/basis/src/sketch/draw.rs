@@ -5,7 +5,6 @@ use std::sync::Arc;
 use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::leverage::Leverage;
 use super::picked::Picked;
 use super::{COLUMNS, Columns};
 use crate::random::{Generator, generator};
@@ -32,12 +31,6 @@ pub(super) trait Draw: Send + Sync {
     fn validate(&self, n: usize) -> Result<(), BadParameter> {
         let _ = n;
         Ok(())
-    }
-
-    /// The leverage scores that the outputs are drawn in proportion to; none for kinds that do not
-    /// depend on the data.
-    fn leverage(&self) -> Option<Leverage> {
-        None
     }
 }
 

@@ -3,28 +3,22 @@ use super::picked::Picked;
 use crate::Error;
 use crate::random::unit;
 
-/// The parameters of approximate leverage scores.
-#[derive(Clone, Copy)]
-pub(crate) struct Leverage {
-    pub(crate) lambda: f64,
-    pub(crate) pilot: usize,
+pub(super) struct Leverage {
+    pub(super) lambda: f64,
+    pub(super) pilot: usize,
 }
 
-impl Leverage {
-    pub(crate) const DEFAULT: Self = Self { lambda: 1e-3, pilot: 200 };
+pub(crate) fn default_lambda() -> f64 {
+    1e-3
 }
 
-pub(super) fn default_lambda() -> f64 {
-    Leverage::DEFAULT.lambda
-}
-
-pub(super) fn default_pilot() -> usize {
-    Leverage::DEFAULT.pilot
+pub(crate) fn default_pilot() -> usize {
+    200
 }
 
 impl Draw for Leverage {
     fn usual(n: usize) -> Self {
-        Self { pilot: Self::DEFAULT.pilot.min(n), ..Self::DEFAULT }
+        Self { lambda: default_lambda(), pilot: default_pilot().min(n) }
     }
 
     fn picks_rows(&self) -> bool {
@@ -43,10 +37,6 @@ impl Draw for Leverage {
             true => Ok(()),
             false => Err(("pilot", self.pilot as f64, format!("1..={n}, the number of rows"))),
         }
-    }
-
-    fn leverage(&self) -> Option<Leverage> {
-        Some(*self)
     }
 }
 

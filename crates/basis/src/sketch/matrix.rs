@@ -33,7 +33,7 @@ impl Sketch {
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;
         let stream = Stream { name: kind.name(), m, n, seed };
-        let entries = kind.distribution().draw(&stream).map_err(Error::Unsupported)?;
+        let entries = kind.distribution(|kind| kind.draw(&stream)).map_err(Error::Unsupported)?;
         Ok(Self { kind: kind.clone(), stream, entries })
     }
 
@@ -52,7 +52,7 @@ impl Sketch {
         scores: &[f64],
         seed: u64,
     ) -> Result<Self, Error> {
-        if kind.leverage().is_none() {
+        if !matches!(kind, SketchKind::Leverage { .. }) {
             return Err(Error::Unsupported(format!(
                 "a {} sketch is not drawn from scores, only a leverage-score sketch is",
                 kind.name()

@@ -11,96 +11,57 @@ mod columns;
 mod count_sketch;
 mod draw;
 mod gaussian;
-mod leverage;
+pub(crate) mod leverage;
 mod matrix;
 mod options;
 mod picked;
 mod sparsified;
-mod sparsified_gaussian;
-mod sparsified_rademacher;
 mod subsampling;
-
-use serde::{Deserialize, Serialize};
 
 pub(crate) use columns::COLUMNS;
 pub use columns::Columns;
 use draw::Draw;
-pub(crate) use leverage::Leverage;
 pub use matrix::Sketch;
 pub use options::SketchOptions;
 
 use crate::Error;
+use crate::tagged::tagged;
 
-/// The enum of the kinds of sketches, their names, and their way to the distribution in each one's
-/// file.
+/// [`SketchKind`] and [`SketchKind::all`], from the list of the kinds.
 macro_rules! sketches {
     ($(
         $(#[$doc:meta])*
         $kind:ident $({ $( $(#[$attribute:meta])* $field:ident: $type:ty ),* })?
         in $module:ident = $name:literal;
     )*) => {
-        /// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
-        ///
-        /// In a configuration file, a table with the `kind` in kebab-case and its parameters:
-        ///
-        /// ```
-        /// use dsokr_basis::SketchKind;
-        ///
-        /// let kind: SketchKind = serde_json::from_str(r#"{"kind": "subsampling"}"#)?;
-        /// assert_eq!(kind, SketchKind::Subsampling { replacement: false });
-        /// # Ok::<(), serde_json::Error>(())
-        /// ```
-        #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-        #[serde(tag = "kind", deny_unknown_fields)]
-        #[non_exhaustive]
-        pub enum SketchKind {
+        tagged! {
+            /// The distribution of a sketch. `r` is a Rademacher variable, ±1 with probability ½ each.
+            ///
+            /// In a configuration file, a table with the `kind` in kebab-case and its parameters:
+            ///
+            /// ```
+            /// use dsokr_basis::SketchKind;
+            ///
+            /// let kind: SketchKind = serde_json::from_str(r#"{"kind": "subsampling"}"#)?;
+            /// assert_eq!(kind, SketchKind::Subsampling { replacement: false });
+            /// # Ok::<(), serde_json::Error>(())
+            /// ```
+            pub enum SketchKind by "kind", distribution: Draw;
+
             $(
                 $(#[$doc])*
-                #[serde(rename = $name)]
-                $kind $({ $( $(#[$attribute])* $field: $type ),* })?,
+                $kind $({ $( $(#[$attribute])* $field: $type ),* })? in $module = $name;
             )*
         }
 
-        impl<'de> Deserialize<'de> for SketchKind {
-            /// Reads through variants with braces: serde ignores unknown keys beside a unit variant.
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                #[derive(Deserialize)]
-                #[serde(tag = "kind", deny_unknown_fields)]
-                enum Strict {
-                    $(
-                        #[serde(rename = $name)]
-                        $kind { $($( $(#[$attribute])* $field: $type ),*)? },
-                    )*
-                }
-                Ok(match Strict::deserialize(deserializer)? {
-                    $( Strict::$kind { $($( $field ),*)? } => Self::$kind $({ $( $field ),* })?, )*
-                })
-            }
-        }
-
         impl SketchKind {
-            /// The name in configuration files.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $( Self::$kind { .. } => $name, )*
-                }
-            }
-
             /// Every kind, each with its usual parameters for n outputs: densities of 20/n (at most
             /// 1), pilots of 200 columns (at most n), and otherwise the defaults.
             pub fn all(n: usize) -> Vec<Self> {
                 vec![$({
-                    let $module::$kind $({ $( $field ),* })? = $module::$kind::usual(n);
-                    Self::$kind $({ $( $field ),* })?
+                    let $module::$kind { $($( $field ),*)? } = $module::$kind::usual(n);
+                    Self::$kind { $($( $field ),*)? }
                 }),*]
-            }
-
-            fn distribution(&self) -> Box<dyn Draw> {
-                match *self {
-                    $( Self::$kind $({ $( $field ),* })? => {
-                        Box::new($module::$kind $({ $( $field ),* })?)
-                    } )*
-                }
             }
         }
     };
@@ -130,13 +91,13 @@ sketches! {
     SparsifiedRademacher {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
         density: f64
-    } in sparsified_rademacher = "sparsified-rademacher";
+    } in sparsified = "sparsified-rademacher";
     /// Independent entries, `N(0, 1)/√(m·density)` with probability `density`, else 0: p-SG
     /// (thesis, chapter 3).
     SparsifiedGaussian {
         /// Probability of a non-zero, above 0, at most 1. Required; 20/n is a usual choice.
         density: f64
-    } in sparsified_gaussian = "sparsified-gaussian";
+    } in sparsified = "sparsified-gaussian";
     /// Each row of R is the sum of `terms` outputs picked uniformly with replacement, each with
     /// weight `r·√(n/(m·terms))` (thesis, definition 2.33; Chen and Yang 2021).
     Accumulation {
@@ -155,15 +116,9 @@ impl From<&SketchKind> for SketchKind {
 }
 
 impl SketchKind {
-    /// The leverage scores that outputs are drawn in proportion to; none for kinds that do not depend
-    /// on the data.
-    pub(crate) fn leverage(&self) -> Option<Leverage> {
-        self.distribution().leverage()
-    }
-
     /// Whether R only picks outputs: each of its rows has one non-zero entry.
     pub fn picks_rows(&self) -> bool {
-        self.distribution().picks_rows()
+        self.distribution(|kind| kind.picks_rows())
     }
 
     /// Checks the parameters and the sizes m (rows of the sketch) and n (training outputs).
@@ -178,7 +133,7 @@ impl SketchKind {
         if m == 0 || m > n {
             return Err(Error::value("sketch", "size", m, format!("1..={n}, the number of rows")));
         }
-        self.distribution().validate(n).map_err(|(parameter, value, allowed)| {
+        self.distribution(|kind| kind.validate(n)).map_err(|(parameter, value, allowed)| {
             Error::value(format!("sketch {}", self.name()), parameter, value, allowed)
         })
     }

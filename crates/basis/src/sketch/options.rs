@@ -45,7 +45,7 @@ impl SketchOptions {
     /// Checks all of it for `rows` training outputs.
     ///
     /// # Errors
-    /// Those of [`SketchKind::validate`]; [`Error::Value`].
+    /// As [`SketchKind::validate`]; [`Error::Value`] for a tolerance outside of its range.
     pub fn validate(&self, rows: usize) -> Result<(), Error> {
         self.kind.validate(self.size, rows)?;
         match (1e-12..1.0).contains(&self.tolerance) {

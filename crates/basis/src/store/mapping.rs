@@ -9,10 +9,10 @@ use crate::Error;
 
 /// A memory-mapped safetensors file whose header has been parsed; nothing else is verified.
 pub(crate) struct Mapping {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     map: memmap2::Mmap,
-    metadata: BTreeMap<String, String>,
-    entries: BTreeMap<String, Entry>,
+    pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) entries: BTreeMap<String, Entry>,
 }
 
 /// Where a tensor lies in the file.
@@ -52,18 +52,6 @@ impl Mapping {
         let metadata = parsed.metadata().iter().flatten();
         let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
         Ok(Self { path: path.to_owned(), map, metadata, entries })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn metadata(&self) -> &BTreeMap<String, String> {
-        &self.metadata
-    }
-
-    pub(crate) fn entries(&self) -> &BTreeMap<String, Entry> {
-        &self.entries
     }
 
     pub(crate) fn entry(&self, name: &str) -> Result<&Entry, Error> {

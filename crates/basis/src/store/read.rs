@@ -34,8 +34,7 @@ macro_rules! readers {
         #[doc = concat!("Shape and elements of a tensor of `", stringify!($element), "`.")]
         ///
         /// # Errors
-        /// [`Error::File`] when it has
-        /// not `rank` dimensions.
+        /// [`Error::File`] when there is no such tensor, and for another type or number of dimensions.
         pub fn $function(
             &self,
             name: &str,
@@ -68,7 +67,7 @@ impl Stored {
         versions: RangeInclusive<u32>,
     ) -> Result<Self, Error> {
         let mapping = Mapping::open(path)?;
-        let mut metadata = mapping.metadata().clone();
+        let mut metadata = mapping.metadata.clone();
         let mut take = |key: &str| metadata.remove(key).unwrap_or_default();
         let (found_kind, found_version, expected) = (take(KIND), take(VERSION), take(CHECKSUM));
         if found_kind != kind {
@@ -82,7 +81,7 @@ impl Stored {
             ));
         };
         let mut sum = Sum::new(&found_kind, &found_version, &metadata);
-        for (name, entry) in mapping.entries() {
+        for (name, entry) in &mapping.entries {
             sum.tensor(name, entry.dtype, &entry.shape, entry.bytes.len());
             let mut start = entry.bytes.start;
             while start < entry.bytes.end {
@@ -104,7 +103,7 @@ impl Stored {
 
     /// Where the file lies.
     pub fn path(&self) -> &Path {
-        self.mapping.path()
+        &self.mapping.path
     }
 
     /// The version of the layout.
@@ -119,7 +118,7 @@ impl Stored {
 
     /// Names of the tensors, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.mapping.entries().keys().map(String::as_str)
+        self.mapping.entries.keys().map(String::as_str)
     }
 
     /// The value of a metadata key.
@@ -158,18 +157,6 @@ impl Stored {
     pub fn describe(&self, name: &str) -> Result<(Dtype, &[usize]), Error> {
         let entry = self.mapping.entry(name)?;
         Ok((entry.dtype, &entry.shape))
-    }
-
-    /// Gives the memory that reading a tensor in place took back to the system.
-    ///
-    /// What was read stays valid: reading it again reads the file again.
-    ///
-    /// # Errors
-    /// [`Error::File`] when the file has no such tensor.
-    pub fn release(&self, name: &str) -> Result<(), Error> {
-        let entry = self.mapping.entry(name)?;
-        self.mapping.release(entry.bytes.clone());
-        Ok(())
     }
 
     /// The file, to read feature rows from it block by block.

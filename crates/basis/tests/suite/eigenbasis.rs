@@ -39,7 +39,7 @@ fn products(projection: &Projection) -> Rows {
 
 /// Spectrum of K̃ = R K Rᵀ and `K Rᵀ K̃⁺ R K`, in plain loops.
 fn textbook(kernel: &Kernel, rows: &Features, r: &Rows) -> (Vec<f64>, Rows) {
-    let k = gram(kernel, &expand(&rows.all()));
+    let k = gram(kernel, &expand(rows));
     let rk = product(r, &k);
     let (values, vectors) = jacobi(&product(&rk, &transpose(r)));
     let kept = values.iter().filter(|&&value| value > values[0] * TOLERANCE).count();
@@ -66,7 +66,7 @@ fn agrees_with_the_dense_implementation() {
                 assert!((found - expected).abs() < allowed, "{what}: {found}, {expected}");
             }
             let projection = basis.project(&rows).unwrap();
-            let scale = kernel.diagonal(&rows.all()).into_iter().fold(1.0, f64::max);
+            let scale = kernel.diagonal(&rows).into_iter().fold(1.0, f64::max);
             assert_close(&products(&projection), &expected, 2e-5 * scale, &what);
         }
     }
@@ -102,7 +102,7 @@ fn many_rows_agree_with_the_dense_implementation() {
             let few: Vec<usize> = (0..n).step_by(50).collect();
             let r = from_faer(&drawn.dense());
             // K Rᵀ for a few rows, and K̃, from pointwise kernel values.
-            let all = expand(&rows.all());
+            let all = expand(rows);
             let anchors = drawn.anchors();
             let rk = |row: &[f64]| -> Vec<f64> {
                 let k: Vec<f64> =
@@ -137,7 +137,7 @@ fn reproduces_the_kernel_when_m_is_n() {
                 Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 30).with_seed(1))
                     .unwrap();
             let projection = basis.project(&rows).unwrap();
-            let exact = gram(&kernel, &expand(&rows.all()));
+            let exact = gram(&kernel, &expand(&rows));
             let scale = (0..30).map(|i| exact[i][i]).fold(1.0, f64::max);
             assert_close(&products(&projection), &exact, 3e-6 * scale, &what);
             for (i, residual) in projection.residuals.iter().enumerate() {
@@ -191,7 +191,7 @@ fn basis_is_orthonormal_in_the_rkhs() {
             let gram = match basis.anchors() {
                 None => product(&matrix, &transpose(&matrix)),
                 Some(anchors) => {
-                    let k = gram(&kernel, &expand(&anchors.all()));
+                    let k = gram(&kernel, &expand(anchors));
                     product(&product(&matrix, &k), &transpose(&matrix))
                 }
             };
@@ -211,7 +211,7 @@ fn cut_off_is_relative() {
     let mut random = generator(3, "cut-off", 0);
     let rows = dense(50, 9, &mut random);
     let rank = |factor: f32| {
-        let values = expand(&rows.all()).concat().iter().map(|&v| v as f32 * factor).collect();
+        let values: Vec<f32> = expand(&rows).concat().iter().map(|&v| v as f32 * factor).collect();
         let rows = Features::Dense(DenseRows::new(9, values).unwrap());
         Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(SketchKind::Gaussian, 20))
             .unwrap()
@@ -331,12 +331,12 @@ fn a_bad_value_is_named_by_its_row_among_all() {
 fn huge_and_tiny_rows_keep_their_digits() {
     let mut random = generator(6, "extremes", 0);
     let rows = dense(40, 6, &mut random);
-    let expanded = expand(&rows.all());
+    let expanded = expand(&rows);
     let expected =
         Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 4)).unwrap();
     let expected = products(&expected.project(&rows).unwrap());
     for factor in [1e38f32, 1e-30] {
-        let values = expanded.concat().iter().map(|&v| v as f32 * factor).collect();
+        let values: Vec<f32> = expanded.concat().iter().map(|&v| v as f32 * factor).collect();
         let scaled = Features::Dense(DenseRows::new(6, values).unwrap());
         for rows in [scaled.clone(), to_sparse(&scaled)] {
             let basis =
@@ -472,7 +472,7 @@ fn the_direction_of_coordinates_has_their_products() {
         let Some(direction) = direction else { continue };
         linear += 1;
         let projected = basis.project(&rows).unwrap();
-        for (i, row) in expand(&rows.all()).iter().enumerate() {
+        for (i, row) in expand(&rows).iter().enumerate() {
             let squared: f64 = row.iter().map(|y| y * y).sum();
             let along: f64 = direction.iter().zip(row).map(|(&w, y)| f64::from(w) * y).sum();
             let found = along * kernel.feature_scale(squared).unwrap();

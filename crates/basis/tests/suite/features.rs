@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dsokr_basis::features::*;
+use dsokr_basis::random::{below, generator};
 use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use proptest::prelude::*;
 
@@ -83,7 +84,7 @@ fn packed_bits_start_with_the_most_significant() {
     let rows = BitRows::from_packed(10, &[0x80, 0x40, 0x03, 0xC0]).unwrap();
     let Features::Bits(rows) = Features::from(rows) else { panic!() };
     let rows = Features::Bits(rows);
-    let dsokr_basis::Block::Bits(block) = rows.all() else { panic!() };
+    let dsokr_basis::Block::Bits(block) = &rows else { panic!() };
     assert_eq!(block.ones(0).collect::<Vec<_>>(), [0, 9]);
     assert_eq!(block.ones(1).collect::<Vec<_>>(), [6, 7, 8, 9]);
     assert_eq!(block.ones(2).count(), 0);
@@ -96,7 +97,7 @@ fn ranges_outside_are_refused() {
         for range in [0..6, 4..3, 6..6, usize::MAX..usize::MAX] {
             assert!(refused(rows.block(range.clone()), " of a set of "));
             let block = rows.block(0..5).unwrap();
-            assert!(refused(block.slice(range), " of a set of "));
+            assert!(refused(block.block(range), " of a set of "));
         }
         for index in [5, usize::MAX] {
             assert!(refused(rows.select(&[0, index]), " of a set of "));
@@ -108,18 +109,18 @@ fn ranges_outside_are_refused() {
 #[test]
 fn selected_and_sliced_rows_are_the_same_rows() {
     for (_, rows) in cases(9) {
-        let whole = expand(&rows.all());
+        let whole = expand(&rows);
         let indices = [8, 0, 1, 2, 2, 3, 7];
         let selected = rows.select(&indices).unwrap();
-        assert_eq!(expand(&selected.all()), indices.map(|i| whole[i].clone()));
+        assert_eq!(expand(&selected), indices.map(|i| whole[i].clone()));
         let part = rows.block(2..8).unwrap();
         assert_eq!(expand(&part), whole[2..8]);
-        assert_eq!(expand(&part.slice(1..4).unwrap()), whole[3..6]);
-        assert_eq!(part.slice(1..4).unwrap().squared_norms(), rows.all().squared_norms()[3..6]);
+        assert_eq!(expand(&part.block(1..4).unwrap()), whole[3..6]);
+        assert_eq!(part.block(1..4).unwrap().squared_norms(), rows.squared_norms()[3..6]);
         let mut joined = rows.select(&[0, 1]).unwrap();
         joined.append(&part).unwrap();
-        assert_eq!(expand(&joined.all()), [&whole[..2], &whole[2..8]].concat());
-        assert_eq!(expand(&joined.into_block())[2..], whole[2..8]);
+        assert_eq!(expand(&joined), [&whole[..2], &whole[2..8]].concat());
+        assert_eq!(expand(&joined)[2..], whole[2..8]);
     }
 }
 
@@ -163,16 +164,16 @@ fn a_source_that_returns_other_rows_is_refused() {
 fn rows_of_other_kinds_are_not_appended() {
     let mut dense = Features::empty(RowKind::Dense, 3).unwrap();
     let bits = Features::Bits(BitRows::from_indices(3, [[0]]).unwrap());
-    assert!(refused(dense.append(&bits.all()), " rows are needed"));
+    assert!(refused(dense.append(&bits), " rows are needed"));
     let narrow = Features::Dense(DenseRows::new(2, vec![0.0; 2]).unwrap());
-    assert!(refused(dense.append(&narrow.all()), "rows of width"));
+    assert!(refused(dense.append(&narrow), "rows of width"));
     assert!(dense.is_empty());
 }
 
 #[test]
 fn distinct_rows_of_every_kind() {
     for (_, rows) in cases(600) {
-        let expanded = expand(&rows.all());
+        let expanded = expand(&rows);
         let found = distinct(&rows).unwrap();
         let mut first: Vec<usize> = Vec::new();
         let classes: Vec<u32> = (0..600)
@@ -319,10 +320,10 @@ proptest! {
         };
         let narrow = build(40, 1);
         let wide = build(40_000_000, 999_999);
-        let expanded = expand(&narrow.all());
+        let expanded = expand(&narrow);
         let expected = product(&expanded, &transpose(&expanded));
         for features in [narrow, wide] {
-            let found = inner(&features.all(), &features.all()).unwrap();
+            let found = inner(&features, &features).unwrap();
             prop_assert_eq!(crate::support::from_faer(&found), expected.clone());
         }
     }
@@ -350,4 +351,36 @@ fn counts_become_logarithms_and_rare_columns_leave() {
     assert_eq!(places, [2, 1, 0]);
     let below = SparseRows::from_rows(1, [vec![(0, -1.0)]]).unwrap();
     assert!(below.log_counts().is_err());
+}
+
+/// Column j is in about one row of j + 1: some are frequent, some are empty.
+#[test]
+fn products_of_indexed_columns_equal_those_of_pairs() {
+    let mut random = generator(0, "test column index", 0);
+    let rows: Vec<Vec<(u32, f32)>> = (0..150)
+        .map(|_| {
+            let columns = (0..60u32).filter(|&j| below(&mut random, u64::from(j) + 1) == 0);
+            let columns: Vec<u32> = columns.collect();
+            columns.into_iter().map(|j| (j, below(&mut random, 9) as f32 - 4.0)).collect()
+        })
+        .collect();
+    let in_rows = |j: u32| rows.iter().flatten().filter(|entry| entry.0 == j).count();
+    let (frequent, rare): (Vec<usize>, Vec<usize>) =
+        (0..60).map(in_rows).partition(|&count| count > 15);
+    assert!(frequent.len() > 2 && rare.iter().sum::<usize>() > 100);
+    let all = Features::Sparse(SparseRows::from_rows(61, rows).unwrap());
+    let queries = all.block(70..150).unwrap();
+    let (Block::Sparse(own), Block::Sparse(other)) = (&all, &queries) else {
+        panic!("sparse rows")
+    };
+    let index = ColumnIndex::new(own);
+    let exact = inner(&all, &queries).unwrap();
+    for limit in [0, 1, 93, 150] {
+        let found = index.products(other, limit).unwrap();
+        assert_eq!((found.nrows(), found.ncols()), (limit, 80));
+        for (i, j) in (0..80).flat_map(|j| (0..limit).map(move |i| (i, j))) {
+            assert_eq!(f64::from(found[(i, j)]), exact[(i, j)], "{i}, {j}");
+        }
+    }
+    assert!(refused(index.products(other, 151), "rows 0..151 of a set of"));
 }

@@ -23,11 +23,14 @@ fn a_loaded_basis_is_the_saved_one() {
         basis.save(&path).unwrap();
         let loaded = Basis::load(&path).unwrap();
         assert_eq!(loaded.kernel().built_in(), basis.kernel().built_in(), "{what}");
-        assert_eq!(loaded.sketch(), &sketch, "{what}");
+        assert_eq!(&loaded.options().kind, &sketch, "{what}");
         assert_eq!(loaded.spectrum(), basis.spectrum(), "{what}");
-        assert_eq!((loaded.seed(), loaded.sketch_size(), loaded.trained_rows()), (11, 7, 40));
+        assert_eq!(
+            (loaded.options().seed, loaded.options().size, loaded.trained_rows()),
+            (11, 7, 40)
+        );
         assert_eq!((loaded.row_kind(), loaded.row_width()), (rows.kind(), rows.width()));
-        assert_eq!(loaded.tolerance(), 1e-9);
+        assert_eq!(loaded.options().tolerance, 1e-9);
         assert_eq!(loaded.fingerprint(), basis.fingerprint(), "{what}");
         assert_eq!(loaded.fingerprint(), Stored::open(&path, "basis", 1).unwrap().checksum());
         assert_eq!(loaded.project(&rows).unwrap(), basis.project(&rows).unwrap(), "{what}");

@@ -22,15 +22,15 @@ fn every_kernel_keeps_the_public_contract() {
 fn block_is_pointwise_brute_force() {
     for (kernel, rows) in cases(23) {
         let what = describe(&kernel, &rows);
-        let found = from_faer(&kernel.block(&rows.all(), &rows.all()).unwrap());
-        assert_close(&found, &gram(&kernel, &expand(&rows.all())), 1e-12, &what);
+        let found = from_faer(&kernel.block(&rows, &rows).unwrap());
+        assert_close(&found, &gram(&kernel, &expand(&rows)), 1e-12, &what);
     }
 }
 
 #[test]
 fn block_is_symmetric() {
     for (kernel, rows) in cases(N) {
-        let found = from_faer(&kernel.block(&rows.all(), &rows.all()).unwrap());
+        let found = from_faer(&kernel.block(&rows, &rows).unwrap());
         assert_close(&found, &transpose(&found), 1e-14, &describe(&kernel, &rows));
     }
 }
@@ -38,7 +38,7 @@ fn block_is_symmetric() {
 #[test]
 fn gram_matrix_is_positive_semi_definite() {
     for (kernel, rows) in cases(40) {
-        let found = from_faer(&kernel.block(&rows.all(), &rows.all()).unwrap());
+        let found = from_faer(&kernel.block(&rows, &rows).unwrap());
         let (values, _) = jacobi(&found);
         let (largest, smallest) = (values[0], values[values.len() - 1]);
         let what = describe(&kernel, &rows);
@@ -51,11 +51,11 @@ fn gram_matrix_is_positive_semi_definite() {
 fn diagonal_is_that_of_the_block() {
     for (kernel, rows) in cases(N) {
         let what = describe(&kernel, &rows);
-        let block = kernel.block(&rows.all(), &rows.all()).unwrap();
-        let diagonal = kernel.diagonal(&rows.all());
+        let block = kernel.block(&rows, &rows).unwrap();
+        let diagonal = kernel.diagonal(&rows);
         for (i, &value) in diagonal.iter().enumerate() {
             assert!((value - block[(i, i)]).abs() <= 1e-12, "{what}: row {i}");
-            let zero = expand(&rows.all())[i].iter().all(|&v| v == 0.0);
+            let zero = expand(&rows)[i].iter().all(|&v| v == 0.0);
             if kernel.is_normalised() && !zero {
                 assert_eq!(value, 1.0, "{what}: row {i}");
             }
@@ -67,7 +67,7 @@ fn diagonal_is_that_of_the_block() {
 fn blocks_of_other_sizes_agree() {
     for (kernel, rows) in cases(N) {
         let what = describe(&kernel, &rows);
-        let whole = kernel.block(&rows.all(), &rows.all()).unwrap();
+        let whole = kernel.block(&rows, &rows).unwrap();
         for (a, b) in [(0..1, 0..N), (5..140, 129..131), (N - 1..N, 0..7)] {
             let part = kernel
                 .block(&rows.block(a.clone()).unwrap(), &rows.block(b.clone()).unwrap())
@@ -75,7 +75,7 @@ fn blocks_of_other_sizes_agree() {
             let expected = whole.submatrix(a.start, b.start, a.len(), b.len()).to_owned();
             assert_close(&from_faer(&part), &from_faer(&expected), 1e-14, &what);
         }
-        let empty = kernel.block(&rows.block(4..4).unwrap(), &rows.all()).unwrap();
+        let empty = kernel.block(&rows.block(4..4).unwrap(), &rows).unwrap();
         assert_eq!((empty.nrows(), empty.ncols()), (0, N), "{what}");
     }
 }
@@ -84,7 +84,7 @@ fn blocks_of_other_sizes_agree() {
 fn same_values_on_any_number_of_threads() {
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for (kernel, rows) in cases(N) {
-        let block = || from_faer(&kernel.block(&rows.all(), &rows.all()).unwrap());
+        let block = || from_faer(&kernel.block(&rows, &rows).unwrap());
         let what = describe(&kernel, &rows);
         assert_eq!(pool(1).install(block), pool(3).install(block), "{what}");
     }
@@ -94,10 +94,10 @@ fn same_values_on_any_number_of_threads() {
 fn a_zero_row_has_the_documented_values() {
     let rows = Features::Dense(DenseRows::new(2, vec![0.0, 0.0, 3.0, 4.0]).unwrap());
     for kernel in [Kernel::Cosine, Kernel::Tanimoto] {
-        let block = kernel.block(&rows.all(), &rows.all()).unwrap();
+        let block = kernel.block(&rows, &rows).unwrap();
         assert_eq!((block[(0, 0)], block[(0, 1)], block[(1, 1)]), (0.0, 0.0, 1.0));
     }
-    let block = Kernel::GaussianTanimoto { gamma: 2.0 }.block(&rows.all(), &rows.all()).unwrap();
+    let block = Kernel::GaussianTanimoto { gamma: 2.0 }.block(&rows, &rows).unwrap();
     assert_eq!((block[(0, 0)], block[(0, 1)], block[(1, 1)]), (1.0, (-2.0f64).exp(), 1.0));
 }
 
@@ -107,7 +107,7 @@ fn feature_scale_makes_the_kernel_linear() {
         if kernel.feature_scale(1.0).is_none() {
             continue;
         }
-        let scaled: Vec<Vec<f64>> = expand(&rows.all())
+        let scaled: Vec<Vec<f64>> = expand(&rows)
             .iter()
             .map(|row| {
                 let scale = kernel.feature_scale(row.iter().map(|v| v * v).sum()).unwrap();
@@ -116,7 +116,7 @@ fn feature_scale_makes_the_kernel_linear() {
             .collect();
         let found = gram(&Kernel::Linear, &scaled);
         let what = describe(&kernel, &rows);
-        assert_close(&found, &gram(&kernel, &expand(&rows.all())), 1e-12, &what);
+        assert_close(&found, &gram(&kernel, &expand(&rows)), 1e-12, &what);
     }
 }
 
@@ -125,7 +125,7 @@ fn feature_scale_makes_the_kernel_linear() {
 fn kemeny_with_ties_is_tau_b() {
     let ranks = [vec![0, 0, 1, 2, 3], vec![3, 1, 1, 0, 2], vec![0, 1, 2, 3, 4]];
     let rows = Features::Dense(kemeny_signs(&ranks).unwrap());
-    let block = Kernel::Kemeny.block(&rows.all(), &rows.all()).unwrap();
+    let block = Kernel::Kemeny.block(&rows, &rows).unwrap();
     for (i, a) in ranks.iter().enumerate() {
         for (j, b) in ranks.iter().enumerate() {
             let (mut balance, mut untied_a, mut untied_b) = (0i32, 0, 0);
@@ -173,18 +173,18 @@ fn values_without_meaning_are_refused_with_their_place() {
     };
     for (kernel, value) in [(Kernel::NGram, -1.0), (Kernel::Kemeny, 0.5), (Kernel::Hamming, 2.0)] {
         let message = format!("row 1: column 4 holds {value}, kernel {} allows: ", kernel.name());
-        assert!(refused(kernel.check(&sparse(value).all()), &message));
+        assert!(refused(kernel.check(&sparse(value)), &message));
     }
     let dense = Features::Dense(DenseRows::new(2, vec![1.0, -1.0, 0.0, 3.0]).unwrap());
-    let error = Kernel::Kemeny.check(&dense.all()).unwrap_err();
+    let error = Kernel::Kemeny.check(&dense).unwrap_err();
     assert!(error.to_string().contains("row 1: column 1 holds"), "{error}");
 }
 
 #[test]
 fn hamming_rows_with_different_numbers_of_ones_have_their_cosine() {
     let uneven = Features::Bits(BitRows::from_indices(4, [vec![0, 2], vec![2]]).unwrap());
-    Kernel::Hamming.check(&uneven.all()).unwrap();
-    let found = Kernel::Hamming.block(&uneven.all(), &uneven.all()).unwrap();
+    Kernel::Hamming.check(&uneven).unwrap();
+    let found = Kernel::Hamming.block(&uneven, &uneven).unwrap();
     assert!((found[(0, 1)] - 0.5f64.sqrt()).abs() < 1e-15, "{}", found[(0, 1)]);
     assert_eq!((found[(0, 0)], found[(1, 1)]), (1.0, 1.0));
 }
@@ -193,9 +193,9 @@ fn hamming_rows_with_different_numbers_of_ones_have_their_cosine() {
 fn rows_that_do_not_fit_together_are_refused() {
     let dense = |width| Features::Dense(DenseRows::new(width, vec![1.0; width]).unwrap());
     let bits = Features::Bits(BitRows::from_indices(2, [[0]]).unwrap());
-    let error = Kernel::Linear.block(&dense(2).all(), &bits.all()).unwrap_err();
+    let error = Kernel::Linear.block(&dense(2), &bits).unwrap_err();
     assert!(error.to_string().contains(" rows are needed"), "{error}");
-    let error = Kernel::Linear.block(&dense(2).all(), &dense(3).all()).unwrap_err();
+    let error = Kernel::Linear.block(&dense(2), &dense(3)).unwrap_err();
     assert!(error.to_string().contains("rows of width 3 where width 2 is needed"), "{error}");
 }
 

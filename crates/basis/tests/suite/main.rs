@@ -14,3 +14,4 @@ mod store;
 mod support;
 mod tempered_files;
 mod tempering;
+mod tf_idf;

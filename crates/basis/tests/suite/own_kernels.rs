@@ -69,7 +69,7 @@ fn a_basis_of_an_own_kernel_reproduces_it() {
         Basis::fit(intersection(), &rows, &SketchOptions::new(&every, 40).with_tolerance(1e-12))
             .unwrap();
     let found = basis.project(&rows).unwrap();
-    let values = expand(&rows.all());
+    let values = expand(&rows);
     for i in 0..40 {
         for j in 0..40 {
             let product: f32 = found.row(i).iter().zip(found.row(j)).map(|(a, b)| a * b).sum();

@@ -81,7 +81,7 @@ fn repeat_and_zero(values: &mut [f32], width: usize) {
 }
 
 pub fn to_sparse(rows: &Features) -> Features {
-    let expanded = expand(&rows.all());
+    let expanded = expand(rows);
     let entries = expanded.iter().map(|row| {
         row.iter().enumerate().filter(|entry| *entry.1 != 0.0).map(|(j, &v)| (j as u32, v as f32))
     });

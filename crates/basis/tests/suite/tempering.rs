@@ -117,7 +117,7 @@ fn a_tempered_basis_is_that_of_the_exact_kernel() {
     for (kernel, rows) in cases(30) {
         // The last ten rows are not among those that it was fitted on.
         let train = rows.select(&(0..20).collect::<Vec<_>>()).unwrap();
-        let values = expand(&rows.all());
+        let values = expand(&rows);
         for tempering in temperings() {
             let what = format!("{}, {tempering:?}", describe(&kernel, &rows));
             let basis = whole(&kernel, &train).tempered(&tempering, &train).unwrap();
@@ -149,12 +149,12 @@ fn a_tempered_basis_is_that_of_the_exact_kernel() {
 fn on_a_linear_kernel_it_is_the_tempering_of_the_rows() {
     let mut random = generator(1, "tempering", 0);
     let rows = dense(300, 9, &mut random);
-    let mut values = expand(&rows.all());
+    let mut values = expand(&rows);
     for row in &mut values {
         let stretch = |j: usize, v: f64| f64::from(((v + 2.0) * 0.6f64.powi(j as i32)) as f32);
         *row = row.iter().enumerate().map(|(j, &v)| stretch(j, v)).collect();
     }
-    let flat = values.concat().iter().map(|&v| v as f32).collect();
+    let flat: Vec<f32> = values.concat().iter().map(|&v| v as f32).collect();
     let rows = Features::Dense(DenseRows::new(9, flat).unwrap());
     let train = rows.select(&(0..200).collect::<Vec<_>>()).unwrap();
     for sketch in [SketchKind::Gaussian, EVERY] {
@@ -201,7 +201,7 @@ fn centred_without_a_power_is_the_double_centred_gram_matrix() {
     for (kernel, rows) in cases(40) {
         let what = describe(&kernel, &rows);
         let basis = whole(&kernel, &rows).tempered(&tempering, &rows).unwrap();
-        let k = gram(&kernel, &expand(&rows.all()));
+        let k = gram(&kernel, &expand(&rows));
         let columns = mean(&k);
         let all = columns.iter().sum::<f64>() / 40.0;
         let expected: Rows = (0..40)
@@ -326,7 +326,7 @@ fn it_keeps_the_contract_of_kernels() {
                 .unwrap_or_else(|breach| panic!("{}: {breach}", tempered.name()));
         }
         let bad = Features::empty(rows.kind(), rows.width() + 1).unwrap();
-        let error = BasisKernel::new(basis).block(&bad.all(), &bad.all()).unwrap_err();
+        let error = BasisKernel::new(basis).block(&bad, &bad).unwrap_err();
         assert!(error.to_string().contains("rows of width"), "{error}");
     }
 }
@@ -347,7 +347,7 @@ fn a_tempered_kernel_can_be_fitted() {
 #[test]
 fn the_unit_of_rows_does_not_matter() {
     let rows = dense(40, 6, &mut generator(4, "tempering", 0));
-    let values = expand(&rows.all()).concat();
+    let values = expand(&rows).concat();
     let tempering = Tempering { power: 0.5, centred: false, normalised: true };
     let of = |factor: f64, tiny: f64| {
         let mut scaled: Vec<f32> = values.iter().map(|v| (v * factor) as f32).collect();
@@ -376,7 +376,7 @@ fn a_nearly_constant_kernel_keeps_its_digits() {
         Basis::fit(kernel.clone(), &rows, &SketchOptions::new(EVERY, 60).with_tolerance(1e-12))
             .unwrap();
     let basis = basis.tempered(&tempering, &rows).unwrap();
-    let values = expand(&rows.all());
+    let values = expand(&rows);
     let expected = exact(&kernel, &values, &values, &tempering);
     assert!(expected[0][0] > 0.99 && expected[0][4].abs() < 0.9, "they are told apart");
     let found = products(&basis.project(&rows).unwrap());

@@ -70,7 +70,7 @@ fn check(found: &PreImage, scores: &[f64], encoding: &Encoding, constants: &[f64
 /// `−½ k(y, y)`, and 0 under normalised kernels.
 fn constants(kernel: &Kernel, all: &Features) -> Vec<f64> {
     let scale = if kernel.is_normalised() { 0.0 } else { -0.5 };
-    kernel.diagonal(&all.all()).into_iter().map(|k| scale * k).collect()
+    kernel.diagonal(all).into_iter().map(|k| scale * k).collect()
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn coefficients_of_training_outputs_give_the_best_of_all_structures() {
     for (at, (kernel, all, encoding)) in problems().into_iter().enumerate() {
         let rows: Vec<usize> = (0..all.len()).step_by(3).collect();
         let outputs = all.select(&rows).unwrap();
-        let gram = kernel.block(&all.all(), &outputs.all()).unwrap();
+        let gram = kernel.block(&all, &outputs).unwrap();
         let search = ExactSearch::on_outputs(&kernel, &outputs, encoding.clone()).unwrap();
         let alpha = reals(20 * rows.len(), at as u64);
         let queries = Queries::new(rows.len(), &alpha).unwrap();

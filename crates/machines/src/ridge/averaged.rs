@@ -55,7 +55,7 @@ pub fn fit_averaged(
             seed: seed.wrapping_add(part as u64),
         };
         let solved = solve(problem, sketch)?;
-        anchors.append(&solved.inputs.anchors.all())?;
+        anchors.append(&solved.inputs.anchors)?;
         weights.extend(solved.weights.iter().map(|weight| weight / parts as f64));
         unknowns += solved.inputs.len();
         worst = Some(match worst {

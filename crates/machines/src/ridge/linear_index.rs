@@ -1,5 +1,5 @@
 use dsokr_basis::features::ColumnIndex;
-use dsokr_basis::{Block, OutputKernel, RowKind};
+use dsokr_basis::{Block, OutputKernel, RowKind, RowSource};
 use faer::Mat;
 
 use crate::Error;

@@ -190,7 +190,7 @@ impl RidgeModel {
     ) -> Result<(), Error> {
         let block = read(rows, range)?;
         match &self.scaling {
-            Some(scaling) => self.scaled(&scaling.apply(&block)?.all(), out),
+            Some(scaling) => self.scaled(&scaling.apply(&block)?, out),
             None => self.scaled(&block, out),
         }
     }
@@ -226,7 +226,7 @@ impl RidgeModel {
     fn index(&self) -> Option<&LinearIndex> {
         let made = self.index.get_or_init(|| match &self.map {
             Map::Kernel { kernel, anchors } => {
-                LinearIndex::new(kernel.as_ref(), &anchors.all()).map(Arc::new)
+                LinearIndex::new(kernel.as_ref(), anchors).map(Arc::new)
             }
             Map::Rows { .. } => None,
         });

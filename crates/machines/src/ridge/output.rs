@@ -86,13 +86,13 @@ impl OutputSpace {
         kernel.validate(outputs.kind())?;
         let classes = distinct(outputs)?;
         let rows = outputs.select(&classes.representative)?;
-        kernel.check(&rows.all())?;
+        kernel.check(&rows)?;
         // The mean over the training outputs, each as often as it occurs.
         let (rank, count) = (rows.len(), classes.class.len() as f64);
         let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
         let mut centre = vec![0.0; rank];
         for range in blocks(rank) {
-            let columns = kernel.block(&rows.all(), &rows.block(range.clone())?)?;
+            let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&weights[range]) {
                 centre
                     .iter_mut()
@@ -227,7 +227,7 @@ impl OutputSpace {
             Map::Training { kernel, outputs } => {
                 let block = read(rows, range)?;
                 kernel.check(&block)?;
-                Ok(kernel.block(&outputs.all(), &block)?)
+                Ok(kernel.block(outputs, &block)?)
             }
         }
     }

@@ -110,7 +110,7 @@ impl Scaling {
         let mut scaled = Features::empty(self.kind(rows.kind()), self.width())?;
         for start in (0..rows.len()).step_by(ROWS) {
             let block = read(rows, start..rows.len().min(start + ROWS))?;
-            scaled.append(&self.apply(&block)?.all())?;
+            scaled.append(&self.apply(&block)?)?;
         }
         Ok(scaled)
     }

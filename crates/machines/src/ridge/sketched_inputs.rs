@@ -46,7 +46,7 @@ impl SketchedInputs {
         kernel.validate(rows.kind())?;
         let drawn = Sketch::fit(&SketchOptions::new(method, *size).with_seed(seed), &kernel, rows)?;
         let anchors = rows.select(&drawn.anchors())?;
-        kernel.check(&anchors.all())?;
+        kernel.check(&anchors)?;
         let mixing = (!method.picks_rows()).then(|| drawn.mixing());
         Ok(Self { kernel, anchors, mixing })
     }
@@ -60,7 +60,7 @@ impl SketchedInputs {
     pub(crate) fn features(&self, rows: &Block) -> Result<Mat<f64>, Error> {
         self.kernel.check(rows)?;
         let Some(mixing) = &self.mixing else {
-            return Ok(self.kernel.block(&self.anchors.all(), rows)?);
+            return Ok(self.kernel.block(&self.anchors, rows)?);
         };
         let mut out = Mat::zeros(self.len(), rows.len());
         for start in (0..self.anchors.len()).step_by(ANCHORS) {

@@ -34,7 +34,7 @@ fn ridge(
 }
 
 fn points(n: usize, width: usize, random: &mut Generator) -> Features {
-    let values = (0..n * width).map(|_| normal(random) as f32).collect();
+    let values: Vec<f32> = (0..n * width).map(|_| normal(random) as f32).collect();
     Features::Dense(DenseRows::new(width, values).unwrap())
 }
 
@@ -54,14 +54,14 @@ fn coordinates_give_the_scores_of_the_published_algorithms() {
     let queries = points(new, 2, &mut random);
     let input = Kernel::Gaussian { gamma: 0.3 };
     let output = Kernel::Gaussian { gamma: 0.2 };
-    let k = |kernel: &Kernel, a: &Features, b: &Features| kernel.block(&a.all(), &b.all()).unwrap();
+    let k = |kernel: &Kernel, a: &Features, b: &Features| kernel.block(a, b).unwrap();
     let gram = k(&input, &x, &x);
     let ridged =
         Mat::from_fn(n, n, |i, j| gram[(i, j)] + if i == j { n as f64 * lambda } else { 0.0 });
     // A basis of all outputs, labelled and not: exact coordinates.
     let mut all = Features::empty(dsokr_basis::RowKind::Dense, 3).unwrap();
     for rows in [&y, &unlabelled, &candidates] {
-        all.append(&rows.all()).unwrap();
+        all.append(rows).unwrap();
     }
     let basis = Basis::fit(
         output.clone(),

@@ -39,7 +39,7 @@ pub fn basis(x: &Features, kind: &SketchKind, m: usize) -> Basis {
 
 pub fn gram(x: &Features) -> Mat<f64> {
     use dsokr_basis::OutputKernel;
-    KERNEL.block(&x.all(), &x.all()).unwrap()
+    KERNEL.block(x, x).unwrap()
 }
 
 /// `(1/n) Σ ℓ(f_i, y_i) + (λ/2) Σ_jl (V M⁻¹ Vᵀ)_jj`: the objective of `f = b + Vᵀ z`, M invertible, with

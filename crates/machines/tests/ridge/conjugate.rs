@@ -1,6 +1,6 @@
 //! Conjugate gradients against the direct solver, formulas, and what they promise.
 
-use dsokr_basis::{Block, Kernel, Mat, OutputKernel, Sketch, SketchKind};
+use dsokr_basis::{Block, Kernel, Mat, OutputKernel, RowSource, Sketch, SketchKind};
 use dsokr_machines::{ConjugateGradients, Error, InputSketch, OutputSpace, RidgeModel, Targets};
 
 use crate::naive::*;

@@ -104,7 +104,7 @@ impl Metabolites {
         let new = sum(TRAIN..TRAIN + TEST);
         let values =
             new.row_iter().flat_map(|row| row.iter().map(|&v| v as f32).collect::<Vec<_>>());
-        let rows: Features = DenseRows::new(TRAIN, values.collect()).unwrap().into();
+        let rows: Features = DenseRows::new(TRAIN, values.collect::<Vec<_>>()).unwrap().into();
         let z = model.predict(&rows).unwrap();
         let found = distinct(&self.fingerprints).unwrap();
         let rows = self.fingerprints.select(&found.representative).unwrap();

@@ -47,7 +47,7 @@ impl Problem {
 }
 
 pub fn dense(rows: &Rows) -> Features {
-    let values = rows.iter().flatten().map(|&value| value as f32).collect();
+    let values: Vec<f32> = rows.iter().flatten().map(|&value| value as f32).collect();
     Features::Dense(DenseRows::new(rows[0].len(), values).unwrap())
 }
 

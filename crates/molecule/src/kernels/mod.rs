@@ -42,7 +42,7 @@ pub const MAX_DISTANCE: usize = 20;
 /// The most kernels in a sum.
 pub const MAX_SUMMANDS: usize = 16;
 
-/// The most kernels one inside another.
+/// The most levels of kernels: a kernel, its base, the base of that, and so on.
 pub const MAX_NESTING: usize = 4;
 
 /// Starts every feature.
@@ -68,7 +68,7 @@ const EDGE: u64 = 0xbb67_ae85_84ca_a73b;
 /// let graphs = graphs.into_iter().collect::<Result<Vec<_>, _>>()?;
 /// let (_, rows) = GraphVocabulary::fit_rows(kernel, &graphs)?;
 /// let rows = Features::Sparse(rows);
-/// let gram = Kernel::Cosine.block(&rows.all(), &rows.all())?;
+/// let gram = Kernel::Cosine.block(&rows, &rows)?;
 /// assert_eq!(gram[(0, 1)], 1.0);
 /// assert_eq!(gram[(0, 2)], 1.0, "bonds are not counted here");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -180,13 +180,9 @@ impl GraphKernel {
     pub fn validate(&self) -> Result<(), Error> {
         let depth = self.depth();
         if depth > MAX_NESTING {
-            let found = format!("{depth} kernels one inside another");
-            return Err(Error::parameter(
-                "graph kernel",
-                "",
-                found,
-                format!("at most {MAX_NESTING}"),
-            ));
+            let (found, allowed) =
+                (format!("{depth} levels of kernels"), format!("at most {MAX_NESTING}"));
+            return Err(Error::parameter("graph kernel", "", found, allowed));
         }
         let of = format!("graph kernel {}", self.name());
         let at_most = |key, value: usize, most| {
@@ -218,7 +214,7 @@ impl GraphKernel {
         }
     }
 
-    /// Kernels one inside another, this one included.
+    /// Levels of kernels, this one included.
     fn depth(&self) -> usize {
         match self {
             Self::WeisfeilerLehman { base, .. } | Self::Core { base } => 1 + base.depth(),

@@ -87,7 +87,7 @@ fn kernels_nest_four_deep() {
     };
     nested(MAX_NESTING).validate().unwrap();
     let error = nested(MAX_NESTING + 1).validate().unwrap_err();
-    let said = "graph kernel: 5 kernels one inside another; allowed: at most 4";
+    let said = "graph kernel: 5 levels of kernels; allowed: at most 4";
     assert_eq!(error.to_string(), said);
 }
 

@@ -45,7 +45,7 @@ fn compare(test: &str, graph_kernel: GraphKernel, key: &str) {
         let tensor = file.tensor(&key).unwrap();
         assert_eq!(tensor.shape(), [60, 60]);
         let (numbers, _) = tensor.data().as_chunks::<8>();
-        let gram = kernel.block(&rows.all(), &rows.all()).unwrap();
+        let gram = kernel.block(&rows, &rows).unwrap();
         for (at, &bytes) in numbers.iter().enumerate() {
             let (ours, theirs) = (gram[(at / 60, at % 60)], f64::from_le_bytes(bytes));
             assert!(

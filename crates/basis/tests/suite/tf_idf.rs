@@ -1,0 +1,79 @@
+//! TF-IDF rows of n-grams.
+
+use std::collections::BTreeMap;
+
+use dsokr_basis::features::{NgramConfig, NgramKind, TfIdf};
+
+use crate::real_data::data;
+
+fn ngrams(kind: NgramKind, min: usize, max: usize) -> NgramConfig {
+    NgramConfig { kind, min, max, min_texts: 1, lowercase: true, buckets: 0 }
+}
+
+#[test]
+fn hashed_rows_equal_vocabulary_rows_when_buckets_do_not_collide() {
+    let texts = ["a methyl ester of an acid", "an ester", "a long chain acid"];
+    let exact = [ngrams(NgramKind::Words, 1, 1)];
+    let hashed = [NgramConfig { buckets: 1 << 20, ..exact[0].clone() }];
+    let exact = TfIdf::fit(&exact, texts.into_iter()).unwrap();
+    let hashed = TfIdf::fit(&hashed, texts.into_iter()).unwrap();
+    for text in texts {
+        let mut a = exact.transform(text).values;
+        let mut b = hashed.transform(text).values;
+        a.sort_by(f32::total_cmp);
+        b.sort_by(f32::total_cmp);
+        assert_eq!(a, b);
+    }
+}
+
+#[test]
+fn json_gives_back_the_same_weights() {
+    let texts = ["alpha beta", "beta gamma delta"];
+    let config = ngrams(NgramKind::Characters, 2, 3);
+    let fitted = TfIdf::fit(&[config], texts.into_iter()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tf-idf.json");
+    std::fs::write(&file, fitted.to_json()).unwrap();
+    let read = TfIdf::read(&file).unwrap();
+    assert_eq!(read.transform("beta alpha"), fitted.transform("beta alpha"));
+}
+
+#[test]
+fn nothing_to_learn_from_is_an_error() {
+    let config = NgramConfig { min_texts: 3, ..ngrams(NgramKind::Words, 1, 1) };
+    let fitted = TfIdf::fit(&[config], ["alpha", "beta"].into_iter());
+    let error = fitted.unwrap_err().to_string();
+    assert!(error.starts_with("the 2 training texts give no n-gram"), "{error}");
+}
+
+/// Values that scikit-learn 1.x computed (smooth idf, sublinear tf, l2).
+#[test]
+fn rows_equal_scikit_learns() {
+    let Some(path) = data("rows_equal_scikit_learns", "golden/tfidf_sklearn.json") else { return };
+    let golden: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let texts = |key: &str| -> Vec<String> {
+        golden[key].as_array().unwrap().iter().map(|t| t.as_str().unwrap().into()).collect()
+    };
+    let characters = ngrams(NgramKind::Characters, 3, 5);
+    for (key, config) in [
+        ("word_1_2", ngrams(NgramKind::Words, 1, 2)),
+        ("char_wb_3_5_min_df_2", NgramConfig { min_texts: 2, ..characters }),
+    ] {
+        let train = texts("texts");
+        let fitted = TfIdf::fit(&[config], train.iter().map(String::as_str)).unwrap();
+        assert_eq!(golden[key]["features"], fitted.width());
+        for part in ["texts", "queries"] {
+            for (text, row) in texts(part).iter().zip(golden[key][part].as_array().unwrap()) {
+                // columns are in the order of the terms
+                let row: BTreeMap<_, _> = row.as_object().unwrap().iter().collect();
+                let ours = fitted.transform(text);
+                assert_eq!(row.len(), ours.indices.len(), "{key}: {text}");
+                for ((term, theirs), ours) in row.into_iter().zip(ours.values) {
+                    let difference = theirs.as_f64().unwrap() - f64::from(ours);
+                    assert!(difference.abs() < 1e-6, "{key}: {term:?}");
+                }
+            }
+        }
+    }
+}
