@@ -2,12 +2,12 @@
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Classes {
     /// Row of each candidate.
-    of: Vec<u32>,
+    pub of: Vec<u32>,
     /// Candidates that share each row.
-    counts: Vec<u32>,
+    pub counts: Vec<u32>,
     /// The candidates of row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
-    offsets: Vec<usize>,
-    members: Vec<u32>,
+    pub offsets: Vec<usize>,
+    pub members: Vec<u32>,
 }
 
 impl Classes {
@@ -27,31 +27,6 @@ impl Classes {
             *next += 1;
         }
         Self { of, counts, offsets, members }
-    }
-
-    /// Row of a candidate.
-    pub(crate) fn of(&self, candidate: usize) -> u32 {
-        self.of[candidate]
-    }
-
-    /// Number of rows.
-    pub(crate) fn rows(&self) -> usize {
-        self.counts.len()
-    }
-
-    /// Candidates that share each row.
-    pub(crate) fn counts(&self) -> &[u32] {
-        &self.counts
-    }
-
-    /// Where the members of each row start, and where those of the last end.
-    pub(crate) fn offsets(&self) -> &[usize] {
-        &self.offsets
-    }
-
-    /// The candidates of all rows, row after row.
-    pub(crate) fn all_members(&self) -> &[u32] {
-        &self.members
     }
 
     /// Candidates of a row, ascending.

@@ -1,11 +1,10 @@
 use std::ops::RangeInclusive;
 
-use dsokr_basis::{Basis, Block, OutputKernel, RowSource};
-
-use crate::permutations::{PairWeights, PositionWeights, Ranking};
+use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
 use crate::error::check_len;
+use crate::permutations::{PairWeights, PositionWeights, Ranking};
 use crate::{Error, LabelSet, Queries, direction, label_sets};
 
 /// What the columns of output rows stand for, which decides how the best structure is found.
@@ -169,24 +168,16 @@ impl<'a> ExactSearch<'a> {
 
 /// `s(y) y` of each row, row-major.
 fn scaled(kernel: &dyn OutputKernel, block: &Block) -> Result<Vec<f32>, Error> {
-    let width = block.width();
-    let mut values = vec![0.0f32; block.len() * width];
+    let mut values = Vec::with_capacity(block.len() * block.width());
     for (row, squared) in block.squared_norms().into_iter().enumerate() {
         let scale = direction::scale(kernel, squared)?;
-        let out = &mut values[row * width..(row + 1) * width];
-        let scaled = |value: f32| (f64::from(value) * scale) as f32;
-        match block {
-            Block::Dense(rows) => {
-                let own = &rows.values()[row * width..(row + 1) * width];
-                out.iter_mut().zip(own).for_each(|(out, &value)| *out = scaled(value));
-            }
-            Block::Bits(rows) => rows.ones(row).for_each(|at| out[at] = scaled(1.0)),
-            Block::Sparse(_) => {
-                return Err(Error::Unsupported(
-                    "sparse rows of outputs; rankings and label sets are dense rows or bits".into(),
-                ));
-            }
+        if block.kind() == RowKind::Sparse {
+            return Err(Error::Unsupported(
+                "sparse rows of outputs; rankings and label sets are dense rows or bits".into(),
+            ));
         }
+        let row = block.dense_row(row).into_iter();
+        values.extend(row.map(|value| (f64::from(value) * scale) as f32));
     }
     Ok(values)
 }

@@ -99,7 +99,17 @@ impl Hubs {
                 for tile in &tiles {
                     let parts = block.coordinates.chunks(rows * dim).zip(lists.chunks_mut(rows));
                     for (part, (coordinates, lists)) in parts.enumerate() {
-                        look(predictions, tile, start + part * rows, coordinates, buffer, lists)?;
+                        scoring::product(tile, dim, coordinates, buffer);
+                        for (at, (products, list)) in
+                            buffer.chunks_exact(tile.lanes).zip(lists).enumerate()
+                        {
+                            let products = &products[..tile.queries.len()];
+                            list.offer(products).map_err(|lane| {
+                                let (query, row) =
+                                    (tile.queries.start + lane, start + part * rows + at);
+                                scoring::not_finite(predictions, query, row, products[lane])
+                            })?;
+                        }
                     }
                 }
                 means.iter_mut().zip(lists).for_each(|(mean, list)| *mean = list.mean());
@@ -125,27 +135,6 @@ impl Hubs {
     }
 }
 
-/// Offers the similarities of a tile of predictions to the lists of consecutive rows.
-fn look(
-    predictions: &Queries,
-    tile: &QueryTile,
-    start: usize,
-    coordinates: &[f32],
-    buffer: &mut Vec<f32>,
-    lists: &mut [Largest],
-) -> Result<(), Error> {
-    scoring::product(tile, predictions.dim(), coordinates, buffer);
-    for (at, (products, list)) in buffer.chunks_exact(tile.lanes).zip(lists).enumerate() {
-        let products = &products[..tile.queries.len()];
-        if !list.offer(products) {
-            let lane = products.iter().position(|score| !score.is_finite()).unwrap_or(0);
-            let query = tile.queries.start + lane;
-            return Err(scoring::not_finite(predictions, query, start + at, products[lane]));
-        }
-    }
-    Ok(())
-}
-
 /// The k largest of numbers that come one tile after another.
 struct Largest {
     k: usize,
@@ -160,13 +149,13 @@ impl Largest {
         Self { k, bar: f32::NEG_INFINITY, kept: Vec::new() }
     }
 
-    /// Takes numbers in; false if one of them is not finite.
-    fn offer(&mut self, values: &[f32]) -> bool {
+    /// Takes numbers in; refuses them with the place of one that is not finite.
+    fn offer(&mut self, values: &[f32]) -> Result<(), usize> {
         // Without the sign, the bits of ∞ and NaN are the largest integers.
         let bits = |value: &f32| value.to_bits() & 0x7FFF_FFFF;
         let largest = values.iter().fold(0, |largest, value| bits(value).max(largest));
         if largest >= f32::INFINITY.to_bits() {
-            return false;
+            return Err(values.iter().position(|value| !value.is_finite()).unwrap_or(0));
         }
         for &value in values {
             if value > self.bar {
@@ -176,7 +165,7 @@ impl Largest {
                 }
             }
         }
-        true
+        Ok(())
     }
 
     fn cut(&mut self) {

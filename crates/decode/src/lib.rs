@@ -40,9 +40,8 @@ mod direction;
 mod ensemble;
 mod error;
 mod exact;
-mod figures;
+mod gold_tile;
 mod golds;
-mod hits;
 mod hubs;
 mod label_sets;
 mod metrics;
@@ -57,24 +56,23 @@ mod scoring;
 mod topk;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
-pub use bootstrap::{Intervals, bootstrap};
+pub use bootstrap::{HitsAt, Intervals, bootstrap};
 pub use candidates::{CandidateParts, Candidates};
 pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
 };
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch, PreImage};
-pub use figures::{RANK_FIGURES, RankFigure};
+pub use gold_tile::rank;
 pub use golds::{ChosenGold, Golds};
-pub use hits::HitsAt;
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
-pub use metrics::{Metrics, PoolSizes};
+pub use metrics::{Metrics, PoolSizes, RANK_FIGURES, RankFigure};
 pub use multi_label::{MultiLabelMetrics, precision_at_k};
 pub use per_query::PerQuery;
 pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
-pub use rank::{Rank, rank};
+pub use rank::Rank;
 pub use topk::{Hit, RowHit, top_k, top_rows};
 
 /// The program of the README, which runs as a test.

@@ -47,14 +47,13 @@ impl MultiLabelMetrics {
         check_len("predicted label sets", predicted.len(), truth.len())?;
         check_len("predicted labels", predicted.width(), truth.width())?;
         check_queries(truth.len())?;
-        let (rows, labels, per_row) = (truth.len(), truth.width(), truth.words_per_row());
+        let (rows, labels) = (truth.len(), truth.width());
         let mut by_label = vec![(0u64, 0u64); labels];
         let (mut f1, mut common, mut all) = (0.0, 0, 0);
-        let pairs =
-            truth.words().chunks_exact(per_row).zip(predicted.words().chunks_exact(per_row));
-        for (truth, predicted) in pairs {
+        for row in 0..rows {
             let (mut both, mut either) = (0, 0);
-            for (at, (&truth, &predicted)) in truth.iter().zip(predicted).enumerate() {
+            let words = truth.row(row).iter().zip(predicted.row(row));
+            for (at, (&truth, &predicted)) in words.enumerate() {
                 both += u64::from((truth & predicted).count_ones());
                 either += u64::from(truth.count_ones() + predicted.count_ones());
                 let mut left = truth | predicted;
@@ -100,15 +99,14 @@ pub fn precision_at_k(truth: &BitRows, ranked: &[Vec<u32>], k: usize) -> Result<
         return Err(Error::out_of_range(format!("precision at {k} labels"), allowed));
     }
     check_queries(truth.len())?;
-    let per_row = truth.words_per_row();
     let mut hits = 0usize;
-    for (list, (labels, row)) in ranked.iter().zip(truth.words().chunks_exact(per_row)).enumerate()
-    {
+    for (list, labels) in ranked.iter().enumerate() {
+        let row = truth.row(list);
         let Some(labels) = labels.get(..k) else {
             return Err(Error::Length { what: "ranked labels", found: labels.len(), expected: k });
         };
         let bad = |reason: String| Error::Inconsistent(format!("list of labels {list}: {reason}"));
-        let mut seen = vec![0u64; per_row];
+        let mut seen = vec![0u64; row.len()];
         for &label in labels {
             let (word, bit) = (label as usize / 64, 1u64 << (label % 64));
             if label as usize >= truth.width() {

@@ -33,20 +33,20 @@ impl PerQuery {
     /// [`Error::Inconsistent`] for a list that is empty, holds an index out of range, or holds one
     /// twice.
     pub fn new(lists: &[Vec<u32>], candidates: &Candidates) -> Result<Self, Error> {
-        let mut seen = Seen::new(candidates.len());
+        // the last list that each candidate was in
+        let mut seen = vec![usize::MAX; candidates.len()];
         let mut collected = Self::empty(candidates);
         for (at, list) in lists.iter().enumerate() {
             let bad = |reason: &str| Error::Inconsistent(format!("candidate list {at}: {reason}"));
             if list.is_empty() {
                 return Err(bad("it is empty"));
             }
-            seen.next_list();
             for &candidate in list {
-                if candidate as usize >= candidates.len() {
+                let Some(last) = seen.get_mut(candidate as usize) else {
                     let count = candidates.len();
                     return Err(bad(&format!("candidate {candidate} of {count} candidates")));
-                }
-                if !seen.insert(candidate) {
+                };
+                if std::mem::replace(last, at) == at {
                     return Err(bad(&format!("candidate {candidate} occurs twice")));
                 }
             }
@@ -65,12 +65,13 @@ impl PerQuery {
     /// ([`PerQuery::unused`]). Empty lines are skipped.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::File`] for a line that is not such an object, a list that is empty or
+    /// [`Error::Io`] from reading the file; [`Error::File`] for a line that is not such an object, a list that is empty or
     /// names an unknown candidate or one twice, a second list of a query, and a query without a list.
     pub fn read(path: &Path, queries: &[String], candidates: &Candidates) -> Result<Self, Error> {
         let wanted: HashSet<&str> = queries.iter().map(String::as_str).collect();
         let mut lists: HashMap<String, (usize, Vec<u32>)> = HashMap::new();
-        let mut seen = Seen::new(candidates.len());
+        // the last line that each candidate was in
+        let mut seen = vec![0; candidates.len()];
         let mut unused = 0;
         let failed = |source| Error::Io { path: path.to_owned(), source };
         let mut reader = BufReader::new(File::open(path).map_err(failed)?);
@@ -95,10 +96,9 @@ impl PerQuery {
                     "query {query:?} has no candidates, at least 1 is needed"
                 )));
             }
-            seen.next_list();
             let index = |id: String| match candidates.find(&id) {
                 None => Err(bad(format!("query {query:?} lists the unknown candidate {id:?}"))),
-                Some(index) if !seen.insert(index as u32) => {
+                Some(index) if std::mem::replace(&mut seen[index], line) == line => {
                     Err(bad(format!("query {query:?} lists the candidate {id:?} twice")))
                 }
                 Some(index) => Ok(index as u32),
@@ -168,31 +168,5 @@ impl PerQuery {
     /// Lists in the file of queries that were not asked for.
     pub fn unused(&self) -> usize {
         self.unused
-    }
-}
-
-/// Which candidates occurred in the current list; forgetting a list takes constant time.
-struct Seen {
-    list: u32,
-    last: Vec<u32>,
-}
-
-impl Seen {
-    fn new(candidates: usize) -> Self {
-        Self { list: 0, last: vec![0; candidates] }
-    }
-
-    fn next_list(&mut self) {
-        self.list = self.list.wrapping_add(1);
-        if self.list == 0 {
-            self.last.fill(0);
-            self.list = 1;
-        }
-    }
-
-    /// Whether the candidate, an index in range, is new in this list.
-    fn insert(&mut self, candidate: u32) -> bool {
-        let last = &mut self.last[candidate as usize];
-        std::mem::replace(last, self.list) != self.list
     }
 }

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::check_len;
-use crate::rank::check_gold;
+use crate::gold_tile::check_gold;
 use crate::scoring::{self, QueryTile};
 use crate::topk::{best, check_k, hits};
 use crate::{Candidates, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, top_k};

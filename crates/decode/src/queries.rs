@@ -19,7 +19,7 @@ impl<'a> Queries<'a> {
     ///
     /// # Errors
     /// [`Error::TooFew`] for dimension 0, [`Error::Inconsistent`] for an incomplete row,
-    /// [`Error::NotFinite`].
+    /// [`Error::NotFinite`] for a NaN or an infinity.
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
         Self { dim, rows, names: None }.check()
     }

@@ -31,7 +31,7 @@ impl Candidates {
     /// [`Error::Basis`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        let counts = self.classes.counts();
+        let counts = &self.classes.counts;
         if let Some(row) = counts.iter().position(|&count| count > EXACT) {
             return Err(Error::out_of_range(
                 format!("{} candidates share the distinct row {row}", counts[row]),
@@ -40,7 +40,7 @@ impl Candidates {
         }
         let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
         let row_offsets: Vec<u64> =
-            self.classes.offsets().iter().map(|&offset| offset as u64).collect();
+            self.classes.offsets.iter().map(|&offset| offset as u64).collect();
         let ((ids, id_offsets), (labels, label_offsets)) =
             (joined(&self.ids), joined(&self.labels));
         let (rows, count) = (self.distinct(), self.len());
@@ -48,7 +48,7 @@ impl Candidates {
             Tensor::f32("coordinates", &[rows, self.dim], &self.coordinates),
             Tensor::f32("weights", &[rows, 2], &weights),
             Tensor::u64("row_offsets", &[rows + 1], &row_offsets),
-            Tensor::u32("members", &[count], self.classes.all_members()),
+            Tensor::u32("members", &[count], &self.classes.members),
             Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
             Tensor::u64("id_offsets", &[count + 1], &id_offsets),
             Tensor::u8("labels", &[labels.len()], labels.as_bytes()),
@@ -95,13 +95,9 @@ impl Candidates {
         let ids = split(stored, "ids", "id_offsets")?;
         let labels = split(stored, "labels", "label_offsets")?;
         let class = classes(stored, rows, ids.len())?;
-        let hubs = match stored.names().any(|name| name == "hubs") {
-            true => Some(pairs(stored, "hubs", rows)?),
-            false => None,
-        };
-        let (before, means) = match hubs {
-            Some((before, means)) => (before, Some(means)),
-            None => (constants.clone(), None),
+        let (before, means) = match stored.names().any(|name| name == "hubs") {
+            true => pairs(stored, "hubs", rows).map(|(before, means)| (before, Some(means)))?,
+            false => (constants.clone(), None),
         };
         let coordinates = coordinates.into_owned();
         let parts = CandidateParts { ids, labels, class, dim, coordinates, constants: before };
@@ -116,7 +112,7 @@ impl Candidates {
         if read.constants != constants {
             return Err(bad("constants are not those that the hubs and their weight give".into()));
         }
-        let counts = read.classes.counts().iter().map(|&count| count as f32);
+        let counts = read.classes.counts.iter().map(|&count| count as f32);
         match counts.eq(multiplicities) {
             true => Ok(read),
             false => Err(bad("multiplicities are not the numbers of members".to_owned())),
@@ -189,25 +185,15 @@ fn joined(texts: &[String]) -> (String, Vec<u64>) {
 fn split(stored: &Stored, texts: &str, offsets: &str) -> Result<Vec<String>, Error> {
     let (_, bytes) = stored.u8(texts, 1)?;
     let (_, offsets) = stored.u64(offsets, 1)?;
-    (0..offsets.len().saturating_sub(1))
-        .map(|at| text(stored, texts, &bytes, &offsets, at))
-        .collect()
-}
-
-/// Text number `at` of a joined tensor.
-pub(crate) fn text(
-    stored: &Stored,
-    name: &str,
-    bytes: &[u8],
-    offsets: &[u64],
-    at: usize,
-) -> Result<String, Error> {
-    let (start, end) = (offsets[at], offsets[at + 1]);
-    match bytes.get(start as usize..end as usize).map(std::str::from_utf8) {
-        Some(Ok(text)) => Ok(text.to_owned()),
-        _ => {
-            let reason = format!("{name} {at} (bytes {start}..{end}) is not a text");
-            Err(Error::file(stored.path(), None, reason))
+    let text = |(at, ends): (usize, &[u64])| {
+        let (start, end) = (ends[0], ends[1]);
+        match bytes.get(start as usize..end as usize).map(std::str::from_utf8) {
+            Some(Ok(text)) => Ok(text.to_owned()),
+            _ => {
+                let reason = format!("{texts} {at} (bytes {start}..{end}) is not a text");
+                Err(Error::file(stored.path(), None, reason))
+            }
         }
-    }
+    };
+    offsets.windows(2).enumerate().map(text).collect()
 }

@@ -1,13 +1,12 @@
 use std::ops::Range;
 
-mod corrected;
 mod file;
 
 use crate::Error;
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
 use crate::error::{check_len, check_whole_rows};
-use crate::hubs::Correction;
+use crate::hubs::{Correction, Hubs};
 
 /// Candidates in memory: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`.
 ///
@@ -21,11 +20,11 @@ pub struct Candidates {
     classes: Classes,
     dim: usize,
     coordinates: Vec<f32>,
-    pub(crate) constants: Vec<f32>,
+    constants: Vec<f32>,
     /// Candidates in the order of their ids.
     by_id: Vec<u32>,
     /// What was subtracted from the constants, if anything was.
-    pub(crate) correction: Option<Correction>,
+    correction: Option<Correction>,
 }
 
 /// What [`Candidates::new`] takes: candidates c = 0, 1, … over k distinct rows. An empty list stands
@@ -53,8 +52,9 @@ impl Candidates {
     /// # Errors
     /// [`Error::TooFew`] for no candidates or dimension 0; [`Error::OutOfRange`] for more than
     /// `u32::MAX` candidates, a class that does not exist or one that skips the next number;
-    /// [`Error::Length`]; [`Error::Inconsistent`] for an incomplete row of coordinates, two
-    /// candidates of one id or a row without candidates; [`Error::NotFinite`].
+    /// [`Error::Length`] for lists of different lengths; [`Error::Inconsistent`] for an incomplete row of
+    /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFinite`] for a
+    /// coordinate or constant that is NaN or infinite.
     pub fn new(parts: CandidateParts) -> Result<Self, Error> {
         let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants } = parts;
         if dim == 0 {
@@ -129,7 +129,7 @@ impl Candidates {
 
     /// Distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.classes.of(candidate)
+        self.classes.of[candidate]
     }
 
     /// Candidates of a distinct row below [`Candidates::distinct`], ascending.
@@ -147,6 +147,43 @@ impl Candidates {
     pub fn constants(&self) -> &[f32] {
         &self.constants
     }
+
+    /// With the constants `b(c) − w h(c)`, w = `weight`, in the place of b(c); an earlier correction is
+    /// replaced, not added to.
+    ///
+    /// [`constants`](Self::constants) are then the corrected ones, which all decoding uses, and a file
+    /// holds both these and what they are made of.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a weight that is negative or not finite; [`Error::Length`] for hubs
+    /// of a different number of rows; [`Error::NotFinite`] for a corrected constant that overflows.
+    pub fn with_hubs(self, hubs: Hubs, weight: f32) -> Result<Self, Error> {
+        if !(weight >= 0.0 && weight.is_finite()) {
+            let found = format!("hub weight {weight}");
+            return Err(Error::out_of_range(found, "finite numbers from 0"));
+        }
+        check_len("hub means", hubs.means().len(), self.distinct())?;
+        let mut candidates = self.without_hubs();
+        let before = candidates.constants;
+        let correction = Correction { hubs, weight, before };
+        candidates.constants = correction.constants();
+        check_constants(&candidates.constants)?;
+        candidates.correction = Some(correction);
+        Ok(candidates)
+    }
+
+    /// With the constants b(c) as they were before any correction.
+    pub fn without_hubs(mut self) -> Self {
+        if let Some(correction) = self.correction.take() {
+            self.constants = correction.before;
+        }
+        self
+    }
+
+    /// The hubs that the constants are corrected for, and the weight w.
+    pub fn hubs(&self) -> Option<(&Hubs, f32)> {
+        self.correction.as_ref().map(|correction| (&correction.hubs, correction.weight))
+    }
 }
 
 impl CandidateBlocks for Candidates {
@@ -163,11 +200,15 @@ impl CandidateBlocks for Candidates {
     }
 
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
-        check_rows(&rows, self.distinct())?;
+        let Range { start, end } = rows;
+        if start > end || end > self.distinct() {
+            let found = format!("distinct candidate rows {start}..{end}");
+            return Err(Error::out_of_range(found, format!("within 0..{}", self.distinct())));
+        }
         Ok(ScoreBlock {
-            coordinates: self.coordinates[rows.start * self.dim..rows.end * self.dim].into(),
-            constants: self.constants[rows.clone()].into(),
-            multiplicities: self.classes.counts()[rows].into(),
+            coordinates: self.coordinates[start * self.dim..end * self.dim].into(),
+            constants: self.constants[start..end].into(),
+            multiplicities: self.classes.counts[start..end].into(),
         })
     }
 }
@@ -184,20 +225,8 @@ pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
     }
 }
 
-/// Refuses a range that does not lie within `0..rows`.
-pub(crate) fn check_rows(range: &Range<usize>, rows: usize) -> Result<(), Error> {
-    let &Range { start, end } = range;
-    match start <= end && end <= rows {
-        true => Ok(()),
-        false => Err(Error::out_of_range(
-            format!("distinct candidate rows {start}..{end}"),
-            format!("within 0..{rows}"),
-        )),
-    }
-}
-
 /// Refuses constants that are not finite.
-pub(crate) fn check_constants(constants: &[f32]) -> Result<(), Error> {
+fn check_constants(constants: &[f32]) -> Result<(), Error> {
     match constants.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
         Some(row) => Err(Error::NotFinite {

@@ -3,9 +3,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::fold::Fold;
-use super::shared::Ensemble;
 use super::whole::{Scratch, Sweep};
-use crate::{Error, Pool, Rank};
+use crate::{Error, Rank};
 
 /// Candidates that may be above or tied with the gold one of a query for some weights.
 ///
@@ -35,17 +34,11 @@ struct Field {
 
 impl Contenders {
     /// Up to `limit` contenders a query, those with the largest sums of values if there are more.
-    pub(super) fn of(
-        ensemble: &Ensemble,
-        pool: Pool,
-        fold: &Fold,
-        gold: &[Option<u32>],
-        limit: usize,
-    ) -> Result<Self, Error> {
-        let sweep = Sweep { ensemble, pool, values: fold.values };
-        let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
-            contenders(&sweep, fold, task, gold, limit, scratch)
-        });
+    pub(super) fn of(sweep: &Sweep, limit: usize) -> Result<Self, Error> {
+        let found = sweep
+            .tasks()
+            .into_par_iter()
+            .map_init(Scratch::default, |scratch, task| contenders(sweep, task, limit, scratch));
         let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
         let (mut queries, mut incomplete) = (Vec::new(), Vec::new());
         for (query, found) in fields.enumerate() {
@@ -107,19 +100,17 @@ impl Field {
 /// one member exist at a time.
 fn contenders(
     sweep: &Sweep,
-    fold: &Fold,
     task: Range<usize>,
-    gold: &[Option<u32>],
     limit: usize,
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<(Field, bool)>>, Error> {
     let members = sweep.ensemble.members.len();
     let points = sweep.points(task.start);
     let candidates = sweep.candidates(task.start);
-    let place = |query: usize| gold[query].map(|row| sweep.point(query, row)).transpose();
+    let place = |query: usize| sweep.gold[query].map(|row| sweep.point(query, row)).transpose();
     let golds: Vec<Option<usize>> = task.clone().map(place).collect::<Result<_, _>>()?;
     // A margin for what rounding could make equal in a sum; to take in too many costs only time.
-    let quanta = 4.0 * members as f64 * fold.quantum(candidates);
+    let quanta = 4.0 * members as f64 * sweep.fold.quantum(candidates);
     let mut sums = vec![0.0; task.len() * points];
     let mut contends = vec![false; task.len() * points];
     sweep.each(task.clone(), 0..members, scratch, |lane, _, column| {

@@ -1,7 +1,8 @@
 use super::combination::Combination;
 use super::fold::Values;
 use super::shared::{Decoded, Ensemble};
-use super::{streamed, whole};
+use super::streamed;
+use super::whole::{self, Sweep};
 use crate::topk::check_k;
 use crate::{Error, Hit, Pool, Rank};
 
@@ -39,9 +40,10 @@ impl Ensemble<'_> {
     ) -> Result<Vec<Decoded>, Error> {
         let fold = rule.fold(&self.members)?;
         self.check(pool, gold, k)?;
+        let sweep = Sweep { ensemble: self, pool, fold: &fold, gold };
         match pool {
-            Pool::Shared if fold.values == Values::Scores => streamed::decode(self, &fold, gold, k),
-            _ => whole::decode(self, pool, &fold, gold, k),
+            Pool::Shared if fold.values == Values::Scores => streamed::decode(&sweep, k),
+            _ => whole::decode(&sweep, k),
         }
     }
 

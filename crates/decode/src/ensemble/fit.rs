@@ -5,6 +5,7 @@ use super::contenders::Contenders;
 use super::fold::Fold;
 use super::member::Member;
 use super::shared::Ensemble;
+use super::whole::Sweep;
 use crate::error::check_queries;
 use crate::{Error, Metrics, PerQuery, Pool, Queries, Rank};
 
@@ -113,9 +114,10 @@ fn fit_in(
     let fold = rule.with_weights(Some(weights.clone()))?.fold(&ensemble.members)?;
     ensemble.check(pool, gold, 0)?;
     check_queries(gold.len())?;
-    let contenders = Contenders::of(ensemble, pool, &fold, gold, limit)?;
+    let sweep = Sweep { ensemble, pool, fold: &fold, gold };
+    let contenders = Contenders::of(&sweep, limit)?;
     let with = |weights: &[f64]| Fold::sum(fold.values, members, Some(weights));
-    let rest = Rest::of(ensemble, pool, gold, &contenders)?;
+    let rest = Rest::of(&sweep, contenders.incomplete.clone())?;
     let exact = |weights: &[f64]| {
         let mut ranks = contenders.ranks(&with(weights))?;
         rest.rank(ensemble, &rule.with_weights(Some(weights.to_vec()))?, &mut ranks)?;
@@ -160,13 +162,8 @@ struct Rest {
 }
 
 impl Rest {
-    fn of(
-        ensemble: &Ensemble,
-        pool: Pool,
-        gold: &[Option<u32>],
-        contenders: &Contenders,
-    ) -> Result<Self, Error> {
-        let queries = contenders.incomplete.clone();
+    fn of(sweep: &Sweep, queries: Vec<usize>) -> Result<Self, Error> {
+        let Sweep { ensemble, pool, gold, .. } = *sweep;
         let rows = |member: &Member| {
             let (dim, rows) = (member.queries.dim(), member.queries.rows());
             queries.iter().flat_map(|query| &rows[query * dim..][..dim]).copied().collect()

@@ -6,7 +6,6 @@ mod fold;
 mod member;
 mod refine;
 mod shared;
-mod sort;
 mod streamed;
 mod values;
 mod whole;

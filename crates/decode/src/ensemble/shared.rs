@@ -4,7 +4,7 @@ use super::fold::Fold;
 use super::member::{Member, member_error, same_queries};
 use super::refine::Refinement;
 use crate::error::check_len;
-use crate::rank::check_gold;
+use crate::gold_tile::check_gold;
 use crate::topk::{best, check_k, hits};
 use crate::{Candidates, Error, Hit, Metrics, MissingGold, Pool, Rank, scoring};
 
@@ -87,12 +87,12 @@ impl<'a> Ensemble<'a> {
 
     /// Number of distinct rows: candidates that differ under some member.
     pub fn distinct(&self) -> usize {
-        self.refinement.classes.rows()
+        self.refinement.classes.counts.len()
     }
 
     /// Distinct row of the ensemble of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.refinement.classes.of(candidate)
+        self.refinement.classes.of[candidate]
     }
 
     /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].

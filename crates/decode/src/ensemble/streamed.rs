@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::fold::{Fold, Step};
+use super::fold::Step;
 use super::member::{Member, member_error};
-use super::shared::{Decoded, Ensemble};
+use super::shared::Decoded;
+use super::whole::Sweep;
+use crate::Error;
+use crate::gold_tile::{Counter, GoldTile, Tally};
 use crate::scoring::{self, Blocking, LANES, QueryTile};
 use crate::topk::Shortlist;
-use crate::{Error, Rank};
 
 /// A member whose scores enter the combined ones.
 struct Source<'e> {
@@ -54,6 +55,12 @@ impl Source<'_> {
     }
 }
 
+/// The members whose scores enter the combined ones, and what combining them starts with.
+struct Sources<'e> {
+    start: f64,
+    members: Vec<Source<'e>>,
+}
+
 /// What combining a tile needs, kept from tile to tile.
 #[derive(Default)]
 struct Buffers {
@@ -62,26 +69,25 @@ struct Buffers {
     combined: Vec<f64>,
 }
 
-impl Buffers {
-    /// Combines the scores of tile `tile` of queries with some of the rows of every block.
+impl Sources<'_> {
+    /// Combines the scores of tile `tile` of queries with some of the rows of every member's block.
     fn combine(
-        &mut self,
-        start: f64,
-        sources: &[Source],
+        &self,
         blocks: &[Block],
         tile: usize,
         rows: Range<usize>,
-    ) -> Result<&mut [f64], Error> {
-        let lanes = sources[0].tiles[tile].lanes;
-        self.combined.clear();
-        self.combined.resize(rows.len() * lanes, start);
-        for (source, block) in sources.iter().zip(blocks) {
+        Buffers { products, combined }: &mut Buffers,
+    ) -> Result<(), Error> {
+        let lanes = self.members[0].tiles[tile].lanes;
+        combined.clear();
+        combined.resize(rows.len() * lanes, self.start);
+        for (source, block) in self.members.iter().zip(blocks) {
             let (dim, tile) = (source.member.queries.dim(), &source.tiles[tile]);
             let coordinates = &block.coordinates[rows.start * dim..rows.end * dim];
-            scoring::product(tile, dim, coordinates, &mut self.products);
+            scoring::product(tile, dim, coordinates, products);
             let mut largest = 0;
-            let lines = self.combined.chunks_exact_mut(lanes);
-            let scores = self.products.chunks_exact_mut(lanes).zip(&block.constants[rows.clone()]);
+            let lines = combined.chunks_exact_mut(lanes);
+            let scores = products.chunks_exact_mut(lanes).zip(&block.constants[rows.clone()]);
             for (combined, (scores, constant)) in lines.zip(scores) {
                 for score in scores.iter_mut() {
                     *score += constant;
@@ -92,10 +98,34 @@ impl Buffers {
             }
             if largest >= f32::INFINITY.to_bits() {
                 let rows = &block.rows[rows.clone()];
-                return Err(not_finite(source.member, tile, rows, &self.products));
+                return Err(not_finite(source.member, tile, rows, products));
             }
         }
-        Ok(&mut self.combined)
+        Ok(())
+    }
+
+    /// Scores the gold rows of a tile of queries by the same routine as all others.
+    fn gold_tile(&self, tile: usize, gold: &[Option<u32>]) -> Result<GoldTile<f64>, Error> {
+        let QueryTile { queries, lanes, .. } = &self.members[0].tiles[tile];
+        let golds = gold[queries.clone()].iter().enumerate();
+        let mut places: Vec<(u32, usize, f64)> =
+            golds.filter_map(|(lane, gold)| gold.map(|row| (row, lane, 0.0))).collect();
+        places.sort_unstable_by_key(|&(row, lane, _)| (row, lane));
+        let mut bars = vec![f64::INFINITY; *lanes];
+        let row = |source: &Source| -> Vec<u32> {
+            places.iter().map(|&(row, ..)| source.rows[row as usize]).collect()
+        };
+        let rows: Vec<Vec<u32>> = self.members.iter().map(row).collect();
+        let blocks: Vec<Block> =
+            self.members.iter().zip(&rows).map(|(source, rows)| source.block(rows)).collect();
+        let mut buffers = Buffers::default();
+        if !places.is_empty() {
+            self.combine(&blocks, tile, 0..places.len(), &mut buffers)?;
+        }
+        for (scores, (_, lane, score)) in buffers.combined.chunks_exact(*lanes).zip(&mut places) {
+            (*score, bars[*lane]) = (scores[*lane], scores[*lane]);
+        }
+        Ok(GoldTile { bars, places })
     }
 }
 
@@ -111,64 +141,9 @@ fn not_finite(member: &Member, tile: &QueryTile, rows: &[u32], scores: &[f32]) -
     member_error(member, found.unwrap_or(Error::too_few("no scores that are not finite", 1)))
 }
 
-/// The gold candidates of a tile of queries.
-struct GoldTile {
-    /// Combined scores; infinite, which nothing reaches, for lanes without a gold one.
-    scores: Vec<f64>,
-    /// Row and lane, by row.
-    places: Vec<(u32, usize)>,
-}
-
-impl GoldTile {
-    /// Scores the gold rows by the same routine as all others.
-    fn new(
-        fold: &Fold,
-        sources: &[Source],
-        tile: usize,
-        gold: &[Option<u32>],
-    ) -> Result<Self, Error> {
-        let (queries, lanes) = (&sources[0].tiles[tile].queries, sources[0].tiles[tile].lanes);
-        let golds = gold[queries.clone()].iter().enumerate();
-        let mut places: Vec<(u32, usize)> =
-            golds.filter_map(|(lane, gold)| gold.map(|row| (row, lane))).collect();
-        places.sort_unstable();
-        let mut scores = vec![f64::INFINITY; lanes];
-        if !places.is_empty() {
-            let row = |source: &Source| -> Vec<u32> {
-                places.iter().map(|&(row, _)| source.rows[row as usize]).collect()
-            };
-            let rows: Vec<Vec<u32>> = sources.iter().map(row).collect();
-            let blocks: Vec<Block> =
-                sources.iter().zip(&rows).map(|(source, rows)| source.block(rows)).collect();
-            let mut buffers = Buffers::default();
-            let found = buffers.combine(fold.start(), sources, &blocks, tile, 0..places.len())?;
-            for (found, &(_, lane)) in found.chunks_exact(lanes).zip(&places) {
-                scores[lane] = found[lane];
-            }
-        }
-        Ok(Self { scores, places })
-    }
-
-    /// Puts the gold scores where they belong in a tile: the gold row ties by identity, not because
-    /// two computations agree.
-    fn place(&self, rows: Range<usize>, lanes: usize, combined: &mut [f64]) {
-        let first = self.places.partition_point(|&(row, _)| (row as usize) < rows.start);
-        for &(row, lane) in &self.places[first..] {
-            if row as usize >= rows.end {
-                break;
-            }
-            combined[(row as usize - rows.start) * lanes + lane] = self.scores[lane];
-        }
-    }
-}
-
 /// Ranks and the best k candidates of all queries among all candidates.
-pub(super) fn decode(
-    ensemble: &Ensemble,
-    fold: &Fold,
-    gold: &[Option<u32>],
-    k: usize,
-) -> Result<Vec<Decoded>, Error> {
+pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
+    let Sweep { ensemble, fold, gold, .. } = *sweep;
     let (refinement, pool) = (&ensemble.refinement, ensemble.candidates().len() as u64);
     let dims = fold.active().map(|member| ensemble.members[member].queries.dim());
     let blocking = Blocking::of(dims.sum());
@@ -177,69 +152,58 @@ pub(super) fn decode(
         let (step, tiles) = (fold.step(at, pool), QueryTile::all(&member.queries, blocking));
         Source { member, rows: &refinement.rows[at], step, tiles }
     };
-    let sources: Vec<Source> = fold.active().map(source).collect();
-    let tiles = sources.first().map_or(0, |source| source.tiles.len());
-    let gold_tile = |tile| GoldTile::new(fold, &sources, tile, gold);
-    let golds: Vec<GoldTile> =
+    let sources = Sources { start: fold.start(), members: fold.active().map(source).collect() };
+    let tiles = sources.members.first().map_or(0, |source| source.tiles.len());
+    let gold_tile = |tile| sources.gold_tile(tile, gold);
+    let golds: Vec<GoldTile<f64>> =
         (0..tiles).into_par_iter().map(gold_tile).collect::<Result<_, _>>()?;
-    let counts: Vec<[AtomicU64; 2]> = gold.iter().map(|_| Default::default()).collect();
+    let tally = Tally::new(gold.len());
     let lists: Vec<Shortlist> = match k {
         0 => Vec::new(),
-        _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.classes.rows()))).collect(),
+        _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.classes.counts.len()))).collect(),
     };
 
-    let tasks = scoring::tasks(refinement.classes.rows(), tiles, blocking);
+    let tasks = scoring::tasks(refinement.classes.counts.len(), tiles, blocking);
     tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
+        let members = sources.members.iter();
         let blocks: Vec<Block> =
-            sources.iter().map(|source| source.block(&source.rows[span.clone()])).collect();
+            members.map(|source| source.block(&source.rows[span.clone()])).collect();
         for tile in tiles {
-            let (queries, gold) = (&sources[0].tiles[tile].queries, &golds[tile]);
-            let lanes = gold.scores.len();
-            let mut counter = (vec![0; lanes], vec![0; lanes]);
+            let (queries, gold) = (&sources.members[0].tiles[tile].queries, &golds[tile]);
+            let lanes = gold.bars.len();
+            let mut counter = Counter::new(lanes);
             for start in (0..span.len()).step_by(blocking.rows) {
                 let rows = start..(start + blocking.rows).min(span.len());
-                let combined =
-                    buffers.combine(fold.start(), &sources, &blocks, tile, rows.clone())?;
+                sources.combine(&blocks, tile, rows.clone(), buffers)?;
                 let rows = span.start + rows.start..span.start + rows.end;
-                gold.place(rows.clone(), lanes, combined);
-                let multiplicities = &refinement.classes.counts()[rows.clone()];
-                count(combined, multiplicities, &gold.scores, &mut counter);
+                let combined = &mut buffers.combined;
+                gold.place(rows.clone(), combined);
+                let multiplicities = &refinement.classes.counts[rows.clone()];
+                count(combined, multiplicities, &gold.bars, &mut counter);
                 if k > 0 {
                     offer(combined, lanes, rows.start, &lists[queries.clone()]);
                 }
             }
-            let counters = counter.0.iter().zip(&counter.1);
-            for ([above, tied], counter) in counts[queries.clone()].iter().zip(counters) {
-                above.fetch_add((*counter.0).into(), Relaxed);
-                tied.fetch_add((*counter.1).into(), Relaxed);
-            }
+            tally.add(queries.clone(), &counter);
         }
         Ok::<(), Error>(())
     })?;
 
     let mut lists = lists.into_iter();
-    let finish = |((query, gold), counts): ((usize, &Option<u32>), [AtomicU64; 2])| {
-        let [above, tied] = counts.map(AtomicU64::into_inner);
-        let score = golds[query / blocking.queries].scores[query % blocking.queries];
+    let finish = |(query, rank): (usize, Option<_>)| {
+        let score = golds[query / blocking.queries].bars[query % blocking.queries];
         let rows = lists.next().map_or_else(Vec::new, Shortlist::into_sorted);
-        Ok(Decoded {
-            rank: gold.map(|_| Rank::new(above, tied, pool)).transpose()?,
-            gold_score: gold.map(|_| fold.shown(score) as f32),
-            hits: ensemble.expand(fold, rows, k),
-        })
+        let gold_score = rank.map(|_| fold.shown(score) as f32);
+        Decoded { rank, gold_score, hits: ensemble.expand(fold, rows, k) }
     };
-    gold.iter().enumerate().zip(counts).map(finish).collect()
+    Ok(tally.ranks(gold, pool)?.into_iter().enumerate().map(finish).collect())
 }
 
 /// Counts candidates above and tied with the gold ones.
 ///
 /// Lane after lane in fixed groups, so that the counters of a group stay in registers.
-fn count(
-    combined: &[f64],
-    multiplicities: &[u32],
-    gold: &[f64],
-    (above, tied): &mut (Vec<u32>, Vec<u32>),
-) {
+fn count(combined: &[f64], multiplicities: &[u32], gold: &[f64], counter: &mut Counter) {
+    let Counter { above, tied } = counter;
     let groups = above.as_chunks_mut::<LANES>().0.iter_mut().zip(tied.as_chunks_mut().0);
     for (group, ((above, tied), bar)) in groups.zip(gold.as_chunks().0).enumerate() {
         let bar: &[f64; LANES] = bar;

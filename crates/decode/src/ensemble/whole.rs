@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::fold::{Fold, Values};
+use super::fold::Fold;
 use super::member::member_error;
 use super::shared::{Decoded, Ensemble, shown};
 use super::values::Valuation;
@@ -38,12 +38,14 @@ impl Column<'_> {
     }
 }
 
-/// Some queries of an ensemble with the candidates that they choose among.
+/// The queries of an ensemble, the candidates that they choose among, and how scores are combined.
 #[derive(Clone, Copy)]
 pub(super) struct Sweep<'e> {
     pub ensemble: &'e Ensemble<'e>,
     pub pool: Pool<'e>,
-    pub values: Values,
+    pub fold: &'e Fold,
+    /// Rows of the gold candidates.
+    pub gold: &'e [Option<u32>],
 }
 
 /// What a sweep needs, kept from task to task.
@@ -88,7 +90,7 @@ impl Sweep<'_> {
     /// Candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
-            Pool::Shared => self.ensemble.refinement.classes.counts()[point],
+            Pool::Shared => self.ensemble.refinement.classes.counts[point],
             Pool::PerQuery(_) => 1,
         }
     }
@@ -124,7 +126,7 @@ impl Sweep<'_> {
                     for (lane, scores) in rows.enumerate() {
                         let of = &self.ensemble.refinement.rows[at];
                         let counts = &block.multiplicities;
-                        let values = scratch.valuation.of(self.values, scores, counts);
+                        let values = scratch.valuation.of(self.fold.values, scores, counts);
                         look(lane, at, Column { values, of });
                     }
                 }
@@ -132,7 +134,7 @@ impl Sweep<'_> {
                     for (lane, query) in task.clone().enumerate() {
                         let refinement = &self.ensemble.refinement;
                         let row = |&candidate: &u32| {
-                            let row = refinement.classes.of(candidate as usize) as usize;
+                            let row = refinement.classes.of[candidate as usize] as usize;
                             refinement.rows[at][row]
                         };
                         let rows = lists.list(query).iter().map(row);
@@ -147,7 +149,7 @@ impl Sweep<'_> {
                         of.extend(rows.map(|row| {
                             list.rows.partition_point(|&(listed, _)| listed < row) as u32
                         }));
-                        let values = valuation.of(self.values, &scores, counts);
+                        let values = valuation.of(self.fold.values, &scores, counts);
                         look(lane, at, Column { values, of });
                     }
                 }
@@ -190,14 +192,8 @@ impl Sweep<'_> {
 }
 
 /// Ranks and the best k candidates of all queries.
-pub(super) fn decode(
-    ensemble: &Ensemble,
-    pool: Pool,
-    fold: &Fold,
-    gold: &[Option<u32>],
-    k: usize,
-) -> Result<Vec<Decoded>, Error> {
-    let sweep = Sweep { ensemble, pool, values: fold.values };
+pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
+    let Sweep { ensemble, pool, fold, gold } = *sweep;
     let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
         let points = sweep.points(task.start);
         combined.clear();

@@ -13,8 +13,6 @@
 //! largest are not rounded at all.
 
 mod assignment;
-mod fixed;
-mod local;
 mod pairs;
 mod positions;
 mod prediction;

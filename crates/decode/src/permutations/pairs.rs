@@ -1,9 +1,8 @@
 //! Scores that are sums over pairs of items: the linear ordering problem.
 
-use dsokr_basis::random::Generator;
+use dsokr_basis::random::{Generator, below};
 
-use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order};
-use super::{fixed, local};
+use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order, rounded};
 use crate::Error;
 use crate::error::check_len;
 
@@ -34,12 +33,12 @@ impl PairWeights {
     /// [`kemeny_signs`](dsokr_basis::features::kemeny_signs) orders its columns.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
-    /// [`Error::NotFinite`].
+    /// [`Error::OutOfRange`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`] for a
+    /// different number of weights, [`Error::NotFinite`] for a NaN or an infinity among them.
     pub fn new(items: usize, weights: &[f32]) -> Result<Self, Error> {
         check_items(items, MAX_ITEMS)?;
         check_len("pair weights", weights.len(), items * (items - 1) / 2)?;
-        let (whole, unit) = fixed::rounded(weights)?;
+        let (whole, unit) = rounded(weights)?;
         let mut gains = vec![0; items * items];
         let pairs = (0..items).flat_map(|i| (i + 1..items).map(move |j| (i, j)));
         for ((i, j), weight) in pairs.zip(whole) {
@@ -57,7 +56,8 @@ impl PairWeights {
     /// The score of an order, first to last.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Inconsistent`] for an item that is unknown or ranked twice.
+    /// [`Error::Length`] for a different number of items; [`Error::Inconsistent`] for an item that is
+    /// unknown or ranked twice.
     pub fn score(&self, order: &[u32]) -> Result<f64, Error> {
         check_order(self.items, order)?;
         Ok(self.total(order) as f64 * self.unit)
@@ -103,7 +103,7 @@ impl PairWeights {
         start.sort_by_key(|item| std::cmp::Reverse(wins(item).sum::<i64>()));
         let step = |order: &mut [u32], at| self.insert(order, at);
         let total = |order: &[u32]| self.total(order);
-        let (order, score) = local::best_of(start, restarts, random, step, total);
+        let (order, score) = best_of(start, restarts, random, step, total);
         Ranking { order, score: score as f64 * self.unit }
     }
 
@@ -145,4 +145,42 @@ impl PairWeights {
         };
         (0..order.len()).map(after).sum()
     }
+}
+
+/// The best of the local optima above `start` and above `restarts` random orders; of equal scores the
+/// lexicographically first order found.
+///
+/// `step` changes an order at a place for the better and says whether it did. An order in which no
+/// place can be improved is a local optimum.
+fn best_of(
+    start: Vec<u32>,
+    restarts: usize,
+    random: &mut Generator,
+    step: impl Fn(&mut [u32], usize) -> bool,
+    score: impl Fn(&[u32]) -> i64,
+) -> (Vec<u32>, i64) {
+    let climb = |mut order: Vec<u32>| {
+        loop {
+            let mut better = false;
+            for at in 0..order.len() {
+                better |= step(&mut order, at);
+            }
+            if !better {
+                let reached = score(&order);
+                return (order, reached);
+            }
+        }
+    };
+    let mut order: Vec<u32> = (0..start.len() as u32).collect();
+    let mut best = climb(start);
+    for _ in 0..restarts {
+        for at in (1..order.len()).rev() {
+            order.swap(at, below(random, at as u64 + 1) as usize);
+        }
+        let found = climb(order.clone());
+        if found.1 > best.1 || found.1 == best.1 && found.0 < best.0 {
+            best = found;
+        }
+    }
+    best
 }

@@ -1,7 +1,7 @@
 //! Scores that are sums over items and their ranks: the linear sum assignment problem.
 
-use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order};
-use super::{assignment, fixed};
+use super::assignment;
+use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order, rounded};
 use crate::Error;
 use crate::error::check_len;
 
@@ -28,12 +28,12 @@ impl PositionWeights {
     /// [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) orders its columns.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`],
-    /// [`Error::NotFinite`].
+    /// [`Error::OutOfRange`] for less than 1 or more than [`MAX_ITEMS`] items, [`Error::Length`] for a
+    /// different number of weights, [`Error::NotFinite`] for a NaN or an infinity among them.
     pub fn new(items: usize, weights: &[f32]) -> Result<Self, Error> {
         check_items(items, MAX_ITEMS)?;
         check_len("position weights", weights.len(), items * items)?;
-        let (whole, unit) = fixed::rounded(weights)?;
+        let (whole, unit) = rounded(weights)?;
         let of = |at: usize| whole[at % items * items + at / items];
         Ok(Self { items, weights: (0..whole.len()).map(of).collect(), unit })
     }
@@ -46,7 +46,8 @@ impl PositionWeights {
     /// The score of an order, first to last.
     ///
     /// # Errors
-    /// [`Error::Length`]; [`Error::Inconsistent`] for an item that is unknown or ranked twice.
+    /// [`Error::Length`] for a different number of items; [`Error::Inconsistent`] for an item that is
+    /// unknown or ranked twice.
     pub fn score(&self, order: &[u32]) -> Result<f64, Error> {
         check_order(self.items, order)?;
         Ok(self.total(order) as f64 * self.unit)

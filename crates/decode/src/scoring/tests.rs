@@ -92,7 +92,7 @@ fn ranks_and_lists_do_not_depend_on_the_blocks() {
         let gold: Vec<_> = (0..101).map(|query| Some(query * 6)).collect();
         let run = |queries_per, rows_per, span| {
             let blocking = Blocking { queries: queries_per, rows: rows_per, span };
-            let ranks = crate::rank::rank_in(&queries, &gold, &rows, blocking).unwrap();
+            let ranks = crate::gold_tile::rank_in(&queries, &gold, &rows, blocking).unwrap();
             let hubs = crate::Hubs::of_in(&queries, &rows, 9, blocking).unwrap();
             (ranks, crate::topk::top_rows_in(&queries, &rows, 9, blocking).unwrap(), hubs)
         };
