@@ -16,13 +16,13 @@ impl Descriptors {
     /// neighbours: a double bond counts twice, hydrogens last. Where two ligands differ only far off, or
     /// in their own configurations, the full rules can say otherwise.
     pub(crate) fn of(molecule: &Molecule) -> Self {
-        if molecule.centers().is_empty() && molecule.geometries().is_empty() {
+        if molecule.centers.is_empty() && molecule.geometries.is_empty() {
             return Self { centers: Vec::new(), geometries: Vec::new() };
         }
         let ranks = ranks(molecule);
         // the highest priority first
         let from_top = |ligand: usize| usize::MAX - 1 - ranks[ligand];
-        let centers = molecule.centers().iter();
+        let centers = molecule.centers.iter();
         let centers = centers.map(|center| (center.atom, center.clockwise_by(from_top)));
         let geometry = |geometry: &Geometry| {
             let mut together = geometry.together;
@@ -41,7 +41,7 @@ impl Descriptors {
             }
             (geometry.bond, Some(together))
         };
-        let geometries = molecule.geometries().iter().map(geometry).collect();
+        let geometries = molecule.geometries.iter().map(geometry).collect();
         Self { centers: centers.collect(), geometries }
     }
 }

@@ -21,16 +21,12 @@ impl Element {
     pub const O: Self = Self(8);
     /// Fluorine.
     pub const F: Self = Self(9);
-    /// Silicon.
-    pub const SI: Self = Self(14);
     /// Phosphorus.
     pub const P: Self = Self(15);
     /// Sulfur.
     pub const S: Self = Self(16);
     /// Chlorine.
     pub const CL: Self = Self(17);
-    /// Selenium.
-    pub const SE: Self = Self(34);
     /// Bromine.
     pub const BR: Self = Self(35);
     /// Iodine.
@@ -156,15 +152,17 @@ pub struct Molecule {
     atoms: Vec<Atom>,
     bonds: Vec<Bond>,
     rings: Vec<Ring>,
-    centers: Vec<Center>,
-    geometries: Vec<Geometry>,
+    /// Tetrahedral centres whose configuration is known.
+    pub(crate) centers: Vec<Center>,
+    /// Double bonds whose geometry is known.
+    pub(crate) geometries: Vec<Geometry>,
     /// Neighbours of atom i are `neighbors[offsets[i]..offsets[i + 1]]`.
     offsets: Vec<usize>,
     neighbors: Vec<Neighbor>,
 }
 
 impl Molecule {
-    /// Assembles the graph; `bonds` and `rings` must point into `atoms`.
+    /// Assembles the graph, without configurations; `bonds` and `rings` must point into `atoms`.
     pub(crate) fn assemble(atoms: Vec<Atom>, bonds: Vec<Bond>, rings: Vec<Ring>) -> Self {
         let mut offsets = vec![0; atoms.len() + 1];
         for bond in &bonds {
@@ -186,27 +184,6 @@ impl Molecule {
         }
         let (centers, geometries) = (Vec::new(), Vec::new());
         Self { atoms, bonds, rings, centers, geometries, offsets, neighbors }
-    }
-
-    /// Adds configurations, whose indices must point into atoms and bonds.
-    pub(crate) fn with_configurations(
-        mut self,
-        centers: Vec<Center>,
-        geometries: Vec<Geometry>,
-    ) -> Self {
-        self.centers = centers;
-        self.geometries = geometries;
-        self
-    }
-
-    /// Tetrahedral centres whose configuration is known.
-    pub(crate) fn centers(&self) -> &[Center] {
-        &self.centers
-    }
-
-    /// Double bonds whose geometry is known.
-    pub(crate) fn geometries(&self) -> &[Geometry] {
-        &self.geometries
     }
 
     /// All atoms but the hydrogens folded into them.
@@ -267,11 +244,6 @@ impl Molecule {
     /// first atoms.
     #[must_use]
     pub fn components(&self) -> Vec<usize> {
-        self.label_components(|_| true)
-    }
-
-    /// Components of the graph that keeps only the bonds with `keep(bond index)`.
-    pub(crate) fn label_components(&self, keep: impl Fn(usize) -> bool) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let mut label = vec![NONE; self.atoms.len()];
         let mut stack = Vec::new();
@@ -284,7 +256,7 @@ impl Molecule {
             stack.push(start);
             while let Some(atom) = stack.pop() {
                 for n in self.neighbors(atom) {
-                    if label[n.atom] == NONE && keep(n.bond) {
+                    if label[n.atom] == NONE {
                         label[n.atom] = components;
                         stack.push(n.atom);
                     }

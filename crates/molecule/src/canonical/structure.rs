@@ -31,7 +31,7 @@ impl Structure {
         let inside = |atom: usize| local[atom] != usize::MAX;
         let own = |atom: usize| if atom == HYDROGEN { HYDROGEN } else { local[atom] };
         let centers: Vec<Center> = molecule
-            .centers()
+            .centers
             .iter()
             .filter(|center| inside(center.atom))
             .map(|center| Center {
@@ -40,7 +40,7 @@ impl Structure {
                 clockwise: center.clockwise,
             })
             .collect();
-        let geometries = molecule.geometries().iter().filter(|geometry| inside(geometry.ends[0]));
+        let geometries = molecule.geometries.iter().filter(|geometry| inside(geometry.ends[0]));
         let geometries: Vec<Geometry> = geometries
             .map(|geometry| Geometry {
                 bond: geometry.bond,

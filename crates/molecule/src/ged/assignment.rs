@@ -1,14 +1,10 @@
 //! The linear sum assignment problem, by shortest augmenting paths (Jonker and Volgenant 1987), so
 //! that a solution is repaired rather than found anew when costs grow and a row and a column go.
 
+use super::costs::Costs;
+
 /// No row, or no column.
 pub(super) const NONE: usize = usize::MAX;
-
-/// Costs of giving rows to columns.
-pub(super) trait CostRows {
-    /// Costs of a row, by column.
-    fn row(&self, row: usize) -> &[i32];
-}
 
 /// An assignment of rows to columns and the prices that prove how good it is.
 ///
@@ -19,9 +15,11 @@ pub(super) trait CostRows {
 pub(super) struct Matching {
     row_price: Vec<i32>,
     column_price: Vec<i32>,
-    column_of: Vec<usize>,
+    /// Column of every row.
+    pub(super) column_of: Vec<usize>,
     row_of: Vec<usize>,
-    total: i32,
+    /// The sum of the prices: no assignment costs less.
+    pub(super) total: i32,
 }
 
 /// How solving ended.
@@ -46,7 +44,7 @@ pub(super) struct Scratch {
 
 impl Matching {
     /// No row assigned, n rows and n columns; prices are those of the cheapest row of each column.
-    pub(super) fn new(costs: &impl CostRows, n: usize) -> Self {
+    pub(super) fn new(costs: &Costs, n: usize) -> Self {
         let cheapest = |column: usize| (0..n).map(|row| costs.row(row)[column]).min().unwrap_or(0);
         let column_price: Vec<i32> = (0..n).map(cheapest).collect();
         let total = column_price.iter().sum();
@@ -68,17 +66,7 @@ impl Matching {
         self.total = from.total;
     }
 
-    /// The sum of the prices: no assignment costs less.
-    pub(super) fn total(&self) -> i32 {
-        self.total
-    }
-
-    /// Column of every row.
-    pub(super) fn columns(&self) -> &[usize] {
-        &self.column_of
-    }
-
-    /// How much more than [`total`](Self::total) an assignment at least costs that gives `row`, of
+    /// How much more than `total` an assignment at least costs that gives `row`, of
     /// these costs, to `column`.
     pub(super) fn excess(&self, row: usize, column: usize, costs: &[i32]) -> i32 {
         costs[column] - self.row_price[row] - self.column_price[column]
@@ -101,7 +89,7 @@ impl Matching {
     /// since the last time. Stops where the total passes `cap`, or when `interrupted` says so.
     pub(super) fn solve(
         &mut self,
-        costs: &impl CostRows,
+        costs: &Costs,
         rows: &[usize],
         columns: &[usize],
         cap: i32,
@@ -156,7 +144,7 @@ impl Matching {
     fn augment(
         &mut self,
         source: usize,
-        costs: &impl CostRows,
+        costs: &Costs,
         columns: &[usize],
         cap: i32,
         scratch: &mut Scratch,

@@ -7,7 +7,6 @@
 //! is a lower bound of the distance (branch matches anchored in what is settled: Chang, Feng, Yao,
 //! Qin, Zhang 2020, "Speeding up GED verification for graph similarity search").
 
-use super::assignment::CostRows;
 use super::instance::{Instance, Side};
 
 /// Edge codes are counted in at most so many classes, by remainder. Codes that share a class count as
@@ -64,13 +63,6 @@ pub(super) struct Costs<'a> {
     touched: Vec<bool>,
 }
 
-impl CostRows for Costs<'_> {
-    fn row(&self, row: usize) -> &[i32] {
-        let n = self.instance.len();
-        &self.all[row.min(self.settled.len()) * n..][..n]
-    }
-}
-
 impl<'a> Costs<'a> {
     pub(super) fn new(instance: &'a Instance) -> Self {
         let (small, large) = (&instance.small, &instance.large);
@@ -106,6 +98,12 @@ impl<'a> Costs<'a> {
             costs.all[rows * n + column] = 2 + costs.large.all[column] as i32;
         }
         costs
+    }
+
+    /// Costs of a row, by column.
+    pub(super) fn row(&self, row: usize) -> &[i32] {
+        let n = self.instance.len();
+        &self.all[row.min(self.settled.len()) * n..][..n]
     }
 
     /// Edges to open nodes at u and at v that no matching of them by label keeps.

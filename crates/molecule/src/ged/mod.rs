@@ -15,7 +15,6 @@
 
 mod assignment;
 mod costs;
-mod descent;
 mod instance;
 mod limit;
 mod mapping;

@@ -2,9 +2,8 @@
 //! deepening, Korf 1985), so that memory stays small and every finished threshold is a proven bound.
 
 use super::Limit;
-use super::assignment::{CostRows, Matching, Scratch, Solved};
+use super::assignment::{Matching, Scratch, Solved};
 use super::costs::Costs;
-use super::descent::descend;
 use super::instance::Instance;
 use super::limit::Meter;
 
@@ -69,7 +68,7 @@ pub(super) fn search(instance: &Instance, limit: &Limit) -> Bounds {
         costs,
     };
     let solved = search.solve(0, i32::MAX);
-    let mut lower = (search.levels[0].total() as usize).div_ceil(2);
+    let mut lower = (search.levels[0].total as usize).div_ceil(2);
     search.improve(0);
     while solved == Solved::Whole && lower < search.best {
         search.threshold = lower;
@@ -92,7 +91,7 @@ impl Search<'_> {
 
     /// Keeps the assignment of a level if it is better than the best one, and improves it.
     fn improve(&mut self, level: usize) {
-        let assigned = self.levels[level].columns();
+        let assigned = &self.levels[level].column_of;
         let whole = assigned.iter().all(|&column| column < assigned.len());
         if whole && self.best != usize::MAX && self.instance.cost(assigned) >= self.best {
             return;
@@ -120,7 +119,7 @@ impl Search<'_> {
         if self.best <= self.threshold {
             return Outcome::Reached;
         }
-        let slack = 2 * self.threshold as i32 - self.spent - self.levels[level].total();
+        let slack = 2 * self.threshold as i32 - self.spent - self.levels[level].total;
         let Some(at) = self.choose(level, slack) else {
             return Outcome::Nothing;
         };
@@ -200,4 +199,46 @@ impl Search<'_> {
         };
         (0..real).min_by_key(key)
     }
+}
+
+/// Exchanges the columns of two rows for as long as that makes the assignment cheaper, the first
+/// such pair first, and until `interrupted` says to stop.
+fn descend(instance: &Instance, columns: &mut [usize], interrupted: impl Fn() -> bool) {
+    let (real, all) = (instance.small.len(), columns.len());
+    loop {
+        let mut better = false;
+        for row in 0..real {
+            if interrupted() {
+                return;
+            }
+            for other in row + 1..all {
+                if change(instance, columns, row, other) < 0 {
+                    columns.swap(row, other);
+                    better = true;
+                }
+            }
+        }
+        if !better {
+            return;
+        }
+    }
+}
+
+/// What exchanging the columns of two rows adds to the cost; the first of them is not a blank.
+fn change(instance: &Instance, columns: &mut [usize], row: usize, other: usize) -> i64 {
+    let before = part(instance, columns, row, other);
+    columns.swap(row, other);
+    let after = part(instance, columns, row, other);
+    columns.swap(row, other);
+    after - before
+}
+
+/// The part of the cost that depends on the columns of two rows. The edge between the two counts
+/// twice, but exchanging them keeps what it costs.
+fn part(instance: &Instance, columns: &[usize], row: usize, other: usize) -> i64 {
+    let own = |row: usize| {
+        let label = instance.small.labels[row] != instance.large.labels[columns[row]];
+        i64::from(label) - instance.saved(columns, row, columns[row]) as i64
+    };
+    own(row) + if other < instance.small.len() { own(other) } else { 0 }
 }

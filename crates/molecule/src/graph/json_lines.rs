@@ -31,7 +31,7 @@ use crate::Error;
 /// [`MAX_EDGES`] edges, a line at most [`MAX_LINE`] bytes.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::File`], with the line.
+/// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
 pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     parse_json_lines(BufReader::new(file), path)
@@ -114,47 +114,41 @@ struct Label(u64);
 
 struct Edge(usize, usize, u64);
 
+/// Reads a text or a whole number, each in its way; `what` says what it stands for.
+struct TextOrNumber<T> {
+    what: &'static str,
+    text: fn(&str) -> T,
+    number: fn(i128) -> T,
+}
+
+impl<T> Visitor<'_> for TextOrNumber<T> {
+    type Value = T;
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}, a text or a whole number", self.what)
+    }
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        Ok((self.number)(number.into()))
+    }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        Ok((self.number)(number.into()))
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        Ok((self.text)(text))
+    }
+}
+
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl Visitor<'_> for Text {
-            type Value = Id;
-            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("an id, a text or a whole number")
-            }
-            fn visit_u64<E: de::Error>(self, id: u64) -> Result<Id, E> {
-                Ok(Id(id.to_string()))
-            }
-            fn visit_i64<E: de::Error>(self, id: i64) -> Result<Id, E> {
-                Ok(Id(id.to_string()))
-            }
-            fn visit_str<E: de::Error>(self, id: &str) -> Result<Id, E> {
-                Ok(Id(id.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(Text)
+        let (text, number) = (|text: &str| Id(text.to_owned()), |id: i128| Id(id.to_string()));
+        deserializer.deserialize_any(TextOrNumber { what: "an id", text, number })
     }
 }
 
 impl<'de> Deserialize<'de> for Label {
+    /// A negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrNumber;
-        impl Visitor<'_> for TextOrNumber {
-            type Value = Label;
-            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("a label, a text or a whole number")
-            }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Label, E> {
-                Ok(Label(number))
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Label, E> {
-                Ok(Label(number as u64))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Label, E> {
-                Ok(Label(label(text)))
-            }
-        }
-        deserializer.deserialize_any(TextOrNumber)
+        let (text, number) = (|text: &str| Label(label(text)), |number: i128| Label(number as u64));
+        deserializer.deserialize_any(TextOrNumber { what: "a label", text, number })
     }
 }
 

@@ -2,7 +2,6 @@
 //! read from.
 
 mod json_lines;
-mod subgraph;
 mod tudataset;
 
 use std::path::Path;
@@ -56,7 +55,7 @@ pub struct Arc {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    labels: Vec<u64>,
+    pub(crate) labels: Vec<u64>,
     /// Arcs of node i are `arcs[offsets[i]..offsets[i + 1]]`, by increasing node.
     offsets: Vec<usize>,
     arcs: Vec<Arc>,
@@ -167,6 +166,37 @@ impl Graph {
     pub fn invariant(&self) -> u64 {
         let arcs = |node| self.arcs(node).iter().map(|arc| (arc.label, arc.node)).collect();
         graph_hash(self.labels.clone(), arcs)
+    }
+
+    /// The subgraph that some of the nodes induce: those nodes, in increasing order, and all edges
+    /// between them.
+    ///
+    /// `keep` says for each node whether it stays; nodes past its end do not.
+    ///
+    /// ```
+    /// use dsokr_molecule::graph::Graph;
+    ///
+    /// let path = Graph::new(vec![6, 7, 8], &[(0, 1, 1), (1, 2, 2)])?;
+    /// let part = path.induced(&[false, true, true]);
+    /// assert_eq!(part, Graph::new(vec![7, 8], &[(0, 1, 2)])?);
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn induced(&self, keep: &[bool]) -> Self {
+        let stays = |node: usize| keep.get(node).copied().unwrap_or(false);
+        let mut new_index = vec![0; self.len()];
+        let mut labels = Vec::new();
+        for node in (0..self.len()).filter(|&node| stays(node)) {
+            new_index[node] = labels.len();
+            labels.push(self.labels[node]);
+        }
+        let (mut offsets, mut arcs) = (vec![0], Vec::new());
+        for node in (0..self.len()).filter(|&node| stays(node)) {
+            let kept = self.arcs(node).iter().filter(|arc| stays(arc.node));
+            arcs.extend(kept.map(|arc| Arc { node: new_index[arc.node], label: arc.label }));
+            offsets.push(arcs.len());
+        }
+        Self { labels, offsets, arcs }
     }
 
     /// The same graph with all edges labelled 0.

@@ -30,7 +30,7 @@ const SHOWN: usize = 60;
 /// [`MAX_EDGES`] edges. Blank lines may only end a file, whose last line needs no line break.
 ///
 /// # Errors
-/// [`Error::Io`]; [`Error::File`], with the line.
+/// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
 pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Error> {
     let path = |file| file_of(folder, name, file);
     let needed = |file| std::fs::read(path(file)).map_err(|e| Error::io(&path(file), e));

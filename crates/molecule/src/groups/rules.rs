@@ -1,7 +1,7 @@
 //! The group of an atom, by its neighbours.
 
 use super::FunctionalGroup;
-use crate::molecule::{BondOrder, Element, Molecule, Neighbor};
+use crate::molecule::{Atom, BondOrder, Element, Molecule, Neighbor};
 
 /// What the rules ask about an atom.
 pub(super) struct View<'a> {
@@ -9,20 +9,8 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    fn element(&self, atom: usize) -> Element {
-        self.molecule.atoms()[atom].element
-    }
-
-    fn hydrogens(&self, atom: usize) -> u8 {
-        self.molecule.atoms()[atom].hydrogens
-    }
-
-    fn charge(&self, atom: usize) -> i8 {
-        self.molecule.atoms()[atom].charge
-    }
-
-    fn aromatic(&self, atom: usize) -> bool {
-        self.molecule.atoms()[atom].aromatic
+    fn atom(&self, atom: usize) -> &Atom {
+        &self.molecule.atoms()[atom]
     }
 
     fn order(&self, neighbor: &Neighbor) -> BondOrder {
@@ -33,35 +21,35 @@ impl View<'_> {
     fn bound(&self, atom: usize, element: Element, order: BondOrder) -> Vec<usize> {
         let neighbors = self.molecule.neighbors(atom).iter();
         neighbors
-            .filter(|n| self.element(n.atom) == element && self.order(n) == order)
+            .filter(|n| self.atom(n.atom).element == element && self.order(n) == order)
             .map(|n| n.atom)
             .collect()
     }
 
     fn neighbors_of(&self, atom: usize, element: Element) -> usize {
         let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors.filter(|n| self.element(n.atom) == element).count()
+        neighbors.filter(|n| self.atom(n.atom).element == element).count()
     }
 
     /// No charge, no aromaticity, single bonds only.
     pub(super) fn is_plain(&self, atom: usize) -> bool {
-        self.charge(atom) == 0
-            && !self.aromatic(atom)
+        self.atom(atom).charge == 0
+            && !self.atom(atom).aromatic
             && self.molecule.neighbors(atom).iter().all(|n| self.order(n) == BondOrder::Single)
     }
 
     /// A carbon with a double bond to O, S or N outside aromatic rings.
     fn is_acyl(&self, atom: usize) -> bool {
-        self.element(atom) == Element::C
+        self.atom(atom).element == Element::C
             && self.molecule.neighbors(atom).iter().any(|n| {
                 self.order(n) == BondOrder::Double
                     && !self.molecule.bonds()[n.bond].aromatic
-                    && matches!(self.element(n.atom), Element::O | Element::S | Element::N)
+                    && matches!(self.atom(n.atom).element, Element::O | Element::S | Element::N)
             })
     }
 
     fn is_carbonyl(&self, atom: usize) -> bool {
-        self.element(atom) == Element::C
+        self.atom(atom).element == Element::C
             && !self.bound(atom, Element::O, BondOrder::Double).is_empty()
     }
 
@@ -76,13 +64,13 @@ impl View<'_> {
 
     pub(super) fn is_methoxy(&self, oxygen: usize) -> bool {
         let ends = self.bound(oxygen, Element::C, BondOrder::Single);
-        self.charge(oxygen) == 0
+        self.atom(oxygen).charge == 0
             && ends.len() == 2
-            && ends.iter().any(|&c| self.molecule.degree(c) == 1 && self.hydrogens(c) == 3)
+            && ends.iter().any(|&c| self.molecule.degree(c) == 1 && self.atom(c).hydrogens == 3)
     }
 
     pub(super) fn is_azide_middle(&self, atom: usize) -> bool {
-        self.charge(atom) == 1
+        self.atom(atom).charge == 1
             && self.molecule.degree(atom) == 2
             && self.neighbors_of(atom, Element::N) == 2
     }
@@ -93,22 +81,24 @@ impl View<'_> {
         if double_o.is_empty() {
             return self.of_carbon_without_oxo(carbon);
         }
-        if self.aromatic(carbon) {
+        if self.atom(carbon).aromatic {
             return Some(G::RingOxo);
         }
         let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
         let nitrogens = self.bound(carbon, Element::N, BondOrder::Single);
         let sulfurs = self.bound(carbon, Element::S, BondOrder::Single);
         let halogens = self.molecule.neighbors(carbon).iter();
-        let halogens = halogens.filter(|n| self.element(n.atom).is_halogen()).count();
+        let halogens = halogens.filter(|n| self.atom(n.atom).element.is_halogen()).count();
         match (&oxygens[..], &nitrogens[..]) {
             ([], []) if !sulfurs.is_empty() => Some(G::Thioester),
             ([], []) if halogens > 0 => Some(G::AcylHalide),
-            ([], []) => match (self.hydrogens(carbon), self.neighbors_of(carbon, Element::C)) {
-                (1.., 0..=1) => Some(G::Aldehyde),
-                (0, 2) => Some(G::Ketone),
-                _ => None,
-            },
+            ([], []) => {
+                match (self.atom(carbon).hydrogens, self.neighbors_of(carbon, Element::C)) {
+                    (1.., 0..=1) => Some(G::Aldehyde),
+                    (0, 2) => Some(G::Ketone),
+                    _ => None,
+                }
+            }
             ([_, _], []) => Some(G::Carbonate),
             ([_, ..], [_, ..]) => Some(G::Carbamate),
             ([], [_, _]) => Some(G::Urea),
@@ -124,7 +114,7 @@ impl View<'_> {
                     Some(G::Amide)
                 }
             }
-            ([oxygen], []) => match (self.charge(*oxygen), self.molecule.degree(*oxygen)) {
+            ([oxygen], []) => match (self.atom(*oxygen).charge, self.molecule.degree(*oxygen)) {
                 (-1, 1) => Some(G::Carboxylate),
                 (0, 1) => Some(G::CarboxylicAcid),
                 // An anhydride is counted once, at the oxygen.
@@ -140,7 +130,7 @@ impl View<'_> {
 
     fn carbonyl_neighbors(&self, atom: usize) -> usize {
         let neighbors = self.molecule.neighbors(atom).iter();
-        neighbors.filter(|n| self.is_carbonyl(n.atom) && !self.aromatic(n.atom)).count()
+        neighbors.filter(|n| self.is_carbonyl(n.atom) && !self.atom(n.atom).aromatic).count()
     }
 
     fn of_carbon_without_oxo(&self, carbon: usize) -> Option<FunctionalGroup> {
@@ -151,7 +141,7 @@ impl View<'_> {
         if !self.bound(carbon, Element::S, BondOrder::Double).is_empty() {
             return Some(G::Thiocarbonyl);
         }
-        if self.aromatic(carbon) {
+        if self.atom(carbon).aromatic {
             return None;
         }
         let [imine] = self.bound(carbon, Element::N, BondOrder::Double)[..] else {
@@ -169,11 +159,11 @@ impl View<'_> {
 
     pub(super) fn of_oxygen(&self, oxygen: usize) -> Option<FunctionalGroup> {
         use FunctionalGroup as G;
-        if self.aromatic(oxygen) {
+        if self.atom(oxygen).aromatic {
             return None;
         }
         let carbons = self.bound(oxygen, Element::C, BondOrder::Single);
-        match (self.charge(oxygen), &carbons[..], self.molecule.degree(oxygen)) {
+        match (self.atom(oxygen).charge, &carbons[..], self.molecule.degree(oxygen)) {
             (-1, [carbon], 1) if !self.is_acyl(*carbon) => Some(G::Alkoxide),
             (0, [carbon], 1) => self.of_hydroxy(*carbon),
             (0, [a, b], 2) => {
@@ -198,7 +188,7 @@ impl View<'_> {
 
     fn of_hydroxy(&self, carbon: usize) -> Option<FunctionalGroup> {
         use FunctionalGroup as G;
-        if self.aromatic(carbon) {
+        if self.atom(carbon).aromatic {
             return Some(G::Phenol);
         }
         if self.is_acyl(carbon) {
@@ -217,9 +207,9 @@ impl View<'_> {
     pub(super) fn of_nitrogen(&self, nitrogen: usize) -> Option<FunctionalGroup> {
         use FunctionalGroup as G;
         let oxides = self.bound(nitrogen, Element::O, BondOrder::Single);
-        let oxides = oxides.iter().filter(|&&o| self.charge(o) == -1).count();
+        let oxides = oxides.iter().filter(|&&o| self.atom(o).charge == -1).count();
         let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
-        match (self.charge(nitrogen), oxides, double_o) {
+        match (self.atom(nitrogen).charge, oxides, double_o) {
             (1, 1.., 1..) => return Some(G::Nitro),
             (1, 1.., 0) => return Some(G::NOxide),
             // Written with five valences: N(=O)=O.
@@ -232,17 +222,17 @@ impl View<'_> {
         }
         let neighbors = self.molecule.neighbors(nitrogen);
         let single = neighbors.iter().all(|n| self.order(n) == BondOrder::Single);
-        if !single || self.aromatic(nitrogen) || neighbors.is_empty() {
+        if !single || self.atom(nitrogen).aromatic || neighbors.is_empty() {
             return None;
         }
-        if self.charge(nitrogen) == 1 {
-            return match self.hydrogens(nitrogen) {
+        if self.atom(nitrogen).charge == 1 {
+            return match self.atom(nitrogen).hydrogens {
                 0 if self.neighbors_of(nitrogen, Element::C) == 4 => Some(G::QuaternaryAmmonium),
                 0 => None,
                 _ => Some(G::Ammonium),
             };
         }
-        if self.charge(nitrogen) != 0 {
+        if self.atom(nitrogen).charge != 0 {
             return None;
         }
         if self.carbonyl_neighbors(nitrogen) >= 2 {
@@ -251,11 +241,11 @@ impl View<'_> {
         if self.neighbors_of(nitrogen, Element::O) > 0 {
             return Some(G::Hydroxylamine);
         }
-        let only_carbon = neighbors.iter().all(|n| self.element(n.atom) == Element::C);
+        let only_carbon = neighbors.iter().all(|n| self.atom(n.atom).element == Element::C);
         if !only_carbon || neighbors.iter().any(|n| self.is_acyl(n.atom)) {
             return None;
         }
-        if neighbors.iter().any(|n| self.aromatic(n.atom)) {
+        if neighbors.iter().any(|n| self.atom(n.atom).aromatic) {
             return Some(G::AromaticAmine);
         }
         match neighbors.len() {
@@ -275,7 +265,7 @@ impl View<'_> {
         match (oxo, &oxygens[..]) {
             (2, [_, _]) => Some(G::Sulfate),
             (2, [oxygen]) if carbons == 1 => {
-                if self.charge(*oxygen) == 0 && self.molecule.degree(*oxygen) == 1 {
+                if self.atom(*oxygen).charge == 0 && self.molecule.degree(*oxygen) == 1 {
                     Some(G::SulfonicAcid)
                 } else {
                     Some(G::Sulfonate)
@@ -285,7 +275,7 @@ impl View<'_> {
             (2, []) if carbons == 2 => Some(G::Sulfone),
             (1, []) if carbons == 2 => Some(G::Sulfoxide),
             (0, []) if self.is_plain(sulfur) => match (carbons, self.molecule.degree(sulfur)) {
-                (1, 1) if self.hydrogens(sulfur) == 1 => Some(G::Thiol),
+                (1, 1) if self.atom(sulfur).hydrogens == 1 => Some(G::Thiol),
                 (2, 2) if self.carbonyl_neighbors(sulfur) == 0 => Some(G::Sulfide),
                 _ => None,
             },

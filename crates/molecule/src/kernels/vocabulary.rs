@@ -50,12 +50,7 @@ impl GraphVocabulary {
     /// # Errors
     /// As [`GraphKernel::validate`]; [`Error::Vocabulary`] when no graph has a node.
     pub fn fit(kernel: GraphKernel, graphs: &[Graph]) -> Result<Self, Error> {
-        kernel.validate()?;
-        let features = graphs
-            .par_chunks(CHUNK)
-            .map(|graphs| distinct(Counted::new(&kernel, graphs).features))
-            .reduce(Vec::new, union);
-        Self::checked(kernel, features, graphs.len())
+        Ok(Self::fit_rows(kernel, graphs)?.0)
     }
 
     /// The features that occur in `graphs`, and the rows of those graphs, counted once.

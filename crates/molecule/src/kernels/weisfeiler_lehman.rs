@@ -32,7 +32,7 @@ pub(super) fn count(
             around.extend(graph.arcs(node).iter().map(label));
             sorted(&mut around, mix(NODE, graph.labels()[node]))
         }));
-        graph.labels_mut().copy_from_slice(&labels);
+        graph.labels.copy_from_slice(&labels);
         base.count(&graph, mix(prefix, iteration as u64), counts);
     }
 }

@@ -38,7 +38,21 @@ impl Molecule {
     /// than [`MAX_ATOMS`] atoms or [`MAX_RINGS`] rings, and branches deeper than [`MAX_NESTING`] are
     /// refused.
     pub fn parse(smiles: &str) -> Result<Self, Error> {
-        parse(smiles)
+        let places = scan(smiles)?;
+        let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
+        check_aromatic_atoms(&parsed, &places)?;
+        let no_kekule = |reason: &str| {
+            let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
+            checks::no_kekule(places.atom(atom), reason)
+        };
+        let view = apply_aromaticity_rdkit_parity_shared(&parsed);
+        let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
+        match kekule_structure(view, &parsed) {
+            Ok(kekule) => convert(view, &kekule, &places),
+            // the rings that were perceived cannot be: the text itself is a Kekulé structure
+            Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), &places),
+            Err(reason) => Err(no_kekule(&reason)),
+        }
     }
 }
 
@@ -46,25 +60,7 @@ impl FromStr for Molecule {
     type Err = Error;
 
     fn from_str(smiles: &str) -> Result<Self, Error> {
-        parse(smiles)
-    }
-}
-
-fn parse(smiles: &str) -> Result<Molecule, Error> {
-    let places = scan(smiles)?;
-    let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
-    check_aromatic_atoms(&parsed, &places)?;
-    let no_kekule = |reason: &str| {
-        let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
-        checks::no_kekule(places.atom(atom), reason)
-    };
-    let view = apply_aromaticity_rdkit_parity_shared(&parsed);
-    let view = view.as_ref().as_ref().map_err(|e| no_kekule(&e.to_string()))?;
-    match kekule_structure(view, &parsed) {
-        Ok(kekule) => convert(view, &kekule, &places),
-        // the rings that were perceived cannot be: the text itself is a Kekulé structure
-        Err(_) if !has_aromatic(&parsed) => convert(&parsed, &KekuleResult::default(), &places),
-        Err(reason) => Err(no_kekule(&reason)),
+        Self::parse(smiles)
     }
 }
 
@@ -196,7 +192,9 @@ fn convert(
         .collect();
     let centers = configuration::centers(view, &index, &atoms, &bonds);
     let geometries = configuration::geometries(view, &index, &bonds);
-    Ok(Molecule::assemble(atoms, bonds, rings).with_configurations(centers, geometries))
+    let mut molecule = Molecule::assemble(atoms, bonds, rings);
+    (molecule.centers, molecule.geometries) = (centers, geometries);
+    Ok(molecule)
 }
 
 /// A hydrogen written as an atom that is nothing but a hydrogen of its one neighbour.
