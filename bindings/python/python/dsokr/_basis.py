@@ -1,0 +1,186 @@
+"""The basis of the output space."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _dsokr
+from ._errors import ConfigError
+from ._rows import Rows, as_rows, real, whole
+from ._sketches import Sketch
+from ._tables import Table, from_json, to_json
+
+
+class Projection(NamedTuple):
+    """Outputs in a basis."""
+
+    coordinates: np.ndarray
+    """(n, p) float32."""
+    squared_norms: np.ndarray
+    """k(y, y), (n,) float64."""
+    residuals: np.ndarray
+    """Squared distances from the span, (n,) float64."""
+
+
+class Basis:
+    """An orthonormal basis of the space that a sketch of the training outputs spans.
+
+    Inner products of coordinates approximate the kernel, so the coordinates are targets of any training
+    script and the points on which its predictions are ranked.
+    """
+
+    def __init__(self, inner: _dsokr.Basis) -> None:
+        self._inner = inner
+
+    @classmethod
+    def fit(
+        cls,
+        Y: Any,
+        kernel: Table = "cosine",
+        sketch: Sketch | None = None,
+        *,
+        power: float | None = None,
+        centred: bool | None = None,
+        normalised: bool | None = None,
+        seed: int = 0,
+        tolerance: float = 1e-10,
+    ) -> Basis:
+        """Fits a basis on the training outputs.
+
+        ``Y`` are n rows: an array, a SciPy sparse matrix, a tensor by DLPack, or ``Rows``. ``kernel`` is
+        "linear", "cosine", "tanimoto", "ngram", "kemeny" or "hamming", or a dict such as
+        ``{"name": "gaussian", "gamma": 0.5}`` (also "gaussian-tanimoto"). ``sketch`` is one of this
+        package's sketches, such as ``dsokr.Gaussian(200)``.
+
+        With ``power`` (0 to 1) the spectrum is tempered: each principal axis is divided by (its standard
+        deviation) to that power. Coordinates are then ``centred`` and ``normalised`` unless those are
+        False. ``tolerance`` is the relative eigenvalue cut-off, 1e-12 to below 1. The result depends on
+        the arguments, not on the number of threads.
+        """
+        if not isinstance(sketch, Sketch):
+            raise ConfigError(f"sketch: {sketch!r}, expected a sketch such as dsokr.Gaussian(200)")
+        tempering = None
+        if (power, centred, normalised) != (None, None, None):
+            default = power is not None
+            tempering = (
+                0.0 if power is None else real(power, "power"),
+                default if centred is None else bool(centred),
+                default if normalised is None else bool(normalised),
+            )
+        return cls(
+            _dsokr.Basis.fit(
+                as_rows(Y),
+                to_json(kernel, "kernel"),
+                to_json(sketch.table(), "sketch", "kind"),
+                whole(sketch.size, "sketch.size", 0),
+                whole(seed, "seed", 0, 2**64 - 1),
+                real(tolerance, "tolerance"),
+                tempering,
+            )
+        )
+
+    def project(self, Y: Any) -> np.ndarray:
+        """Coordinates of outputs, (n, p) float32."""
+        return self.projection(Y).coordinates
+
+    def projection(self, Y: Any) -> Projection:
+        """Coordinates of outputs with k(y, y) and the squared distances from the span."""
+        return Projection(*self._inner.project(as_rows(Y)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file, which the command and the Rust library read too."""
+        self._inner.save(Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Basis:
+        """Reads a file that ``save`` or a training wrote."""
+        return cls(_dsokr.Basis.load(Path(path)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "basis"
+            self.save(path)
+            return _unpickled, (path.read_bytes(),)
+
+    @property
+    def rank(self) -> int:
+        """p, the number of coordinates."""
+        return self._inner.rank
+
+    @property
+    def spectrum(self) -> np.ndarray:
+        """The p eigenvalues, descending: of R K Rᵀ, or of the covariance where the basis is tempered."""
+        return self._inner.spectrum
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel as a dict."""
+        return from_json(self._inner.kernel)
+
+    @property
+    def sketch(self) -> dict[str, Any]:
+        """The sketch as a dict, with its size and seed."""
+        return {**from_json(self._inner.sketch), "size": self._inner.sketch_size, "seed": self._inner.seed}
+
+    @property
+    def tolerance(self) -> float:
+        """The relative eigenvalue cut-off."""
+        return self._inner.tolerance
+
+    @property
+    def tempering(self) -> dict[str, Any]:
+        """``power``, ``centred`` and ``normalised``."""
+        return dict(zip(("power", "centred", "normalised"), self._inner.tempering, strict=True))
+
+    @property
+    def trained_rows(self) -> int:
+        """n, the number of outputs that it was fitted on."""
+        return self._inner.trained_rows
+
+    @property
+    def row_width(self) -> int:
+        """d, the width of the rows that it projects."""
+        return self._inner.row_width
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether k(y, y) = 1."""
+        return self._inner.is_normalised
+
+    def __repr__(self) -> str:
+        return f"Basis(rank={self.rank}, kernel={self.kernel}, sketch={self.sketch})"
+
+
+def _unpickled(content: bytes) -> Basis:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "basis"
+        path.write_bytes(content)
+        return Basis.load(path)
+
+
+def kernel_matrix(A: Any, B: Any = None, kernel: Table = "cosine") -> np.ndarray:
+    """k(a, b) of all pairs of rows, (len(A), len(B)) float64; ``B`` is ``A`` by default."""
+    a = as_rows(A, "A")
+    b: Rows = a if B is None else as_rows(B, "B")
+    return _dsokr.kernel_matrix(a, b, to_json(kernel, "kernel"))
+
+
+def leverage_scores(
+    Y: Any, kernel: Table = "cosine", *, lambda_: float = 1e-3, pilot: int = 200, seed: int = 0
+) -> np.ndarray:
+    """Approximate ridge leverage scores, (n,) float64: (K (K + nλI)⁻¹)ᵢᵢ, exact where ``pilot`` is n.
+
+    Their sum is the effective dimension, a first guess of the sketch size.
+    """
+    return _dsokr.leverage_scores(
+        as_rows(Y),
+        to_json(kernel, "kernel"),
+        real(lambda_, "lambda_"),
+        whole(pilot, "pilot", 0),
+        whole(seed, "seed", 0, 2**64 - 1),
+    )

@@ -1,0 +1,192 @@
+"""Candidates, and ranks among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _dsokr
+from ._basis import Basis
+from ._errors import ConfigError
+from ._rows import as_matrix, as_rows, as_vector, real, texts, whole
+from ._tables import Table, to_json
+from .metrics import Ranks
+
+_MISSING = ("error", "rank-infinity")
+
+
+class Hit(NamedTuple):
+    """A candidate that a search found."""
+
+    id: str
+    label: str
+    score: float
+
+
+class Candidates:
+    """Candidates with an id, a label and coordinates each, on which predictions are ranked.
+
+    The score of a candidate is ⟨z, ψ(c)⟩ + b(c), with b(c) = −½ k(c, c), or 0 where the kernel is normalised.
+    Candidates with equal rows tie bit for bit.
+    """
+
+    def __init__(self, basis: Basis, Y: Any, ids: Iterable[Any] | None = None, labels: Iterable[Any] | None = None):
+        """Projects the rows ``Y`` of all candidates; ids are 0, 1, … by default."""
+        if not isinstance(basis, Basis):
+            raise ConfigError(f"basis: {type(basis).__name__}, expected a dsokr.Basis")
+        rows = as_rows(Y)
+        self._inner = _dsokr.Candidates.project(basis._inner, rows, *_names(len(rows), ids, labels))
+
+    @classmethod
+    def from_points(
+        cls,
+        points: Any,
+        ids: Iterable[Any] | None = None,
+        labels: Iterable[Any] | None = None,
+        constants: Any = None,
+    ) -> Candidates:
+        """Candidates at given points, (n, p), such as another model's embeddings."""
+        matrix = as_matrix(points, "points")
+        own = np.zeros(len(matrix), np.float32) if constants is None else as_vector(constants, "constants", np.float32)
+        return cls._of(_dsokr.Candidates.points(matrix, own, *_names(len(matrix), ids, labels)))
+
+    @classmethod
+    def _of(cls, inner: _dsokr.Candidates) -> Candidates:
+        self = cls.__new__(cls)
+        self._inner = inner
+        return self
+
+    def rank(
+        self,
+        Z: Any,
+        gold: Iterable[Any],
+        *,
+        queries: Iterable[Any] | None = None,
+        lists: Sequence[Iterable[Any]] | None = None,
+        missing: str = "error",
+    ) -> Ranks:
+        """Ranks the gold candidate of each prediction, exactly; ties are averaged.
+
+        ``Z`` are predictions, (q, p), and ``gold`` the ids of their gold candidates. Errors name queries by
+        ``queries``. With ``lists`` each query has its own candidates, by id. A gold candidate that is not
+        among them is an error, or with ``missing="rank-infinity"`` counts as infinitely far down.
+        """
+        matrix = self._predictions(Z)
+        names = range(len(matrix)) if queries is None else queries
+        if missing not in _MISSING:
+            raise ConfigError(f"missing: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
+        own = None
+        if lists is not None:
+            own = [texts(ids, f"lists[{at}]") for at, ids in enumerate(lists)]
+        return Ranks(
+            self._inner.rank(
+                matrix,
+                texts(gold, "gold", len(matrix)),
+                texts(names, "queries", len(matrix)),
+                f'"{missing}"',
+                own,
+            )
+        )
+
+    def perfect_h(self, gold: Iterable[Any]) -> Ranks:
+        """The upper bound that the basis allows: each gold candidate's own coordinates are the prediction."""
+        ids = texts(gold, "gold")
+        return self.rank(self._inner.coordinates_of(ids), ids)
+
+    def top_k(self, Z: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """Indices (q, k) int64 and scores (q, k) float32 of the k best candidates, best first.
+
+        Ties come in the order of the candidates.
+        """
+        return self._inner.top_k(self._predictions(Z), whole(k, "k", 0))
+
+    def search(self, Z: Any, k: int = 10) -> list[list[Hit]]:
+        """The k best candidates of each prediction, best first."""
+        indices, scores = self.top_k(Z, k)
+        ids, labels = self.ids, self.labels
+        return [
+            [Hit(ids[at], labels[at], float(score)) for at, score in zip(row, own, strict=True)]
+            for row, own in zip(indices, scores, strict=True)
+        ]
+
+    def with_hubs(self, Z: Any, *, neighbours: int = 10, weight: float = 0.5) -> Candidates:
+        """The same candidates, of which those that are near everything lose their advantage.
+
+        ``Z`` are predictions for training inputs that have not seen their own targets, at unit length as
+        all later ones. From each constant ``weight`` times the mean of the ``neighbours`` largest
+        similarities with them is subtracted.
+        """
+        inner = self._inner.with_hubs(self._predictions(Z), whole(neighbours, "neighbours", 0), real(weight, "weight"))
+        return self._of(inner)
+
+    def _predictions(self, Z: Any) -> np.ndarray:
+        matrix = as_matrix(Z, "Z")
+        if matrix.shape[1] != self.dim:
+            raise ConfigError(f"Z: shape {matrix.shape}, expected ({matrix.shape[0]}, {self.dim})")
+        return matrix
+
+    @property
+    def ids(self) -> list[str]:
+        """All ids, in order."""
+        return self._inner.ids
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels, in order."""
+        return self._inner.labels
+
+    @property
+    def constants(self) -> np.ndarray:
+        """b(c) of each candidate, (n,) float32."""
+        return self._inner.constants
+
+    def coordinates_of(self, ids: Iterable[Any]) -> np.ndarray:
+        """Coordinates of the candidates with these ids, (len(ids), p) float32."""
+        return self._inner.coordinates_of(texts(ids, "ids"))
+
+    @property
+    def dim(self) -> int:
+        """p."""
+        return self._inner.dim
+
+    @property
+    def duplicates(self) -> int:
+        """Candidates that are the same point as an earlier one."""
+        return self._inner.duplicates
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __repr__(self) -> str:
+        return f"Candidates({len(self)} of dimension {self.dim}, {self.duplicates} duplicates)"
+
+
+def _names(count: int, ids: Iterable[Any] | None, labels: Iterable[Any] | None) -> tuple[list[str], list[str]]:
+    own = texts(range(count) if ids is None else ids, "ids", count)
+    return own, [""] * count if labels is None else texts(labels, "labels", count)
+
+
+def rank_ensemble(
+    members: Sequence[tuple[Candidates, Any]],
+    gold: Iterable[Any],
+    *,
+    rule: Table = "mean",
+    missing: str = "error",
+) -> Ranks:
+    """Ranks under several models of the same queries and candidates.
+
+    ``members`` are pairs of candidates and predictions. ``rule`` is "mean", "max", "rank" or
+    "reciprocal-rank", or a dict such as ``{"name": "mean", "weights": [0.75, 0.25], "standardise": True}``. Scores of
+    kernels that are not normalised are combined only standardised, or as ranks.
+    """
+    if missing not in _MISSING:
+        raise ConfigError(f"missing: {missing!r}, allowed: {', '.join(map(repr, _MISSING))}")
+    pairs = []
+    for at, member in enumerate(members):
+        if not (isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], Candidates)):
+            raise ConfigError(f"members[{at}]: {type(member).__name__}, expected (Candidates, predictions)")
+        pairs.append((member[0]._inner, member[0]._predictions(member[1])))
+    ranks = _dsokr.rank_ensemble(pairs, texts(gold, "gold"), to_json(rule, "rule"), f'"{missing}"')
+    return Ranks(ranks)

@@ -1,0 +1,225 @@
+//! Bases, kernel matrices and leverage scores.
+
+use std::path::PathBuf;
+
+use dsokr_basis::kernel::OutputKernel;
+use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::{Kernel, RowSource, SketchKind, SketchOptions, Tempering, features};
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+
+use crate::errors::{Failure, table};
+use crate::rows::{Rows, matrix};
+use crate::work::work;
+
+/// What errors call rows.
+const ROWS: &str = "Y";
+
+/// Coordinates, k(y, y) and residuals of outputs.
+type Projected<'py> =
+    (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// An orthonormal basis of the space that a sketch of the training outputs spans.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Basis {
+    pub inner: dsokr_basis::Basis,
+}
+
+#[pymethods]
+impl Basis {
+    /// Fits a basis; `kernel` and `sketch` are tables of a configuration as JSON, `tempering` is
+    /// (power, centred, normalised).
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments)]
+    fn fit(
+        py: Python,
+        rows: &Bound<Rows>,
+        kernel: &str,
+        sketch: &str,
+        size: usize,
+        seed: u64,
+        tolerance: f64,
+        tempering: Option<(f64, bool, bool)>,
+    ) -> PyResult<Self> {
+        let kernel: Kernel = table("kernel", kernel)?;
+        let kind: SketchKind = table("sketch", sketch)?;
+        let options = SketchOptions::new(kind, size).with_seed(seed).with_tolerance(tolerance);
+        let tempering =
+            tempering.map(|(power, centred, normalised)| Tempering { power, centred, normalised });
+        if let Some(tempering) = &tempering {
+            tempering.validate().map_err(Failure::from)?;
+        }
+        let rows = rows.get();
+        let inner = work(py, |stop| {
+            let rows = stop.rows(rows.source());
+            let basis = dsokr_basis::Basis::fit(kernel, &rows, &options).map_err(named)?;
+            match tempering {
+                Some(tempering) => basis.tempered(&tempering, &rows).map_err(named),
+                None => Ok(basis),
+            }
+        });
+        Ok(Self { inner: inner? })
+    }
+
+    /// Coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
+    fn project<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Projected<'py>> {
+        let rows = rows.get();
+        let projected =
+            work(py, |stop| self.inner.project(&stop.rows(rows.source())).map_err(named));
+        let projected = projected?;
+        let (n, rank) = (projected.len(), projected.rank);
+        Ok((
+            matrix(py, projected.coordinates, n, rank)?,
+            PyArray1::from_vec(py, projected.squared_norms),
+            PyArray1::from_vec(py, projected.residuals),
+        ))
+    }
+
+    /// Writes a file.
+    fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
+        work(py, |_| self.inner.save(&path))
+    }
+
+    /// Reads a file that `save` wrote.
+    #[staticmethod]
+    fn load(py: Python, path: PathBuf) -> PyResult<Self> {
+        Ok(Self { inner: work(py, |_| dsokr_basis::Basis::load(&path))? })
+    }
+
+    /// p, the number of coordinates.
+    #[getter]
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    /// The p eigenvalues, descending.
+    #[getter]
+    fn spectrum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.inner.spectrum())
+    }
+
+    /// The kernel as JSON.
+    #[getter]
+    fn kernel(&self) -> PyResult<String> {
+        match self.inner.kernel().built_in() {
+            Some(kernel) => json(kernel),
+            None => Ok(self.inner.kernel().name()),
+        }
+    }
+
+    /// The distribution of the sketch as JSON.
+    #[getter]
+    fn sketch(&self) -> PyResult<String> {
+        json(self.inner.sketch())
+    }
+
+    /// m, the rows of the sketch.
+    #[getter]
+    fn sketch_size(&self) -> usize {
+        self.inner.sketch_size()
+    }
+
+    /// The seed of the sketch.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.seed()
+    }
+
+    /// The relative eigenvalue cut-off.
+    #[getter]
+    fn tolerance(&self) -> f64 {
+        self.inner.tolerance()
+    }
+
+    /// n, the training outputs.
+    #[getter]
+    fn trained_rows(&self) -> usize {
+        self.inner.trained_rows()
+    }
+
+    /// d, the width of the rows.
+    #[getter]
+    fn row_width(&self) -> usize {
+        self.inner.row_width()
+    }
+
+    /// Whether k(y, y) = 1.
+    #[getter]
+    fn is_normalised(&self) -> bool {
+        self.inner.is_normalised()
+    }
+
+    /// (power, centred, normalised).
+    #[getter]
+    fn tempering(&self) -> (f64, bool, bool) {
+        let Tempering { power, centred, normalised } = self.inner.tempering();
+        (power, centred, normalised)
+    }
+}
+
+/// `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
+#[pyfunction]
+pub fn kernel_matrix<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, Rows>,
+    b: &Bound<'py, Rows>,
+    kernel: &str,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let kernel: Kernel = table("kernel", kernel)?;
+    let (a, b) = (a.get(), b.get());
+    let values = work(py, |stop| {
+        const ROWS_AT_ONCE: usize = 512;
+        let mut values = Vec::with_capacity(a.len() * b.len());
+        let (a, b) = (stop.rows(a.source()), features::read(b.source(), 0..b.len())?);
+        kernel.validate(a.kind())?;
+        kernel.check(&b)?;
+        for start in (0..a.len()).step_by(ROWS_AT_ONCE) {
+            let part = features::read(&a, start..a.len().min(start + ROWS_AT_ONCE))?;
+            kernel.check(&part)?;
+            let gram = kernel.block(&part, &b)?;
+            for i in 0..gram.nrows() {
+                values.extend((0..gram.ncols()).map(|j| gram[(i, j)]));
+            }
+        }
+        Ok::<_, dsokr_basis::Error>(values)
+    })?;
+    matrix(py, values, a.len(), b.len())
+}
+
+/// Approximate ridge leverage scores of rows.
+#[pyfunction]
+pub fn leverage_scores<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, Rows>,
+    kernel: &str,
+    lambda_: f64,
+    pilot: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let kernel: Kernel = table("kernel", kernel)?;
+    let options = LeverageOptions { lambda: lambda_, pilot, seed };
+    let rows = rows.get();
+    let scores = work(py, |stop| {
+        leverage::scores(&kernel, &stop.rows(rows.source()), &options).map_err(named)
+    });
+    Ok(PyArray1::from_vec(py, scores?))
+}
+
+/// Errors of rows say whose rows they are.
+fn named(error: dsokr_basis::Error) -> Failure {
+    use dsokr_basis::Error;
+    let of_rows = matches!(
+        error,
+        Error::NotFinite { .. }
+            | Error::Row { .. }
+            | Error::Shape(_)
+            | Error::ZeroKernel { .. }
+            | Error::Numeric(_)
+    );
+    let failure = Failure::from(error);
+    if of_rows { failure.of(ROWS) } else { failure }
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?)
+}

@@ -1,0 +1,290 @@
+//! Candidates, and ranks among them.
+
+use dsokr_basis::RowSource;
+use dsokr_basis::features::distinct;
+use dsokr_decode::{
+    CandidateParts, Combination, Ensemble, Hubs, Member, MissingGold, PerQuery, Pool, Queries,
+};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::basis::Basis;
+use crate::errors::{Failure, table};
+use crate::ranks::Ranks;
+use crate::rows::{Rows, dense, matrix, numbers};
+use crate::work::work;
+
+/// What errors call predictions.
+const PREDICTIONS: &str = "Z";
+
+/// Candidates in memory, on which predictions are ranked.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Candidates {
+    inner: dsokr_decode::Candidates,
+    /// Whether k(c, c) = 1, so that scores are comparable with those of other such kernels.
+    normalised: bool,
+}
+
+#[pymethods]
+impl Candidates {
+    /// Outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
+    /// where the kernel is normalised.
+    #[staticmethod]
+    fn project(
+        py: Python,
+        basis: &Bound<Basis>,
+        rows: &Bound<Rows>,
+        ids: Vec<String>,
+        labels: Vec<String>,
+    ) -> PyResult<Self> {
+        let (basis, rows) = (&basis.get().inner, rows.get());
+        let normalised = basis.is_normalised();
+        let inner = work(py, |stop| {
+            let rows = stop.rows(rows.source());
+            let of_rows = |error| Failure::from(error).of("Y");
+            let groups = distinct(&rows).map_err(of_rows)?;
+            let projected = if groups.representative.len() == rows.len() {
+                basis.project(&rows)
+            } else {
+                basis.project(&rows.select(&groups.representative).map_err(of_rows)?)
+            };
+            let projected = projected.map_err(of_rows)?;
+            // a normalised kernel's constants vanish, except those of zero rows
+            let shift = if normalised { 0.5 } else { 0.0 };
+            let constants =
+                projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+            let parts = CandidateParts {
+                ids,
+                labels,
+                class: groups.class,
+                dim: projected.rank,
+                coordinates: projected.coordinates,
+                constants,
+            };
+            Ok::<_, Failure>(dsokr_decode::Candidates::new(parts)?)
+        });
+        Ok(Self { inner: inner?, normalised })
+    }
+
+    /// Points that are given; equal points with equal constants are one.
+    #[staticmethod]
+    fn points(
+        py: Python,
+        coordinates: PyReadonlyArray2<f32>,
+        constants: PyReadonlyArray1<f32>,
+        ids: Vec<String>,
+        labels: Vec<String>,
+    ) -> PyResult<Self> {
+        let (values, [rows, dim]) = numbers(&coordinates, "points")?;
+        let constants = constants.as_array().to_vec();
+        if constants.len() != rows {
+            let message = format!("{} constants of {rows} points", constants.len());
+            return Err(Failure::argument("constants", message).into());
+        }
+        let inner = work(py, |_| {
+            let of_points = |error| Failure::from(error).of("points");
+            let mut extended = Vec::with_capacity(rows * (dim + 1));
+            for (point, constant) in values.chunks_exact(dim.max(1)).zip(&constants) {
+                extended.extend_from_slice(point);
+                extended.push(*constant);
+            }
+            let groups = distinct(&dense(dim + 1, extended).map_err(of_points)?);
+            let groups = groups.map_err(of_points)?;
+            let chosen = &groups.representative;
+            let point = |&at: &usize| values[at * dim..(at + 1) * dim].iter().copied();
+            let parts = CandidateParts {
+                ids,
+                labels,
+                dim,
+                coordinates: chosen.iter().flat_map(point).collect(),
+                constants: chosen.iter().map(|&at| constants[at]).collect(),
+                class: groups.class,
+            };
+            Ok::<_, Failure>(dsokr_decode::Candidates::new(parts)?)
+        });
+        Ok(Self { inner: inner?, normalised: false })
+    }
+
+    /// With h(c), the mean of the `neighbours` largest similarities of each candidate with held-out
+    /// predictions, times `weight` subtracted from its constant.
+    fn with_hubs(
+        &self,
+        py: Python,
+        predictions: PyReadonlyArray2<f32>,
+        neighbours: usize,
+        weight: f32,
+    ) -> PyResult<Self> {
+        let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
+        let inner = work(py, |stop| {
+            let queries = Queries::new(dim, values).map_err(named)?;
+            let hubs = Hubs::of(&queries, &stop.candidates(&self.inner), neighbours)?;
+            Ok::<_, Failure>(self.inner.clone().with_hubs(hubs, weight)?)
+        });
+        Ok(Self { inner: inner?, normalised: self.normalised })
+    }
+
+    /// Ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
+    fn rank(
+        &self,
+        py: Python,
+        predictions: PyReadonlyArray2<f32>,
+        gold: Vec<String>,
+        names: Vec<String>,
+        missing: &str,
+        lists: Option<Vec<Vec<String>>>,
+    ) -> PyResult<Ranks> {
+        let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
+        let missing: MissingGold = table("missing", missing)?;
+        work(py, |stop| {
+            let queries = Queries::named(&names, dim, values).map_err(named)?;
+            let lists = lists.map(|lists| self.lists(&lists)).transpose()?;
+            let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
+            let gold = pool.gold(&names, &gold, &self.inner, missing).map_err(golden)?;
+            let ranks = match pool {
+                Pool::Shared => dsokr_decode::rank(&queries, &gold, &stop.candidates(&self.inner)),
+                Pool::PerQuery(_) => pool.rank(&queries, &gold, &self.inner),
+            };
+            let ranks = ranks.map_err(named)?;
+            let metrics = pool.metrics(&ranks, &self.inner)?;
+            Ok::<_, Failure>(Ranks::new(ranks, metrics.candidates, metrics.duplicate_candidates))
+        })
+    }
+
+    /// Indices and scores of the k best candidates of each query, best first.
+    #[expect(clippy::type_complexity)]
+    fn top_k<'py>(
+        &self,
+        py: Python<'py>,
+        predictions: PyReadonlyArray2<'py, f32>,
+        k: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>)> {
+        let (values, [count, dim]) = numbers(&predictions, PREDICTIONS)?;
+        let hits = work(py, |_| {
+            let queries = Queries::new(dim, values).map_err(named)?;
+            Ok::<_, Failure>(dsokr_decode::top_k(&queries, &self.inner, k)?)
+        })?;
+        let (mut indices, mut scores) = (Vec::new(), Vec::new());
+        for hit in hits.into_iter().flatten() {
+            indices.push(hit.candidate as i64);
+            scores.push(hit.score);
+        }
+        Ok((matrix(py, indices, count, k)?, matrix(py, scores, count, k)?))
+    }
+
+    /// Coordinates of the candidates with these ids.
+    fn coordinates_of<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let dim = self.dim();
+        let mut values = Vec::with_capacity(ids.len() * dim);
+        for (at, id) in ids.iter().enumerate() {
+            let candidate = self.inner.find(id).ok_or_else(|| {
+                Failure::argument("ids", format!("no candidate has the id {id:?} at {at}"))
+            })?;
+            let row = self.inner.class_of(candidate) as usize;
+            values.extend_from_slice(&self.inner.coordinates()[row * dim..(row + 1) * dim]);
+        }
+        matrix(py, values, ids.len(), dim)
+    }
+
+    /// All ids, in order.
+    #[getter]
+    fn ids(&self) -> Vec<String> {
+        self.inner.ids().to_vec()
+    }
+
+    /// Labels of the candidates, in order.
+    #[getter]
+    fn labels(&self) -> Vec<&str> {
+        (0..self.inner.len()).map(|at| self.inner.label(at)).collect()
+    }
+
+    /// b(c) of each candidate.
+    #[getter]
+    fn constants<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        let own = self.inner.constants();
+        let all = (0..self.inner.len()).map(|at| own[self.inner.class_of(at) as usize]);
+        PyArray1::from_vec(py, all.collect())
+    }
+
+    /// p.
+    #[getter]
+    fn dim(&self) -> usize {
+        dsokr_decode::CandidateBlocks::dim(&self.inner)
+    }
+
+    /// Candidates that are the same point as an earlier one.
+    #[getter]
+    fn duplicates(&self) -> usize {
+        self.inner.duplicates()
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+}
+
+impl Candidates {
+    /// Lists of ids, one a query.
+    fn lists(&self, lists: &[Vec<String>]) -> Result<PerQuery, Failure> {
+        let mut indices = Vec::with_capacity(lists.len());
+        for (query, list) in lists.iter().enumerate() {
+            let index = |id: &String| {
+                let unknown = || {
+                    let message =
+                        format!("the list of query {query} has {id:?}, which is no candidate");
+                    Failure::argument("lists", message)
+                };
+                Ok(self.inner.find(id).ok_or_else(unknown)? as u32)
+            };
+            indices.push(list.iter().map(index).collect::<Result<Vec<_>, Failure>>()?);
+        }
+        PerQuery::new(&indices, &self.inner).map_err(|error| Failure::from(error).of("lists"))
+    }
+}
+
+/// Ranks of the gold candidates under several models of the same queries and candidates.
+#[pyfunction]
+pub fn rank_ensemble(
+    py: Python,
+    members: Vec<(Bound<Candidates>, PyReadonlyArray2<f32>)>,
+    gold: Vec<String>,
+    rule: &str,
+    missing: &str,
+) -> PyResult<Ranks> {
+    let rule: Combination = table("rule", rule)?;
+    let missing: MissingGold = table("missing", missing)?;
+    let names: Vec<String> = (0..members.len()).map(|at| at.to_string()).collect();
+    let values = members.iter().map(|(pool, predictions)| {
+        let (values, [_, dim]) = numbers(predictions, PREDICTIONS)?;
+        Ok::<_, Failure>((pool.get(), values, dim))
+    });
+    let values: Vec<_> = values.collect::<Result<_, _>>()?;
+    work(py, |_| {
+        let mut members = Vec::with_capacity(values.len());
+        for (name, &(pool, values, dim)) in names.iter().zip(&values) {
+            let queries = Queries::new(dim, values).map_err(named)?;
+            let (candidates, normalised) = (&pool.inner, pool.normalised);
+            members.push(Member { name, queries, candidates, normalised });
+        }
+        if members.is_empty() {
+            return Err(Failure::argument("members", "none, at least 1 is needed"));
+        }
+        let ensemble =
+            Ensemble::new(members).map_err(|error| Failure::from(error).of("members"))?;
+        let gold = ensemble.gold(Pool::Shared, &gold, missing).map_err(golden)?;
+        let ranks = ensemble.rank(Pool::Shared, &rule, &gold)?;
+        let metrics = ensemble.metrics(Pool::Shared, &ranks)?;
+        Ok(Ranks::new(ranks, metrics.candidates, metrics.duplicate_candidates))
+    })
+}
+
+fn named(error: dsokr_decode::Error) -> Failure {
+    Failure::from(error).of(PREDICTIONS)
+}
+
+fn golden(error: dsokr_decode::Error) -> Failure {
+    Failure::from(error).of("gold")
+}

@@ -1,0 +1,131 @@
+//! Errors of the crates as the package's exceptions.
+
+use std::path::Path;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// Why a call failed, before there is an exception.
+#[derive(Debug)]
+pub enum Failure {
+    /// A wrong argument: `dsokr.ConfigError`.
+    Argument(String),
+    /// A file: `dsokr.FileError`.
+    File(String, String),
+    /// Anything else: `dsokr.Error`.
+    Other(String),
+}
+
+impl Failure {
+    /// A wrong argument.
+    pub fn argument(name: &str, message: impl std::fmt::Display) -> Self {
+        Self::Argument(format!("{name}: {message}"))
+    }
+
+    fn file(path: &Path, message: impl ToString) -> Self {
+        Self::File(path.display().to_string(), message.to_string())
+    }
+
+    /// The same with the argument that it is about, where it is about one and a file is not.
+    pub fn of(self, name: &str) -> Self {
+        match self {
+            Self::Argument(message) => Self::argument(name, message),
+            Self::Other(message) => Self::Other(format!("{name}: {message}")),
+            Self::File(..) => self,
+        }
+    }
+}
+
+impl From<dsokr_basis::Error> for Failure {
+    fn from(error: dsokr_basis::Error) -> Self {
+        use dsokr_basis::Error;
+        let message = error.to_string();
+        match error {
+            Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
+            Error::NotFinite { .. }
+            | Error::Row { .. }
+            | Error::Value { .. }
+            | Error::Shape(_)
+            | Error::Unsupported(_) => Self::Argument(message),
+            // numeric failures, and kinds of errors to come
+            _ => Self::Other(message),
+        }
+    }
+}
+
+impl From<dsokr_decode::Error> for Failure {
+    fn from(error: dsokr_decode::Error) -> Self {
+        use dsokr_decode::Error;
+        let message = error.to_string();
+        match error {
+            Error::Basis(error) => error.into(),
+            Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
+            Error::At { source, .. } => match Self::from(*source) {
+                Self::Argument(_) => Self::Argument(message),
+                Self::File(path, _) => Self::File(path, message),
+                Self::Other(_) => Self::Other(message),
+            },
+            Error::Length { .. }
+            | Error::TooFew { .. }
+            | Error::OutOfRange { .. }
+            | Error::NotFinite { .. }
+            | Error::Inconsistent(_)
+            | Error::Unsupported(_) => Self::Argument(message),
+            // kinds of errors to come
+            _ => Self::Other(message),
+        }
+    }
+}
+
+impl From<dsokr_molecule::Error> for Failure {
+    fn from(error: dsokr_molecule::Error) -> Self {
+        use dsokr_molecule::Error;
+        let message = error.to_string();
+        match error {
+            Error::Rows(error) => error.into(),
+            Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
+            // SMILES, edges, labels and settings
+            _ => Self::Argument(message),
+        }
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        Python::attach(|py| match exception(py, failure) {
+            Ok(error) | Err(error) => error,
+        })
+    }
+}
+
+fn exception(py: Python, failure: Failure) -> PyResult<PyErr> {
+    static CONFIG: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static FILE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static OTHER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    const MODULE: &str = "dsokr._errors";
+    Ok(match failure {
+        Failure::Argument(message) => {
+            let kind = CONFIG.import(py, MODULE, "ConfigError")?;
+            PyErr::from_type(kind.clone(), message)
+        }
+        Failure::File(path, message) => {
+            let kind = FILE.import(py, MODULE, "FileError")?;
+            PyErr::from_value(kind.call1((path, message))?)
+        }
+        Failure::Other(message) => {
+            let kind = OTHER.import(py, MODULE, "Error")?;
+            PyErr::from_type(kind.clone(), message)
+        }
+    })
+}
+
+/// A table of a configuration, such as a kernel's, from JSON.
+pub fn table<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T, Failure> {
+    serde_json::from_str(json).map_err(|error| {
+        // the place in JSON that the caller has not written says nothing
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        Failure::argument(name, format!("{json}: {message}"))
+    })
+}

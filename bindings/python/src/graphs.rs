@@ -1,0 +1,140 @@
+//! Labelled graphs, their kernels and edit distances.
+
+use std::time::Duration;
+
+use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
+use dsokr_molecule::graph::{self, label};
+use dsokr_molecule::kernels::GraphKernel;
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::errors::{Failure, table};
+use crate::rows::Rows;
+use crate::work::work;
+
+/// An undirected graph whose nodes and edges have labels.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Graph {
+    inner: graph::Graph,
+}
+
+/// A whole number, or a name.
+#[derive(FromPyObject)]
+enum Label {
+    Number(u64),
+    Name(String),
+}
+
+impl Label {
+    fn code(self) -> u64 {
+        match self {
+            Self::Number(number) => number,
+            Self::Name(name) => label(&name),
+        }
+    }
+}
+
+impl Graph {
+    pub fn of(inner: graph::Graph) -> Self {
+        Self { inner }
+    }
+}
+
+#[pymethods]
+impl Graph {
+    #[new]
+    fn new(labels: Vec<Label>, edges: Vec<(usize, usize, Label)>) -> PyResult<Self> {
+        let labels = labels.into_iter().map(Label::code).collect();
+        let edges: Vec<_> = edges.into_iter().map(|(a, b, label)| (a, b, label.code())).collect();
+        Ok(Self { inner: graph::Graph::new(labels, &edges).map_err(Failure::from)? })
+    }
+
+    /// Labels of the nodes; names as their hashes.
+    #[getter]
+    fn labels(&self) -> Vec<u64> {
+        self.inner.labels().to_vec()
+    }
+
+    /// Every edge once: (smaller node, larger node, label).
+    #[getter]
+    fn edges(&self) -> Vec<(usize, usize, u64)> {
+        self.inner.edges().collect()
+    }
+
+    /// The same graph with all edges labelled 0.
+    fn without_edge_labels(&self) -> Self {
+        Self { inner: self.inner.clone().without_edge_labels() }
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+}
+
+/// The features of a graph kernel with a column each.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct GraphVocabulary {
+    inner: dsokr_molecule::kernels::GraphVocabulary,
+}
+
+#[pymethods]
+impl GraphVocabulary {
+    /// The features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
+    /// JSON.
+    #[staticmethod]
+    fn fit(py: Python, kernel: &str, graphs: Vec<Bound<Graph>>) -> PyResult<(Self, Rows)> {
+        let kernel: GraphKernel = table("kernel", kernel)?;
+        let graphs: Vec<&graph::Graph> = graphs.iter().map(|graph| &graph.get().inner).collect();
+        let fitted =
+            work(py, |_| dsokr_molecule::kernels::GraphVocabulary::fit_rows(kernel, &graphs));
+        let (inner, rows) = fitted?;
+        Ok((Self { inner }, Rows::owned(rows)))
+    }
+
+    /// The rows of graphs; what is not in the vocabulary is the last column.
+    fn rows(&self, py: Python, graphs: Vec<Bound<Graph>>) -> PyResult<Rows> {
+        let graphs: Vec<_> = graphs.iter().map(|graph| graph.get().inner.clone()).collect();
+        work(py, |_| self.inner.rows(&graphs).map(Rows::owned))
+    }
+
+    /// The width of the rows.
+    #[getter]
+    fn width(&self) -> usize {
+        self.inner.width()
+    }
+}
+
+/// (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
+#[pyfunction]
+#[expect(clippy::type_complexity)]
+pub fn edit_distances(
+    py: Python,
+    pairs: Vec<(Bound<Graph>, Bound<Graph>)>,
+    states: Option<u64>,
+    seconds: Option<f64>,
+) -> PyResult<Vec<(usize, usize, Vec<Option<usize>>, u64)>> {
+    let mut limit = Limit::NONE;
+    if let Some(states) = states {
+        limit = limit.states(states);
+    }
+    if let Some(seconds) = seconds {
+        let time = Duration::try_from_secs_f64(seconds)
+            .map_err(|error| Failure::argument("max_seconds", format!("{seconds}: {error}")))?;
+        limit = limit.time(time);
+    }
+    let pairs: Vec<_> = pairs.iter().map(|(a, b)| (&a.get().inner, &b.get().inner)).collect();
+    // one at a time: hard pairs take a thousand times as long as easy ones
+    let found: Vec<EditDistance> = work(py, |stop| {
+        let pairs = pairs.par_iter().with_max_len(1);
+        let distance = |&(a, b): &(&graph::Graph, &graph::Graph)| {
+            stop.check()?;
+            Ok::<_, dsokr_basis::Error>(edit_distance(a, b, &limit))
+        };
+        pairs.map(distance).collect::<Result<_, _>>()
+    })?;
+    let row = |distance: EditDistance| {
+        let EditDistance { lower, upper, mapping, states } = distance;
+        (lower, upper, mapping, states)
+    };
+    Ok(found.into_iter().map(row).collect())
+}

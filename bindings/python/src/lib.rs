@@ -1,0 +1,32 @@
+//! The extension module `dsokr._dsokr`: arrays in, arrays out.
+//!
+//! The package `dsokr` in `python/dsokr` converts arguments and documents them; this module checks them,
+//! calls the crates and returns arrays. Work runs without the interpreter's lock
+//! ([`work`](work::work)).
+
+mod basis;
+mod candidates;
+mod errors;
+mod graphs;
+mod molecules;
+mod ranks;
+mod rows;
+mod work;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _dsokr {
+    #[pymodule_export]
+    use crate::basis::{Basis, kernel_matrix, leverage_scores};
+    #[pymodule_export]
+    use crate::candidates::{Candidates, rank_ensemble};
+    #[pymodule_export]
+    use crate::graphs::{Graph, GraphVocabulary, edit_distances};
+    #[pymodule_export]
+    use crate::molecules::{canonical_smiles, drawing, molecule_features, molecule_graphs};
+    #[pymodule_export]
+    use crate::ranks::{Ranks, rank_scores, rank_scores_wide};
+    #[pymodule_export]
+    use crate::rows::Rows;
+}

@@ -1,0 +1,77 @@
+//! Molecules from SMILES.
+
+use dsokr_basis::features::{BitRows, SparseRows};
+use dsokr_molecule::graph::Graph as Inner;
+use dsokr_molecule::{Molecule, MoleculeFeatures, Morgan, Substructures};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::errors::{Failure, table};
+use crate::graphs::Graph;
+use crate::rows::Rows;
+use crate::work::work;
+
+fn parse(smiles: &[String]) -> Result<Vec<Molecule>, Failure> {
+    let parsed: Vec<_> = smiles.par_iter().map(|smiles| Molecule::parse(smiles)).collect();
+    let named = |(at, molecule): (usize, Result<Molecule, _>)| {
+        molecule.map_err(|error| {
+            Failure::argument("smiles", format!("{:?} at {at}: {error}", smiles[at]))
+        })
+    };
+    parsed.into_iter().enumerate().map(named).collect()
+}
+
+/// Counts of substructures, or with `bits` the bits of a Morgan fingerprint; `options` is a table of a
+/// configuration as JSON.
+#[pyfunction]
+pub fn molecule_features(
+    py: Python,
+    smiles: Vec<String>,
+    options: &str,
+    bits: bool,
+) -> PyResult<Rows> {
+    let kind: Substructures = table("kind", options)?;
+    work(py, |_| {
+        let molecules = parse(&smiles)?;
+        match (&kind, bits) {
+            (Substructures::Morgan(morgan), true) => {
+                fingerprints(morgan, &molecules).map(Rows::owned)
+            }
+            (_, false) => counts(&kind, &molecules).map(Rows::owned),
+            (_, true) => {
+                Err(Failure::argument("bits", "True, allowed for kind = \"morgan\" alone"))
+            }
+        }
+    })
+}
+
+fn fingerprints(morgan: &Morgan, molecules: &[Molecule]) -> Result<BitRows, Failure> {
+    Ok(morgan.bits(molecules)?)
+}
+
+fn counts(kind: &Substructures, molecules: &[Molecule]) -> Result<SparseRows, Failure> {
+    Ok(kind.counts(molecules)?)
+}
+
+/// One SMILES for all that stand for the same molecule.
+#[pyfunction]
+pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>> {
+    work(py, |_| {
+        Ok::<_, Failure>(parse(&smiles)?.par_iter().map(Molecule::canonical_smiles).collect())
+    })
+}
+
+/// A drawing as SVG.
+#[pyfunction]
+pub fn drawing(py: Python, smiles: String) -> PyResult<String> {
+    work(py, |_| Ok::<_, Failure>(parse(&[smiles])?[0].svg()))
+}
+
+/// The graphs of molecules: elements as node labels, bond orders as edge labels.
+#[pyfunction]
+pub fn molecule_graphs(py: Python, smiles: Vec<String>) -> PyResult<Vec<Graph>> {
+    work(py, |_| {
+        let graphs = parse(&smiles)?.into_iter().map(|molecule| Graph::of(Inner::from(&molecule)));
+        Ok::<_, Failure>(graphs.collect())
+    })
+}

@@ -1,0 +1,205 @@
+//! Ranks, and metrics of them.
+
+use dsokr_decode::report::{self, Comparison, Difference};
+use dsokr_decode::{HitsAt, Metrics, Rank, bootstrap};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rayon::prelude::*;
+
+use crate::errors::Failure;
+use crate::rows::numbers;
+use crate::work::work;
+
+/// Where the gold candidate of each query stands, ties included.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Ranks {
+    ranks: Vec<Option<Rank>>,
+    candidates: usize,
+    duplicates: usize,
+}
+
+impl Ranks {
+    pub fn new(ranks: Vec<Option<Rank>>, candidates: usize, duplicates: usize) -> Self {
+        Self { ranks, candidates, duplicates }
+    }
+
+    /// A number of each rank.
+    fn each<'py, T: numpy::Element + Copy>(
+        &self,
+        py: Python<'py>,
+        missing: T,
+        of: impl Fn(&Rank) -> T,
+    ) -> Bound<'py, PyArray1<T>> {
+        let value = |rank: &Option<Rank>| rank.as_ref().map_or(missing, &of);
+        PyArray1::from_vec(py, self.ranks.iter().map(value).collect())
+    }
+}
+
+#[pymethods]
+impl Ranks {
+    /// E[rank] of each query, from 1; infinite without a gold candidate.
+    #[getter]
+    fn ranks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.each(py, f64::INFINITY, Rank::expected_rank)
+    }
+
+    /// E[1/rank] of each query; 0 without a gold candidate.
+    #[getter]
+    fn reciprocals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.each(py, 0.0, Rank::expected_reciprocal)
+    }
+
+    /// Candidates with a higher score than the gold one; −1 without a gold candidate.
+    #[getter]
+    fn above<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.each(py, -1, |rank| rank.above() as i64)
+    }
+
+    /// Candidates with the score of the gold one, itself included; 0 without a gold candidate.
+    #[getter]
+    fn tied<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.each(py, 0, |rank| rank.tied() as i64)
+    }
+
+    /// P(rank ≤ k) of each query.
+    fn hits<'py>(&self, py: Python<'py>, k: u64) -> Bound<'py, PyArray1<f64>> {
+        self.each(py, 0.0, |rank| rank.expected_hit(k))
+    }
+
+    /// Metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
+    fn metrics<'py>(
+        &self,
+        py: Python<'py>,
+        k: Vec<u64>,
+        resamples: Option<usize>,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (metrics, intervals, hits) = work(py, |_| {
+            let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
+            let intervals =
+                resamples.map(|resamples| bootstrap(&self.ranks, resamples, seed)).transpose()?;
+            // the mean does not depend on the number of resamples, of which 40 are the fewest
+            let resamples = resamples.unwrap_or(40);
+            let hits = k.iter().map(|&k| HitsAt::of(&self.ranks, k, resamples, seed));
+            Ok::<_, dsokr_decode::Error>((metrics, intervals, hits.collect::<Result<Vec<_>, _>>()?))
+        })?;
+        let table = PyDict::new(py);
+        table.set_item("queries", metrics.queries)?;
+        table.set_item("candidates", metrics.candidates)?;
+        table.set_item("mrr", metrics.mrr)?;
+        if let Some(intervals) = intervals {
+            table.set_item("mrr_ci95", intervals.mrr)?;
+        }
+        for HitsAt { k, mean, ci95 } in hits {
+            table.set_item(format!("hits@{k}"), mean)?;
+            if intervals.is_some() {
+                table.set_item(format!("hits@{k}_ci95"), ci95)?;
+            }
+        }
+        table.set_item("mean_rank", metrics.mean_rank.unwrap_or(f64::INFINITY))?;
+        table.set_item("median_rank", metrics.median_rank.unwrap_or(f64::INFINITY))?;
+        table.set_item("tied_queries", metrics.tied_queries)?;
+        table.set_item("duplicate_candidates", metrics.duplicate_candidates)?;
+        table.set_item("missing_gold", metrics.missing_gold)?;
+        Ok(table)
+    }
+
+    /// What a random order of the same candidates gives.
+    fn chance(&self, py: Python) -> PyResult<Self> {
+        let random = |rank: &Option<Rank>| {
+            rank.map(|rank| Rank::new(0, rank.pool(), rank.pool())).transpose()
+        };
+        let ranks = work(py, |_| self.ranks.iter().map(random).collect::<Result<_, _>>())?;
+        Ok(Self::new(ranks, self.candidates, self.duplicates))
+    }
+
+    /// A paired bootstrap of the differences from the ranks of another model.
+    fn compare<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Bound<'py, Self>,
+        resamples: usize,
+        seed: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let other = &other.get().ranks;
+        let comparison = work(py, |_| {
+            report::compare(&self.ranks, other, resamples, seed)
+                .map_err(|error| Failure::from(error).of("other"))
+        })?;
+        let Comparison { queries, mrr, hits_1, hits_10 } = comparison;
+        let table = PyDict::new(py);
+        table.set_item("queries", queries)?;
+        for (name, of) in [("mrr", mrr), ("hits@1", hits_1), ("hits@10", hits_10)] {
+            let Difference { first, second, difference, ci95, first_better } = of;
+            let row = PyDict::new(py);
+            row.set_item("first", first)?;
+            row.set_item("second", second)?;
+            row.set_item("difference", difference)?;
+            row.set_item("ci95", ci95)?;
+            row.set_item("first_better", first_better)?;
+            table.set_item(name, row)?;
+        }
+        Ok(table)
+    }
+
+    fn __len__(&self) -> usize {
+        self.ranks.len()
+    }
+}
+
+/// Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
+#[pyfunction]
+pub fn rank_scores(
+    py: Python,
+    scores: PyReadonlyArray2<f32>,
+    gold: PyReadonlyArray1<i64>,
+) -> PyResult<Ranks> {
+    let (values, shape) = numbers(&scores, "scores")?;
+    let gold = gold.as_array().to_vec();
+    work(py, |_| count(values, shape, &gold))
+}
+
+/// As `rank_scores`, of scores in double precision.
+#[pyfunction]
+pub fn rank_scores_wide(
+    py: Python,
+    scores: PyReadonlyArray2<f64>,
+    gold: PyReadonlyArray1<i64>,
+) -> PyResult<Ranks> {
+    let (values, shape) = numbers(&scores, "scores")?;
+    let gold = gold.as_array().to_vec();
+    work(py, |_| count(values, shape, &gold))
+}
+
+fn count<T>(values: &[T], [queries, candidates]: [usize; 2], gold: &[i64]) -> Result<Ranks, Failure>
+where
+    T: Copy + PartialOrd + Sync,
+{
+    if queries != gold.len() {
+        let message = format!("{} entries for {queries} rows of scores", gold.len());
+        return Err(Failure::argument("gold", message));
+    }
+    if candidates == 0 {
+        return Err(Failure::argument("scores", "0 columns, at least 1 is needed"));
+    }
+    let rank = |(query, scores): (usize, &[T])| {
+        let column = usize::try_from(gold[query]).ok().filter(|&at| at < candidates);
+        let column = column.ok_or_else(|| {
+            let message = format!("{} at {query}, allowed: 0 to {}", gold[query], candidates - 1);
+            Failure::argument("gold", message)
+        })?;
+        // only a NaN is not equal to itself
+        #[expect(clippy::eq_op)]
+        if let Some(at) = scores.iter().position(|score| score != score) {
+            return Err(Failure::argument("scores", format!("row {query}, column {at}: NaN")));
+        }
+        let bar = scores[column];
+        let above = scores.iter().map(|&score| u64::from(score > bar)).sum();
+        let tied = scores.iter().map(|&score| u64::from(score == bar)).sum();
+        Ok(Some(Rank::new(above, tied, candidates as u64)?))
+    };
+    let ranks: Vec<Result<_, Failure>> =
+        values.par_chunks_exact(candidates).enumerate().map(rank).collect();
+    Ok(Ranks::new(ranks.into_iter().collect::<Result<_, _>>()?, candidates, 0))
+}

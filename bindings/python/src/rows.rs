@@ -1,0 +1,269 @@
+//! Rows of features, borrowed from NumPy or owned.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use dsokr_basis::features::{self, BitRows, DenseBlock, DenseRows, SparseRows};
+use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
+use numpy::ndarray::Array2;
+use numpy::{
+    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::work::work;
+
+/// Rows of features: dense numbers, packed bits, or sparse numbers.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Rows {
+    held: Held,
+}
+
+enum Held {
+    /// An array of NumPy, in C order.
+    Borrowed(Borrowed),
+    Owned(Features),
+}
+
+/// The numbers of an array that is kept alive.
+struct Borrowed {
+    /// Its owner, which cannot move its numbers while there are two references to it.
+    _array: Py<PyArray2<f32>>,
+    values: *const f32,
+    rows: usize,
+    width: usize,
+}
+
+// SAFETY: the numbers are only read, and live as long as the array.
+unsafe impl Send for Borrowed {}
+unsafe impl Sync for Borrowed {}
+
+impl Borrowed {
+    fn values(&self) -> &[f32] {
+        // SAFETY: an aligned array in C order of rows × width numbers, kept alive by `_array`.
+        unsafe { std::slice::from_raw_parts(self.values, self.rows * self.width) }
+    }
+}
+
+impl Rows {
+    pub fn owned(rows: impl Into<Features>) -> Self {
+        Self { held: Held::Owned(rows.into()) }
+    }
+
+    pub fn source(&self) -> &dyn RowSource {
+        self
+    }
+}
+
+/// Every block of a borrowed array is checked again: the array may have been written to.
+impl RowSource for Rows {
+    fn len(&self) -> usize {
+        match &self.held {
+            Held::Borrowed(array) => array.rows,
+            Held::Owned(rows) => rows.len(),
+        }
+    }
+
+    fn width(&self) -> usize {
+        match &self.held {
+            Held::Borrowed(array) => array.width,
+            Held::Owned(rows) => rows.width(),
+        }
+    }
+
+    fn kind(&self) -> RowKind {
+        match &self.held {
+            Held::Borrowed(_) => RowKind::Dense,
+            Held::Owned(rows) => rows.kind(),
+        }
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        match &self.held {
+            Held::Borrowed(array) => {
+                let Range { start, end } = rows;
+                if start > end || end > array.rows {
+                    return Err(Error::range(start, end, array.rows));
+                }
+                let values = &array.values()[start * array.width..end * array.width];
+                Ok(Block::Dense(DenseBlock::new(array.width, Cow::Borrowed(values))?))
+            }
+            Held::Owned(own) => own.block(rows),
+        }
+    }
+}
+
+#[pymethods]
+impl Rows {
+    /// Borrows an array in C order; `name` is what errors call it.
+    #[staticmethod]
+    fn dense(py: Python, array: Bound<PyArray2<f32>>, name: &str) -> PyResult<Self> {
+        let view = array.readonly();
+        let slice = view.as_slice().map_err(|_| {
+            Failure::argument(name, "not in C order: numpy.ascontiguousarray makes it so")
+        })?;
+        let (rows, width) = (array.shape()[0], array.shape()[1]);
+        let check = || DenseBlock::new(width, Cow::Borrowed(slice)).map(|_| ());
+        py.detach(check).map_err(|error| Failure::from(error).of(name))?;
+        let values = slice.as_ptr();
+        drop(view);
+        let held = Borrowed { _array: array.unbind(), values, rows, width };
+        Ok(Self { held: Held::Borrowed(held) })
+    }
+
+    /// Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
+    #[staticmethod]
+    fn bits(packed: PyReadonlyArray1<u8>, width: usize, name: &str) -> PyResult<Self> {
+        let bytes = packed.as_slice().map_err(|_| Failure::argument(name, "not contiguous"))?;
+        let rows = BitRows::from_packed(width, bytes);
+        Ok(Self::owned(rows.map_err(|error| Failure::from(error).of(name))?))
+    }
+
+    /// Compressed sparse rows with increasing columns.
+    #[staticmethod]
+    fn sparse(
+        width: usize,
+        offsets: PyReadonlyArray1<i64>,
+        columns: PyReadonlyArray1<i64>,
+        values: PyReadonlyArray1<f32>,
+        name: &str,
+    ) -> PyResult<Self> {
+        let bad = |value: &i64| Failure::argument(name, format!("index {value} out of range"));
+        let offsets = offsets.as_array();
+        let offsets = offsets.iter().map(|at| usize::try_from(*at).map_err(|_| bad(at)));
+        let columns = columns.as_array();
+        let columns = columns.iter().map(|at| u32::try_from(*at).map_err(|_| bad(at)));
+        let rows = SparseRows::new(
+            width,
+            offsets.collect::<Result<_, _>>()?,
+            columns.collect::<Result<_, _>>()?,
+            values.as_array().to_vec(),
+        );
+        Ok(Self::owned(rows.map_err(|error| Failure::from(error).of(name))?))
+    }
+
+    /// (rows, columns).
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.len(), self.width())
+    }
+
+    /// "dense", "bit" or "sparse".
+    #[getter(kind)]
+    fn kind_name(&self) -> String {
+        self.kind().to_string()
+    }
+
+    /// Where the numbers of borrowed rows are; none of owned ones.
+    #[getter]
+    fn address(&self) -> Option<usize> {
+        match &self.held {
+            Held::Borrowed(array) => Some(array.values as usize),
+            Held::Owned(_) => None,
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.len()
+    }
+
+    /// Copies of some rows, in that order; an index may be repeated.
+    fn select(&self, py: Python, indices: Vec<i64>) -> PyResult<Self> {
+        let len = self.len();
+        let index = |&at: &i64| usize::try_from(at).ok().filter(|&at| at < len);
+        let chosen = indices.iter().map(|at| {
+            index(at).ok_or_else(|| Failure::argument("rows", format!("{at}, allowed: 0 to {len}")))
+        });
+        let chosen: Vec<usize> = chosen.collect::<Result<_, _>>()?;
+        work(py, |_| self.source().select(&chosen).map(Self::owned))
+    }
+
+    /// All rows as a dense array.
+    fn toarray<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (rows, width) = self.shape();
+        let values = work(py, |_| {
+            let mut values = vec![0.0f32; rows * width];
+            let mut out = values.chunks_exact_mut(width);
+            match features::read(self.source(), 0..rows)? {
+                Block::Dense(block) => return Ok(block.values().to_vec()),
+                Block::Bits(block) => (0..rows).zip(&mut out).for_each(|(row, out)| {
+                    block.ones(row).for_each(|column| out[column] = 1.0);
+                }),
+                Block::Sparse(block) => (0..rows).zip(&mut out).for_each(|(row, out)| {
+                    let (columns, values) = block.row(row);
+                    columns.iter().zip(values).for_each(|(&at, &value)| out[at as usize] = value);
+                }),
+            }
+            Ok::<_, Error>(values)
+        })?;
+        matrix(py, values, rows, width)
+    }
+
+    /// All rows in compressed form: offsets, columns, values.
+    #[expect(clippy::type_complexity)]
+    fn csr<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>)>
+    {
+        let (offsets, columns, values) = work(py, |_| {
+            let (mut offsets, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
+            let block = features::read(self.source(), 0..self.len())?;
+            for row in 0..self.len() {
+                match &block {
+                    Block::Dense(block) => {
+                        let row = &block.values()[row * block.width()..(row + 1) * block.width()];
+                        let entries = (0i64..).zip(row).filter(|(_, value)| **value != 0.0);
+                        entries.for_each(|(column, value)| {
+                            columns.push(column);
+                            values.push(*value);
+                        });
+                    }
+                    Block::Bits(block) => block.ones(row).for_each(|column| {
+                        columns.push(column as i64);
+                        values.push(1.0);
+                    }),
+                    Block::Sparse(block) => {
+                        let (own, counts) = block.row(row);
+                        columns.extend(own.iter().map(|&column| i64::from(column)));
+                        values.extend_from_slice(counts);
+                    }
+                }
+                offsets.push(columns.len() as i64);
+            }
+            Ok::<_, Error>((offsets, columns, values))
+        })?;
+        Ok((
+            PyArray1::from_vec(py, offsets),
+            PyArray1::from_vec(py, columns),
+            PyArray1::from_vec(py, values),
+        ))
+    }
+}
+
+/// Rows of numbers as an array that owns them, without a copy.
+pub fn matrix<T: numpy::Element>(
+    py: Python<'_>,
+    values: Vec<T>,
+    rows: usize,
+    width: usize,
+) -> PyResult<Bound<'_, PyArray2<T>>> {
+    let array = Array2::from_shape_vec((rows, width), values)
+        .map_err(|error| Failure::Other(error.to_string()))?;
+    Ok(PyArray2::from_owned_array(py, array))
+}
+
+/// The numbers of an array in C order, and its shape.
+pub fn numbers<'a, T: numpy::Element>(
+    array: &'a PyReadonlyArray2<T>,
+    name: &str,
+) -> Result<(&'a [T], [usize; 2]), Failure> {
+    let slice = array.as_slice().map_err(|_| Failure::argument(name, "not in C order"))?;
+    Ok((slice, [array.shape()[0], array.shape()[1]]))
+}
+
+/// Rows that the package owns, from a copy of dense numbers.
+pub fn dense(width: usize, values: Vec<f32>) -> Result<Features, Error> {
+    Ok(DenseRows::new(width, values)?.into())
+}
