@@ -1,0 +1,220 @@
+"""Bases against textbook NumPy."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import dsokr
+
+EVERY = lambda n: dsokr.Subsampling(n)  # noqa: E731 - without replacement: all n rows
+
+
+def cosine(y):
+    unit = y / np.linalg.norm(y, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def gaussian(y, gamma=0.3):
+    squared = (y * y).sum(1)
+    return np.exp(-gamma * (squared[:, None] + squared - 2 * y @ y.T))
+
+
+def tanimoto(y):
+    product, squared = y @ y.T, (y * y).sum(1)
+    return product / (squared[:, None] + squared - product)
+
+
+KERNELS = [
+    ("linear", lambda y: y @ y.T),
+    ("cosine", cosine),
+    ("tanimoto", tanimoto),
+    ({"name": "gaussian", "gamma": 0.3}, gaussian),
+    ({"name": "gaussian-tanimoto", "gamma": 0.5}, lambda y: np.exp(-0.5 * (2 - 2 * tanimoto(y)))),
+]
+
+
+@pytest.fixture
+def y():
+    return np.random.default_rng(0).standard_normal((40, 6))
+
+
+@pytest.mark.parametrize(("kernel", "gram"), KERNELS)
+def test_kernel_matrix(y, kernel, gram):
+    found = dsokr.kernel_matrix(y.astype(np.float32), kernel=kernel)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, gram(y), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(dsokr.kernel_matrix(y[:5], y[30:], kernel), gram(y)[:5, 30:], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kernel", "gram"), KERNELS)
+def test_all_rows_give_the_exact_kernel(y, kernel, gram):
+    basis = dsokr.Basis.fit(y, kernel, EVERY(40))
+    coordinates, squared_norms, residuals = basis.projection(y)
+    assert coordinates.dtype == np.float32 and coordinates.shape == (40, basis.rank)
+    np.testing.assert_allclose(coordinates @ coordinates.T, gram(y), atol=2e-4)
+    np.testing.assert_allclose(squared_norms, np.diag(gram(y)), rtol=1e-5)
+    assert (residuals < 1e-3).all()
+    # the eigenvalues of K, those above the tolerance
+    expected = np.linalg.eigvalsh(gram(y))[::-1]
+    np.testing.assert_allclose(basis.spectrum[:5], expected[:5], rtol=1e-4)
+
+
+def test_nystrom_of_a_part_is_that_of_numpy(y):
+    """A sub-sampling sketch of m rows gives the projection on their span, whatever the weights."""
+    m = 12
+    basis = dsokr.Basis.fit(y, {"name": "gaussian", "gamma": 0.3}, dsokr.Subsampling(m), seed=3)
+    found = basis.project(y)
+    gram = gaussian(y)
+    # the rows that were picked are those that lie in the span
+    picked = np.flatnonzero(basis.projection(y).residuals < 1e-5)
+    assert len(picked) == m
+    exact = gram[:, picked] @ np.linalg.solve(gram[np.ix_(picked, picked)], gram[picked])
+    np.testing.assert_allclose(found @ found.T, exact, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "sketch",
+    [
+        dsokr.Subsampling(30, replacement=True),
+        dsokr.Leverage(30, pilot=40),
+        dsokr.Gaussian(30),
+        dsokr.SparsifiedRademacher(30, density=0.5),
+        dsokr.SparsifiedGaussian(30, density=0.5),
+        dsokr.Accumulation(30, terms=4),
+        dsokr.CountSketch(30),
+    ],
+    ids=lambda sketch: sketch.kind,
+)
+def test_every_sketch_spans_a_space_of_six_dimensions(y, sketch):
+    basis = dsokr.Basis.fit(y, "linear", sketch, seed=1)
+    assert basis.rank == 6 and basis.sketch["size"] == 30 and basis.sketch["kind"] == sketch.kind
+    coordinates = basis.project(y)
+    np.testing.assert_allclose(coordinates @ coordinates.T, y @ y.T, atol=1e-3)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0])
+def test_tempering(y, power):
+    """t(y) = Λ^(−α/2) Vᵀ (ψ(y) − μ), at unit length: inner products do not depend on the basis."""
+    fitted = dsokr.Basis.fit(y, "linear", EVERY(40), power=power)
+    centred = y - y.mean(0)
+    values, vectors = np.linalg.eigh(centred.T @ centred / len(y))
+    expected = centred @ vectors * values ** (-power / 2)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    found = fitted.project(y)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)
+    assert fitted.is_normalised and fitted.tempering == {"power": power, "centred": True, "normalised": True}
+    np.testing.assert_allclose(sorted(fitted.spectrum), values, rtol=1e-4)
+
+
+def test_tempering_without_centre(y):
+    whitened = dsokr.Basis.fit(y, "linear", EVERY(40), power=1.0, centred=False, normalised=False).project(y)
+    np.testing.assert_allclose(whitened.T @ whitened / 40, np.eye(6), atol=1e-4)
+
+
+def test_leverage_scores(y):
+    gram = cosine(y)
+    exact = np.diag(gram @ np.linalg.inv(gram + 40 * 0.01 * np.eye(40)))
+    np.testing.assert_allclose(dsokr.leverage_scores(y, lambda_=0.01, pilot=40), exact, atol=1e-4)
+
+
+def test_bits_and_sparse_rows_give_the_same(y):
+    sparse = pytest.importorskip("scipy.sparse")
+    bits = np.random.default_rng(0).random((40, 50)) < 0.3
+    forms = [bits, bits.astype(np.float32), sparse.csr_array(bits.astype(np.float32))]
+    found = [dsokr.Basis.fit(form, "tanimoto", EVERY(40)).project(form) for form in forms]
+    for other in found[1:]:
+        np.testing.assert_allclose(found[0] @ found[0].T, other @ other.T, atol=1e-5)
+
+
+def test_seeds(y):
+    one, same, other = (dsokr.Basis.fit(y, "linear", dsokr.Gaussian(3), seed=seed).project(y) for seed in (1, 1, 2))
+    assert np.array_equal(one, same) and not np.array_equal(one, other)
+
+
+def test_files_and_pickles(y, tmp_path):
+    basis = dsokr.Basis.fit(y, {"name": "gaussian", "gamma": 0.5}, dsokr.Gaussian(10), power=0.5, seed=4)
+    basis.save(tmp_path / "basis")
+    for other in (dsokr.Basis.load(tmp_path / "basis"), pickle.loads(pickle.dumps(basis))):
+        assert np.array_equal(other.project(y), basis.project(y))
+        assert other.kernel == {"name": "gaussian", "gamma": 0.5}
+        assert other.sketch == {"kind": "gaussian", "size": 10, "seed": 4} == basis.sketch
+        assert repr(other) == repr(basis)
+
+
+def test_files_are_os_errors(tmp_path, y):
+    with pytest.raises(dsokr.FileError, match="nothing") as raised:
+        dsokr.Basis.load(tmp_path / "nothing")
+    assert isinstance(raised.value, OSError) and isinstance(raised.value, dsokr.Error)
+    assert raised.value.filename == str(tmp_path / "nothing")
+    (tmp_path / "damaged").write_bytes(b"not a basis at all")
+    with pytest.raises(OSError, match="damaged"):
+        dsokr.Basis.load(tmp_path / "damaged")
+    with pytest.raises(OSError):
+        dsokr.Basis.fit(y, "linear", EVERY(40)).save(tmp_path / "no" / "folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kernel": "euclid"}, "kernel: .*euclid"),
+        ({"kernel": {"name": "gaussian"}}, "kernel: .*gamma"),
+        ({"kernel": {"name": "gaussian", "gamma": -1.0}}, "kernel gaussian: gamma = -1"),
+        ({"kernel": {"name": "gaussian", "gamma": float("nan")}}, "kernel: "),
+        ({"kernel": {"name": "cosine", "gamma": 1.0}}, "kernel: .*gamma"),
+        ({"kernel": 3}, "kernel: int"),
+        ({"kernel": {"name": object()}}, "kernel: "),
+        ({"kernel": "hamming"}, "hamming"),
+        ({"sketch": None}, "sketch: None"),
+        ({"sketch": 200}, "sketch: 200"),
+        ({"sketch": dsokr.Gaussian(0)}, "sketch: size = 0, allowed: 1..=40"),
+        ({"sketch": dsokr.Gaussian(41)}, "sketch: size = 41"),
+        ({"sketch": dsokr.Gaussian(-1)}, "sketch.size: -1"),
+        ({"sketch": dsokr.Gaussian(2.5)}, "sketch.size: 2.5"),
+        ({"sketch": dsokr.SparsifiedGaussian(5, density=2.0)}, "density = 2"),
+        ({"sketch": dsokr.Leverage(5)}, "pilot = 200"),
+        ({"power": 2.0}, "power = 2"),
+        ({"power": float("inf")}, "power: inf"),
+        ({"power": "half"}, "power: 'half'"),
+        ({"seed": -1}, "seed: -1"),
+        ({"seed": 2**64}, "seed: 18446744073709551616"),
+        ({"tolerance": 0.0}, "tolerance = 0"),
+        ({"tolerance": float("nan")}, "tolerance: nan"),
+    ],
+)
+def test_wrong_arguments(y, arguments, message):
+    arguments = {"kernel": "linear", "sketch": dsokr.Gaussian(5), **arguments}
+    with pytest.raises(dsokr.ConfigError, match=message):
+        dsokr.Basis.fit(y, **arguments)
+
+
+def test_wrong_rows(y):
+    basis = dsokr.Basis.fit(y, "linear", dsokr.Gaussian(5))
+    with pytest.raises(dsokr.ConfigError, match="Y: rows of width 5 where width 6 is needed"):
+        basis.project(y[:, :5])
+    with pytest.raises(dsokr.ConfigError, match="Y: bit rows where dense rows are needed"):
+        basis.project(y > 0)
+    with pytest.raises(dsokr.ConfigError, match="Y: no rows"):
+        dsokr.Basis.fit(y[:0], "linear", dsokr.Gaussian(5))
+    with pytest.raises(dsokr.Error, match="are all rows zero"):
+        dsokr.Basis.fit(np.zeros_like(y), "linear", dsokr.Gaussian(5))
+    with pytest.raises(dsokr.Error, match="overflow"):
+        dsokr.Basis.fit(np.full((40, 6), 3e38), "linear", dsokr.Gaussian(5))
+    with pytest.raises(dsokr.Error, match="do not vary"):
+        dsokr.Basis.fit(np.ones((40, 6)), "linear", dsokr.Gaussian(5), power=0.5)
+    with pytest.raises(dsokr.ConfigError, match="Y: row 0: column .*ngram"):
+        import scipy.sparse as sparse
+
+        dsokr.Basis.fit(sparse.csr_array(-np.ones((4, 2))), "ngram", dsokr.Gaussian(2))
+
+
+def test_an_array_that_is_written_to_is_checked_again(y):
+    array = y.astype(np.float32)
+    rows = dsokr.as_rows(array)
+    array[3, 2] = np.nan
+    with pytest.raises(dsokr.ConfigError, match="column 2: NaN"):
+        dsokr.Basis.fit(rows, "linear", dsokr.Gaussian(5))
+
+
+def test_no_rows_are_projected_to_none(y):
+    assert dsokr.Basis.fit(y, "linear", dsokr.Gaussian(5)).project(y[:0]).shape == (0, 5)

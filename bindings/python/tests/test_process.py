@@ -1,0 +1,100 @@
+"""Threads, signals, forks and spawned processes."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import dsokr
+
+
+def fit(seed):
+    y = np.random.default_rng(0).standard_normal((200, 20)).astype(np.float32)
+    return dsokr.Basis.fit(y, "cosine", dsokr.Gaussian(10), seed=seed).project(y)
+
+
+def test_threads_of_the_caller_agree():
+    found = {}
+
+    def run(name):
+        found[name] = fit(7)
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and all(np.array_equal(found[name], fit(7)) for name in found)
+
+
+def large():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((20_000, 64)).astype(np.float32)
+
+
+def test_the_lock_is_released():
+    """A thread of Python counts while one call works."""
+    y = large()
+    counted = 0
+    done = False
+
+    def count():
+        nonlocal counted
+        while not done:
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted
+    dsokr.Basis.fit(y[:4000], {"name": "gaussian", "gamma": 0.01}, dsokr.Gaussian(100))
+    during = counted - before
+    done = True
+    thread.join()
+    assert during > 20
+
+
+def test_keyboard_interrupt_stops_a_fit():
+    """A dense sketch of a kernel with anchors takes minutes on 20,000 rows; a signal ends it."""
+    y = large()
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    start = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            dsokr.kernel_matrix(y, y[:2000], {"name": "gaussian", "gamma": 0.01})
+    assert time.perf_counter() - start < 20
+    timer.join()
+    # the next call works
+    assert fit(0).shape == (200, 10)
+
+
+def in_process(seed, queue):
+    queue.put(fit(seed))
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_other_processes(method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    expected = fit(3)
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    process = context.Process(target=in_process, args=(3, queue))
+    process.start()
+    found = queue.get(timeout=60)
+    process.join(60)
+    assert process.exitcode == 0 and np.array_equal(found, expected)
+
+
+def test_import_needs_numpy_alone():
+    """None of the optional packages is imported by the package itself."""
+    code = "import sys, dsokr; print([name for name in ('scipy', 'sklearn', 'torch', 'pandas', 'networkx') if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
