@@ -17,7 +17,7 @@ use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
-use crate::run::{Folder, PreparationFiles, Report, save_data_folder};
+use crate::run::{Folder, PreparationFiles, Report, RunLock, save_data_folder};
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
@@ -82,9 +82,14 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         return ensemble::run(request, settings, path, observer);
     }
     let resumed = (request.resume && path.exists()).then_some(path.as_path());
-    if resumed.is_some() {
-        unchanged(&path, config)?;
-    }
+    // a new run is locked when its folder is made
+    let _lock = match resumed {
+        Some(path) => {
+            unchanged(path, config)?;
+            RunLock::take(path)?
+        }
+        None => None,
+    };
     let learner = &config.encoder;
     // a device that does not exist is reported before data are read
     let device = request.processor.open()?;

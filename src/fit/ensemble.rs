@@ -9,7 +9,7 @@ use tracing::info;
 use super::{Request, Trained};
 use crate::Error;
 use crate::config::{Checked, EnsembleConfig};
-use crate::run::{EnsembleRun, Folder, MEMBERS, Report};
+use crate::run::{EnsembleRun, Folder, MEMBERS, Report, RunLock};
 use crate::scores::chance;
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
@@ -21,11 +21,12 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     let members = request.config.members()?;
-    if request.resume && path.exists() {
+    let _lock = if request.resume && path.exists() {
         super::unchanged(&path, request.config)?;
+        RunLock::take(&path)?
     } else {
-        Folder::create_ensemble(&path, request.config)?;
-    }
+        Folder::create_ensemble(&path, request.config)?
+    };
     let train = |member: &Checked, observer: &mut dyn Observer| {
         if observer.stop() {
             return Err(dsokr_train::Error::Interrupted { step: 0 }.into());

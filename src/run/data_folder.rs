@@ -4,6 +4,7 @@ use dsokr_basis::store::write_atomically;
 use dsokr_data::DataRoot;
 use serde::{Deserialize, Serialize};
 
+use super::fingerprints::fingerprint;
 use crate::Error;
 
 /// The file of the run directory.
@@ -16,6 +17,9 @@ pub(super) const FILE: &str = "data.json";
 struct DataFolder {
     /// Absolute, without symbolic links.
     folder: PathBuf,
+    /// The fingerprint of `folder`; runs of older versions have none.
+    #[serde(default)]
+    checksum: Option<String>,
 }
 
 /// Writes the folder of `root` into the run at `run`; drawn data have none.
@@ -34,7 +38,10 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
         );
         return Ok(());
     }
-    let text = serde_json::to_string_pretty(&DataFolder { folder });
+    let text = {
+        let checksum = Some(fingerprint(folder.as_os_str().as_encoded_bytes()));
+        serde_json::to_string_pretty(&DataFolder { folder, checksum })
+    };
     let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
     Ok(write_atomically(&run.join(FILE), |out| writeln!(out, "{text}"))?)
 }
@@ -46,9 +53,19 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
 pub(super) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let file = run.join(FILE);
     match std::fs::read_to_string(&file) {
-        Ok(text) => serde_json::from_str(&text)
-            .map(|DataFolder { folder }| Some(folder))
-            .map_err(|e| Error::Run { path: file, message: e.to_string() }),
+        Ok(text) => {
+            let wrong = |message: String| Error::Run { path: file.clone(), message };
+            let DataFolder { folder, checksum } =
+                serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+            let found = fingerprint(folder.as_os_str().as_encoded_bytes());
+            match checksum.filter(|expected| *expected != found) {
+                None => Ok(Some(folder)),
+                Some(expected) => Err(wrong(format!(
+                    "damaged or changed: the fingerprint of the folder is {found}, the file says \
+                     {expected}; --data names a different folder"
+                ))),
+            }
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::reading(&file, &e)),
     }

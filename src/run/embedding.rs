@@ -1,8 +1,8 @@
 use std::path::Path;
 
-use dsokr_basis::store::write_atomically;
 use serde::{Deserialize, Serialize};
 
+use super::fingerprints;
 use crate::Error;
 
 const FILE: &str = "embedding.json";
@@ -53,6 +53,6 @@ impl EmbeddingCurve {
     pub(crate) fn save(&self, run: &Path) -> Result<(), Error> {
         let text =
             serde_json::to_string_pretty(self).map_err(|e| Error::Serialise(e.to_string()))?;
-        Ok(write_atomically(&run.join(FILE), |out| writeln!(out, "{text}"))?)
+        fingerprints::replace(run, FILE, &format!("{text}\n"))
     }
 }

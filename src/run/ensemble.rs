@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_basis::store::write_atomically;
 use dsokr_decode::{
     CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, MissingGold, PerQuery,
     Queries, fit_weights,
 };
 
-use super::{Folder, QueryAnswers, Run};
+use super::{Folder, QueryAnswers, Run, fingerprints};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
@@ -248,7 +247,7 @@ impl EnsembleRun {
     pub(crate) fn save_rule(&self, path: &Path) -> Result<(), Error> {
         let text = serde_json::to_string_pretty(&self.rule);
         let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
-        Ok(write_atomically(&path.join(RULE), |out| writeln!(out, "{text}"))?)
+        fingerprints::replace(path, RULE, &format!("{text}\n"))
     }
 }
 

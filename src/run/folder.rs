@@ -2,14 +2,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
 use super::data_folder::load_data_folder;
+use super::lock::{PARTIAL, RANDOM};
 use super::preparation_files::check_preparation;
-use super::{MEMBERS, PreparationFiles, Report};
+use super::{MEMBERS, PreparationFiles, Report, RunLock, fingerprints};
 use crate::config::{Checked, Config, FORMAT};
 use crate::evaluator::Evaluator;
 use crate::{Error, Scores};
@@ -26,6 +28,8 @@ pub struct Folder {
     basis: String,
     /// Fingerprint of the preparation of its inputs.
     preparation: String,
+    /// Of a new run: the right to write it.
+    _lock: Option<Arc<RunLock>>,
 }
 
 impl Folder {
@@ -41,46 +45,23 @@ impl Folder {
         data: &str,
         save: impl FnOnce(&Path) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        let io = |path: &Path, e: std::io::Error| Error::Io {
-            path: path.into(),
-            message: e.to_string(),
-        };
-        let parent = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(parent).map_err(|e| Error::Run {
-            path: parent.into(),
-            message: format!("no run directory can be made there: {e}"),
-        })?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let here = parent.join(format!(".{name}.partial"));
-        // left by a process that was killed while it created the same run
-        let _ = fs::remove_dir_all(&here);
-        let filled = fs::create_dir(&here).map_err(|e| io(&here, e)).and_then(|()| {
-            let toml = config.to_toml()?;
-            write_atomically(&here.join("config.toml"), |file| file.write_all(toml.as_bytes()))?;
-            save(&here)?;
-            save_candidates(&here, candidates, &space, data)?;
-            prepared.save(&here)?;
+        let lock = create_whole(path, |here| {
+            write_config(here, config)?;
+            save(here)?;
+            save_candidates(here, candidates, &space, data)?;
+            prepared.save(here)?;
+            fingerprints::save(here)?;
             let inner = here.join("checkpoint");
-            fs::create_dir(&inner).map_err(|e| io(&inner, e))?;
-            write_atomically(&here.join("log.jsonl"), |_| Ok(()))?;
-            fs::rename(&here, path).map_err(|e| io(path, e))?;
-            // the name is on disk when the folder that holds it is; not every system can sync one
-            let _ = fs::File::open(parent).and_then(|folder| folder.sync_all());
-            Ok(())
-        });
-        if let Err(error) = filled {
-            let _ = fs::remove_dir_all(&here);
-            return Err(error);
-        }
-        Ok(Self::open(path, space, prepared))
+            fs::create_dir(&inner).map_err(|e| io(&inner, &e))?;
+            Ok(write_atomically(&here.join("log.jsonl"), |_| Ok(()))?)
+        })?;
+        Ok(Self { _lock: lock.map(Arc::new), ..Self::open(path, space, prepared) })
     }
 
     /// A run directory that exists, with the fingerprint of its coordinates.
     pub(crate) fn open(path: &Path, space: String, prepared: &PreparationFiles) -> Self {
-        Self { path: path.into(), basis: space, preparation: prepared.fingerprint() }
+        let (path, preparation) = (path.into(), prepared.fingerprint());
+        Self { path, basis: space, preparation, _lock: None }
     }
 
     /// Reads the configuration of a run.
@@ -89,20 +70,19 @@ impl Folder {
             return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
         }
         let file = path.join("config.toml");
-        let text = fs::read_to_string(&file).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => Error::Run {
-                path: path.into(),
-                message: "no run directory: it has no config.toml".into(),
-            },
-            _ => Error::reading(&file, &e),
-        })?;
+        let text = fs::read_to_string(&file);
+        if text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+            let message = "no run directory: it has no config.toml".into();
+            return Err(Error::Run { path: path.into(), message });
+        }
         // first, because a different version may have different keys
-        let table: Option<toml::Table> = text.parse().ok();
+        let table: Option<toml::Table> = text.ok().and_then(|text| text.parse().ok());
         let format = table.as_ref().and_then(|t| t.get("format")).and_then(toml::Value::as_integer);
         if let Some(found) = format.filter(|&found| found != i64::from(FORMAT)) {
             let message = format!("a run of format {found}; this program reads format {FORMAT}");
             return Err(Error::Run { path: path.into(), message });
         }
+        fingerprints::check(path)?;
         Ok(Config::load(&file)?.trained_on(load_data_folder(path)?))
     }
 
@@ -116,7 +96,7 @@ impl Folder {
     /// # Errors
     /// What the file system reports.
     pub fn write_text(&self, name: &str, text: &str) -> Result<(), Error> {
-        Ok(write_atomically(&self.path.join(name), |file| file.write_all(text.as_bytes()))?)
+        fingerprints::replace(&self.path, name, text)
     }
 
     /// The fingerprints that a model file names: of the candidates' coordinates, and of the
@@ -204,14 +184,13 @@ impl Folder {
     }
 
     /// Makes the directory of an ensemble.
-    pub(crate) fn create_ensemble(path: &Path, config: &Checked) -> Result<(), Error> {
-        let made = fs::create_dir_all(path.join(MEMBERS));
-        made.map_err(|e| Error::Run {
-            path: path.into(),
-            message: format!("no run directory can be made there: {e}"),
-        })?;
-        let toml = config.to_toml()?;
-        Ok(write_atomically(&path.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
+    pub(crate) fn create_ensemble(path: &Path, config: &Checked) -> Result<Option<RunLock>, Error> {
+        create_whole(path, |here| {
+            let members = here.join(MEMBERS);
+            fs::create_dir(&members).map_err(|e| io(&members, &e))?;
+            write_config(here, config)?;
+            fingerprints::save(here)
+        })
     }
 
     /// The final report of the run at `path`, if it is complete.
@@ -242,8 +221,7 @@ impl Folder {
     pub(crate) fn finish(path: &Path, report: &Report) -> Result<(), Error> {
         let text =
             serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
-        let file = path.join("metrics.json");
-        Ok(write_atomically(&file, |out| writeln!(out, "{text}"))?)
+        fingerprints::replace(path, "metrics.json", &format!("{text}\n"))
     }
 }
 
@@ -282,6 +260,60 @@ impl CheckpointSink<Scores> for Folder {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
         checkpoint.save(&self.checkpoint_file(), &self.basis)
     }
+}
+
+/// The folder that holds a run.
+pub(super) fn parent(run: &Path) -> &Path {
+    match run.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The name of a run's folder.
+pub(super) fn name(run: &Path) -> String {
+    run.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn io(path: &Path, e: &std::io::Error) -> Error {
+    Error::Io { path: path.into(), message: e.to_string() }
+}
+
+/// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name beside
+/// its place, and it is renamed. Returns the right to write it.
+fn create_whole(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<Option<RunLock>, Error> {
+    let parent = parent(path);
+    let refused = |e: std::io::Error| Error::Run {
+        path: parent.into(),
+        message: format!("no run directory can be made there: {e}"),
+    };
+    fs::create_dir_all(parent).map_err(refused)?;
+    let lock = RunLock::take(path)?;
+    if path.exists() {
+        return Err(Error::RunExists { path: path.into() });
+    }
+    let mut builder = tempfile::Builder::new();
+    let prefix = format!(".{}.", name(path));
+    builder.prefix(&prefix).rand_bytes(RANDOM).suffix(PARTIAL);
+    // temporary folders are private by default; a run is an ordinary one
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    // removed with what it holds where it is not renamed
+    let here = builder.tempdir_in(parent).map_err(refused)?;
+    fill(here.path())?;
+    fs::rename(here.path(), path).map_err(|e| io(path, &e))?;
+    let _ = here.keep();
+    // the name is on disk when the folder that holds it is; not every system can sync one
+    let _ = fs::File::open(parent).and_then(|folder| folder.sync_all());
+    Ok(lock)
+}
+
+fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
+    let toml = config.to_toml()?;
+    Ok(write_atomically(&folder.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
 }
 
 fn save_candidates(

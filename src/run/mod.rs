@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `config.toml` | the configuration, with all defaults |
 //! | `data.json` | the folder of the data that it was trained on |
+//! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
 //! | `labels.json` | the names of the labels, for exact search |
@@ -21,6 +22,9 @@
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
 //! `combination.json`, the rule with the weights that were fitted, and `metrics.json`.
 //!
+//! While a process writes the run `NAME`, the file `.NAME.lock` beside it is locked. A new run is filled as
+//! the folder `.NAME.XXXXXX.partial`, with random letters, and renamed.
+//!
 //! Every file is replaced atomically. Candidates, encoder and checkpoint name their basis, and the
 //! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
 //! different machine.
@@ -29,7 +33,9 @@ mod data_folder;
 mod embedding;
 mod ensemble;
 mod export;
+pub(crate) mod fingerprints;
 mod folder;
+mod lock;
 mod outputs;
 mod preparation_files;
 mod query_answers;
@@ -43,6 +49,7 @@ pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use ensemble::EnsembleRun;
 pub(crate) use ensemble::MEMBERS;
 pub use folder::Folder;
+pub(crate) use lock::RunLock;
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use query_answers::QueryAnswers;
 pub use report::Report;

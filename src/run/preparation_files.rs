@@ -5,16 +5,18 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
 use super::data_folder::FILE as DATA_FOLDER;
+use super::fingerprints::FILE as FINGERPRINTS;
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 15] = [
+const OWN: [&str; 16] = [
     "config.toml",
     BASIS,
     "candidates.safetensors",
     "encoder.safetensors",
     "checkpoint",
     DATA_FOLDER,
+    FINGERPRINTS,
     "embedding.json",
     "embedding.svg",
     "examples.svg",

@@ -3,6 +3,7 @@
 mod bad_input;
 mod book;
 mod chebi20;
+mod damage;
 mod data_root;
 mod ensembles;
 mod exports;
@@ -21,3 +22,5 @@ mod quantiles;
 mod resume;
 mod sandbox;
 mod synthetic;
+#[cfg(unix)]
+mod writers;

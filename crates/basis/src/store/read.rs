@@ -121,6 +121,11 @@ impl Stored {
         self.mapping.entries.keys().map(String::as_str)
     }
 
+    /// All metadata, but for kind, version and checksum.
+    pub fn all_metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
     /// The value of a metadata key.
     ///
     /// # Errors
