@@ -37,18 +37,12 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// Copies an optimiser's state.
-    ///
-    /// # Errors
-    /// What Burn reports.
     pub(super) fn optimizer_bytes(optimizer: &ModuleOptimizer) -> Result<Vec<u8>, Error> {
         let bytes = optimizer.into_bytes().map_err(|e| Error::Optimizer(e.to_string()))?;
         Ok(bytes.to_vec())
     }
 
     /// Puts the state into a fresh optimiser.
-    ///
-    /// # Errors
-    /// Errors of Burn for bytes that are not such a state.
     pub(super) fn restore_optimizer(
         &self,
         optimizer: ModuleOptimizer,
@@ -66,16 +60,16 @@ impl Checkpoint {
     /// # Errors
     /// What the file system reports.
     pub fn save(&self, path: &Path, basis: &str) -> Result<(), Error> {
-        let mut metadata = BTreeMap::from([
-            ("basis".to_string(), basis.to_string()),
-            ("step".to_string(), self.step.to_string()),
-            // `{:?}` of an f64 reads back as the same bits
-            ("loss_sum".to_string(), format!("{:?}", self.loss_sum)),
-            ("loss_steps".to_string(), self.loss_steps.to_string()),
-            ("stale".to_string(), self.stale.to_string()),
-        ]);
+        let mut metadata = BTreeMap::new();
+        let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
+        put("basis", basis.to_string());
+        put("step", self.step.to_string());
+        // `{:?}` of an f64 reads back as the same bits
+        put("loss_sum", format!("{:?}", self.loss_sum));
+        put("loss_steps", self.loss_steps.to_string());
+        put("stale", self.stale.to_string());
         if let Some(best) = self.best {
-            metadata.insert("best".into(), format!("{best:?}"));
+            put("best", format!("{best:?}"));
         }
         let mut tensors = vec![Tensor::u8(OPTIMIZER, &[self.optimizer.len()], &self.optimizer)];
         for (name, parameter) in &self.parameters {
@@ -95,11 +89,8 @@ impl Checkpoint {
     pub fn load(path: &Path, basis: &str) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
         check_basis(&stored, basis)?;
-        let best = if stored.metadata("best").is_ok() {
-            Some(stored.parsed("best", "a number")?)
-        } else {
-            None
-        };
+        let best = stored.metadata("best").is_ok();
+        let best = best.then(|| stored.parsed("best", "a number")).transpose()?;
         let (_, optimizer) = stored.u8(OPTIMIZER, 1)?;
         Ok(Self {
             step: stored.parsed("step", "a number of steps")?,
@@ -118,14 +109,12 @@ impl Checkpoint {
 /// # Errors
 /// [`Error::File`] with both fingerprints.
 pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), Error> {
-    let found = stored.metadata("basis")?;
-    if found == basis {
+    let own = stored.metadata("basis")?;
+    if own == basis {
         return Ok(());
     }
-    Err(Error::File {
-        path: stored.path().to_path_buf(),
-        message: format!("it belongs to the basis {found}, the run's basis is {basis}"),
-    })
+    let message = format!("it belongs to the basis {own}, the run's basis is {basis}");
+    Err(Error::File { path: stored.path().to_path_buf(), message })
 }
 
 /// The parameters among a file's tensors, with their identities if the file has them.
@@ -141,10 +130,8 @@ pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters<'stat
         let rank = stored.describe(&full)?.1.len();
         let (shape, values) = stored.f32(&full, rank)?;
         let key = format!("id.{name}");
-        let id = match stored.metadata(&key) {
-            Ok(_) => Some(stored.parsed(&key, "a parameter's number")?),
-            Err(_) => None,
-        };
+        let id = stored.metadata(&key).is_ok();
+        let id = id.then(|| stored.parsed(&key, "a parameter's number")).transpose()?;
         let values = Cow::Owned(values.into_owned());
         parameters.insert(name, Parameter { id, shape, values });
     }

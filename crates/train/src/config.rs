@@ -106,6 +106,9 @@ impl Default for TrainingConfig {
     }
 }
 
+const POSITIVE: &str = "a positive number";
+const NOT_NEGATIVE: &str = "zero or a positive number";
+
 impl TrainingConfig {
     /// Checks every value that the types leave open.
     ///
@@ -124,43 +127,27 @@ impl TrainingConfig {
         let rate = self.learning_rate;
         let single = |rate: f64| (rate as f32).is_finite();
         let holds = positive(rate) && single(rate);
-        check(holds, "training.learning_rate", rate, "a positive number")?;
+        check(holds, "training.learning_rate", rate, POSITIVE)?;
         for (key, beta) in [("training.beta1", self.beta1), ("training.beta2", self.beta2)] {
             check((0.0..1.0).contains(&beta), key, beta, "a number in [0, 1)")?;
         }
-        check(
-            positive(self.epsilon.into()),
-            "training.epsilon",
-            self.epsilon,
-            "a positive number",
-        )?;
-        for (key, v) in [("training.weight_decay", self.weight_decay), ("training.clip", self.clip)]
-        {
-            check(v.is_finite() && v >= 0.0, key, v, "zero or a positive number")?;
+        check(positive(self.epsilon.into()), "training.epsilon", self.epsilon, POSITIVE)?;
+        let (decay, clip) = (self.weight_decay, self.clip);
+        for (key, v) in [("training.weight_decay", decay), ("training.clip", clip)] {
+            check(v.is_finite() && v >= 0.0, key, v, NOT_NEGATIVE)?;
         }
         let groups = self.groups.iter().map(|group| group.optimizer);
         let decays = groups.chain([self.optimizer]).any(|name| name == OptimizerName::AdamW);
-        if !decays && self.weight_decay != 0.0 {
-            let allowed = "0, unless an optimizer is \"adamw\"";
-            return Err(Error::value("training.weight_decay", self.weight_decay, allowed));
-        }
+        let allowed = "0, unless an optimizer is \"adamw\"";
+        check(decays || decay == 0.0, "training.weight_decay", decay, allowed)?;
         for group in &self.groups {
             let (name, rate) = (&group.parameters, group.learning_rate);
-            check(
-                !name.is_empty(),
-                "training.groups.parameters",
-                "\"\"",
-                "a part of a parameter's path",
-            )?;
+            let allowed = "a part of a parameter's path";
+            check(!name.is_empty(), "training.groups.parameters", "\"\"", allowed)?;
             let holds = single(rate) && rate >= 0.0;
-            check(holds, "training.groups.learning_rate", rate, "zero or a positive number")?;
+            check(holds, "training.groups.learning_rate", rate, NOT_NEGATIVE)?;
         }
-        let every = self.evaluate_every;
-        check(
-            every > 0 && every <= self.epochs,
-            "training.evaluate_every",
-            every,
-            "1 to training.epochs",
-        )
+        let (every, allowed) = (self.evaluate_every, "1 to training.epochs");
+        check(every > 0 && every <= self.epochs, "training.evaluate_every", every, allowed)
     }
 }

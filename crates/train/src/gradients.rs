@@ -5,8 +5,7 @@ use rand::Rng;
 
 use crate::Task;
 use crate::clip::clip;
-use crate::known::Known;
-use crate::loss::loss as sum_of_losses;
+use crate::loss::Objective;
 
 /// The batch's mean loss and its gradients, clipped; none if they are not finite.
 ///
@@ -17,7 +16,7 @@ pub(super) fn gradients<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,
     batch: &[usize],
-    known: Option<&Known>,
+    objective: &Objective,
     keys: &mut impl Rng,
 ) -> (f64, Option<GradientsParams>) {
     let config = task.config;
@@ -26,7 +25,7 @@ pub(super) fn gradients<E: Encoder, M>(
     let mut loss = 0.0;
     for part in batch.chunks(micro) {
         let pass = Pass::Train { key: keys.next_u64() };
-        let (value, gradients) = part_gradients(task, model, part, batch.len(), known, pass);
+        let (value, gradients) = part_gradients(task, model, part, batch.len(), objective, pass);
         loss += value;
         if !loss.is_finite() {
             return (loss, None);
@@ -58,24 +57,20 @@ fn part_gradients<E: Encoder, M>(
     model: &Model<E>,
     pairs: &[usize],
     count: usize,
-    known: Option<&Known>,
+    objective: &Objective,
     pass: Pass,
 ) -> (f64, GradientsParams) {
     let p = model.encoder.dimension();
     let inputs: Vec<&E::Input> = pairs.iter().map(|&i| &task.inputs[i]).collect();
+    let batch = || {
+        let rows = pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied());
+        let rows = TensorData::new(rows.collect::<Vec<f32>>(), [pairs.len(), p]);
+        let residuals = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
+        (Tensor::from_data(rows, task.device), residuals)
+    };
     let z = model.coordinates(&inputs, pass);
     let scale = model.scale.as_ref().map(|scale| scale.val());
-    if let (Some(known), Some(scale)) = (known, &scale) {
-        return found(model, known.loss(z, pairs, scale.clone()) / count as f32);
-    }
-    let rows: Vec<f32> =
-        pairs.iter().flat_map(|&i| task.targets[i * p..(i + 1) * p].iter().copied()).collect();
-    let targets = Tensor::<2>::from_data(TensorData::new(rows, [pairs.len(), p]), task.device);
-    let residuals: Vec<f32> = pairs.iter().map(|&i| task.residuals[i] as f32).collect();
-    found(model, sum_of_losses(&task.config.loss, z, targets, &residuals, scale) / count as f32)
-}
-
-fn found<E: Encoder>(model: &Model<E>, loss: Tensor<1>) -> (f64, GradientsParams) {
+    let loss = objective.loss(z, pairs, batch, scale) / count as f32;
     let value = f64::from(loss.clone().into_scalar::<f32>());
     (value, GradientsParams::from_grads(loss.backward(), model))
 }
@@ -112,8 +107,9 @@ mod tests {
                 validate: &|_| unreachable!("nothing is evaluated"),
             };
             let mut keys = generator(0, "dropout", 0);
+            let objective = Objective::of(&task, 2).unwrap();
             let (loss, gradients) =
-                gradients(&task, &model, &[0, 1, 2, 3, 4, 5, 6], None, &mut keys);
+                gradients(&task, &model, &[0, 1, 2, 3, 4, 5, 6], &objective, &mut keys);
             let gradients = gradients.unwrap();
             let parameters = dsokr_nn::parameters::collect(&model.encoder);
             let values = parameters.values().flat_map(|parameter| {

@@ -1,8 +1,12 @@
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
+use dsokr_basis::Features;
+use dsokr_basis::features::{DenseRows, Distinct, distinct};
+use dsokr_basis::loss::DistanceLoss;
+use dsokr_nn::Encoder;
 
-use crate::LossConfig;
-use crate::loss_config::{Contrastive, Kind};
+use crate::loss_config::{Contrastive, Kind, Softmax};
+use crate::{Error, LossConfig, Task};
 
 /// Below this the root of a squared distance has no gradient.
 const SMALLEST: f32 = 1e-12;
@@ -10,35 +14,86 @@ const SMALLEST: f32 = 1e-12;
 /// The largest 1/τ, as in CLIP.
 const SHARPEST: f64 = 100.0;
 
-/// `Σ_i ℓ(z_i, y_i)` of some pairs, `[pairs × p]` and one residual r(y) each; in a batch that they are
-/// all of, for the contrastive loss, whose `scale` is ln 1/τ. The softmax needs all outputs of the
-/// training pairs: [`known`](crate::known).
-pub(super) fn loss(
-    config: &LossConfig,
-    z: Tensor<2>,
+/// A loss with what it needs of all training pairs.
+pub(super) enum Objective<'a> {
+    Square,
+    Distance(&'a dyn DistanceLoss),
+    /// With τ at the start.
+    Contrastive(f64),
+    Softmax(f64, Classes),
+}
+
+/// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
+/// targets and no encoding.
+pub(super) struct Classes {
+    /// The k distinct targets at unit length `[k × p]`.
     targets: Tensor<2>,
-    residuals: &[f32],
-    scale: Option<Tensor<1>>,
-) -> Tensor<1> {
-    let squares = |z: Tensor<2>, targets: Tensor<2>| (z - targets).square();
-    if let LossConfig::Square(_) = config {
-        let outside: f32 = residuals.iter().sum();
-        return squares(z, targets).sum() + outside;
+    /// Which of them each pair has.
+    class: Vec<u32>,
+}
+
+impl<'a> Objective<'a> {
+    /// The objective of a task with p coordinates.
+    pub(super) fn of<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
+        Ok(match task.config.loss.kind() {
+            Kind::Distance(_) if matches!(task.config.loss, LossConfig::Square(_)) => Self::Square,
+            Kind::Distance(loss) => Self::Distance(loss),
+            Kind::Contrastive(Contrastive { temperature }) => Self::Contrastive(*temperature),
+            Kind::Softmax(Softmax { temperature }) => {
+                let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
+                let Distinct { representative, class } = distinct(&rows)?;
+                let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
+                let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
+                let outputs = representative.len();
+                tracing::info!(outputs, "the softmax runs over training outputs");
+                let targets = unit(Tensor::from_data(values, task.device));
+                Self::Softmax(*temperature, Classes { targets, class })
+            }
+        })
     }
-    let loss = match config.kind() {
-        Kind::Distance(loss) => loss,
-        Kind::Contrastive(Contrastive { temperature }) => {
-            let start = || Tensor::from_floats([-temperature.ln() as f32], &z.device());
-            let scale = scale.unwrap_or_else(start);
-            return contrastive(z, targets, scale);
+
+    /// `Σ_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
+    /// their targets `[pairs × p]` and residuals r(y), and `scale` is ln 1/τ.
+    pub(super) fn loss(
+        &self,
+        z: Tensor<2>,
+        pairs: &[usize],
+        batch: impl FnOnce() -> (Tensor<2>, Vec<f32>),
+        scale: Option<Tensor<1>>,
+    ) -> Tensor<1> {
+        let device = z.device();
+        let scale = |temperature: f64| {
+            scale.unwrap_or_else(|| Tensor::from_floats([-temperature.ln() as f32], &device))
+        };
+        match self {
+            Self::Square => {
+                let (targets, residuals) = batch();
+                (z - targets).square().sum() + residuals.iter().sum::<f32>()
+            }
+            Self::Distance(loss) => distance(*loss, z, batch()),
+            Self::Contrastive(temperature) => contrastive(z, batch().0, scale(*temperature)),
+            Self::Softmax(temperature, Classes { targets, class }) => {
+                let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
+                let own = TensorData::new(own, [pairs.len(), 1]);
+                let own = Tensor::<2, Int>::from_data(own, &device);
+                let scores = similarities(unit(z), targets.clone(), scale(*temperature));
+                -log_softmax(scores, 1).gather(1, own).sum()
+            }
         }
-        Kind::Softmax(_) => unreachable!("the softmax takes all outputs, not those of a batch"),
-    };
+    }
+}
+
+/// The sum of a loss of distances.
+fn distance(
+    loss: &dyn DistanceLoss,
+    z: Tensor<2>,
+    (targets, residuals): (Tensor<2>, Vec<f32>),
+) -> Tensor<1> {
     let (n, device) = (residuals.len(), z.device());
     let column =
         |values: Vec<f32>| Tensor::<2>::from_data(TensorData::new(values, [n, 1]), &device);
-    let outside = column(residuals.to_vec());
-    let root = (squares(z, targets).sum_dim(1) + outside).clamp_min(SMALLEST).sqrt();
+    let squares = (z - targets).square().sum_dim(1);
+    let root = (squares + column(residuals)).clamp_min(SMALLEST).sqrt();
     // ℓ is linear about √u: its slope there is the gradient, and its value is added as a constant
     let roots = root.clone().detach().into_data().iter::<f32>().map(f64::from).collect::<Vec<_>>();
     let slopes: Vec<f32> = roots.iter().map(|&root| loss.derivative(root) as f32).collect();
@@ -49,13 +104,13 @@ pub(super) fn loss(
 }
 
 /// Rows at unit length.
-pub(super) fn unit(rows: Tensor<2>) -> Tensor<2> {
+fn unit(rows: Tensor<2>) -> Tensor<2> {
     let length = rows.clone().square().sum_dim(1).clamp_min(SMALLEST).sqrt();
     rows / length
 }
 
 /// `s_ij = ⟨z_i, y_j⟩/τ` of unit rows, `scale` being ln 1/τ.
-pub(super) fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
+fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
     let sharpness = scale.clamp_max(SHARPEST.ln()).exp().reshape([1, 1]);
     z.matmul(y.transpose()) * sharpness
 }
@@ -65,35 +120,44 @@ fn contrastive(z: Tensor<2>, targets: Tensor<2>, scale: Tensor<1>) -> Tensor<1> 
     let scores = similarities(unit(z), unit(targets), scale);
     let n = scores.dims()[0];
     let own = Tensor::<2>::eye(n, &scores.device());
-    let found = |scores: Tensor<2>| (log_softmax(scores, 1) * own.clone()).sum();
-    (found(scores.clone()) + found(scores.transpose())) * -0.5
+    let matched = |scores: Tensor<2>| (log_softmax(scores, 1) * own.clone()).sum();
+    (matched(scores.clone()) + matched(scores.transpose())) * -0.5
 }
 
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
     use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
+    use dsokr_basis::random::generator;
+    use dsokr_nn::{FrozenBasis, Mlp, MlpConfig, Model};
 
     use super::*;
+    use crate::TrainingConfig;
 
     const P: usize = 3;
+    const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
+    /// The first and the last pair have the same output.
+    const Y: [f32; 12] = [0.2, -0.4, 1.0, -1.0, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, -0.4, 1.0];
+    const R: [f64; 4] = [0.05, 0.3, 0.0, 0.7];
 
-    fn rows(values: &[f32], device: &Device) -> Tensor<2> {
-        Tensor::from_data(TensorData::new(values.to_vec(), [values.len() / P, P]), device)
+    fn task<'a>(config: &'a TrainingConfig, device: &'a Device) -> Task<'a, Mlp, String> {
+        static INPUTS: [Vec<f32>; 4] = [const { Vec::new() }; 4];
+        let validate = &|_: &_| unreachable!("nothing is evaluated");
+        Task { config, seed: 0, device, inputs: &INPUTS, targets: &Y, residuals: &R, validate }
     }
 
     /// Value, gradient in z and in the scale.
-    fn found(
-        config: &LossConfig,
-        z: &[f32],
-        targets: &[f32],
-        residuals: &[f32],
-        scale: Option<f32>,
-    ) -> (f64, Vec<f32>, f32) {
+    fn found(loss: &LossConfig, z: &[f32], scale: Option<f32>) -> (f64, Vec<f32>, f32) {
         let device = Device::flex().autodiff();
-        let z = rows(z, &device).require_grad();
+        let config = TrainingConfig { loss: *loss, ..TrainingConfig::default() };
+        let objective = Objective::of(&task(&config, &device), P).unwrap();
+        let rows = |values: &[f32]| {
+            Tensor::<2>::from_data(TensorData::new(values.to_vec(), [4, P]), &device)
+        };
+        let z = rows(z).require_grad();
         let scale = scale.map(|s| Tensor::<1>::from_floats([s], &device).require_grad());
-        let value = loss(config, z.clone(), rows(targets, &device), residuals, scale.clone());
+        let batch = || (rows(&Y), R.map(|r| r as f32).to_vec());
+        let value = objective.loss(z.clone(), &[0, 1, 2, 3], batch, scale.clone());
         let gradients = value.backward();
         let slope = scale.and_then(|scale| scale.grad(&gradients));
         let slope = slope.map_or(0.0, |slope| slope.into_scalar::<f32>());
@@ -101,19 +165,15 @@ mod tests {
         (value.into_scalar::<f32>().into(), gradient, slope)
     }
 
-    const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
-    const Y: [f32; 12] = [0.2, -0.4, 1.0, -1.0, 0.5, 0.5, 0.1, 0.2, 0.3, 0.4, 0.8, -0.1];
-    const R: [f32; 4] = [0.05, 0.3, 0.0, 0.7];
-
     /// In the coordinates where every pair is smooth.
     fn check_gradient(config: &LossConfig, scale: Option<f32>, skip: usize) {
-        let (_, gradient, slope) = found(config, &Z, &Y, &R, scale);
+        let (_, gradient, slope) = found(config, &Z, scale);
         let step = 1e-2;
         for at in (0..Z.len()).filter(|at| at / P != skip) {
             let value = |by: f32| {
                 let mut z = Z;
                 z[at] += by;
-                found(config, &z, &Y, &R, scale).0
+                found(config, &z, scale).0
             };
             let difference = (value(step) - value(-step)) / f64::from(2.0 * step);
             let own = f64::from(gradient[at]);
@@ -123,7 +183,7 @@ mod tests {
             );
         }
         if let Some(scale) = scale {
-            let value = |by: f32| found(config, &Z, &Y, &R, Some(scale + by)).0;
+            let value = |by: f32| found(config, &Z, Some(scale + by)).0;
             let difference = (value(step) - value(-step)) / f64::from(2.0 * step);
             assert!((difference - f64::from(slope)).abs() < 2e-3, "{slope} {difference}");
         }
@@ -132,7 +192,6 @@ mod tests {
 
     #[test]
     fn losses_are_those_of_kernel_machines_and_gradients_their_differences() {
-        let wide = |row: &[f32]| row.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
         for config in [
             LossConfig::Square(Square {}),
             LossConfig::Huber(Huber { kappa: 0.8 }),
@@ -141,38 +200,66 @@ mod tests {
             LossConfig::EpsilonInsensitiveSquare(EpsilonInsensitiveSquare { epsilon: 0.5 }),
         ] {
             let Kind::Distance(loss) = config.kind() else { panic!("{config:?}") };
-            let (value, ..) = found(&config, &Z, &Y, &R, None);
-            let pairs = Z.chunks(P).zip(Y.chunks(P)).zip(R);
-            let root = |z: &[f64], y: &[f64], r: f64| {
-                (z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum::<f64>() + r).sqrt()
+            let (value, ..) = found(&config, &Z, None);
+            let root = |((z, y), r): ((&[f32], &[f32]), f64)| {
+                let squares = z.iter().zip(y).map(|(&z, &y)| (f64::from(z) - f64::from(y)).powi(2));
+                (squares.sum::<f64>() + r).sqrt()
             };
-            let values = pairs.map(|((z, y), r)| loss.value(root(&wide(z), &wide(y), r.into())));
-            let expected: f64 = values.sum();
+            let roots = Z.chunks(P).zip(Y.chunks(P)).zip(R).map(root);
+            let expected: f64 = roots.map(|root| loss.value(root)).sum();
             assert!((value / expected - 1.0).abs() < 1e-5, "{config:?}: {value} {expected}");
             // the third pair is met exactly: its distance has no gradient
             check_gradient(&config, None, 2);
         }
     }
 
-    #[test]
-    fn the_contrastive_loss_is_two_cross_entropies() {
-        let config = LossConfig::Contrastive(Contrastive { temperature: 0.5 });
-        let scale = 2.0f64.ln() as f32;
+    /// `⟨z_i, y_j⟩/τ` of unit vectors.
+    fn score(i: usize, j: usize, temperature: f64) -> f64 {
         let unit = |row: &[f32]| {
             let length = row.iter().map(|v| v * v).sum::<f32>().sqrt();
             row.iter().map(|v| f64::from(v / length)).collect::<Vec<_>>()
         };
-        let score = |i: usize, j: usize| {
-            let (z, y) = (unit(&Z[i * P..][..P]), unit(&Y[j * P..][..P]));
-            2.0 * z.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>()
+        let (z, y) = (unit(&Z[i * P..][..P]), unit(&Y[j * P..][..P]));
+        z.iter().zip(&y).map(|(a, b)| a * b).sum::<f64>() / temperature
+    }
+
+    fn log_sum(scores: impl Iterator<Item = f64>) -> f64 {
+        scores.map(f64::exp).sum::<f64>().ln()
+    }
+
+    #[test]
+    fn the_contrastive_loss_is_two_cross_entropies() {
+        let config = LossConfig::Contrastive(Contrastive { temperature: 0.5 });
+        let scale = 2.0f64.ln() as f32;
+        let pair = |i: usize| {
+            let both = log_sum((0..4).map(|j| score(i, j, 0.5)))
+                + log_sum((0..4).map(|j| score(j, i, 0.5)));
+            0.5 * both - score(i, i, 0.5)
         };
-        let mut expected = 0.0;
-        for i in 0..4 {
-            let all = |one: &dyn Fn(usize) -> f64| (0..4).map(|j| one(j).exp()).sum::<f64>().ln();
-            expected += 0.5 * (all(&|j| score(i, j)) + all(&|j| score(j, i))) - score(i, i);
-        }
-        let (value, ..) = found(&config, &Z, &Y, &R, Some(scale));
+        let expected: f64 = (0..4).map(pair).sum();
+        let (value, ..) = found(&config, &Z, Some(scale));
         assert!((value / expected - 1.0).abs() < 1e-5, "{value} {expected}");
         check_gradient(&config, Some(scale), 9);
+    }
+
+    #[test]
+    fn the_softmax_is_the_cross_entropy_over_distinct_outputs() {
+        let config = LossConfig::Softmax(Softmax { temperature: 0.1 });
+        let scale = 3.0f64.ln() as f32;
+        let pair =
+            |i: usize| log_sum((0..3).map(|j| score(i, j, 1.0 / 3.0))) - score(i, i, 1.0 / 3.0);
+        let expected: f64 = (0..4).map(pair).sum();
+        let (value, ..) = found(&config, &Z, Some(scale));
+        assert!((value / expected - 1.0).abs() < 1e-5, "{value} {expected}");
+        check_gradient(&config, Some(scale), 9);
+
+        // what the loss asks of a model is checked where training starts
+        let device = Device::flex().autodiff();
+        let encoder = MlpConfig { hidden: vec![], dropout: 0.0 };
+        let encoder = encoder.init(1, &[0.0; P], &mut generator(0, "parameters", 0), &device);
+        let model = Model::new(encoder, FrozenBasis::new(vec![0.0; P * P], P, &device));
+        let config = TrainingConfig { loss: config, ..TrainingConfig::default() };
+        let refused = crate::train(&task(&config, &device), model, None, &mut (), &mut ());
+        assert!(matches!(refused, Err(Error::Value { key, .. }) if key == "training.loss.name"));
     }
 }

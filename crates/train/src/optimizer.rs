@@ -91,11 +91,10 @@ impl Optimizer for Update {
             epsilon,
             keep: (1.0 - lr * f64::from(weight_decay)) as f32,
         };
-        let (first, second) = (state.moment_1, state.moment_2);
-        let (weights, first, second) = if on_cpu(&weights) {
-            fused(weights, gradient, first, second, step)
-        } else {
-            composed(weights, gradient, first, second, step)
+        let moments = [state.moment_1, state.moment_2];
+        let (weights, [first, second]) = match on_cpu(&weights) {
+            true => fused(weights, gradient, moments, step),
+            false => composed(weights, gradient, moments, step),
         };
         (weights, Some(AdamState::new(AdaptiveMomentumState::new(time, first, second))))
     }
@@ -128,17 +127,15 @@ fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> 
     Tensor::from_primitive::<Flex>(w)
 }
 
-type Triple<const D: usize> = (Tensor<D>, Tensor<D>, Tensor<D>);
-
 /// The step of Adam on the CPU engine.
 fn fused<const D: usize>(
     weights: Tensor<D>,
     gradient: Tensor<D>,
-    first: Tensor<D>,
-    second: Tensor<D>,
+    moments: [Tensor<D>; 2],
     step: Step,
-) -> Triple<D> {
-    let (mut w, g, mut m, mut v) = (host(weights), host(gradient), host(first), host(second));
+) -> (Tensor<D>, [Tensor<D>; 2]) {
+    let [mut w, g] = [weights, gradient].map(host);
+    let [mut m, mut v] = moments.map(host);
     let gradient = g.as_slice::<f32>().unwrap_or_default();
     w.storage_mut::<f32>()
         .par_chunks_mut(CHUNK)
@@ -154,7 +151,7 @@ fn fused<const D: usize>(
             }
         });
     let up = |tensor: FlexTensor| Tensor::<D>::from_primitive::<Flex>(tensor);
-    (up(w), up(m), up(v))
+    (up(w), [m, v].map(up))
 }
 
 /// A tensor of the CPU engine whose storage holds its elements in order and nothing else.
@@ -171,14 +168,14 @@ fn host<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
 fn composed<const D: usize>(
     weights: Tensor<D>,
     gradient: Tensor<D>,
-    first: Tensor<D>,
-    second: Tensor<D>,
+    moments: [Tensor<D>; 2],
     step: Step,
-) -> Triple<D> {
+) -> (Tensor<D>, [Tensor<D>; 2]) {
+    let [first, second] = moments;
     let first = first * step.beta1 + gradient.clone() * (1.0 - step.beta1);
     let second = second * step.beta2 + gradient.square() * (1.0 - step.beta2);
     let direction = first.clone() / (second.clone().sqrt() * step.scale + step.epsilon);
-    (weights * step.keep - direction * step.rate, first, second)
+    (weights * step.keep - direction * step.rate, [first, second])
 }
 
 #[cfg(test)]
@@ -218,10 +215,11 @@ mod tests {
         let step =
             Step { beta1: 0.8, beta2: 0.99, rate: 0.1, scale: 1.5, epsilon: 1e-3, keep: 0.9 };
         assert!(on_cpu(&w));
-        let a = fused(w.clone(), g.clone(), m.clone(), v.clone(), step);
-        let b = composed(w, g, m, v, step);
+        let moments = [m, v];
+        let (w1, [m1, v1]) = fused(w.clone(), g.clone(), moments.clone(), step);
+        let (w2, [m2, v2]) = composed(w, g, moments, step);
         let far = |a: Tensor<1>, b: Tensor<1>| (a - b).abs().max().into_scalar::<f32>();
-        assert!(far(a.0, b.0) < 1e-5 && far(a.1, b.1) < 1e-6 && far(a.2, b.2) < 1e-6);
+        assert!(far(w1, w2) < 1e-5 && far(m1, m2) < 1e-6 && far(v1, v2) < 1e-6);
     }
 
     #[test]

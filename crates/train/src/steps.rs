@@ -8,12 +8,10 @@ use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
-use crate::TrainingConfig;
 use crate::batches::training;
 use crate::gradients::gradients;
-use crate::known::Known;
-use crate::{Checkpoint, Event, Observer, Update, learning_rate};
+use crate::loss::Objective;
+use crate::{Checkpoint, Error, Event, Observer, TrainingConfig, Update, learning_rate};
 
 /// Steps before the time estimate.
 const TIMED: u64 = 20;
@@ -133,22 +131,19 @@ pub fn train<E: Encoder, M: Display>(
     sink: &mut dyn CheckpointSink<M>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome<E>, Error> {
+    let config = task.config;
     let lengths: Vec<usize> = task.inputs.iter().map(|input| model.encoder.length(input)).collect();
-    let per_epoch = lengths.len().div_ceil(task.config.batch) as u64;
-    let total = per_epoch * task.config.epochs as u64;
-    if task.config.warmup as u64 >= total {
-        let warmup = task.config.warmup;
+    let per_epoch = lengths.len().div_ceil(config.batch) as u64;
+    let (total, warmup) = (per_epoch * config.epochs as u64, config.warmup);
+    if warmup as u64 >= total {
         tracing::warn!(warmup, steps = total, "training ends before the warm-up does");
     }
-    if let (Some(_), None) = (task.config.loss.temperature(), &model.scale) {
-        return Err(Error::Value {
-            key: "training.loss.name".into(),
-            found: "a loss with a temperature".into(),
-            allowed: "a loss without a temperature, or a model with one".into(),
-        });
+    if config.loss.temperature().is_some() && model.scale.is_none() {
+        let allowed = "a loss without a temperature, or a model with one";
+        return Err(Error::value("training.loss.name", "a loss with a temperature", allowed));
     }
-    let known = Known::of(task, model.encoder.dimension())?;
-    let mut optimizer = Update::of(task.config);
+    let objective = Objective::of(task, model.encoder.dimension())?;
+    let mut optimizer = Update::of(config);
     let mut model = model;
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
     let mut state = start.unwrap_or_default();
@@ -161,16 +156,16 @@ pub fn train<E: Encoder, M: Display>(
     let begun = Instant::now();
     let mut training = Training {
         task,
-        known,
+        objective,
         optimizer,
-        begun,
         first: state.step,
+        state,
+        begun,
         total,
         kept,
         kept_at: begun,
         pairs: 0,
         stepping: Duration::ZERO,
-        state,
         new_best: None,
         best: None,
         sink,
@@ -189,7 +184,7 @@ pub fn train<E: Encoder, M: Display>(
 /// The state of a running training.
 struct Training<'a, E: Encoder, M> {
     task: &'a Task<'a, E, M>,
-    known: Option<Known>,
+    objective: Objective<'a>,
     optimizer: ModuleOptimizer,
     state: Checkpoint,
     begun: Instant,
@@ -224,8 +219,7 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
                 let started = Instant::now();
                 let mut keys = generator(task.seed, "dropout", self.state.step);
-                let (loss, gradients) =
-                    gradients(task, &model, batch, self.known.as_ref(), &mut keys);
+                let (loss, gradients) = gradients(task, &model, batch, &self.objective, &mut keys);
                 let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
