@@ -1,14 +1,8 @@
 // The macro's generated dispatch is undocumented.
 #![allow(missing_docs)]
 
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops};
-use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Flex, backend_extension};
-
-use super::buffer::{Fresh, contiguous, sides, tracked, values, wrap};
+use super::buffer::{Fresh, contiguous, input, register, sides, tracked, values, wrap};
+use super::engine::*;
 use super::heads::{HeadGradients, Heads, Setting};
 
 #[backend_extension(Flex, Autodiff)]
@@ -38,8 +32,7 @@ impl AttentionOps for Flex {
 
 impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
     fn attend(qkv: FloatTensor<Self>, setting: Setting) -> FloatTensor<Self> {
-        let (qkv, node) = qkv.into_parts();
-        let qkv = contiguous(qkv);
+        let (qkv, node) = input::<C>(qkv);
         let (y, log_sums) = packed(&qkv, &setting).forward();
         tracked::<C, _, _>(AttendBackward, [node], (qkv, log_sums, setting), y)
     }
@@ -49,8 +42,7 @@ impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
         kv: FloatTensor<Self>,
         setting: Setting,
     ) -> FloatTensor<Self> {
-        let ((q, q_node), (kv, kv_node)) = (q.into_parts(), kv.into_parts());
-        let (q, kv) = (contiguous(q), contiguous(kv));
+        let [(q, q_node), (kv, kv_node)] = [q, kv].map(input::<C>);
         let (y, log_sums) = first(&q, &kv, &setting).forward();
         tracked::<C, _, _>(AttendFirstBackward, [q_node, kv_node], (q, kv, log_sums, setting), y)
     }
@@ -98,10 +90,12 @@ impl Backward<Flex, 1> for AttendBackward {
     type State = (FlexTensor, Vec<f32>, Setting);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [node] = ops.parents;
+        let [node] = ops.parents.map(|node| node.map(|node| node.id));
         let (qkv, log_sums, setting) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        let Some(node) = node else { return };
+        if node.is_none() {
+            return;
+        }
         let (n, width) = sides(&qkv);
         let d = width / 3;
         let mut gradient = Fresh::new(n * width);
@@ -113,7 +107,7 @@ impl Backward<Flex, 1> for AttendBackward {
             packed(&qkv, &setting).backward(&log_sums, values(&dy), parts);
             gradient.written()
         };
-        grads.register::<Flex>(node.id, wrap(gradient, [n, width]));
+        register(grads, node, || wrap(gradient, [n, width]));
     }
 }
 
@@ -124,7 +118,7 @@ impl Backward<Flex, 2> for AttendFirstBackward {
     type State = (FlexTensor, FlexTensor, Vec<f32>, Setting);
 
     fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [q_node, kv_node] = ops.parents;
+        let [q_node, kv_node] = ops.parents.map(|node| node.map(|node| node.id));
         let (q, kv, log_sums, setting) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
         let ((texts, d), (n, width)) = (sides(&q), sides(&kv));
@@ -136,11 +130,7 @@ impl Backward<Flex, 2> for AttendFirstBackward {
             first(&q, &kv, &setting).backward(&log_sums, values(&dy), parts);
             (dq.written(), dkv.written())
         };
-        if let Some(node) = q_node {
-            grads.register::<Flex>(node.id, wrap(dq, [texts, d]));
-        }
-        if let Some(node) = kv_node {
-            grads.register::<Flex>(node.id, wrap(dkv, [n, width]));
-        }
+        register(grads, q_node, || wrap(dq, [texts, d]));
+        register(grads, kv_node, || wrap(dkv, [n, width]));
     }
 }

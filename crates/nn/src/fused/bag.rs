@@ -3,15 +3,10 @@
 
 use std::sync::Arc;
 
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops};
-use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
 
-use super::buffer::{contiguous, tracked, values, wrap};
+use super::buffer::{contiguous, input, register, tracked, values, wrap};
+use super::engine::*;
 
 /// Sparse rows of one batch, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +40,7 @@ impl BagOps for Flex {
 
 impl<C: CheckpointStrategy> BagOps for Autodiff<Flex, C> {
     fn embedding_bag(table: FloatTensor<Self>, batch: Arc<SparseBatch>) -> FloatTensor<Self> {
-        let (table, node) = table.into_parts();
-        let table = contiguous(table);
+        let (table, node) = input::<C>(table);
         let y = forward(&table, &batch);
         let rows = table.layout().shape()[0];
         tracked::<C, _, _>(BagBackward, [node], (batch, rows), y)
@@ -60,12 +54,10 @@ impl Backward<Flex, 1> for BagBackward {
     type State = (Arc<SparseBatch>, usize);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [parent] = ops.parents;
+        let [node] = ops.parents.map(|node| node.map(|node| node.id));
         let (batch, rows) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        if let Some(node) = parent {
-            grads.register::<Flex>(node.id, backward(&batch, rows, &dy));
-        }
+        register(grads, node, || backward(&batch, rows, &dy));
     }
 }
 

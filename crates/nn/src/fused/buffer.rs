@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::ops::{Backward, NodeGuard, OpsKind};
-use burn::backend::flex::{FlexTensor, Layout};
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Flex};
+use burn::backend::autodiff::NodeId;
+use burn::backend::autodiff::ops::{NodeGuard, OpsKind};
+use burn::backend::flex::Layout;
 use burn::tensor::{Bytes, DType, Shape};
+
+use super::engine::*;
 
 /// Memory that is written before it is read. Clearing the large buffers of a step would take a tenth of
 /// its time.
@@ -69,6 +69,25 @@ pub fn owned(tensor: FlexTensor) -> FlexTensor {
     }
     let shape = tensor.layout().shape().clone();
     wrap(values(&tensor).to_vec(), shape)
+}
+
+/// A tracked input in row-major order, and its node in the graph.
+pub fn input<C: CheckpointStrategy>(
+    tensor: FloatTensor<Autodiff<Flex, C>>,
+) -> (FlexTensor, NodeGuard) {
+    let (tensor, node) = tensor.into_parts();
+    (contiguous(tensor), node)
+}
+
+/// Registers the gradient of an input, if it is asked for.
+pub fn register(
+    grads: &mut Gradients,
+    node: Option<NodeId>,
+    gradient: impl FnOnce() -> FlexTensor,
+) {
+    if let Some(node) = node {
+        grads.register::<Flex>(node, gradient());
+    }
 }
 
 /// The result `y` of an operation, with what its backward pass needs if an input is tracked.

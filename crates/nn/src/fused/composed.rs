@@ -53,36 +53,36 @@ pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {
 }
 
 pub fn attention(qkv: Tensor<2>, setting: &Setting, stride: usize) -> Tensor<2> {
-    let [_, triple] = qkv.dims();
-    let d = triple / 3;
-    let Setting { sequences, heads, dropout } = setting;
-    let texts = sequences.len();
-    let device = qkv.device();
-    let padded = qkv.select(0, integers(padded_rows(sequences, stride), &device));
-    let padded = padded.reshape([texts, stride, triple]);
-    let part = |i: usize| {
-        let part = padded.clone().slice([0..texts, 0..stride, i * d..(i + 1) * d]);
-        part.reshape([texts, stride, *heads, d / heads]).swap_dims(1, 2)
-    };
-    let result = attend(part(0), part(1), part(2), sequences, *dropout, false);
+    let (texts, d, device) = (setting.sequences.len(), qkv.dims()[1] / 3, qkv.device());
+    let [q, k, v] = padded(qkv, setting, stride);
+    let result = attend(q, k, v, &setting.sequences, setting.dropout, false);
     let result = result.swap_dims(1, 2).reshape([texts * stride, d]);
-    let places = sequences.lengths().iter().enumerate();
+    let places = setting.sequences.lengths().iter().enumerate();
     let places = places.flat_map(|(i, n)| (i * stride..i * stride + n).map(|place| place as i32));
     result.select(0, integers(places.collect(), &device))
 }
 
 pub fn attention_first(q: Tensor<2>, kv: Tensor<2>, setting: &Setting, stride: usize) -> Tensor<2> {
-    let [texts, d] = q.dims();
-    let Setting { sequences, heads, dropout } = setting;
-    let device = q.device();
-    let padded = kv.select(0, integers(padded_rows(sequences, stride), &device));
-    let padded = padded.reshape([texts, stride, 2 * d]);
-    let part = |i: usize| {
+    let ([texts, d], heads) = (q.dims(), setting.heads);
+    let [k, v] = padded(kv, setting, stride);
+    let q = q.reshape([texts, heads, 1, d / heads]);
+    attend(q, k, v, &setting.sequences, setting.dropout, true).reshape([texts, d])
+}
+
+/// The parts of token vectors that lie side by side, `[texts, heads, stride, d_h]` each.
+fn padded<const PARTS: usize>(
+    x: Tensor<2>,
+    Setting { sequences, heads, .. }: &Setting,
+    stride: usize,
+) -> [Tensor<4>; PARTS] {
+    let (texts, width, device) = (sequences.len(), x.dims()[1], x.device());
+    let d = width / PARTS;
+    let padded = x.select(0, integers(padded_rows(sequences, stride), &device));
+    let padded = padded.reshape([texts, stride, width]);
+    std::array::from_fn(|i| {
         let part = padded.clone().slice([0..texts, 0..stride, i * d..(i + 1) * d]);
         part.reshape([texts, stride, *heads, d / heads]).swap_dims(1, 2)
-    };
-    let q = q.reshape([texts, *heads, 1, d / heads]);
-    attend(q, part(0), part(1), sequences, *dropout, true).reshape([texts, d])
+    })
 }
 
 /// `softmax(q kᵀ / √d_h) v` for `[texts, heads, queries, d_h]` and `[texts, heads, stride, d_h]`,

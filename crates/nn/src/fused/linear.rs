@@ -4,15 +4,10 @@
 use std::mem::MaybeUninit;
 
 use burn::backend::autodiff::NodeId;
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops};
-use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, owned, sides, tracked, values, wrap};
+use super::buffer::{Fresh, contiguous, input, owned, register, sides, tracked, values, wrap};
+use super::engine::*;
 use super::product::{Threads, View, product};
 use super::simd::{normal, simd};
 use crate::Dropout;
@@ -40,7 +35,7 @@ pub trait LinearOps: Backend {
 
 impl LinearOps for Flex {
     fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor) -> FlexTensor {
-        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let [x, w, b] = [x, w, b].map(contiguous);
         forward(&x, &w, Some(&b))
     }
 
@@ -54,7 +49,7 @@ impl LinearOps for Flex {
         b: FlexTensor,
         dropout: Option<Dropout>,
     ) -> FlexTensor {
-        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let [x, w, b] = [x, w, b].map(contiguous);
         let mut y = owned(forward(&x, &w, None));
         gelu_in_place(y.storage_mut::<f32>(), values(&b), dropout);
         y
@@ -67,16 +62,13 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         w: FloatTensor<Self>,
         b: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        let ((x, x_node), (w, w_node), (b, b_node)) =
-            (x.into_parts(), w.into_parts(), b.into_parts());
-        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let [(x, x_node), (w, w_node), (b, b_node)] = [x, w, b].map(input::<C>);
         let y = forward(&x, &w, Some(&b));
         tracked::<C, _, _>(AffineBackward, [x_node, w_node, b_node], (x, w), y)
     }
 
     fn product(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self> {
-        let ((x, x_node), (w, w_node)) = (x.into_parts(), w.into_parts());
-        let (x, w) = (contiguous(x), contiguous(w));
+        let [(x, x_node), (w, w_node)] = [x, w].map(input::<C>);
         let y = forward(&x, &w, None);
         tracked::<C, _, _>(ProductBackward, [x_node, w_node], (x, w), y)
     }
@@ -87,9 +79,7 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         b: FloatTensor<Self>,
         dropout: Option<Dropout>,
     ) -> FloatTensor<Self> {
-        let ((x, x_node), (w, w_node), (b, b_node)) =
-            (x.into_parts(), w.into_parts(), b.into_parts());
-        let (x, w, b) = (contiguous(x), contiguous(w), contiguous(b));
+        let [(x, x_node), (w, w_node), (b, b_node)] = [x, w, b].map(input::<C>);
         let mut slope = owned(forward(&x, &w, None));
         let y = gelu(slope.storage_mut::<f32>(), values(&b), dropout);
         let y = wrap(y, slope.layout().shape().clone());
@@ -132,8 +122,7 @@ fn register_products(
     let ((n, k), (_, m)) = (sides(x), sides(w));
     let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
     let dy = View::rows(dy.as_ptr(), m);
-    let mut register = |node: Option<NodeId>, (rows, columns, inner), a, b| {
-        let Some(node) = node else { return };
+    let filled = |(rows, columns, inner), a, b| {
         let mut target = Fresh::new(rows * columns);
         // SAFETY: views of the shapes above; the target is new, and all of it is written
         let filled = unsafe {
@@ -141,10 +130,10 @@ fn register_products(
             product(sizes, target.as_mut_ptr(), columns, false, 1.0, a, b, Threads::All);
             target.written()
         };
-        grads.register::<Flex>(node, wrap(filled, [rows, columns]));
+        wrap(filled, [rows, columns])
     };
-    register(w_node, (k, m, n), x.transposed(), dy);
-    register(x_node, (n, k, m), dy, w.transposed());
+    register(grads, w_node, || filled((k, m, n), x.transposed(), dy));
+    register(grads, x_node, || filled((n, k, m), dy, w.transposed()));
 }
 
 /// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
@@ -264,16 +253,13 @@ impl Backward<Flex, 3> for AffineBackward {
     type State = (FlexTensor, FlexTensor);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, w_node, b_node] = ops.parents;
+        let [x_node, w_node, b_node] = ops.parents.map(|node| node.map(|node| node.id));
         let (x, w) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
         let (_, m) = sides(&dy);
         let dy = values(&dy);
-        if let Some(node) = b_node {
-            grads.register::<Flex>(node.id, wrap(column_sums(dy, m), [m]));
-        }
-        let nodes = [x_node, w_node].map(|node| node.map(|node| node.id));
-        register_products(grads, nodes, &x, &w, dy);
+        register(grads, b_node, || wrap(column_sums(dy, m), [m]));
+        register_products(grads, [x_node, w_node], &x, &w, dy);
     }
 }
 
@@ -298,17 +284,13 @@ impl Backward<Flex, 3> for GeluBackward {
     type State = (FlexTensor, FlexTensor, FlexTensor);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, w_node, b_node] = ops.parents;
+        let [x_node, w_node, b_node] = ops.parents.map(|node| node.map(|node| node.id));
         let (x, w, slope) = ops.state;
         let mut dy = owned(grads.consume::<Flex>(&ops.node));
         let (_, m) = sides(&dy);
         let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
         drop(slope);
-        if let Some(node) = b_node {
-            grads.register::<Flex>(node.id, wrap(db, [m]));
-        }
-        let dy = values(&dy);
-        let nodes = [x_node, w_node].map(|node| node.map(|node| node.id));
-        register_products(grads, nodes, &x, &w, dy);
+        register(grads, b_node, || wrap(db, [m]));
+        register_products(grads, [x_node, w_node], &x, &w, values(&dy));
     }
 }

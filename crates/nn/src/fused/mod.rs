@@ -22,6 +22,7 @@ mod attention;
 mod bag;
 mod buffer;
 mod composed;
+mod engine;
 mod heads;
 mod linear;
 mod norm;

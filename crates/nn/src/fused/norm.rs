@@ -3,15 +3,10 @@
 
 use std::mem::MaybeUninit;
 
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops};
-use burn::backend::flex::FlexTensor;
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Flex, backend_extension};
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, owned, sides, tracked, values, wrap};
+use super::buffer::{Fresh, contiguous, input, owned, register, sides, tracked, values, wrap};
+use super::engine::*;
 use super::linear::{ROWS, add_up};
 use super::simd::{simd, sum};
 use crate::Dropout;
@@ -56,8 +51,8 @@ impl<C: CheckpointStrategy> NormOps for Autodiff<Flex, C> {
         dropout: Option<Dropout>,
     ) -> FloatTensor<Self> {
         let [(x, x_node), (r, r_node), (bias, bias_node), (gamma, gamma_node), (beta, beta_node)] =
-            [x, r, bias, gamma, beta].map(|tensor| tensor.into_parts());
-        let inputs = [x, r, bias, gamma, beta].map(contiguous);
+            [x, r, bias, gamma, beta].map(input::<C>);
+        let inputs = [x, r, bias, gamma, beta];
         let nodes = [x_node, r_node, bias_node, gamma_node, beta_node];
         let Normalised { value, standard, inverse } = forward(&inputs, epsilon, dropout, true);
         let [_, _, _, gamma, _] = inputs;
@@ -142,7 +137,8 @@ impl Backward<Flex, 5> for NormBackward {
     type State = (Vec<f32>, Vec<f32>, FlexTensor, Option<Dropout>);
 
     fn backward(self, ops: Ops<Self::State, 5>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, r_node, bias_node, gamma_node, beta_node] = ops.parents;
+        let [x_node, r_node, bias_node, gamma_node, beta_node] =
+            ops.parents.map(|node| node.map(|node| node.id));
         let (standard, inverse, gamma, dropout) = ops.state;
         let mut dy = owned(grads.consume::<Flex>(&ops.node));
         let shape = dy.layout().shape().clone();
@@ -159,9 +155,7 @@ impl Backward<Flex, 5> for NormBackward {
             (x_node, dy),
         ];
         for (node, gradient) in gradients {
-            if let Some(node) = node {
-                grads.register::<Flex>(node.id, gradient);
-            }
+            register(grads, node, || gradient);
         }
     }
 }

@@ -62,21 +62,3 @@ impl Sequences {
         self.starts.iter().zip(&self.lengths).map(|(&start, &length)| start..start + length)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_follow_one_another() {
-        let packed = Sequences::packed([3, 1, 2]);
-        assert_eq!((packed.starts(), packed.rows(), packed.longest()), (&[0, 3, 4][..], 6, 3));
-        assert_eq!(packed.ranges().collect::<Vec<_>>(), [0..3, 3..4, 4..6]);
-    }
-
-    #[test]
-    #[should_panic(expected = "without tokens")]
-    fn a_text_without_tokens_is_refused() {
-        Sequences::packed([2, 0]);
-    }
-}

@@ -50,8 +50,7 @@ impl Pretrained {
         Ok(model)
     }
 
-    /// As [`open`](Self::open) for a folder whose weights lie elsewhere, as
-    /// [`write_without_weights`](Self::write_without_weights) writes it.
+    /// As [`open`](Self::open) for a folder of the [`files`](Self::files), whose weights lie elsewhere.
     ///
     /// # Errors
     /// As [`open`](Self::open), except for missing weights.

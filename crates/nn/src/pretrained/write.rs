@@ -68,16 +68,6 @@ impl Pretrained {
         contents.write(&path).map_err(|e| failed(&path, e))
     }
 
-    /// Writes all files but the weights. [`open_without_weights`](Self::open_without_weights) reads
-    /// the folder.
-    ///
-    /// # Errors
-    /// [`Error::File`] for a file that cannot be written.
-    pub fn write_without_weights(&self, folder: &Path) -> Result<(), Error> {
-        create(folder)?;
-        self.write_description(folder, &self.config.json)
-    }
-
     /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
     /// other files that are text. [`open_without_weights`](Self::open_without_weights) reads a folder
     /// that holds them.
@@ -87,13 +77,11 @@ impl Pretrained {
     pub fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
         let config = serde_json::to_string_pretty(&self.config.json)
             .map_err(|e| Error::file(Path::new("config.json"), e))?;
-        let tokenizer = self.tokenizer.to_json().to_owned();
-        let mut files = vec![("config.json", config), ("tokenizer.json", tokenizer)];
-        files.extend(
-            self.companions
-                .iter()
-                .filter_map(|(name, bytes)| Some((*name, String::from_utf8(bytes.clone()).ok()?))),
-        );
+        let mut files = vec![("config.json", config)];
+        files.push(("tokenizer.json", self.tokenizer.to_json().to_owned()));
+        for (name, bytes) in &self.companions {
+            files.extend(String::from_utf8(bytes.clone()).map(|text| (*name, text)));
+        }
         Ok(files)
     }
 

@@ -136,3 +136,20 @@ fn one_input_shows_nothing() {
     assert!(contract::check(&encoder, &[vec![1, 2]]).unwrap_err().contains("two inputs"));
     assert!(contract::check(&encoder, &[]).is_err());
 }
+
+#[test]
+fn sequences_are_padded_with_zeros_and_the_mask_says_where() {
+    let (long, short, empty) = (vec![7, 8, 9], vec![5], vec![]);
+    let padded = pad(&[&short, &long, &empty], &Device::flex());
+    let ids = padded.ids.into_data().convert::<i64>().try_to_vec::<i64>().unwrap();
+    assert_eq!(ids, [5, 0, 0, 7, 8, 9, 0, 0, 0]);
+    let mask = padded.mask.into_data().try_to_vec::<f32>().unwrap();
+    assert_eq!(mask, [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+    assert_eq!(padded.lengths.into_data().try_to_vec::<f32>().unwrap(), [1.0, 3.0, 1.0]);
+}
+
+#[test]
+fn empty_sequences_alone_have_one_place() {
+    let empty: Vec<u32> = vec![];
+    assert_eq!(pad(&[&empty], &Device::flex()).ids.dims(), [1, 1]);
+}

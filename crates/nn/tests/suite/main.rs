@@ -3,3 +3,4 @@
 mod contract;
 mod encoders;
 mod pretrained;
+mod transformer;

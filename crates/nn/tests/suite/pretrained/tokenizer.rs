@@ -90,7 +90,9 @@ fn a_run_folder_gives_back_the_tokenizer() {
     for made in [Made::bert(), cased, Made::roberta()] {
         let model = made.open().unwrap();
         let run = tempfile::tempdir().unwrap();
-        model.write_without_weights(run.path()).unwrap();
+        for (name, text) in model.files().unwrap() {
+            std::fs::write(run.path().join(name), text).unwrap();
+        }
         // from tokenizer.json alone
         for name in ["vocab.txt", "tokenizer_config.json"] {
             let _ = std::fs::remove_file(run.path().join(name));

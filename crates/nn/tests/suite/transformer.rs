@@ -1,0 +1,170 @@
+//! What transformers are made of: tokens, packed texts, and the body with its options.
+
+use burn::module::ParamId;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use dsokr_basis::random::generator;
+use dsokr_nn::fused::Sequences;
+use dsokr_nn::transformer::{Architecture, Body, Precision, TokenKind, Tokens, TokensConfig};
+use dsokr_nn::{Pass, Pooling, parameters};
+
+fn body(device: &Device) -> Body {
+    let architecture = Architecture {
+        vocabulary: 50,
+        positions: 22,
+        first_position: 2,
+        types: 2,
+        layers: 3,
+        width: 16,
+        heads: 4,
+        feed_forward: 40,
+        epsilon: 1e-12,
+        dropout: 0.2,
+        attention_dropout: 0.1,
+        inner_dropout: 0.3,
+    };
+    Body::init(&architecture, &mut generator(3, "parameters", 0), device)
+}
+
+const TEXTS: [&[u32]; 3] = [&[2, 7, 9, 3], &[2], &[2, 11, 12, 13, 14, 15, 16, 17, 18, 19]];
+
+fn host<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_to_vec::<f32>().unwrap()
+}
+
+#[test]
+fn pooled_vectors_are_those_of_the_hidden_ones() {
+    let body = body(&Device::flex());
+    let hidden = host(body.hidden(&TEXTS, Pass::Evaluate));
+    let mut rows = hidden.chunks_exact(16);
+    for (i, text) in TEXTS.iter().enumerate() {
+        let rows: Vec<&[f32]> = rows.by_ref().take(text.len()).collect();
+        let column = |j: usize| rows.iter().map(move |row| row[j]);
+        let first: Vec<f32> = rows[0].to_vec();
+        let mean: Vec<f32> = (0..16).map(|j| column(j).sum::<f32>() / text.len() as f32).collect();
+        let max: Vec<f32> = (0..16).map(|j| column(j).fold(f32::MIN, f32::max)).collect();
+        let cases = [(Pooling::First, first), (Pooling::Mean, mean), (Pooling::Max, max)];
+        for (pooling, expected) in cases {
+            let pooled = host(body.pooled(&TEXTS, pooling, Pass::Evaluate));
+            let row = &pooled[i * 16..(i + 1) * 16];
+            let apart = row.iter().zip(&expected).map(|(a, b)| (a - b).abs());
+            assert!(apart.fold(0.0, f32::max) < 1e-5, "{pooling:?} of text {i}");
+        }
+    }
+}
+
+/// Value and all gradients of a sum of squares in training.
+fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(u64, Vec<f32>)>) {
+    let y = body.pooled(&TEXTS, pooling, Pass::Train { key: 8 });
+    let value = host(y.clone());
+    let gradients = GradientsParams::from_grads(y.square().sum().backward(), body);
+    let found = parameters::collect(body);
+    let ids = found.values().filter_map(|p| Some((p.id?, p.shape.len())));
+    let gradient = |(id, rank): (u64, usize)| {
+        let id64 = ParamId::from(id);
+        let values = if rank == 1 {
+            gradients.get::<1>(id64).map(host)
+        } else {
+            gradients.get::<2>(id64).map(host)
+        };
+        Some((id, values?))
+    };
+    (value, ids.filter_map(gradient).collect())
+}
+
+#[test]
+fn recomputation_changes_neither_values_nor_gradients() {
+    let plain = body(&Device::flex().autodiff());
+    let lean = plain.clone().with_recomputation(true);
+    for pooling in [Pooling::First, Pooling::Mean] {
+        let (expected, found) = (outcome(&plain, pooling), outcome(&lean, pooling));
+        assert_eq!(expected.0, found.0);
+        assert_eq!(expected.1.len(), 3 + 2 + 3 * 12);
+        assert_eq!(expected.1, found.1);
+    }
+}
+
+#[test]
+fn narrow_products_are_near() {
+    let plain = body(&Device::flex().autodiff());
+    let (expected, gradients) = outcome(&plain, Pooling::Mean);
+    let apart = |a: &[f32], b: &[f32]| {
+        let largest = a.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+        a.iter().zip(b).fold(0.0f32, |m, (a, b)| m.max((a - b).abs())) / largest
+    };
+    for (precision, bound) in [(Precision::F16, 5e-3), (Precision::Bf16, 5e-2)] {
+        for recompute in [false, true] {
+            let narrow = plain.clone().with_precision(precision).with_recomputation(recompute);
+            let (value, found) = outcome(&narrow, Pooling::Mean);
+            let difference = apart(&expected, &value);
+            assert!(difference > 0.0 && difference < bound, "{precision:?}: {difference}");
+            assert_eq!(found.len(), gradients.len());
+            for ((_, a), (_, b)) in gradients.iter().zip(&found) {
+                assert!(apart(a, b) < 10.0 * bound, "{precision:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn frozen_layers_get_no_gradient_and_the_others_the_same() {
+    let free = body(&Device::flex().autodiff());
+    let (value, all) = outcome(&free, Pooling::Mean);
+    for recompute in [false, true] {
+        let frozen = free.clone().freeze(2).with_recomputation(recompute);
+        let (same, some) = outcome(&frozen, Pooling::Mean);
+        assert_eq!(value, same);
+        assert_eq!(some.len(), 12);
+        assert!(some.iter().all(|gradient| all.contains(gradient)));
+    }
+}
+
+#[test]
+fn characters_keep_their_case() {
+    let config = TokensConfig { kind: TokenKind::Characters, vocabulary: 100, lowercase: false };
+    let tokens = Tokens::fit(&config, ["CCO", "c1ccccc1"].into_iter()).unwrap();
+    // [PAD] [UNK] [CLS] and the alphabet {1, C, O, c}
+    assert_eq!(tokens.vocabulary(), 7);
+    let (upper, _) = tokens.encode("CC", 16).unwrap();
+    let (lower, _) = tokens.encode("cc", 16).unwrap();
+    assert_eq!((upper.len(), lower.len(), upper[0]), (3, 3, 2));
+    assert_ne!(upper, lower);
+}
+
+#[test]
+fn byte_pairs_learn_frequent_words_and_texts_are_cut() {
+    let config = TokensConfig { vocabulary: 60, ..TokensConfig::default() };
+    let tokens = Tokens::fit(&config, ["methyl ester", "Methyl ether", "methyl amine"].into_iter());
+    let tokens = tokens.unwrap();
+    let (ids, cut) = tokens.encode("METHYL", 16).unwrap();
+    assert_eq!((ids.len(), cut), (2, false));
+    let (ids, cut) = tokens.encode("methyl methyl methyl", 2).unwrap();
+    assert_eq!((ids.len(), cut), (2, true));
+}
+
+#[test]
+fn training_is_deterministic_and_json_gives_back_the_same_ids() {
+    let texts = ["a long chain fatty acid", "the methyl ester of a fatty acid"];
+    let fit = || Tokens::fit(&TokensConfig::default(), texts.into_iter()).unwrap();
+    let json = fit().to_json().unwrap();
+    assert_eq!(json, fit().to_json().unwrap());
+    let file = std::env::temp_dir().join(format!("dsokr-tokens-{}.json", std::process::id()));
+    std::fs::write(&file, &json).unwrap();
+    let read = Tokens::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let text = "a methyl fatty chain, unseen ω";
+    assert_eq!(read.encode(text, 64).unwrap(), fit().encode(text, 64).unwrap());
+}
+
+#[test]
+fn texts_follow_one_another() {
+    let packed = Sequences::packed([3, 1, 2]);
+    assert_eq!((packed.starts(), packed.rows(), packed.longest()), (&[0, 3, 4][..], 6, 3));
+    assert_eq!(packed.ranges().collect::<Vec<_>>(), [0..3, 3..4, 4..6]);
+}
+
+#[test]
+#[should_panic(expected = "without tokens")]
+fn a_text_without_tokens_is_refused() {
+    Sequences::packed([2, 0]);
+}
