@@ -105,12 +105,12 @@ impl Source<'_> {
         let mut dataset = match &self.data.source {
             DataSource::Tables(tables) => tables::load(tables, self, root)?,
             DataSource::Pool(pool) => {
-                let file = root.file(&pool.file);
-                PoolFile::read(&file, pool, self.outputs.columns())?.dataset(self, root)?
+                PoolFile::read(&root.file(&pool.file), pool, self.outputs.columns())?
+                    .dataset(self, root)?
             }
             DataSource::MultiLabel(pool) => {
-                let file = root.file(&pool.file);
-                PoolFile::read_multi_label(&file, pool, features)?.dataset(self, root)?
+                PoolFile::read_multi_label(&root.file(&pool.file), pool, features)?
+                    .dataset(self, root)?
             }
             DataSource::Official(config) => official::load(config, root)?,
             DataSource::Synthetic(drawn) => synthetic::load(drawn, self.seed)?,

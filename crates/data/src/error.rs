@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 /// Characters of an offending value that a message shows.
 const SHOWN: usize = 60;
 
+/// The file of candidates in a run.
+pub(crate) const CANDIDATES: &str = "candidates.safetensors";
+
 /// A file or a setting that cannot be used as it is.
 ///
 /// Lines are counted from 1, as an editor does, and include the header; rows and columns of a
@@ -102,6 +105,11 @@ impl Error {
 
     pub(crate) fn rows(path: &Path, reason: dsokr_basis::Error) -> Self {
         Self::Rows { path: path.to_path_buf(), reason: Box::new(reason) }
+    }
+
+    /// The error for a candidate's label that is not what labels are.
+    pub(crate) fn label(label: &str, allowed: String) -> Self {
+        Self::file(Path::new(CANDIDATES), format!("the label {label:?} is not {allowed}"))
     }
 
     /// The error for an extension that is not read; `allowed` are those that are.

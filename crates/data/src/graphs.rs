@@ -6,6 +6,7 @@ use std::path::Path;
 use dsokr_molecule::graph::{Graph, parse_json_lines, read_json_lines, read_tudataset};
 
 use crate::Error;
+use crate::error::CANDIDATES;
 use crate::table::Table;
 
 /// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
@@ -45,10 +46,9 @@ pub(crate) fn label(graph: &Graph) -> String {
 
 /// The graph that is a candidate's label.
 pub(crate) fn of_label(label: &str) -> Result<Graph, Error> {
-    let path = Path::new("candidates.safetensors");
-    let mut graphs = parse_json_lines(label.as_bytes(), path)?;
+    let mut graphs = parse_json_lines(label.as_bytes(), Path::new(CANDIDATES))?;
     let graph = graphs.pop().map(|named| named.graph);
-    graph.ok_or_else(|| Error::file(path, format!("the label {label:?} is not a graph")))
+    graph.ok_or_else(|| Error::label(label, "a graph".into()))
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use faer::Mat;
 
 use super::DataRoot;
-use super::row_index::{InputIds, RowIndex};
+use super::row_index::RowIndex;
 use crate::config::KernelInputsConfig;
+use crate::table::Table;
 use crate::{Error, read_matrix};
 
 /// The matrices, and which of their columns belong to training pairs.
@@ -15,11 +16,11 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Reads the matrices; `training` are the training pairs' inputs.
+    /// Reads the matrices; `training` finds the rows of the training pairs' inputs.
     pub(super) fn load(
         config: &KernelInputsConfig,
         root: &DataRoot,
-        training: InputIds,
+        training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
     ) -> Result<Self, Error> {
         let (index, table) = RowIndex::read(root.file(&config.table), &config.id)?;
         let n = table.len();
@@ -33,13 +34,13 @@ impl Kernels {
             }
         };
         let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        let training = index.of(training)?;
+        let training = training(&index)?;
         Ok(Self { index, matrices, training })
     }
 
-    /// The values of some inputs with the training inputs.
-    pub(super) fn of(&self, inputs: InputIds) -> Result<KernelRows, Error> {
-        let rows = self.index.of(inputs)?;
+    /// The values of the inputs that a table's column names with the training inputs.
+    pub(super) fn of(&self, table: &Table, column: &str) -> Result<KernelRows, Error> {
+        let rows = self.index.of(table, column)?;
         let values = |matrix: &Mat<f64>| {
             let value = |i: usize, j: usize| matrix[(rows[i], self.training[j])];
             Mat::from_fn(rows.len(), self.training.len(), value)

@@ -37,8 +37,8 @@ pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
 /// Reads packed bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
     let npy = Npy::open(path, BYTES)?;
-    match npy.element {
-        Element::U8 => npy.matrix(|word| Ok(word[0])),
+    match npy.element.name {
+        BYTE => npy.matrix(|word| Ok(word as u8)),
         _ => Err(npy.header.element_type(path, BYTES)),
     }
 }
@@ -50,75 +50,39 @@ pub(crate) struct Matrix<T> {
     pub values: Vec<T>,
 }
 
-/// Types of numbers.
-#[derive(Clone, Copy, PartialEq)]
-enum Element {
-    F16,
-    F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    Bool,
+/// A type of numbers.
+struct Element {
+    /// The letter and the size in bytes that NumPy writes.
+    name: &'static str,
+    size: usize,
+    /// The number whose little-endian bytes are the lowest of a word, which are zeros else.
+    number: fn(u64) -> f64,
 }
 
-impl Element {
-    /// By the letter and the size in bytes that NumPy writes.
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "f2" => Self::F16,
-            "f4" => Self::F32,
-            "f8" => Self::F64,
-            "i1" => Self::I8,
-            "i2" => Self::I16,
-            "i4" => Self::I32,
-            "i8" => Self::I64,
-            "u1" => Self::U8,
-            "u2" => Self::U16,
-            "u4" => Self::U32,
-            "u8" => Self::U64,
-            "b1" => Self::Bool,
-            _ => return None,
-        })
-    }
+static ELEMENTS: [Element; 12] = [
+    Element { name: "f2", size: 2, number: |bits| f16::from_bits(bits as u16).to_f64() },
+    Element { name: "f4", size: 4, number: |bits| f32::from_bits(bits as u32).into() },
+    Element { name: "f8", size: 8, number: f64::from_bits },
+    Element { name: "i1", size: 1, number: |bits| (bits as i8).into() },
+    Element { name: "i2", size: 2, number: |bits| (bits as i16).into() },
+    Element { name: "i4", size: 4, number: |bits| (bits as i32).into() },
+    Element { name: "i8", size: 8, number: |bits| bits as i64 as f64 },
+    Element { name: BYTE, size: 1, number: |bits| bits as f64 },
+    Element { name: "u2", size: 2, number: |bits| bits as f64 },
+    Element { name: "u4", size: 4, number: |bits| bits as f64 },
+    Element { name: "u8", size: 8, number: |bits| bits as f64 },
+    Element { name: BOOL, size: 1, number: |bits| bits as f64 },
+];
 
-    /// Bytes of an element.
-    fn size(self) -> usize {
-        match self {
-            Self::I8 | Self::U8 | Self::Bool => 1,
-            Self::F16 | Self::I16 | Self::U16 => 2,
-            Self::F32 | Self::I32 | Self::U32 => 4,
-            Self::F64 | Self::I64 | Self::U64 => 8,
-        }
-    }
-
-    /// The number whose little-endian bytes are the first ones of a word, which are zeros else.
-    fn number(self, word: [u8; 8]) -> f64 {
-        let bits = u64::from_le_bytes(word);
-        match self {
-            Self::F16 => f16::from_bits(bits as u16).to_f64(),
-            Self::F32 => f32::from_bits(bits as u32).into(),
-            Self::F64 => f64::from_bits(bits),
-            Self::I8 => (bits as i8).into(),
-            Self::I16 => (bits as i16).into(),
-            Self::I32 => (bits as i32).into(),
-            Self::I64 => bits as i64 as f64,
-            Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::Bool => bits as f64,
-        }
-    }
-}
+const BYTE: &str = "u1";
+const BOOL: &str = "b1";
 
 /// A file whose header is understood and whose length is the one that the header promises.
 struct Npy<'p> {
     path: &'p Path,
     reader: BufReader<File>,
     header: Header,
-    element: Element,
+    element: &'static Element,
     rows: usize,
     width: usize,
 }
@@ -140,7 +104,7 @@ impl<'p> Npy<'p> {
         let &[rows @ (1..), width @ (1..)] = &header.shape[..] else { return Err(shape()) };
         let expected = rows
             .checked_mul(width)
-            .and_then(|count| count.checked_mul(element.size() as u64))
+            .and_then(|count| count.checked_mul(element.size as u64))
             .and_then(|bytes| bytes.checked_add(header.start))
             .ok_or_else(shape)?;
         let found = file.metadata().map_err(io)?.len();
@@ -166,22 +130,22 @@ impl<'p> Npy<'p> {
     ) -> Result<Matrix<T>, Error> {
         let element = self.element;
         self.matrix(|word| {
-            let value = element.number(word);
+            let value = (element.number)(word);
             let number = narrow(value);
-            if element == Element::Bool && value > 1.0 {
+            if element.name == BOOL && value > 1.0 {
                 return Err(format!("{value}; truth values are 0 and 1"));
             }
             number.into().is_finite().then_some(number).ok_or_else(|| format!("{value}; {allowed}"))
         })
     }
 
-    /// Streams the elements, each in the first bytes of a little-endian word, through `check` to their
+    /// Streams the elements, each in the lowest bytes of a word, through `check` to their
     /// place in row-major order.
     fn matrix<T: Copy + Default>(
         mut self,
-        check: impl Fn([u8; 8]) -> Result<T, String>,
+        check: impl Fn(u64) -> Result<T, String>,
     ) -> Result<Matrix<T>, Error> {
-        let (rows, width, size) = (self.rows, self.width, self.element.size());
+        let (rows, width, size) = (self.rows, self.width, self.element.size);
         let mut values = vec![T::default(); rows * width];
         for step in 0..values.len() {
             let mut word = [0; 8];
@@ -194,7 +158,7 @@ impl<'p> Npy<'p> {
                 true => (step % rows, step / rows),
                 false => (step / width, step % width),
             };
-            values[row * width + column] = check(word).map_err(|what| {
+            values[row * width + column] = check(u64::from_le_bytes(word)).map_err(|what| {
                 Error::file(self.path, format!("row {row}, column {column} is {what}"))
             })?;
         }
@@ -214,10 +178,11 @@ struct Header {
 }
 
 impl Header {
-    fn element(&self) -> Option<Element> {
+    fn element(&self) -> Option<&'static Element> {
         let name = self.descr.strip_prefix('\'')?.strip_suffix('\'')?;
         let (order, name) = name.split_at_checked(1)?;
-        Element::named(name).filter(|_| "<>|=".contains(order))
+        let named = ELEMENTS.iter().find(|element| element.name == name);
+        named.filter(|_| "<>|=".contains(order))
     }
 
     fn element_type(&self, path: &Path, allowed: &str) -> Error {

@@ -5,15 +5,14 @@ use dsokr_basis::features::{
     kemeny_signs,
 };
 use dsokr_basis::{Features, RowSource};
-use dsokr_molecule::MoleculeFeatures;
 use dsokr_molecule::graph::Graph;
 use dsokr_molecule::kernels::GraphVocabulary;
+use dsokr_molecule::{Molecule, MoleculeFeatures};
 
 use super::feature_file::{FeatureFile, read_features, read_packed};
-use super::structure::molecules;
 use super::table::{Table, unique_ids};
 use super::truth::labels;
-use super::{DataRoot, Truth, graphs};
+use super::{DataRoot, Truth, graphs, structure};
 use crate::Error;
 use crate::config::{
     CandidateConfig, FeatureFileConfig, OutputFeatures, OutputSource, RankingEmbedding,
@@ -159,7 +158,7 @@ impl Outputs {
                 Box::new(Features::Sparse(rows))
             }
             OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
-                let molecules = molecules(table, column)?;
+                let molecules = structure::column(table, column, Molecule::parse)?;
                 let rows = of.counts(&molecules)?;
                 let rows = if *exact { rows.levels()? } else { rows };
                 counts(rows, *log, *min_outputs)?

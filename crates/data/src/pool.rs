@@ -11,7 +11,7 @@ use crate::config::{
     MultiLabelConfig, OutputFeatures, PoolConfig, RowOrder, SplitName, SplitsConfig, TextConfig,
 };
 use crate::error::extension_of;
-use crate::multi_label::{ArffLabels, LibsvmOptions, read_arff, read_libsvm};
+use crate::multi_label::{read_arff, read_libsvm};
 use crate::structure::texts;
 use crate::table::Table;
 use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split, Truth};
@@ -70,10 +70,8 @@ impl<'a> PoolFile<'a> {
         features: &OutputFeatures,
     ) -> Result<Self, Error> {
         let read = match extension_of(path).as_str() {
-            "arff" => read_arff(path, &ArffLabels::Last(config.labels.unwrap_or_default()))?,
-            "libsvm" | "svm" => {
-                read_libsvm(path, LibsvmOptions { labels: config.labels, ..Default::default() })?
-            }
+            "arff" => read_arff(path, config.labels.unwrap_or_default())?,
+            "libsvm" | "svm" => read_libsvm(path, config.labels)?,
             _ => return Err(Error::extension(path, ".arff, .libsvm, .svm")),
         };
         let OutputFeatures::Labels { column, separator } = features else {
@@ -85,17 +83,14 @@ impl<'a> PoolFile<'a> {
             let found = format!("{separator:?}");
             return Err(Error::value("output.features.separator", found, allowed));
         }
-        let rows = 0..read.len();
-        let ids = rows.clone().map(|row| (row + 1).to_string()).collect();
         let separator = separator.to_string();
         let set = |row| {
             let names = read.labels.ones(row).map(|label| read.names[label].as_str());
             names.collect::<Vec<_>>().join(&separator)
         };
-        let id = "id";
-        let columns = vec![(id.to_owned(), ids), (column.clone(), rows.map(set).collect())];
-        let (table, inputs) = (Table::of(path, columns), RowInputs::Vectors(read.inputs));
-        Ok(Self { table, id, inputs, splits: &config.splits, numbered: true })
+        let table = Table::numbered(path, "id", column, (0..read.len()).map(set).collect());
+        let inputs = RowInputs::Vectors(read.inputs);
+        Ok(Self { table, id: "id", inputs, splits: &config.splits, numbered: true })
     }
 
     /// Draws the splits, whose rows are the outputs.

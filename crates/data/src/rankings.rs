@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use super::table::Table;
 use crate::Error;
 use crate::config::RankingEmbedding;
@@ -38,14 +36,8 @@ pub(super) fn column(
 }
 
 /// The ranking that is a candidate's label.
-///
-/// # Errors
-/// [`Error::File`] for a label that is no ranking.
 pub(super) fn of_label(label: &str) -> Result<Vec<u32>, Error> {
-    parse(label).ok_or_else(|| {
-        let message = format!("the label {label:?} is no ranking: allowed is {RANKS}");
-        Error::file(Path::new("candidates.safetensors"), message)
-    })
+    parse(label).ok_or_else(|| Error::label(label, format!("a ranking: allowed is {RANKS}")))
 }
 
 const RANKS: &str = "ranks from 1, with spaces between";

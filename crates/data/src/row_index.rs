@@ -1,19 +1,10 @@
 //! The rows that the inputs of pairs have in a table of their own.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::Error;
 use crate::table::{Table, unique_ids};
-
-/// The ids by which the pairs of a file name their inputs.
-#[derive(Clone, Copy)]
-pub(super) struct InputIds<'a> {
-    pub ids: &'a [String],
-    /// The file, and the line of each id in it.
-    pub path: &'a Path,
-    pub lines: &'a [usize],
-}
 
 /// The row of each id in a table that feature files follow.
 pub(super) struct RowIndex {
@@ -30,14 +21,14 @@ impl RowIndex {
         Ok((Self { path, rows }, table))
     }
 
-    pub(super) fn of(&self, InputIds { ids, path, lines }: InputIds) -> Result<Vec<usize>, Error> {
-        let place = |(id, &line): (&String, &usize)| {
+    /// The row of each id of another table's column.
+    pub(super) fn of(&self, table: &Table, column: &str) -> Result<Vec<usize>, Error> {
+        let row = |(row, id): (usize, &String)| {
             self.rows.get(id).copied().ok_or_else(|| {
-                let table = self.path.display();
-                let message = format!("id {id:?} is not among the rows of {table}");
-                Error::line(path, line, message)
+                let message = format!("id {id:?} is not among the rows of {}", self.path.display());
+                Error::line(table.path(), table.line(row), message)
             })
         };
-        ids.iter().zip(lines).map(place).collect()
+        table.column(column)?.iter().enumerate().map(row).collect()
     }
 }

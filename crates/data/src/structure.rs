@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use dsokr_basis::random::{generator, hash};
 use dsokr_molecule::Molecule;
 use dsokr_molecule::graph::Graph;
@@ -9,17 +7,28 @@ use super::table::Table;
 use crate::config::TextConfig;
 use crate::{Error, Source};
 
-/// A table's texts, each as [`written`] says.
+/// What the SMILES of a column are read as.
 ///
 /// # Errors
 /// [`Error::Line`] for a cell that is not a SMILES.
-pub(super) fn texts(table: &Table, config: &TextConfig, seed: u64) -> Result<Vec<String>, Error> {
-    let texts = table.column(&config.column)?.par_iter().enumerate();
-    let more = config.more_smiles;
-    let input = |(row, text): (usize, &String)| {
-        written(text, more, seed).map_err(|reason| bad_smiles(table, row, text, reason))
+pub(super) fn column<T: Send>(
+    table: &Table,
+    column: &str,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let cells = table.column(column)?.par_iter().enumerate();
+    let read = |(row, smiles): (usize, &String)| {
+        parse(smiles).map_err(|reason| {
+            let message = format!("the SMILES {smiles:?}: {reason}");
+            Error::line(table.path(), table.line(row), message)
+        })
     };
-    texts.map(input).collect()
+    cells.map(read).collect()
+}
+
+/// A table's texts, each as [`written`] says.
+pub(super) fn texts(table: &Table, config: &TextConfig, seed: u64) -> Result<Vec<String>, Error> {
+    column(table, &config.column, |text| written(text, config.more_smiles, seed))
 }
 
 impl Source<'_> {
@@ -48,23 +57,6 @@ fn written(text: &str, more: usize, seed: u64) -> Result<String, dsokr_molecule:
     Ok(further.fold(text.to_owned(), |all, one| all + " " + &one))
 }
 
-/// The molecules of a column of SMILES.
-///
-/// # Errors
-/// [`Error::Line`] for a cell that is not a SMILES.
-pub(super) fn molecules(table: &Table, column: &str) -> Result<Vec<Molecule>, Error> {
-    let smiles = table.column(column)?.par_iter().enumerate();
-    let read = |(row, smiles): (usize, &String)| {
-        Molecule::parse(smiles).map_err(|reason| bad_smiles(table, row, smiles, reason))
-    };
-    smiles.map(read).collect()
-}
-
-fn bad_smiles(table: &Table, row: usize, smiles: &str, reason: dsokr_molecule::Error) -> Error {
-    let message = format!("the SMILES {smiles:?}: {reason}");
-    Error::line(table.path(), table.line(row), message)
-}
-
 /// A molecule that is an output: as it is written and as a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
@@ -75,22 +67,7 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// The molecules of a column of SMILES.
-    ///
-    /// # Errors
-    /// [`Error::Line`] for a cell that is not a SMILES.
-    pub(super) fn column(table: &Table, column: &str) -> Result<Vec<Self>, Error> {
-        let smiles = table.column(column)?.par_iter().enumerate();
-        let read = |(row, smiles): (usize, &String)| {
-            Self::parse(smiles).map_err(|reason| bad_smiles(table, row, smiles, reason))
-        };
-        smiles.map(read).collect()
-    }
-
     /// The molecule that is a candidate's label.
-    ///
-    /// # Errors
-    /// [`Error::File`] for a label that is not a SMILES.
     pub(crate) fn of_candidate(label: &str) -> Result<Self, Error> {
         Self::parse(label).map_err(|reason| bad_label(label, &reason))
     }
@@ -103,13 +80,12 @@ impl Structure {
         Molecule::parse(&self.smiles).map_err(|reason| bad_label(&self.smiles, &reason))
     }
 
-    fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
+    pub(crate) fn parse(smiles: &str) -> Result<Self, dsokr_molecule::Error> {
         let graph = Graph::from(&Molecule::parse(smiles)?);
         Ok(Self { smiles: smiles.to_owned(), graph })
     }
 }
 
 fn bad_label(label: &str, reason: &dsokr_molecule::Error) -> Error {
-    let message = format!("the label {label:?} is not a SMILES: {reason}");
-    Error::file(Path::new("candidates.safetensors"), message)
+    Error::label(label, format!("a SMILES: {reason}"))
 }

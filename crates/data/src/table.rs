@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 use crate::error::{extension_of, shorten};
-use lines::Lines;
+pub(crate) use lines::Lines;
 pub use official::{Official, read_official};
 pub use stream::{TextFormat, TextReader, TextRow};
 
@@ -87,26 +87,22 @@ impl Table {
     /// # Errors
     /// A file that cannot be read, is empty, is not UTF-8, or has a blank line.
     pub fn read_lines(path: &Path, id: &str, text: &str) -> Result<Table, Error> {
-        let names = vec![id.to_owned(), text.to_owned()];
-        let (mut ids, mut texts, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lines = Lines::open(path)?;
-        while let Some((line, found)) = lines.next()? {
-            ids.push(line.to_string());
-            texts.push(found.to_owned());
-            numbers.push(line);
+        let (mut texts, mut lines) = (Vec::new(), Lines::open(path)?);
+        while let Some((_, line)) = lines.next()? {
+            texts.push(line.to_owned());
         }
-        if numbers.is_empty() {
+        if texts.is_empty() {
             return Err(Error::empty(path));
         }
-        let columns = vec![ids, texts];
-        Ok(Table { path: path.to_path_buf(), names, columns, lines: numbers })
+        Ok(Self::numbered(path, id, text, texts))
     }
 
-    /// Columns by their names, of one length; row i counts as line i + 1.
-    pub(super) fn of(path: &Path, columns: Vec<(String, Vec<String>)>) -> Self {
-        let rows = columns.first().map_or(0, |(_, values)| values.len());
-        let (names, columns) = columns.into_iter().unzip();
-        Table { path: path.to_path_buf(), names, columns, lines: (1..=rows).collect() }
+    /// A column of values and one of ids, the numbers of the rows from 1, which count as their lines.
+    pub(super) fn numbered(path: &Path, id: &str, name: &str, values: Vec<String>) -> Self {
+        let lines: Vec<usize> = (1..=values.len()).collect();
+        let ids = lines.iter().map(usize::to_string).collect();
+        let (names, columns) = (vec![id.to_owned(), name.to_owned()], vec![ids, values]);
+        Self { path: path.to_path_buf(), names, columns, lines }
     }
 
     /// Some rows, in a given order.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dsokr_basis::RowSource;
 
@@ -10,7 +10,7 @@ use crate::config::{InputsConfig, SplitName, TablesConfig};
 use crate::feature_file::read_features;
 use crate::kernels::Kernels;
 use crate::outputs::checked_rows;
-use crate::row_index::{InputIds, RowIndex};
+use crate::row_index::RowIndex;
 use crate::structure::texts;
 use crate::table::Table;
 use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split};
@@ -25,7 +25,7 @@ pub(crate) fn load(
     let (train, validation) = (read(&tables.train)?, read(&tables.validation)?);
     let test = tables.test.as_ref().map(read).transpose()?;
     let outputs = Outputs::read(&source.outputs, root)?;
-    let files = InputFiles::load(&tables.inputs, root, || Ok(train.input_ids()))?;
+    let files = InputFiles::load(&tables.inputs, root, |index| train.rows(index))?;
     let index: HashMap<&str, usize> =
         outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let held_out = |pairs: Pairs| {
@@ -59,12 +59,10 @@ pub(crate) fn read_queries(
     root: Option<&DataRoot>,
 ) -> Result<Split, Error> {
     let pairs = Pairs::read(path, tables, seed)?;
-    let mut train = None;
     let files = match (&tables.inputs, root) {
         (InputsConfig::Text(_), _) => None,
-        (inputs, Some(root)) => InputFiles::load(inputs, root, || {
-            let read = Pairs::read(&root.file(&tables.train), tables, seed)?;
-            Ok(train.insert(read).input_ids())
+        (inputs, Some(root)) => InputFiles::load(inputs, root, |index| {
+            Pairs::read(&root.file(&tables.train), tables, seed)?.rows(index)
         })?,
         (_, None) => {
             let message = "the inputs lie in files under the data root, which is not given";
@@ -75,53 +73,48 @@ pub(crate) fn read_queries(
 }
 
 /// A table of pairs as it was read.
-struct Pairs {
-    path: PathBuf,
-    /// The outputs' ids; one may occur twice, for two inputs with the same output.
-    ids: Vec<String>,
-    lines: Vec<usize>,
+struct Pairs<'a> {
+    table: Table,
+    /// Column of the outputs' ids; one may occur twice, for two inputs with the same output.
+    id: &'a str,
+    /// Column of the texts, or of the ids of inputs that lie in files of their own.
+    input: &'a str,
     texts: Vec<String>,
-    /// Ids of the inputs, where they lie in files of their own.
-    inputs: Vec<String>,
-    /// Ids of the queries, where there is a column of them.
-    queries: Option<Vec<String>>,
+    /// Column of the queries' ids, where there is one.
+    query: Option<&'a str>,
 }
 
-impl Pairs {
-    fn read(path: &Path, tables: &TablesConfig, seed: u64) -> Result<Self, Error> {
-        let column = match &tables.inputs {
+impl<'a> Pairs<'a> {
+    fn read(path: &Path, tables: &'a TablesConfig, seed: u64) -> Result<Self, Error> {
+        let id = tables.id.as_str();
+        let input = match &tables.inputs {
             InputsConfig::Text(text) => &text.column,
-            InputsConfig::Features(_) => &tables.id,
+            InputsConfig::Features(_) => id,
             InputsConfig::Kernels(kernels) => &kernels.column,
         };
-        let mut columns = vec![tables.id.as_str(), column];
-        columns.extend(tables.query.as_deref());
+        let query = tables.query.as_deref();
+        let mut columns = vec![id, input];
+        columns.extend(query);
         let table = Table::read(path, &columns)?;
-        let (texts, inputs) = match &tables.inputs {
-            InputsConfig::Text(text) => (texts(&table, text, seed)?, Vec::new()),
-            InputsConfig::Features(_) | InputsConfig::Kernels(_) => {
-                (Vec::new(), table.column(column)?.to_vec())
-            }
+        let texts = match &tables.inputs {
+            InputsConfig::Text(text) => texts(&table, text, seed)?,
+            InputsConfig::Features(_) | InputsConfig::Kernels(_) => Vec::new(),
         };
-        let ids = table.column(&tables.id)?.to_vec();
-        let queries = tables.query.as_ref().map(|column| table.column(column).map(<[_]>::to_vec));
-        let queries = queries.transpose()?;
-        let lines = (0..ids.len()).map(|row| table.line(row)).collect();
-        Ok(Self { path: path.into(), ids, lines, texts, inputs, queries })
+        Ok(Self { table, id, input, query, texts })
     }
 
-    fn input_ids(&self) -> InputIds<'_> {
-        InputIds { ids: &self.inputs, path: &self.path, lines: &self.lines }
+    /// The rows of the inputs in the files that hold them.
+    fn rows(&self, index: &RowIndex) -> Result<Vec<usize>, Error> {
+        index.of(&self.table, self.input)
     }
 
     /// Refuses an output that is not in the index.
     fn check_outputs(&self, index: &HashMap<&str, usize>) -> Result<(), Error> {
-        let unknown = self.ids.iter().position(|id| !index.contains_key(id.as_str()));
-        unknown.map_or(Ok(()), |row| {
-            let id = &self.ids[row];
+        let mut ids = self.table.column(self.id)?.iter().enumerate();
+        ids.find(|(_, id)| !index.contains_key(id.as_str())).map_or(Ok(()), |(row, id)| {
             let message =
                 format!("id {id:?} is not among the outputs of the configuration's output.table");
-            Err(Error::line(&self.path, self.lines[row], message))
+            Err(Error::line(self.table.path(), self.table.line(row), message))
         })
     }
 
@@ -130,12 +123,19 @@ impl Pairs {
         index: &HashMap<&str, usize>,
         files: Option<&InputFiles>,
     ) -> Result<Split, Error> {
-        let outputs = self.ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
+        let ids = self.table.column(self.id)?.to_vec();
+        let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
         let inputs = match files {
-            Some(files) => files.of(self.input_ids())?,
             None => Inputs::Texts(self.texts),
+            Some(InputFiles::Vectors { index, rows }) => {
+                Inputs::Vectors(rows.select(&self.rows(index)?)?)
+            }
+            Some(InputFiles::Kernels(kernels)) => {
+                Inputs::Kernels(kernels.of(&self.table, self.input)?)
+            }
         };
-        Ok(Split { queries: self.queries, ..Split::new(self.ids, inputs, outputs) })
+        let queries = self.query.map(|column| self.table.column(column).map(<[_]>::to_vec));
+        Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
     }
 
     /// The pairs as queries: rows with the same query id are one, with several right outputs.
@@ -158,13 +158,16 @@ impl Pairs {
 
     /// The rows of each query, in the order of the first ones; none without query ids.
     fn rows_of_queries(&self) -> Result<Option<Vec<Vec<usize>>>, Error> {
-        let Some(queries) = &self.queries else { return Ok(None) };
+        let Some(query) = self.query else { return Ok(None) };
+        let (queries, inputs) = (self.table.column(query)?, self.table.column(self.input)?);
         let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries.len());
         let mut all: Vec<Vec<usize>> = Vec::new();
+        let wrong = |row: usize, message: String| {
+            Err(Error::line(self.table.path(), self.table.line(row), message))
+        };
         for (row, query) in queries.iter().enumerate() {
             if query.trim().is_empty() {
-                let message = "an empty query id; a value is needed";
-                return Err(Error::line(&self.path, self.lines[row], message));
+                return wrong(row, "an empty query id; a value is needed".into());
             }
             match places.entry(query) {
                 Entry::Vacant(place) => {
@@ -173,14 +176,13 @@ impl Pairs {
                 }
                 Entry::Occupied(place) => {
                     let rows = &mut all[*place.get()];
-                    let inputs = if self.inputs.is_empty() { &self.texts } else { &self.inputs };
                     if inputs[row] != inputs[rows[0]] {
                         let message = format!(
                             "query {query:?} has another input than on line {}; rows of one query have \
                              the same input",
-                            self.lines[rows[0]]
+                            self.table.line(rows[0])
                         );
-                        return Err(Error::line(&self.path, self.lines[row], message));
+                        return wrong(row, message);
                     }
                     rows.push(row);
                 }
@@ -197,11 +199,12 @@ enum InputFiles {
 }
 
 impl InputFiles {
-    /// Reads the files that inputs name, if there are any; `train` is asked for with kernels alone.
-    fn load<'a>(
+    /// Reads the files that inputs name, if there are any; `training` finds the rows of the training
+    /// inputs, for kernels alone.
+    fn load(
         inputs: &InputsConfig,
         root: &DataRoot,
-        train: impl FnOnce() -> Result<InputIds<'a>, Error>,
+        training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
     ) -> Result<Option<Self>, Error> {
         Ok(match inputs {
             InputsConfig::Text(_) => None,
@@ -212,15 +215,8 @@ impl InputFiles {
                 Some(Self::Vectors { index, rows: checked_rows(rows, &path, &table)? })
             }
             InputsConfig::Kernels(config) => {
-                Some(Self::Kernels(Kernels::load(config, root, train()?)?))
+                Some(Self::Kernels(Kernels::load(config, root, training)?))
             }
         })
-    }
-
-    fn of(&self, inputs: InputIds) -> Result<Inputs, Error> {
-        match self {
-            Self::Vectors { index, rows } => Ok(Inputs::Vectors(rows.select(&index.of(inputs)?)?)),
-            Self::Kernels(kernels) => Ok(Inputs::Kernels(kernels.of(inputs)?)),
-        }
     }
 }

@@ -2,7 +2,7 @@ use dsokr_molecule::graph::Graph;
 
 use crate::config::OutputFeatures;
 use crate::table::Table;
-use crate::{Error, Structure, graphs, rankings};
+use crate::{Error, Structure, graphs, rankings, structure};
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
 /// predicted ones are, where figures say more than ranks do.
@@ -23,7 +23,7 @@ impl Truth {
     pub(super) fn column(table: &Table, features: &OutputFeatures) -> Result<Option<Self>, Error> {
         Ok(match features {
             OutputFeatures::Molecules { column, .. } => {
-                Some(Self::Molecules(Structure::column(table, column)?))
+                Some(Self::Molecules(structure::column(table, column, Structure::parse)?))
             }
             OutputFeatures::Labels { column, separator } => {
                 let cells = table.column(column)?.iter();

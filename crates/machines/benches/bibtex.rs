@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
-use dsokr_data::multi_label::{ArffLabels, MultiLabel, read_arff};
+use dsokr_data::multi_label::{MultiLabel, read_arff};
 use dsokr_decode::{CandidateParts, Candidates, MultiLabelMetrics, Queries, top_rows};
 use dsokr_machines::{
     InputSketch, OutputSpace, Precision, RidgeProblem, Scaling, fit, fit_sketched,
@@ -74,7 +74,7 @@ fn main() -> Result<(), Failure> {
     let only = arguments.iter().position(|a| a == "--only").and_then(|at| arguments.get(at + 1));
     let root =
         std::env::var_os("DSOKR_DATA").map_or(PathBuf::from("../../../shared/data"), PathBuf::from);
-    let all = read_arff(&root.join("bibtex/bibtex-train.arff"), &ArffLabels::Last(159))?;
+    let all = read_arff(&root.join("bibtex/bibtex-train.arff"), 159)?;
     let train = all.select(&(0..TRAIN).collect::<Vec<_>>())?;
     let test = all.select(&(TRAIN..all.len()).collect::<Vec<_>>())?;
     // A Gaussian kernel does not see a shift: columns are scaled and rows stay sparse.

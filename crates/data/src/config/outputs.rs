@@ -165,17 +165,9 @@ impl Default for OutputFeatures {
 impl OutputFeatures {
     /// The column that predictions are compared by, where figures say more than ranks do.
     pub fn truth(&self) -> Option<&str> {
-        match self {
-            Self::Molecules { column, .. }
-            | Self::Labels { column, .. }
-            | Self::Rankings { column, .. } => Some(column),
-            Self::File(_)
-            | Self::Ngrams { .. }
-            | Self::Substructures { .. }
-            | Self::Numbers { .. }
-            | Self::Graphs { .. }
-            | Self::Source {} => None,
-        }
+        let compared =
+            matches!(self, Self::Molecules { .. } | Self::Labels { .. } | Self::Rankings { .. });
+        self.column().filter(|_| compared)
     }
 
     /// The name that a configuration has for them.

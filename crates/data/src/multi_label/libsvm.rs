@@ -5,21 +5,11 @@ use dsokr_basis::features::BitRows;
 use super::{MultiLabel, each_line, features, number};
 use crate::Error;
 
-/// How a libsvm file counts, and how wide it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LibsvmOptions {
-    /// Whether features count from 0 (default: from 1). Labels always count from 0.
-    pub zero_based: bool,
-    /// Number of features; default: the largest that occurs. Give it to read a test file.
-    pub features: Option<usize>,
-    /// Number of labels; default: the largest that occurs.
-    pub labels: Option<usize>,
-}
-
 /// The largest index that is taken; a wider file is more likely a spelling mistake than data.
-const WIDEST: u32 = 1 << 28;
+const WIDEST: usize = 1 << 28;
 
-/// Reads a multi-label libsvm file: `label,label feature:value feature:value`.
+/// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0, and
+/// there are as many as occur where `labels` does not say how many; features count from 1.
 ///
 /// A line that starts with a space has no labels; `#` starts a comment; features of a line are in
 /// any order, each once. Inputs are sparse rows; labels are named by their numbers.
@@ -27,25 +17,19 @@ const WIDEST: u32 = 1 << 28;
 /// # Errors
 /// [`Error::Io`]; [`Error::Line`] with the line and what is wrong with it; `NoRows` and `ZeroWidth` of
 /// the crate `dsokr-basis` for a file without rows, features or labels.
-pub fn read_libsvm(path: &Path, options: LibsvmOptions) -> Result<MultiLabel, Error> {
-    let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Error> {
+    let (mut inputs, mut sets) = (Vec::new(), Vec::new());
     let (mut widest, mut most) = (0, 0);
-    let first = u32::from(!options.zero_based);
     each_line(path, |line, text| {
         let text = text.split('#').next().unwrap_or("");
         if text.trim().is_empty() {
             return Ok(());
         }
-        let index = |text: &str, low: u32, limit: Option<usize>, what: &str| {
-            let high = limit.map_or(WIDEST as usize, |count| count + low as usize - 1);
-            match text.parse::<u32>() {
-                Ok(found) if found >= low && found as usize <= high => Ok(found - low),
-                _ => Err(Error::line(
-                    path,
-                    line,
-                    format!("{what} {text:?}, allowed: {low}..={high}"),
-                )),
-            }
+        let wrong = |message: String| Error::line(path, line, message);
+        let index = |text: &str, low: usize, high: usize, what: &str| {
+            let index = text.parse().ok().filter(|index| (low..=high).contains(index));
+            let message = || format!("{what} {text:?}, allowed: {low}..={high}");
+            index.ok_or_else(|| wrong(message())).map(|index| index - low)
         };
         let mut words = text.split_whitespace().peekable();
         let mut set: Vec<u32> = Vec::new();
@@ -54,35 +38,36 @@ pub fn read_libsvm(path: &Path, options: LibsvmOptions) -> Result<MultiLabel, Er
             for label in word.split(',').filter(|label| !label.is_empty()) {
                 // "3.0" is how some writers put a label
                 let label = label.strip_suffix(".0").unwrap_or(label);
-                let label = index(label, 0, options.labels, "label")?;
+                let high = labels.map_or(WIDEST, |count| count.saturating_sub(1));
+                let label = index(label, 0, high, "label")?;
                 most = most.max(label + 1);
-                set.push(label);
+                set.push(label as u32);
             }
         }
         let mut row: Vec<(u32, f32)> = Vec::new();
         for word in words {
-            let Some((at, value)) = word.split_once(':') else {
-                return Err(Error::line(path, line, format!("{word:?}, allowed: feature:value")));
-            };
-            let column = index(at, first, options.features, "feature")?;
+            let pair = word.split_once(':');
+            let (at, value) =
+                pair.ok_or_else(|| wrong(format!("{word:?}, allowed: feature:value")))?;
+            let column = index(at, 1, WIDEST, "feature")?;
             widest = widest.max(column + 1);
-            row.push((column, number(path, line, value)?));
+            row.push((column as u32, number(value).map_err(wrong)?));
         }
         row.sort_by_key(|entry| entry.0);
         if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(Error::line(path, line, format!("feature {} twice", pair[0].0 + first)));
+            return Err(wrong(format!("feature {} twice", pair[0].0 + 1)));
         }
         inputs.push(row);
-        labels.push(set);
+        sets.push(set);
         Ok(())
     })?;
     if inputs.is_empty() {
         return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
     }
-    let count = options.labels.unwrap_or(most as usize);
+    let count = labels.unwrap_or(most);
     Ok(MultiLabel {
-        inputs: features(options.features.unwrap_or(widest as usize), inputs, false)?,
-        labels: BitRows::from_indices(count, labels)?,
+        inputs: features(widest, inputs, false)?,
+        labels: BitRows::from_indices(count, sets)?,
         names: (0..count).map(|label| label.to_string()).collect(),
     })
 }

@@ -3,16 +3,16 @@
 mod arff;
 mod libsvm;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
 use dsokr_basis::{Features, RowSource};
 
 use crate::Error;
+use crate::table::Lines;
 
-pub use arff::{ArffLabels, read_arff};
-pub use libsvm::{LibsvmOptions, read_libsvm};
+pub use arff::read_arff;
+pub use libsvm::read_libsvm;
 
 /// Input rows and the label set of each.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,12 +48,6 @@ impl MultiLabel {
         };
         Ok(Self { inputs: self.inputs.select(rows)?, labels, names: self.names.clone() })
     }
-
-    /// The first row without labels, for which cosine and Tanimoto kernels have no direction.
-    pub fn row_without_labels(&self) -> Option<usize> {
-        let mut rows = self.labels.words().chunks_exact(self.labels.words_per_row());
-        rows.position(|row| row.iter().all(|&word| word == 0))
-    }
 }
 
 /// Calls `visit` with every line and its number from 1, without the line's end.
@@ -61,27 +55,18 @@ fn each_line(
     path: &Path,
     mut visit: impl FnMut(usize, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let io = |source| Error::io(path, source);
-    let mut reader = BufReader::with_capacity(1 << 20, std::fs::File::open(path).map_err(io)?);
-    let mut bytes = Vec::new();
-    for line in 1.. {
-        bytes.clear();
-        if reader.read_until(b'\n', &mut bytes).map_err(io)? == 0 {
-            break;
-        }
-        let text = std::str::from_utf8(&bytes)
-            .map_err(|error| Error::line(path, line, format!("not UTF-8: {error}")))?;
-        visit(line, text.trim_end_matches(['\n', '\r']))?;
+    let mut lines = Lines::open(path)?;
+    while lines.advance()? {
+        let (line, text) = lines.current()?;
+        visit(line, text)?;
     }
     Ok(())
 }
 
-/// A finite number.
-fn number(path: &Path, line: usize, text: &str) -> Result<f32, Error> {
-    match text.parse::<f32>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        _ => Err(Error::line(path, line, format!("{text:?}, allowed: a finite number"))),
-    }
+/// A finite number, or what is wrong with the text.
+fn number(text: &str) -> Result<f32, String> {
+    let number = text.parse().ok().filter(|value: &f32| value.is_finite());
+    number.ok_or_else(|| format!("{text:?}, allowed: a finite number"))
 }
 
 /// Rows of (column, value) pairs as feature rows; zeros are not stored.

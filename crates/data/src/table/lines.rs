@@ -11,7 +11,7 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads lines ended by `\n` or `\r\n`; skips a byte-order mark and blank lines at the end, and
 /// refuses a blank line that has anything after it.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     path: PathBuf,
     reader: BufReader<R>,
     buffer: Vec<u8>,
@@ -19,7 +19,7 @@ pub(super) struct Lines<R> {
 }
 
 impl Lines<File> {
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|source| Error::io(path, source))?;
         Ok(Self::new(path, file))
     }
@@ -41,33 +41,42 @@ impl<R: Read> Lines<R> {
     pub(super) fn next(&mut self) -> Result<Option<(usize, &str)>, Error> {
         let mut blank = None;
         loop {
-            self.buffer.clear();
-            let read = self.reader.read_until(b'\n', &mut self.buffer);
-            if read.map_err(|source| Error::io(&self.path, source))? == 0 {
+            if !self.advance()? {
                 return Ok(None);
             }
-            self.number += 1;
-            if self.number == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
-                self.buffer.drain(..BYTE_ORDER_MARK.len());
-            }
-            if self.buffer.ends_with(b"\n") {
-                self.buffer.pop();
-            }
-            if self.buffer.ends_with(b"\r") {
-                self.buffer.pop();
-            }
             // A line of tabs is a row of empty fields, not a blank line.
-            if self.buffer.iter().all(|&byte| byte == b' ') {
-                blank.get_or_insert(self.number);
-            } else {
+            if !self.buffer.iter().all(|&byte| byte == b' ') {
                 break;
             }
+            blank.get_or_insert(self.number);
         }
-        if let Some(line) = blank {
-            return Err(Error::blank_line(&self.path, line));
+        match blank {
+            Some(line) => Err(Error::blank_line(&self.path, line)),
+            None => self.current().map(Some),
         }
+    }
+
+    /// Reads the next line, without its end; false if there is none.
+    pub(crate) fn advance(&mut self) -> Result<bool, Error> {
+        self.buffer.clear();
+        let read = self.reader.read_until(b'\n', &mut self.buffer);
+        if read.map_err(|source| Error::io(&self.path, source))? == 0 {
+            return Ok(false);
+        }
+        self.number += 1;
+        if self.number == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+            self.buffer.drain(..BYTE_ORDER_MARK.len());
+        }
+        for end in [b'\n', b'\r'] {
+            self.buffer.pop_if(|byte| *byte == end);
+        }
+        Ok(true)
+    }
+
+    /// The line that was read last, with its number from 1.
+    pub(crate) fn current(&self) -> Result<(usize, &str), Error> {
         match std::str::from_utf8(&self.buffer) {
-            Ok(text) => Ok(Some((self.number, text))),
+            Ok(text) => Ok((self.number, text)),
             Err(error) => Err(not_utf8(&self.path, self.number, &self.buffer, error)),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::Features;
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
+use dsokr_basis::{Features, RowSource};
 use dsokr_data::Error;
-use dsokr_data::multi_label::{ArffLabels, LibsvmOptions, MultiLabel, read_arff, read_libsvm};
+use dsokr_data::multi_label::{MultiLabel, read_arff, read_libsvm};
 use proptest::prelude::*;
 
 fn with_file<T>(text: &[u8], read: impl FnOnce(&Path) -> T) -> T {
@@ -15,12 +15,12 @@ fn with_file<T>(text: &[u8], read: impl FnOnce(&Path) -> T) -> T {
     read(&path)
 }
 
-fn arff(text: &str, labels: ArffLabels) -> Result<MultiLabel, Error> {
-    with_file(text.as_bytes(), |path| read_arff(path, &labels))
+fn arff(text: &str, labels: usize) -> Result<MultiLabel, Error> {
+    with_file(text.as_bytes(), |path| read_arff(path, labels))
 }
 
-fn libsvm(text: &str, options: LibsvmOptions) -> Result<MultiLabel, Error> {
-    with_file(text.as_bytes(), |path| read_libsvm(path, options))
+fn libsvm(text: &str, labels: Option<usize>) -> Result<MultiLabel, Error> {
+    with_file(text.as_bytes(), |path| read_libsvm(path, labels))
 }
 
 /// Line and reason of an error in a file.
@@ -36,33 +36,23 @@ const HEADER: &str = "% a comment\n@RELATION 'x y'\n@attribute a numeric\n\
 
 #[test]
 fn sparse_and_dense_arff() {
-    let sparse = arff(
-        &format!("{HEADER}{{0 2.5,4 1}}\n\n{{}}\n% c\n{{3 1, 1 1 ,2 0}}\r\n"),
-        ArffLabels::Last(2),
-    );
+    let sparse = arff(&format!("{HEADER}{{0 2.5,4 1}}\n\n{{}}\n% c\n{{3 1, 1 1 ,2 0}}\r\n"), 2);
     let sparse = sparse.unwrap();
     let rows = [vec![(0, 2.5)], vec![], vec![(1, 1.0)]];
     assert_eq!(sparse.inputs, Features::Sparse(SparseRows::from_rows(3, rows).unwrap()));
     assert_eq!(sparse.labels, BitRows::from_indices(2, [vec![1], vec![], vec![0]]).unwrap());
     assert_eq!(sparse.names, ["L1", "L 2"]);
-    assert_eq!(sparse.row_without_labels(), Some(1));
-    assert_eq!(sparse.select(&[2, 0]).unwrap().row_without_labels(), None);
-    let dense =
-        arff(&format!("{HEADER}2.5,0,-1e3,0,'1'\n0, 1 ,0,1,0\n"), ArffLabels::Last(2)).unwrap();
+    let selected = sparse.select(&[2, 0]).unwrap();
+    assert_eq!(selected.labels, BitRows::from_indices(2, [vec![0], vec![1]]).unwrap());
+    let dense = arff(&format!("{HEADER}2.5,0,-1e3,0,'1'\n0, 1 ,0,1,0\n"), 2).unwrap();
     let values = vec![2.5, 0.0, -1e3, 0.0, 1.0, 0.0];
     assert_eq!(dense.inputs, Features::Dense(DenseRows::new(3, values).unwrap()));
     assert_eq!(dense.labels, BitRows::from_indices(2, [vec![1], vec![0]]).unwrap());
-    let named = ArffLabels::Named(vec!["b b".into(), "L 2".into()]);
-    let named = arff(&format!("{HEADER}{{1 1, 3 1}}\n"), named).unwrap();
-    assert_eq!(named.names, ["b b", "L 2"]);
-    assert_eq!(named.labels, BitRows::from_indices(2, [vec![0]]).unwrap());
-    let rows = [vec![(2, 1.0)]];
-    assert_eq!(named.inputs, Features::Sparse(SparseRows::from_rows(3, rows).unwrap()));
 }
 
 #[test]
 fn arff_errors_have_the_line() {
-    let data = |row: &str| line(arff(&format!("{HEADER}{{0 1}}\n{row}\n"), ArffLabels::Last(2)));
+    let data = |row: &str| line(arff(&format!("{HEADER}{{0 1}}\n{row}\n"), 2));
     for (row, part) in [
         ("{5 1}", "index 5, allowed: 0..=4"),
         ("{0 1, 0 2}", "index 0 twice"),
@@ -79,70 +69,66 @@ fn arff_errors_have_the_line() {
         assert!(reason.contains(part), "{row}: {reason}");
     }
     let labels = "@attribute a real\n@attribute l numeric\n@data\n1,0.5\n";
-    assert_eq!(line(arff(labels, ArffLabels::Last(1))).0, 4);
-    let head = |text: &str| line(arff(text, ArffLabels::Last(1)));
+    assert_eq!(line(arff(labels, 1)).0, 4);
+    let head = |text: &str| line(arff(text, 1));
     assert_eq!(head("@relation x\n@attribute a string\n").0, 2);
     assert_eq!(head("@attribute a {red,blue}\n").0, 1);
     assert_eq!(head("@attribute a\n").0, 1);
     assert_eq!(head("hello\n").0, 1);
     assert!(head("@relation x\n").1.contains("@data"));
-    assert!(matches!(arff(HEADER, ArffLabels::Last(2)), Err(Error::Rows { .. })));
+    assert!(matches!(arff(HEADER, 2), Err(Error::Rows { .. })));
     for count in [0, 5, 9] {
-        let error = arff(HEADER, ArffLabels::First(count)).unwrap_err().to_string();
+        let error = arff(HEADER, count).unwrap_err().to_string();
         assert_eq!(error, format!("number of labels = {count}: allowed is 1 to 4"));
     }
-    let named = ArffLabels::Named(vec!["none".into()]);
-    assert!(line(arff(HEADER, named)).1.contains("\"none\""));
-    let missing = read_arff(Path::new("/no/such/file"), &ArffLabels::Last(1));
+    let missing = read_arff(Path::new("/no/such/file"), 1);
     assert!(matches!(missing, Err(Error::Io { .. })));
-    let latin = with_file(b"@relation \xff\n", |path| read_arff(path, &ArffLabels::Last(1)));
+    let latin = with_file(b"@relation \xff\n", |path| read_arff(path, 1));
     assert_eq!(line(latin).0, 1);
 }
 
 #[test]
 fn libsvm_files() {
     let text = "1,3 2:0.5 1:-2 # comment\n 4:1\n\n0 \n3.0 3:1e1\n";
-    let found = libsvm(text, LibsvmOptions::default()).unwrap();
+    let found = libsvm(text, None).unwrap();
     let rows = [vec![(0, -2.0), (1, 0.5)], vec![(3, 1.0)], vec![], vec![(2, 10.0)]];
     assert_eq!(found.inputs, Features::Sparse(SparseRows::from_rows(4, rows).unwrap()));
     let labels = [vec![1, 3], vec![], vec![0], vec![3]];
     assert_eq!(found.labels, BitRows::from_indices(4, labels).unwrap());
     assert_eq!(found.names, ["0", "1", "2", "3"]);
-    let wider = LibsvmOptions { zero_based: true, features: Some(9), labels: Some(7) };
-    let found = libsvm("6 8:1 0:2\n", wider).unwrap();
+    let wider = libsvm("6 9:1 1:2\n", Some(9)).unwrap();
     let rows = [vec![(0, 2.0), (8, 1.0)]];
-    assert_eq!(found.inputs, Features::Sparse(SparseRows::from_rows(9, rows).unwrap()));
-    assert_eq!(found.labels.width(), 7);
-    for (text, options, part) in [
-        ("1 0:1\n", LibsvmOptions::default(), "feature \"0\", allowed: 1..="),
-        ("7 0:1\n", wider, "label \"7\", allowed: 0..=6"),
-        ("1 9:1\n", wider, "feature \"9\", allowed: 0..=8"),
-        ("-1 1:1\n", LibsvmOptions::default(), "label"),
-        ("1 1:1 1:2\n", LibsvmOptions::default(), "feature 1 twice"),
-        ("1 1:nan\n", LibsvmOptions::default(), "a finite number"),
-        ("1 1:1 2\n", LibsvmOptions::default(), "feature:value"),
+    assert_eq!(wider.inputs, Features::Sparse(SparseRows::from_rows(9, rows).unwrap()));
+    assert_eq!(wider.labels.width(), 9);
+    for (text, labels, part) in [
+        ("1 0:1\n", None, "feature \"0\", allowed: 1..="),
+        ("7 1:1\n", Some(7), "label \"7\", allowed: 0..=6"),
+        ("-1 1:1\n", None, "label"),
+        ("1 1:1 1:2\n", None, "feature 1 twice"),
+        ("1 1:nan\n", None, "a finite number"),
+        ("1 1:1 2\n", None, "feature:value"),
     ] {
-        let (at, reason) = line(libsvm(&format!("0 1:1\n{text}"), options));
+        let (at, reason) = line(libsvm(&format!("0 1:1\n{text}"), labels));
         assert_eq!(at, 2, "{text}");
         assert!(reason.contains(part), "{text}: {reason}");
     }
-    assert!(matches!(libsvm("\n", LibsvmOptions::default()), Err(Error::Rows { .. })));
+    assert!(matches!(libsvm("\n", None), Err(Error::Rows { .. })));
 }
 
 proptest! {
     /// Whatever the bytes, reading ends with rows or an error.
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = with_file(&bytes, |path| read_libsvm(path, LibsvmOptions::default()));
-        let _ = with_file(&bytes, |path| read_arff(path, &ArffLabels::Last(1)));
+        let _ = with_file(&bytes, |path| read_libsvm(path, None));
+        let _ = with_file(&bytes, |path| read_arff(path, 1));
     }
 
     /// Lines of the characters that the formats are made of.
     #[test]
     fn almost_files_are_read_or_refused(text in "[0-3{}:, .'\"%#a@\\-e\n]{0,120}") {
-        let _ = libsvm(&text, LibsvmOptions::default());
-        let _ = arff(&format!("{HEADER}{text}"), ArffLabels::Last(2));
-        let _ = arff(&format!("@attribute {text}"), ArffLabels::First(1));
+        let _ = libsvm(&text, None);
+        let _ = arff(&format!("{HEADER}{text}"), 2);
+        let _ = arff(&format!("@attribute {text}"), 1);
     }
 
     /// What is written is what is read, in all three layouts.
@@ -179,15 +165,25 @@ proptest! {
             values.extend((0..3).map(|j: u32| u8::from(set.contains(&j.to_string())).to_string()));
             dense += &format!("{}\n", values.join(","));
         }
-        let options = LibsvmOptions { zero_based: false, features: Some(6), labels: Some(3) };
         // a line without labels and entries is an empty line, which is no row
         if rows.iter().all(|(row, set)| !row.is_empty() || !set.is_empty()) {
-            let svm = libsvm(&svm, options).unwrap();
-            prop_assert_eq!((&svm.inputs, &svm.labels), (&inputs, &labels));
+            let svm = libsvm(&svm, Some(3));
+            let widest = rows.iter().filter_map(|(row, _)| row.keys().last()).max();
+            match widest {
+                Some(&widest) => {
+                    let svm = svm.unwrap();
+                    prop_assert_eq!(&svm.labels, &labels);
+                    prop_assert_eq!(svm.inputs.width(), widest as usize + 1);
+                    if widest == 5 {
+                        prop_assert_eq!(&svm.inputs, &inputs);
+                    }
+                }
+                None => prop_assert!(svm.is_err()),
+            }
         }
-        let sparse = arff(&sparse, ArffLabels::Last(3)).unwrap();
+        let sparse = arff(&sparse, 3).unwrap();
         prop_assert_eq!((&sparse.inputs, &sparse.labels), (&inputs, &labels));
-        let dense = arff(&dense, ArffLabels::Last(3)).unwrap();
+        let dense = arff(&dense, 3).unwrap();
         prop_assert_eq!(&dense.labels, &labels);
         let Features::Dense(found) = &dense.inputs else { panic!("dense") };
         let expanded: Vec<f32> = rows.iter().flat_map(|(row, _)| {
@@ -205,7 +201,7 @@ fn bibtex() {
     if !path.exists() {
         return println!("skipped bibtex: DSOKR_DATA has no bibtex/bibtex-train.arff");
     }
-    let found = read_arff(&path, &ArffLabels::Last(159)).unwrap();
+    let found = read_arff(&path, 159).unwrap();
     let Features::Sparse(inputs) = &found.inputs else { panic!("sparse rows") };
     assert_eq!((found.len(), inputs.width(), found.labels.width()), (4880, 1836, 159));
     // as often as ", i 1" with i in the range occurs in the text
@@ -220,5 +216,4 @@ fn bibtex() {
     assert_eq!(inputs.entries(), features);
     let ones: u32 = found.labels.words().iter().map(|word| word.count_ones()).sum();
     assert_eq!(ones, labels);
-    assert_eq!(found.row_without_labels(), None);
 }
