@@ -2,9 +2,9 @@
 //! the weight.
 
 use burn::tensor::Device;
+use dsokr_basis::random::{below, generator};
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
-use dsokr_machines::LeaveOut;
 use dsokr_nn::{Model, parameters};
 use tracing::info;
 
@@ -28,17 +28,26 @@ pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
     }
 }
 
-/// The parts of n training pairs, drawn by a seed.
+/// The parts of n training pairs, drawn by a seed, of sizes that differ by one at most.
 fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
     check(hubs, n)?;
-    match LeaveOut::folds(n, hubs.folds(), seed) {
-        Ok(LeaveOut::Folds(folds)) => Ok(folds),
-        _ => Err(Error::Value {
+    let count = hubs.folds();
+    if count < 2 || count > n {
+        return Err(Error::Value {
             key: "decoding.hubs.folds".into(),
-            found: hubs.folds().to_string(),
+            found: count.to_string(),
             allowed: format!("2 to {n}, the number of training pairs"),
-        }),
+        });
     }
+    let mut random = generator(seed, "folds", 0);
+    let mut order: Vec<usize> = (0..n).collect();
+    for last in (1..n).rev() {
+        order.swap(last, below(&mut random, last as u64 + 1) as usize);
+    }
+    let mut folds = vec![Vec::new(); count];
+    order.into_iter().enumerate().for_each(|(at, row)| folds[at % count].push(row));
+    folds.iter_mut().for_each(|fold| fold.sort_unstable());
+    Ok(folds)
 }
 
 /// Evaluates a model on the validation split.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_data::{Dataset, InputKind};
-use dsokr_machines::{OutputSpace, Targets};
+use dsokr_machines::{KernelModel, OutputSpace, Targets};
 use dsokr_train::Event;
 
 use crate::Error;
@@ -180,7 +180,7 @@ impl ClosedForm for PreparedMachine<'_> {
                     unlabelled: &unlabelled,
                 };
                 let (model, curve) = search.best(settings.lambda.values())?;
-                (model.into(), None, Some(curve))
+                (KernelModel::Ridge(model), None, Some(curve))
             }
             _ => {
                 let (model, held_out) = search.best(space, config.decoding.hubs.is_some())?;

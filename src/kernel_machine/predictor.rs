@@ -30,9 +30,9 @@ impl KernelMachine {
             return Err(Error::Run { path: run.path.join(name), message: message.into() });
         };
         let inputs = MachineInputs::load(settings, run.path)?;
-        check_basis(file.stored(), run.space)?;
-        check_preparation(file.stored(), &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
-        let model = file.read()?;
+        check_basis(&file, run.space)?;
+        check_preparation(&file, &PreparationFiles::new(inputs.files()?)?.fingerprint())?;
+        let model = KernelModel::read(&file)?;
         Ok(Self { inputs: Arc::new(inputs), model, curve: EmbeddingCurve::read(run.path)? })
     }
 }

@@ -1,8 +1,8 @@
 //! The choice of λ, and the fit for it.
 
 use dsokr_machines::{
-    KernelModel, LeaveOut, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets,
-    TrainingInputs, TrainingSet,
+    KernelModel, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets, TrainingInputs,
+    TrainingSet,
 };
 use tracing::info;
 
@@ -60,16 +60,10 @@ impl LambdaSearch<'_> {
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let (model, left_out) = match leave_one_out {
-            true => {
-                let (model, left_out) = self.prepared.fit_leaving_one_out(lambda)?;
-                (model, Some(left_out))
-            }
-            false => (self.prepared.fit(lambda)?, None),
-        };
+        let (model, left_out) = self.prepared.fit(lambda, leave_one_out)?;
         let model = match (self.scaling, model) {
             (Some(scaling), KernelModel::Ridge(model)) => {
-                model.with_scaling(scaling.clone())?.into()
+                KernelModel::Ridge(model.with_scaling(scaling.clone())?)
             }
             (_, model) => model,
         };
@@ -101,7 +95,7 @@ impl LambdaSearch<'_> {
             several => several.values(),
         };
         if let (Some(space), Some(spectrum)) = (space, self.prepared.spectrum()?) {
-            let errors = spectrum.errors(lambdas, &LeaveOut::One, space)?;
+            let errors = spectrum.errors(lambdas, space)?;
             let mut best = (f64::INFINITY, f64::NAN);
             for (&lambda, error) in lambdas.iter().zip(errors) {
                 info!(lambda, error, "leave-one-out");

@@ -1,4 +1,4 @@
-//! The solvers for many rows, which are made on the fly:
+//! The solvers for many rows, whose inputs are made on the fly:
 //! `cargo bench -p dsokr-machines --bench stream -- [SOLVER] [ROWS] [ANCHORS] [PARTS]`.
 //!
 //! 1,000,000 × 100 standard normal inputs, ten outputs that are smooth functions of them plus noise,
@@ -19,8 +19,8 @@ use dsokr_basis::features::DenseBlock;
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Block, Error as BasisError, Kernel, Mat, RowKind, RowSource};
 use dsokr_machines::{
-    Averaged, ConjugateGradients, Error, InputSketch, RidgeProblem, TargetBlock, TargetSource,
-    fit_averaged, fit_conjugate_gradients, fit_sketched,
+    Averaged, ConjugateGradients, Error, InputSketch, RidgeProblem, Targets, fit_averaged,
+    fit_conjugate_gradients, fit_sketched,
 };
 
 const WIDTH: usize = 100;
@@ -82,22 +82,18 @@ impl RowSource for Synthetic {
     }
 }
 
-impl TargetSource for Synthetic {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn width(&self) -> usize {
-        OUTPUTS
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<TargetBlock, Error> {
-        let mut out = self.outputs(rows.clone());
-        let mut random = generator(1, "bench noise", (self.start + rows.start) as u64);
-        for column in out.col_iter_mut() {
-            column.iter_mut().for_each(|value| *value += 0.5 * (unit(&mut random) - 0.5));
+impl Synthetic {
+    /// The outputs of all rows, with noise.
+    fn targets(&self) -> Result<Targets, Error> {
+        let mut values = Vec::with_capacity(self.len * OUTPUTS);
+        for start in (0..self.len).step_by(CHUNK) {
+            let rows = start..self.len.min(start + CHUNK);
+            let mut random = generator(1, "bench noise", (self.start + start) as u64);
+            for column in self.outputs(rows).col_iter() {
+                values.extend(column.iter().map(|value| value + 0.5 * (unit(&mut random) - 0.5)));
+            }
         }
-        Ok(TargetBlock::Coordinates(out))
+        Targets::new(OUTPUTS, values)
     }
 }
 
@@ -136,7 +132,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let train = Synthetic { start: 0, len: rows };
     let new = Synthetic { start: rows.next_multiple_of(CHUNK), len: 5000 };
     let kernel = Kernel::Gaussian { gamma: 0.005 };
-    let problem = RidgeProblem { kernel, rows: &train, targets: &train, lambda: LAMBDA, seed: 0 };
+    let targets = train.targets()?;
+    let problem = RidgeProblem { kernel, rows: &train, targets: &targets, lambda: LAMBDA, seed: 0 };
 
     let start = Instant::now();
     let model = match &solver[..] {

@@ -158,8 +158,8 @@ fn table(seeds: u64, sizes: &[usize]) -> Result<(), Failure> {
                 let anchors = basis.anchors().map_or(0, RowSource::len);
                 let targets = Targets::new(1, train.y)?;
                 let problem = problem(Loss::from(Huber { kappa: KAPPA }), LAMBDA)?;
-                let machine =
-                    LipschitzModel::fit(basis, &train.x, &targets, &problem, &Stop::default())?;
+                let features = InputFeatures::new(basis, &train.x)?;
+                let machine = LipschitzModel::fit(&features, &targets, &problem, &Stop::default())?;
                 let end = cpu_seconds();
                 let solution = machine.summary().lipschitz().ok_or("a Lipschitz loss")?;
                 if !solution.converged {
@@ -207,7 +207,7 @@ fn select() -> Result<(), Failure> {
             for (at, error) in errors.iter_mut().enumerate() {
                 let loss = Loss::from(Huber { kappa: kappas[at % kappas.len()] });
                 let problem = problem(loss, lambdas[at / kappas.len()])?;
-                let machine = prepared.fit(&targets, &problem, &Stop::default())?;
+                let machine = LipschitzModel::fit(&prepared, &targets, &problem, &Stop::default())?;
                 *error += absolute_error(&machine.predict(&test)?, &truth) / 5.0;
             }
         }
@@ -242,8 +242,8 @@ fn solver() -> Result<(), Failure> {
             let problem =
                 LipschitzProblem { loss, output: output.clone(), lambda, offset: Offset::Constant };
             let (clock, cpu) = (Instant::now(), cpu_seconds());
-            let machine =
-                LipschitzModel::fit(basis.clone(), &train.x, targets, &problem, &Stop::default())?;
+            let features = InputFeatures::new(basis.clone(), &train.x)?;
+            let machine = LipschitzModel::fit(&features, targets, &problem, &Stop::default())?;
             println!(
                 "{}; {:.2} s, {:.2} s CPU",
                 machine.summary(),

@@ -1,21 +1,12 @@
 //! Learned output embeddings: reduced rank regression and Output Embedding Learning.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
-use dsokr_basis::store::{self, Stored, Tensor};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::Error;
-
-/// The kind of the file.
-const KIND: &str = "output-embedding";
-
-/// The version of its layout.
-const VERSION: u32 = 1;
+use crate::linear::sum_of_parts;
 
 /// Rows of a part of a covariance.
 const ROWS: usize = 2048;
@@ -150,42 +141,6 @@ impl OutputEmbedding {
     pub fn projector(&self) -> Mat<f64> {
         multiply(self.directions.as_ref(), self.directions.transpose())
     }
-
-    /// Writes the embedding to a file, atomically: kind `output-embedding`, version 1. Tensors:
-    /// `directions` F64 `[p, q]`, `spectrum` F64 `[q]`.
-    ///
-    /// # Errors
-    /// `Io` of the crate `dsokr-basis`.
-    pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let values: Vec<f64> =
-            self.directions.col_iter().flat_map(|column| column.iter().copied()).collect();
-        let tensors = [
-            Tensor::f64("directions", &[self.rank(), self.width], &values),
-            Tensor::f64("spectrum", &[self.width], &self.spectrum),
-        ];
-        Ok(store::Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
-    }
-
-    /// Reads an embedding that [`save`](Self::save) wrote.
-    ///
-    /// # Errors
-    /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::File`] for parts that do not belong together.
-    pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open(path, KIND, VERSION)?;
-        let (shape, values) = stored.f64("directions", 2)?;
-        let (_, spectrum) = stored.f64("spectrum", 1)?;
-        let (rank, width) = (shape[0], shape[1]);
-        if rank == 0 || rank > width || spectrum.len() != width {
-            let message = format!("directions {shape:?} and {} eigenvalues", spectrum.len());
-            return Err(Error::file(path, message));
-        }
-        if values.iter().chain(spectrum.iter()).any(|value| !value.is_finite()) {
-            return Err(Error::file(path, "it holds a number that is not finite"));
-        }
-        let directions = MatRef::from_column_major_slice(&values, width, rank).to_owned();
-        Ok(Self { width, directions, spectrum: spectrum.into_owned() })
-    }
 }
 
 /// Checks that coordinates are whole rows of finite numbers.
@@ -196,20 +151,12 @@ fn check(what: &'static str, width: usize, rows: &[f32]) -> Result<(), Error> {
 
 /// `Σ_i z_i z_iᵀ`.
 fn second_moment(width: usize, rows: &[f32]) -> Mat<f64> {
-    let mut total = Mat::<f64>::zeros(width, width);
     let parts: Vec<&[f32]> = rows.chunks(ROWS * width).collect();
-    for wave in parts.chunks(rayon::current_num_threads().max(1)) {
-        let sums: Vec<Mat<f64>> = wave
-            .par_iter()
-            .map(|rows| {
-                let wide: Vec<f64> = rows.iter().map(|&value| value.into()).collect();
-                let rows = MatRef::from_column_major_slice(&wide, width, wide.len() / width);
-                multiply(rows, rows.transpose())
-            })
-            .collect();
-        sums.into_iter().for_each(|sum| total += sum);
-    }
-    total
+    sum_of_parts(width, parts.len(), |at| {
+        let wide: Vec<f64> = parts[at].iter().map(|&value| value.into()).collect();
+        let rows = MatRef::from_column_major_slice(&wide, width, wide.len() / width);
+        multiply(rows, rows.transpose())
+    })
 }
 
 /// `A z` of each row z.

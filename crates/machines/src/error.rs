@@ -1,6 +1,10 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use faer::MatRef;
+
+use crate::linear::Scalar;
+
 /// Everything that can go wrong in this crate; each message says what was found and what is allowed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -148,6 +152,21 @@ impl Error {
             }
             None => Ok(()),
         }
+    }
+
+    /// Unless all elements of a matrix are finite; `place` gives the row and column that a message names.
+    pub(crate) fn check_matrix<T: Scalar>(
+        what: &'static str,
+        matrix: MatRef<T>,
+        place: impl Fn(usize, usize) -> (usize, usize),
+    ) -> Result<(), Self> {
+        for (j, values) in matrix.col_iter().enumerate() {
+            if let Some(i) = values.iter().position(|value| !value.wide().is_finite()) {
+                let ((row, column), value) = (place(i, j), values[i].wide());
+                return Err(Self::NotFinite { what, row, column, value });
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dsokr_basis::store::Stored;
 use dsokr_basis::{Basis, RowSource};
@@ -22,34 +22,7 @@ pub enum KernelModel {
     Lipschitz(LipschitzModel),
 }
 
-/// A model's file in a folder, opened to see what it belongs to before it is read.
-pub struct StoredKernelModel {
-    stored: Stored,
-    /// The file of the basis of the inputs, for a Lipschitz model.
-    inputs: Option<PathBuf>,
-}
-
-impl From<RidgeModel> for KernelModel {
-    fn from(model: RidgeModel) -> Self {
-        Self::Ridge(model)
-    }
-}
-
-impl From<LipschitzModel> for KernelModel {
-    fn from(model: LipschitzModel) -> Self {
-        Self::Lipschitz(model)
-    }
-}
-
 impl KernelModel {
-    /// p, the numbers that it predicts for a row.
-    pub fn width(&self) -> usize {
-        match self {
-            Self::Ridge(model) => model.width(),
-            Self::Lipschitz(model) => model.width(),
-        }
-    }
-
     /// What was fitted, and how well.
     pub fn summary(&self) -> &Summary {
         match self {
@@ -61,8 +34,7 @@ impl KernelModel {
     /// The predictions of input rows, q × p row-major.
     ///
     /// # Errors
-    /// Rows of another kind or width, [`Error::NotFinite`] for a prediction that overflows `f32`, and
-    /// errors from reading the rows.
+    /// As [`RidgeModel::predict`] and [`LipschitzModel::predict`].
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
         match self {
             Self::Ridge(model) => model.predict(rows),
@@ -85,39 +57,29 @@ impl KernelModel {
         }
     }
 
-    /// Opens the model of a folder; none where none has been written.
+    /// Opens the file of a folder's model, to see what it belongs to before it is [read](Self::read);
+    /// none where none has been written.
     ///
     /// # Errors
     /// Those of a file that is damaged, or of another kind or version.
-    pub fn open(folder: &Path) -> Result<Option<StoredKernelModel>, Error> {
+    pub fn open(folder: &Path) -> Result<Option<Stored>, Error> {
         let (ridge, lipschitz) = (folder.join(RIDGE), folder.join(LIPSCHITZ));
         if ridge.exists() {
-            return Ok(Some(StoredKernelModel { stored: RidgeModel::open(&ridge)?, inputs: None }));
+            return RidgeModel::open(&ridge).map(Some);
         }
-        if lipschitz.exists() {
-            let (stored, inputs) = (LipschitzModel::open(&lipschitz)?, folder.join(INPUTS));
-            return Ok(Some(StoredKernelModel { stored, inputs: Some(inputs) }));
-        }
-        Ok(None)
-    }
-}
-
-impl StoredKernelModel {
-    /// The opened file.
-    pub fn stored(&self) -> &Stored {
-        &self.stored
+        lipschitz.exists().then(|| LipschitzModel::open(&lipschitz)).transpose()
     }
 
-    /// Reads the model.
+    /// Reads the model of an opened file.
     ///
     /// # Errors
     /// As [`RidgeModel::load`] and [`LipschitzModel::load`].
-    pub fn read(&self) -> Result<KernelModel, Error> {
-        match &self.inputs {
-            None => Ok(RidgeModel::from_stored(&self.stored)?.into()),
-            Some(inputs) => {
-                Ok(LipschitzModel::from_stored(&self.stored, Basis::load(inputs)?)?.into())
-            }
+    pub fn read(stored: &Stored) -> Result<Self, Error> {
+        let path = stored.path();
+        if path.ends_with(LIPSCHITZ) {
+            let basis = Basis::load(&path.with_file_name(INPUTS))?;
+            return Ok(Self::Lipschitz(LipschitzModel::from_stored(stored, basis)?));
         }
+        Ok(Self::Ridge(RidgeModel::from_stored(stored)?))
     }
 }

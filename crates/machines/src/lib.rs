@@ -1,5 +1,6 @@
-//! Kernel machines: models `f(x) = Σ_j k(x, a_j) A_j` that are fitted without gradient descent on
-//! parameters.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Contents
 //!
 //! | method | how | targets |
 //! |---|---|---|
@@ -18,31 +19,6 @@
 //! file names it. λ is chosen by [`Spectrum`], for all its values from one eigendecomposition.
 //! Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit_gram`]. [`OutputEmbedding`]
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
-//!
-//! ```
-//! use dsokr_basis::{Features, Kernel, features::{BitRows, DenseRows}};
-//! use dsokr_decode::{CandidateParts, Candidates, Queries, top_k};
-//! use dsokr_machines::{InputSketch, OutputSpace, RidgeProblem, fit_sketched};
-//!
-//! let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
-//! let y = Features::Bits(BitRows::from_indices(3, [vec![0], vec![0, 1], vec![1], vec![2]])?);
-//! let (space, targets) = OutputSpace::training(Kernel::Tanimoto, &y)?;
-//! let kernel = Kernel::Gaussian { gamma: 1.0 };
-//! let problem = RidgeProblem { kernel, rows: &x, targets: &targets, lambda: 1e-4, seed: 0 };
-//! let model = fit_sketched(problem, &InputSketch::subsampling(4))?.model;
-//!
-//! let points = space.points(&y)?;
-//! let candidates = Candidates::new(CandidateParts {
-//!     ids: ["a", "b", "c", "d"].map(String::from).to_vec(),
-//!     dim: points.rank,
-//!     coordinates: points.coordinates,
-//!     constants: points.constants,
-//!     ..CandidateParts::default()
-//! })?;
-//! let best = top_k(&Queries::new(points.rank, &model.predict(&x)?)?, &candidates, 1)?;
-//! assert_eq!(candidates.id(best[3][0].candidate), "d");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod embedding;
 mod error;
@@ -56,15 +32,15 @@ mod targets;
 
 pub use embedding::OutputEmbedding;
 pub use error::Error;
-pub use kernel_model::{KernelModel, StoredKernelModel};
+pub use kernel_model::KernelModel;
 pub use lipschitz::{
     InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Pinball, Stop,
     coverage, crossing_loss, pinball_loss,
 };
 pub use ridge::{
-    Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LeaveOut,
-    OutputSpace, Points, Projected, RidgeModel, RidgeProblem, Scaling, SketchedFit, Spectrum,
-    alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram, fit_sketched,
+    Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, OutputSpace,
+    Points, RidgeModel, RidgeProblem, Scaling, SketchedFit, Spectrum, alignf, combine, fit,
+    fit_averaged, fit_conjugate_gradients, fit_gram, fit_sketched,
 };
 pub use solver::{
     ClosedForm, Lipschitz, PreparedSolver, Sketched, Solver, TrainingInputs, TrainingSet,
@@ -72,9 +48,4 @@ pub use solver::{
 pub use summary::{
     Convergence, Inputs, LipschitzSummary, Precision, RidgeSummary, Solution, Summary,
 };
-pub use targets::{TargetBlock, TargetSource, Targets};
-
-/// The program of the README, which runs as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-mod readme {}
+pub use targets::Targets;

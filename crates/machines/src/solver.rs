@@ -10,7 +10,7 @@ use crate::ridge::{
     Averaged, ConjugateGradients, InputSketch, RidgeProblem, Spectrum, fit, fit_averaged,
     fit_conjugate_gradients, fit_gram, fit_sketched,
 };
-use crate::{Error, KernelModel, Precision, TargetSource, Targets};
+use crate::{Error, KernelModel, LipschitzModel, Precision, Targets};
 
 /// How a kernel machine is fitted.
 ///
@@ -151,9 +151,9 @@ impl Solver {
                 _ => Ok(()),
             },
             Self::Lipschitz(options) => {
-                if options.coupling.is_some() && options.loss.levels().is_none() {
-                    let (what, allowed) = ("coupling", "absent, or a pinball loss beside it");
-                    return Err(Error::value(what, options.coupling.unwrap_or_default(), allowed));
+                if let (Some(coupling), None) = (options.coupling, options.loss.levels()) {
+                    let allowed = "absent, or a pinball loss beside it";
+                    return Err(Error::value("coupling", coupling, allowed));
                 }
                 let width = options.loss.levels().map_or(1, <[f64]>::len);
                 options.loss.validate(width)?;
@@ -172,12 +172,8 @@ impl Solver {
         let features = match (self, &training.inputs) {
             (Self::Lipschitz(options), TrainingInputs::Rows(rows, kernel)) => {
                 let InputSketch { size, method } = &options.sketch;
-                let kernel = Arc::clone(kernel);
-                let basis = Basis::fit(
-                    kernel,
-                    *rows,
-                    &SketchOptions::new(method, *size).with_seed(training.seed),
-                )?;
+                let options = SketchOptions::new(method, *size).with_seed(training.seed);
+                let basis = Basis::fit(Arc::clone(kernel), *rows, &options)?;
                 Some(InputFeatures::new(basis, *rows)?)
             }
             _ => None,
@@ -185,11 +181,14 @@ impl Solver {
         Ok(PreparedSolver { solver: self, training, features })
     }
 
-    fn needs_rows(&self) -> Error {
-        let allowed = "closed-form beside a precomputed kernel";
+    /// The error unless the solver is `allowed`.
+    fn unfit(&self, allowed: &str) -> Error {
         Error::value("the solver", self.name(), allowed)
     }
 }
+
+/// What a solver that compares rows must be beside a Gram matrix.
+const OF_GRAM: &str = "closed-form beside a precomputed kernel";
 
 /// A solver and its training set, for fits with several λ.
 pub struct PreparedSolver<'a> {
@@ -200,27 +199,58 @@ pub struct PreparedSolver<'a> {
 }
 
 impl PreparedSolver<'_> {
-    /// The model for one λ.
+    /// The model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
+    /// the others.
     ///
     /// # Errors
     /// Those of [`fit`], [`fit_gram`], [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
-    /// [`LipschitzModel::fit`](crate::LipschitzModel::fit).
-    pub fn fit(&self, lambda: f64) -> Result<KernelModel, Error> {
-        Ok(self.solve(lambda, false)?.0)
-    }
-
-    /// The model for one λ, and its prediction of each training row by a model of the others.
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit); [`Error::Value`] for a solver that has no such predictions in closed
-    /// form.
-    pub fn fit_leaving_one_out(&self, lambda: f64) -> Result<(KernelModel, Vec<f32>), Error> {
-        let (model, left_out) = self.solve(lambda, true)?;
-        let none = || {
-            let allowed = "closed-form or sketched for leave-one-out predictions";
-            Error::value("the solver", self.solver.name(), allowed)
+    /// [`LipschitzModel::fit`]; [`Error::Value`] for a solver that has no leave-one-out predictions in
+    /// closed form.
+    pub fn fit(
+        &self,
+        lambda: f64,
+        leave_one_out: bool,
+    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+        let TrainingSet { inputs, targets, seed } = &self.training;
+        let (targets, seed): (&Targets, u64) = (targets, *seed);
+        if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
+            let fitted = match inputs {
+                TrainingInputs::Gram(gram) => fit_gram(*gram, targets, lambda, *precision)?,
+                TrainingInputs::Rows(rows, kernel) => {
+                    fit(Arc::clone(kernel), *rows, targets, lambda, *precision)?
+                }
+            };
+            let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
+            return Ok((KernelModel::Ridge(fitted.model), left_out));
+        }
+        let TrainingInputs::Rows(rows, kernel) = inputs else {
+            return Err(self.solver.unfit(OF_GRAM));
         };
-        Ok((model, left_out.ok_or_else(none)?))
+        let problem =
+            RidgeProblem { kernel: Arc::clone(kernel), rows: *rows, targets, lambda, seed };
+        let model = match (self.solver, &self.features) {
+            (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
+                return Err(self.solver.unfit(OF_GRAM));
+            }
+            (Solver::Sketched(options), _) => {
+                let fitted = fit_sketched(problem, &options.sketch)?;
+                let left_out = leave_one_out.then(|| fitted.leave_one_out(*rows, targets));
+                return Ok((KernelModel::Ridge(fitted.model), left_out.transpose()?));
+            }
+            (Solver::ConjugateGradients(options), _) => {
+                KernelModel::Ridge(fit_conjugate_gradients(problem, options)?)
+            }
+            (Solver::Averaged(options), _) => KernelModel::Ridge(fit_averaged(problem, options)?),
+            (Solver::Lipschitz(options), Some(features)) => {
+                let problem = options.problem(targets.width(), lambda)?;
+                let model = LipschitzModel::fit(features, targets, &problem, &options.stop)?;
+                KernelModel::Lipschitz(model)
+            }
+        };
+        match leave_one_out {
+            true => Err(self.solver.unfit("closed-form or sketched for leave-one-out predictions")),
+            false => Ok((model, None)),
+        }
     }
 
     /// The spectrum that gives leave-one-out errors for every λ at once; none for a solver of which
@@ -230,67 +260,21 @@ impl PreparedSolver<'_> {
     /// As [`fit`](Self::fit).
     pub fn spectrum(&self) -> Result<Option<Spectrum>, Error> {
         let TrainingSet { inputs, targets, seed } = &self.training;
-        Ok(match (self.solver, inputs) {
+        let spectrum = match (self.solver, inputs) {
             (Solver::ClosedForm(_), TrainingInputs::Gram(gram)) => {
-                Some(Spectrum::of_gram(*gram, targets)?)
+                Spectrum::of_gram(*gram, targets)
             }
             (Solver::ClosedForm(_), TrainingInputs::Rows(rows, kernel)) => {
-                Some(Spectrum::full(kernel, *rows, targets)?)
+                Spectrum::full(kernel, *rows, targets)
             }
-            (Solver::Sketched(options), TrainingInputs::Rows(rows, kernel)) => {
-                let kernel = Arc::clone(kernel);
-                Some(Spectrum::sketched(kernel, *rows, targets, &options.sketch, *seed)?)
+            (Solver::Sketched(Sketched { sketch }), TrainingInputs::Rows(rows, kernel)) => {
+                Spectrum::sketched(Arc::clone(kernel), *rows, targets, sketch, *seed)
             }
-            (solver @ Solver::Sketched(_), TrainingInputs::Gram(_)) => {
-                return Err(solver.needs_rows());
-            }
-            (
-                Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_),
-                TrainingInputs::Rows(..) | TrainingInputs::Gram(_),
-            ) => None,
-        })
-    }
-
-    fn solve(
-        &self,
-        lambda: f64,
-        leave_one_out: bool,
-    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let TrainingSet { inputs, targets, seed } = &self.training;
-        let targets: &Targets = targets;
-        let (rows, kernel) = match (inputs, self.solver) {
-            (TrainingInputs::Rows(rows, kernel), _) => (*rows, Arc::clone(kernel)),
-            (TrainingInputs::Gram(gram), Solver::ClosedForm(ClosedForm { precision })) => {
-                let fitted = fit_gram(*gram, targets, lambda, *precision)?;
-                let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
-                return Ok((fitted.model.into(), left_out));
-            }
-            (TrainingInputs::Gram(_), solver) => return Err(solver.needs_rows()),
-        };
-        if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
-            let fitted = fit(kernel, rows, targets, lambda, *precision)?;
-            let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
-            return Ok((fitted.model.into(), left_out));
-        }
-        let problem = RidgeProblem { kernel, rows, targets, lambda, seed: *seed };
-        let model = match (self.solver, &self.features) {
-            (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
-                return Err(self.solver.needs_rows());
-            }
-            (Solver::Sketched(options), _) => {
-                let fitted = fit_sketched(problem, &options.sketch)?;
-                let left_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
-                return Ok((fitted.model.into(), left_out.transpose()?));
-            }
-            (Solver::ConjugateGradients(options), _) => {
-                fit_conjugate_gradients(problem, options)?.into()
-            }
-            (Solver::Averaged(options), _) => fit_averaged(problem, options)?.into(),
-            (Solver::Lipschitz(options), Some(features)) => {
-                let problem = options.problem(targets.width(), lambda)?;
-                features.fit(targets, &problem, &options.stop)?.into()
+            (Solver::Sketched(_), TrainingInputs::Gram(_)) => Err(self.solver.unfit(OF_GRAM)),
+            (Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_), _) => {
+                return Ok(None);
             }
         };
-        Ok((model, None))
+        spectrum.map(Some)
     }
 }

@@ -1,10 +1,12 @@
 use std::ops::Range;
 
 use dsokr_basis::Projection;
-use faer::{Mat, MatRef};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::*;
 
 use crate::Error;
-use crate::linear::Scalar;
+use crate::linear::{PANEL, Scalar};
 
 /// What a kernel machine is fitted to: p numbers for each of n training rows, and of each row the
 /// squared distance `r(y)` to the output that no prediction reaches.
@@ -22,36 +24,6 @@ enum Values {
     Coordinates(Vec<f64>),
     /// Row i has a 1 in the column of its class.
     Classes(Vec<u32>),
-}
-
-/// Targets of consecutive training rows.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum TargetBlock {
-    /// Coordinates, p × len, one row a column.
-    Coordinates(Mat<f64>),
-    /// Class of each row, below p: its target is that unit vector.
-    Classes(Vec<u32>),
-}
-
-/// Targets that can be read block by block, from memory or computed on the fly.
-pub trait TargetSource: Sync {
-    /// Number of rows.
-    fn len(&self) -> usize;
-
-    /// p, the numbers of a row.
-    fn width(&self) -> usize;
-
-    /// The targets of the rows of `range`.
-    ///
-    /// # Errors
-    /// Errors from reading or computing them.
-    fn block(&self, range: Range<usize>) -> Result<TargetBlock, Error>;
-
-    /// Whether there are no rows.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 impl Targets {
@@ -108,6 +80,24 @@ impl Targets {
         Ok(self)
     }
 
+    /// n, the number of rows.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Coordinates(values) => values.len() / self.width,
+            Values::Classes(classes) => classes.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// p, the numbers of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// The same targets with an offset subtracted from each column.
     pub(crate) fn minus(&self, offset: &[f64]) -> Result<Self, Error> {
         let mut values = self.values()?.to_vec();
@@ -137,7 +127,10 @@ impl Targets {
     pub fn values(&self) -> Result<&[f64], Error> {
         match &self.values {
             Values::Coordinates(values) => Ok(values),
-            Values::Classes(_) => Err(not_a_basis("losses are those of coordinates in it")),
+            Values::Classes(_) => {
+                let allowed = "a basis: losses are those of coordinates in it";
+                Err(Error::value("the output space", "the training outputs", allowed))
+            }
         }
     }
 
@@ -157,6 +150,31 @@ impl Targets {
                     dense[(row, class as usize)] = T::of(1.0);
                 }
                 dense
+            }
+        }
+    }
+
+    /// Adds `T Ψ` of some rows to m × p sums; `features` is T, m × rows.
+    pub(crate) fn add_products(
+        &self,
+        rows: Range<usize>,
+        features: MatRef<f64>,
+        sums: &mut Mat<f64>,
+    ) {
+        match &self.values {
+            Values::Coordinates(values) => {
+                let values = &values[rows.start * self.width..rows.end * self.width];
+                let columns = MatRef::from_column_major_slice(values, self.width, rows.len());
+                sums.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
+                    let own = features.subrows(task * PANEL, out.nrows());
+                    matmul(out, Accum::Add, own, columns.transpose(), 1.0, Par::Seq);
+                });
+            }
+            Values::Classes(classes) => {
+                for (column, &class) in features.col_iter().zip(&classes[rows]) {
+                    let sum = sums.col_mut(class as usize);
+                    sum.iter_mut().zip(column.iter()).for_each(|(sum, value)| *sum += value);
+                }
             }
         }
     }
@@ -187,43 +205,8 @@ impl Targets {
     }
 }
 
-/// The error for an output space that is the identity on the training outputs.
-pub(crate) fn not_a_basis(reason: &str) -> Error {
-    let allowed = format_args!("a basis: {reason}");
-    Error::value("the output space", "the training outputs", allowed)
-}
-
-impl TargetSource for Targets {
-    fn len(&self) -> usize {
-        match &self.values {
-            Values::Coordinates(values) => values.len() / self.width,
-            Values::Classes(classes) => classes.len(),
-        }
-    }
-
-    fn width(&self) -> usize {
-        self.width
-    }
-
-    fn block(&self, range: Range<usize>) -> Result<TargetBlock, Error> {
-        let len = self.len();
-        if range.start > range.end || range.end > len {
-            return Err(Error::value("end of rows", range.end, format_args!("0..={len}")));
-        }
-        let p = self.width;
-        Ok(match &self.values {
-            Values::Coordinates(values) => {
-                let values = &values[range.start * p..range.end * p];
-                let columns = MatRef::from_column_major_slice(values, p, range.len());
-                TargetBlock::Coordinates(columns.to_owned())
-            }
-            Values::Classes(classes) => TargetBlock::Classes(classes[range].to_vec()),
-        })
-    }
-}
-
 /// Checks λ, and that there is a row of targets for each of n rows.
-pub(crate) fn check(n: usize, targets: &dyn TargetSource, lambda: f64) -> Result<(), Error> {
+pub(crate) fn check(n: usize, targets: &Targets, lambda: f64) -> Result<(), Error> {
     Error::check_lambda(lambda)?;
     if n == 0 {
         return Err(dsokr_basis::Error::no_rows().into());

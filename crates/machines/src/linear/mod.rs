@@ -10,6 +10,9 @@ mod panels;
 mod scalar;
 mod solve;
 
+use faer::Mat;
+use rayon::prelude::*;
+
 pub(crate) use cholesky::Factor;
 pub(crate) use nonnegative::nonnegative;
 pub(crate) use panels::{Panels, row_major};
@@ -20,3 +23,18 @@ pub(crate) const PANEL: usize = 256;
 
 /// Right-hand sides that one task solves for.
 pub(crate) const SIDES: usize = 128;
+
+/// The sum of `parts` matrices of a size, in their order, as many at a time as there are threads.
+pub(crate) fn sum_of_parts(
+    size: usize,
+    parts: usize,
+    part: impl Fn(usize) -> Mat<f64> + Sync,
+) -> Mat<f64> {
+    let mut total = Mat::<f64>::zeros(size, size);
+    let parts: Vec<usize> = (0..parts).collect();
+    for wave in parts.chunks(rayon::current_num_threads().max(1)) {
+        let sums: Vec<Mat<f64>> = wave.par_iter().map(|&at| part(at)).collect();
+        sums.into_iter().for_each(|sum| total += sum);
+    }
+    total
+}

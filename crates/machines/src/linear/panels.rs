@@ -81,15 +81,18 @@ impl<T: Scalar> Panels<T> {
 
     /// Unless all elements are finite numbers.
     pub(crate) fn check_finite(&self, what: &'static str) -> Result<(), Error> {
-        for (at, panel) in self.panels.iter().enumerate() {
-            for (column, values) in panel.col_iter().enumerate() {
-                if let Some(row) = values.iter().position(|value| !value.wide().is_finite()) {
-                    let (value, row) = (panel[(row, column)].wide(), at * PANEL + row);
-                    return Err(Error::NotFinite { what, row, column, value });
-                }
-            }
-        }
-        Ok(())
+        let mut panels = self.panels.iter().enumerate();
+        panels.try_for_each(|(at, panel)| {
+            Error::check_matrix(what, panel.as_ref(), |i, j| (at * PANEL + i, j))
+        })
+    }
+
+    /// The same matrix in `f32`.
+    pub(crate) fn single(&self) -> Panels<f32> {
+        let single = |panel: &Mat<T>| {
+            Mat::from_fn(panel.nrows(), panel.ncols(), |i, j| panel[(i, j)].wide() as f32)
+        };
+        Panels { size: self.size, panels: self.panels.iter().map(single).collect() }
     }
 
     /// The whole matrix, both halves.

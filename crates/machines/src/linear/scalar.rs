@@ -8,25 +8,19 @@ pub(crate) trait Scalar:
     fn of(value: f64) -> Self;
 
     /// The number in `f64`.
-    fn wide(self) -> f64;
+    fn wide(self) -> f64 {
+        self.into()
+    }
 }
 
 impl Scalar for f32 {
     fn of(value: f64) -> Self {
         value as Self
     }
-
-    fn wide(self) -> f64 {
-        self.into()
-    }
 }
 
 impl Scalar for f64 {
     fn of(value: f64) -> Self {
         value
-    }
-
-    fn wide(self) -> f64 {
-        self
     }
 }

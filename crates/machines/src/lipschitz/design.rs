@@ -7,6 +7,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::Error;
+use crate::linear::sum_of_parts;
 
 /// Least number of rows of a part.
 const ROWS: usize = 512;
@@ -36,7 +37,6 @@ impl Design {
         let (n, p) = (inputs.len(), basis.rank());
         let part = n.div_ceil(PARTS).max(ROWS);
         let mut rows = Mat::<f64>::zeros(p, n);
-        let mut covariance = Mat::<f64>::zeros(p, p);
         basis.project_blocks(inputs, PROJECTED, |range, block| {
             for (at, i) in range.enumerate() {
                 let column = rows.col_mut(i);
@@ -44,17 +44,10 @@ impl Design {
             }
             Ok::<(), dsokr_basis::Error>(())
         })?;
-        let starts: Vec<usize> = (0..n).step_by(part).collect();
-        for wave in starts.chunks(rayon::current_num_threads().max(1)) {
-            let sums: Vec<Mat<f64>> = wave
-                .par_iter()
-                .map(|&start| {
-                    let block = rows.as_ref().subcols(start, part.min(n - start));
-                    multiply(block, block.transpose())
-                })
-                .collect();
-            sums.into_iter().for_each(|sum| covariance += sum);
-        }
+        let mut covariance = sum_of_parts(p, n.div_ceil(part), |at| {
+            let block = rows.as_ref().subcols(at * part, part.min(n - at * part));
+            multiply(block, block.transpose())
+        });
         covariance *= faer::Scale(1.0 / n as f64);
         let Eigen { values, vectors } = symmetric_eigen(covariance.as_ref())?;
         let rotation = vectors.transpose().to_owned();

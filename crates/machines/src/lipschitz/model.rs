@@ -14,9 +14,9 @@ use super::loss::Loss;
 use super::offset::Offset;
 use super::output::OutputMatrix;
 use super::solver::{Stop, solve};
-use crate::summary::{LipschitzSummary, Solution, Summary};
+use crate::summary::{Solution, Summary};
 use crate::targets::check;
-use crate::{Error, TargetSource, Targets};
+use crate::{Error, Targets};
 
 /// The kind of the file.
 const KIND: &str = "machine";
@@ -40,20 +40,14 @@ pub struct LipschitzProblem {
     pub offset: Offset,
 }
 
-impl LipschitzProblem {
-    /// Checks the parameters, and that the targets belong to n inputs and to the outputs.
-    fn check(&self, n: usize, targets: &Targets, stop: &Stop) -> Result<(), Error> {
-        check(n, targets, self.lambda)?;
-        Error::check_length("targets a row", targets.width(), self.output.width())?;
-        self.loss.validate(targets.width())?;
-        stop.validate()
-    }
-}
-
 /// Training inputs as features, once for many fits: to select λ, γ or the loss.
 ///
 /// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
 /// multiplications, and one eigendecomposition of a p × p matrix.
+///
+/// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
+/// replacement is the machine without a sketch. The basis must have been fitted on inputs of this kind,
+/// usually on these ones.
 #[derive(Clone, Debug)]
 pub struct InputFeatures {
     basis: Basis,
@@ -72,42 +66,6 @@ impl InputFeatures {
         let design = Design::new(&basis, inputs)?;
         Ok(Self { basis, design })
     }
-
-    /// Fits a machine, as [`LipschitzModel::fit`].
-    ///
-    /// # Errors
-    /// As [`LipschitzModel::fit`].
-    pub fn fit(
-        &self,
-        targets: &Targets,
-        problem: &LipschitzProblem,
-        stop: &Stop,
-    ) -> Result<LipschitzModel, Error> {
-        let design = &self.design;
-        problem.check(design.len(), targets, stop)?;
-        let LipschitzProblem { loss, output, lambda, offset } = problem;
-        let offset = offset.of(loss, targets)?;
-        let solution = {
-            // the solver's penalty is (λ/2) ‖f − b‖²
-            let lambda = 2.0 * loss.penalty() * lambda;
-            solve(design, &targets.minus(&offset)?, loss, output, lambda, stop)?
-        };
-        // V = Qᵀ B: back to the coordinates of the basis.
-        let turned = multiply(design.rotation.transpose(), solution.weights.as_ref());
-        let (p, d) = (turned.nrows(), turned.ncols());
-        let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
-        let lipschitz = Solution::Lipschitz(LipschitzSummary {
-            loss: loss.clone(),
-            objective: solution.objective,
-            bound: solution.bound,
-            start: solution.start,
-            steps: solution.steps,
-            converged: solution.converged,
-        });
-        let (rows, unknowns, lambda) = (targets.len(), p, *lambda);
-        let summary = Summary { rows, unknowns, width: d, lambda, solution: lipschitz };
-        Ok(LipschitzModel { basis: self.basis.clone(), weights, offset, summary })
-    }
 }
 
 /// A fitted sketched kernel machine,
@@ -125,20 +83,16 @@ pub struct LipschitzModel {
 }
 
 impl LipschitzModel {
-    /// Fits a machine on the features of a basis of the training inputs.
+    /// Fits a machine on the features of the training inputs.
     ///
-    /// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
-    /// replacement is the machine without a sketch. The basis must have been fitted on inputs of
-    /// this kind, usually on these ones.
-    ///
-    /// Memory: n (p + 2 d) numbers. Time: n p² multiplications and one eigendecomposition of a p × p
-    /// matrix to prepare, then 2 n p d a step. The numbers do not depend on the number of threads.
-    /// A fit that reaches the step limit is no error: see [`LipschitzSummary::converged`].
+    /// Memory: n (p + 2 d) numbers. Time: 2 n p d multiplications a step. The numbers do not depend on
+    /// the number of threads. A fit that reaches the step limit is no error: see
+    /// [`LipschitzSummary::converged`](crate::LipschitzSummary::converged).
     ///
     /// ```
     /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions, features::DenseRows};
     /// use dsokr_machines::{
-    ///     LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets,
+    ///     InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets,
     /// };
     ///
     /// // The median of y given x, of which one y is wrong.
@@ -155,7 +109,8 @@ impl LipschitzModel {
     ///     offset: Offset::Constant,
     /// };
     /// let targets = Targets::new(1, y)?;
-    /// let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &Stop::default())?;
+    /// let features = InputFeatures::new(basis, &x)?;
+    /// let machine = LipschitzModel::fit(&features, &targets, &problem, &Stop::default())?;
     /// assert!(machine.summary().lipschitz().is_some_and(|solution| solution.converged));
     /// assert!((machine.predict(&x)?[20] - 2.0f32.sin()).abs() < 0.1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -164,16 +119,31 @@ impl LipschitzModel {
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there are targets for each
     /// input and as many outputs as M has; the errors of the loss and of the stopping rule;
-    /// [`Error::Numeric`] where values overflow; rows that the basis does not project.
+    /// [`Error::Numeric`] where values overflow.
     pub fn fit(
-        basis: Basis,
-        inputs: &dyn RowSource,
+        features: &InputFeatures,
         targets: &Targets,
         problem: &LipschitzProblem,
         stop: &Stop,
     ) -> Result<Self, Error> {
-        problem.check(inputs.len(), targets, stop)?;
-        InputFeatures::new(basis, inputs)?.fit(targets, problem, stop)
+        let InputFeatures { basis, design } = features;
+        let LipschitzProblem { loss, output, lambda, offset } = problem;
+        check(design.len(), targets, *lambda)?;
+        Error::check_length("targets a row", targets.width(), output.width())?;
+        loss.validate(targets.width())?;
+        stop.validate()?;
+        let offset = offset.of(loss, targets)?;
+        // the solver's penalty is (λ/2) ‖f − b‖²
+        let penalty = 2.0 * loss.penalty() * lambda;
+        let (solved, solution) =
+            solve(design, &targets.minus(&offset)?, loss, output, penalty, stop)?;
+        // V = Qᵀ B: back to the coordinates of the basis.
+        let turned = multiply(design.rotation.transpose(), solved.as_ref());
+        let (p, d) = (turned.nrows(), turned.ncols());
+        let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
+        let (rows, lambda, solution) = (targets.len(), *lambda, Solution::Lipschitz(solution));
+        let summary = Summary { rows, unknowns: p, width: d, lambda, solution };
+        Ok(Self { basis: basis.clone(), weights, offset, summary })
     }
 
     /// What was fitted, and how well.
@@ -267,35 +237,27 @@ impl LipschitzModel {
         Self::from_stored(&Self::open(path)?, basis)
     }
 
-    /// Opens a machine's file, whose metadata say what it belongs to.
-    ///
-    /// # Errors
-    /// Those of a file that is missing, damaged, or of another kind or version.
-    pub fn open(path: &Path) -> Result<Stored, Error> {
+    pub(crate) fn open(path: &Path) -> Result<Stored, Error> {
         Ok(Stored::open(path, KIND, VERSION)?)
     }
 
-    /// Reads a machine from its opened file.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn from_stored(stored: &Stored, basis: Basis) -> Result<Self, Error> {
+    /// [`load`](Self::load) of an opened file.
+    pub(crate) fn from_stored(stored: &Stored, basis: Basis) -> Result<Self, Error> {
         let path = stored.path();
-        let (expected, found) = (stored.metadata("inputs")?.to_owned(), basis.fingerprint());
-        if found != expected {
-            let message = format!("fitted on the basis {expected}, not on {found}");
-            return Err(Error::file(path, message));
+        let bad = |message: String| Err(Error::file(path, message));
+        let (expected, given) = (stored.metadata("inputs")?, basis.fingerprint());
+        if given != expected {
+            return bad(format!("fitted on the basis {expected}, not on {given}"));
         }
-        let bad = |message: String| Error::file(path, message);
-        let summary: Summary = stored.json("summary")?;
+        let summary = stored.json("summary")?;
         let (shape, weights) = stored.f64("weights", 2)?;
         let (_, offset) = stored.f64("offset", 1)?;
         let expected = [basis.rank(), offset.len()];
         if shape != expected || offset.is_empty() {
-            return Err(bad(format!("weights have shape {shape:?}, expected {expected:?}")));
+            return bad(format!("weights have shape {shape:?}, expected {expected:?}"));
         }
         if weights.iter().chain(offset.iter()).any(|value| !value.is_finite()) {
-            return Err(bad("weights or offset hold a number that is not finite".into()));
+            return bad("weights or offset hold a number that is not finite".into());
         }
         let (weights, offset) = (weights.into_owned(), offset.into_owned());
         Ok(Self { basis, weights, offset, summary })

@@ -1,20 +1,8 @@
-use crate::{Error, TargetSource, Targets};
-
 use super::loss::Loss;
+use crate::{Error, Targets};
 
 /// The constant b of `f(x) = b + h(x)`, which is not regularised, nor fitted further.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    serde::Serialize,
-    serde::Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offset {
     /// 0, as in the thesis.
     #[default]

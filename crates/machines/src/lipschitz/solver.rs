@@ -19,18 +19,20 @@
 
 use dsokr_basis::eigenbasis::multiply;
 use faer::{Mat, MatRef};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::design::Design;
 use super::loss::Loss;
 use super::output::OutputMatrix;
-use crate::{Error, TargetSource, Targets};
+use crate::summary::LipschitzSummary;
+use crate::{Error, Targets};
 
 /// A smoothed problem is solved when its own gap is this share of the whole gap.
 const INNER: f64 = 0.1;
 
 /// When to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Stop {
     /// Largest duality gap, as a share of the mean loss of the offset alone; above 0, below 1
@@ -58,20 +60,7 @@ impl Stop {
     }
 }
 
-/// What the solver found.
-pub(crate) struct Solution {
-    /// B = C Lᵀ, p × d.
-    pub(crate) weights: Mat<f64>,
-    /// P of the weights.
-    pub(crate) objective: f64,
-    /// The largest D found.
-    pub(crate) bound: f64,
-    /// P of no weights.
-    pub(crate) start: f64,
-    pub(crate) steps: usize,
-    pub(crate) converged: bool,
-}
-
+/// The weights B = C Lᵀ, p × d, and how far the loss was minimised.
 pub(crate) fn solve(
     design: &Design,
     targets: &Targets,
@@ -79,7 +68,7 @@ pub(crate) fn solve(
     output: &OutputMatrix,
     lambda: f64,
     stop: &Stop,
-) -> Result<Solution, Error> {
+) -> Result<(Mat<f64>, LipschitzSummary), Error> {
     let (n, d) = (design.len(), targets.width());
     let root = output.root();
     let spread = |c: MatRef<f64>| match root {
@@ -94,8 +83,9 @@ pub(crate) fn solve(
     let mut alpha = vec![0.0; n * d];
     let (mut point, mut last) = (Mat::<f64>::zeros(p, r), Mat::<f64>::zeros(p, r));
     let mut momentum = 1.0f64;
-    let mut best = Solution {
-        weights: Mat::zeros(p, d),
+    let mut weights_of_best = Mat::zeros(p, d);
+    let mut best = LipschitzSummary {
+        loss: loss.clone(),
         objective: f64::INFINITY,
         bound: f64::NEG_INFINITY,
         start: f64::INFINITY,
@@ -136,7 +126,7 @@ pub(crate) fn solve(
             best.start = objective;
         }
         if objective < best.objective {
-            (best.objective, best.weights) = (objective, weights);
+            (best.objective, weights_of_best) = (objective, weights);
         }
         best.bound = best.bound.max(bound);
         if best.objective - best.bound <= stop.gap * best.start {
@@ -170,7 +160,7 @@ pub(crate) fn solve(
         point = Mat::from_fn(p, r, |k, j| next[(k, j)] + carry * (next[(k, j)] - last[(k, j)]));
         last = next;
     }
-    Ok(best)
+    Ok((weights_of_best, best))
 }
 
 /// How a loss with kinks is smoothed.

@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use dsokr_basis::features::read;
 use dsokr_basis::{OutputKernel, RowSource};
-use faer::{Mat, MatRef};
+use faer::{ColMut, ColRef, Mat, MatRef};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::precomputed;
+use crate::Error;
 use crate::linear::nonnegative;
-use crate::{Error, TargetSource, Targets};
 
 /// Columns of the Gram matrices that one task reads.
 const COLUMNS: usize = 64;
@@ -20,9 +21,7 @@ const COLUMNS: usize = 64;
 const CONSTANT: f64 = 1e-24;
 
 /// How the weights of `K = Σ_k w_k K_k` are chosen.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Combination {
@@ -41,7 +40,7 @@ impl Combination {
     pub fn weights(self, kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
         match self {
             Self::Uniform => {
-                check(kernels, ideal.len())?;
+                check(kernels, ideal.rows.len())?;
                 Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
             }
             Self::Alignf => Ok(alignf(kernels, ideal)?.weights),
@@ -49,66 +48,34 @@ impl Combination {
     }
 }
 
-/// The Gram matrix Y of the outputs, which is read by blocks of columns and never held.
+/// The Gram matrix of the outputs, `Y_ij = k(y_i, y_j)`, which is read by blocks of columns and never
+/// held: n² evaluations for each of two passes.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
-pub enum Ideal<'a> {
-    /// `Y_ij = k(y_i, y_j)`, n² evaluations for each of two passes.
-    Outputs {
-        /// The output kernel.
-        kernel: &'a dyn OutputKernel,
-        /// The training outputs.
-        rows: &'a dyn RowSource,
-    },
-    /// `Y_ij = ⟨ψ_i, ψ_j⟩` of coordinates in a basis, n² p multiplications.
-    Coordinates(&'a Targets),
+pub struct Ideal<'a> {
+    /// The output kernel.
+    pub kernel: &'a dyn OutputKernel,
+    /// The training outputs.
+    pub rows: &'a dyn RowSource,
 }
 
 impl Ideal<'_> {
-    /// n.
-    fn len(&self) -> usize {
-        match self {
-            Self::Outputs { rows, .. } => rows.len(),
-            Self::Coordinates(targets) => targets.len(),
-        }
-    }
-
     /// Calls `visit` with ranges of columns of Y, n × len, in parallel, and returns what it made in
     /// their order.
     fn columns<T: Send>(
         &self,
         visit: impl Fn(Range<usize>, Mat<f64>) -> T + Sync,
     ) -> Result<Vec<T>, Error> {
-        let n = self.len();
-        let range = |task: usize| task * COLUMNS..n.min((task + 1) * COLUMNS);
-        let tasks = (0..n.div_ceil(COLUMNS)).into_par_iter();
-        match self {
-            Self::Outputs { kernel, rows } => {
-                kernel.validate(rows.kind())?;
-                let all = read(*rows, 0..n)?;
-                kernel.check(&all)?;
-                let column = |range: Range<usize>| kernel.block(&all, &read(*rows, range)?);
-                tasks.map(|task| Ok(visit(range(task), column(range(task))?))).collect()
-            }
-            Self::Coordinates(targets) => {
-                let psi = targets.dense::<f64>();
-                let column = |range: Range<usize>| {
-                    let own = psi.as_ref().subrows(range.start, range.len());
-                    let mut out = Mat::zeros(n, own.nrows());
-                    let (replace, sequential) = (faer::Accum::Replace, faer::Par::Seq);
-                    faer::linalg::matmul::matmul(
-                        out.as_mut(),
-                        replace,
-                        psi.as_ref(),
-                        own.transpose(),
-                        1.0,
-                        sequential,
-                    );
-                    out
-                };
-                Ok(tasks.map(|task| visit(range(task), column(range(task)))).collect())
-            }
-        }
+        let Self { kernel, rows } = *self;
+        kernel.validate(rows.kind())?;
+        let n = rows.len();
+        let all = read(rows, 0..n)?;
+        kernel.check(&all)?;
+        let tasks = (0..n.div_ceil(COLUMNS)).into_par_iter().map(|task| {
+            let range = task * COLUMNS..n.min((task + 1) * COLUMNS);
+            let columns = kernel.block(&all, &read(rows, range.clone())?)?;
+            Ok(visit(range, columns))
+        });
+        tasks.collect()
     }
 }
 
@@ -142,7 +109,7 @@ pub struct Alignment {
 /// let y = Features::Bits(BitRows::from_indices(2, [vec![0], vec![0], vec![1], vec![1]])?);
 /// let informed = Mat::from_fn(4, 4, |i, j| if i / 2 == j / 2 { 1.0 } else { 0.2 });
 /// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
-/// let ideal = Ideal::Outputs { kernel: &Kernel::Linear, rows: &y };
+/// let ideal = Ideal { kernel: &Kernel::Linear, rows: &y };
 /// let alignment = alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?;
 /// assert!(alignment.each[0] > 0.99 && alignment.weights == [1.0, 0.0]);
 /// # Ok::<(), dsokr_machines::Error>(())
@@ -154,11 +121,11 @@ pub struct Alignment {
 /// and where no kernel has an alignment above 0; [`Error::Value`] for no kernels; those of the output
 /// kernel's checks and of reading the outputs.
 pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error> {
-    let n = ideal.len();
+    let n = ideal.rows.len();
     check(kernels, n)?;
-    let means: Vec<Means> = kernels.iter().map(|kernel| Means::of(*kernel)).collect();
-    let sums =
-        ideal.columns(|_, y| y.col_iter().map(|column| column.sum()).collect::<Vec<f64>>())?;
+    let sums = |matrix: MatRef<f64>| -> Vec<f64> { matrix.col_iter().map(|c| c.sum()).collect() };
+    let means: Vec<Means> = kernels.iter().map(|kernel| Means::new(sums(*kernel))).collect();
+    let sums = ideal.columns(|_, y| sums(y.as_ref()))?;
     let means_of_outputs = Means::new(sums.concat());
     let count = kernels.len();
     // Products of all pairs of the kernels and, as the last of them, of Y.
@@ -220,9 +187,7 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error
 /// [`Error::Value`] for no kernels, or a weight that is negative or not finite; [`Error::Length`] for
 /// another number of weights, or kernels of different sizes.
 pub fn combine(kernels: &[MatRef<f64>], weights: &[f64]) -> Result<Mat<f64>, Error> {
-    let Some(first) = kernels.first() else {
-        return Err(no_kernels());
-    };
+    let first = kernels.first().ok_or_else(no_kernels)?;
     let (rows, columns) = (first.nrows(), first.ncols());
     Error::check_length("weights", weights.len(), kernels.len())?;
     if let Some(kernel) = weights.iter().position(|&w| !(w >= 0.0 && w.is_finite())) {
@@ -259,18 +224,13 @@ fn no_kernels() -> Error {
     Error::none("number of kernels")
 }
 
-/// The means of a symmetric matrix, of which `H K H` is made.
+/// The means of the columns of a symmetric matrix, of which `H K H` is made, and of all its elements.
 struct Means {
-    /// Of each column.
     columns: Vec<f64>,
     all: f64,
 }
 
 impl Means {
-    fn of(kernel: MatRef<f64>) -> Self {
-        Self::new(kernel.col_iter().map(|column| column.sum()).collect())
-    }
-
     /// From the sums of columns.
     fn new(mut sums: Vec<f64>) -> Self {
         let n = sums.len() as f64;
@@ -280,7 +240,7 @@ impl Means {
     }
 
     /// A column of `H K H`.
-    fn centre(&self, values: faer::ColRef<f64>, column: usize, out: faer::ColMut<f64>) {
+    fn centre(&self, values: ColRef<f64>, column: usize, out: ColMut<f64>) {
         let shift = self.all - self.columns[column];
         let values = values.iter().zip(&self.columns);
         out.iter_mut().zip(values).for_each(|(out, (value, mean))| *out = value - mean + shift);

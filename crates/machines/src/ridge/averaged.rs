@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::model::{Map, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched::solve;
+use crate::Error;
 use crate::summary::{RidgeSummary, Solution, Summary};
 use crate::targets::check;
-use crate::{Error, TargetBlock, TargetSource};
 
 /// The mean of models on parts of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub fn fit_averaged(
         let problem = RidgeProblem {
             kernel: Arc::clone(&kernel),
             rows: &Part { of: rows, range: range.clone() },
-            targets: &Part { of: targets, range },
+            targets: &targets.select(&range.collect::<Vec<_>>())?,
             lambda,
             seed: seed.wrapping_add(part as u64),
         };
@@ -73,19 +73,12 @@ pub fn fit_averaged(
 }
 
 /// Consecutive rows of a source.
-struct Part<'a, S: ?Sized> {
-    of: &'a S,
+struct Part<'a> {
+    of: &'a dyn RowSource,
     range: Range<usize>,
 }
 
-impl<S: ?Sized> Part<'_, S> {
-    /// The rows of the whole; saturating, so that a range beyond the part is beyond the whole.
-    fn within(&self, rows: Range<usize>) -> Range<usize> {
-        self.range.start.saturating_add(rows.start)..self.range.start.saturating_add(rows.end)
-    }
-}
-
-impl RowSource for Part<'_, dyn RowSource + '_> {
+impl RowSource for Part<'_> {
     fn len(&self) -> usize {
         self.range.len()
     }
@@ -99,24 +92,12 @@ impl RowSource for Part<'_, dyn RowSource + '_> {
     }
 
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, BasisError> {
-        if rows.end > self.range.len() {
-            let (start, end, len) = (rows.start, rows.end, self.range.len());
+        let (start, end, len) = (rows.start, rows.end, self.range.len());
+        if end > len {
             return Err(BasisError::range(start, end, len));
         }
-        self.of.block(self.within(rows))
-    }
-}
-
-impl TargetSource for Part<'_, dyn TargetSource + '_> {
-    fn len(&self) -> usize {
-        self.range.len()
-    }
-
-    fn width(&self) -> usize {
-        self.of.width()
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<TargetBlock, Error> {
-        self.of.block(self.within(rows))
+        // saturating, so that a range beyond the part is beyond the whole
+        let within = |row: usize| self.range.start.saturating_add(row);
+        self.of.block(within(start)..within(end))
     }
 }

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Map, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
-use super::sketched_inputs::{SketchedInputs, add_sides, blocks, factored};
+use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, row_major};
 use crate::summary::{Convergence, Inputs, Precision, RidgeSummary, Solution, Summary};
 use crate::targets::check;
-use crate::{Error, TargetSource};
+use crate::{Error, Targets};
 
 /// Rows whose products one task computes.
 const ROWS: usize = 512;
@@ -169,7 +169,7 @@ impl<'a> System<'a> {
     fn new(
         inputs: SketchedInputs,
         rows: &'a dyn RowSource,
-        targets: &dyn TargetSource,
+        targets: &Targets,
         lambda: f64,
         sample: &[usize],
         memory: usize,
@@ -186,8 +186,9 @@ impl<'a> System<'a> {
         let (mut kept, mut bytes) = (Vec::new(), 0usize);
         for range in blocks(n, size) {
             let features = inputs.features(&read(rows, range.clone())?)?;
-            check_finite(features.as_ref(), range.start)?;
-            add_sides(&mut sides, features.as_ref(), &targets.block(range.clone())?)?;
+            let place = |i: usize, j: usize| (range.start + j, i);
+            Error::check_matrix("kernel matrix", features.as_ref(), place)?;
+            targets.add_products(range.clone(), features.as_ref(), &mut sides);
             let mut chosen = Vec::new();
             while let Some(row) = sample.next_if(|&row| row < range.end) {
                 chosen.push(row - range.start);
@@ -316,15 +317,4 @@ fn dot(a: ColRef<f64>, b: ColRef<f64>) -> f64 {
 /// `out += factor · other`.
 fn add(out: ColMut<f64>, factor: f64, other: ColRef<f64>) {
     out.iter_mut().zip(other.iter()).for_each(|(out, value)| *out += factor * value);
-}
-
-/// Refuses kernel values that overflow; `start` is the first of the rows.
-fn check_finite(features: MatRef<f64>, start: usize) -> Result<(), Error> {
-    for (row, values) in features.col_iter().enumerate() {
-        if let Some(column) = values.iter().position(|value| !value.is_finite()) {
-            let (what, value) = ("kernel matrix", values[column]);
-            return Err(Error::NotFinite { what, row: start + row, column, value });
-        }
-    }
-    Ok(())
 }

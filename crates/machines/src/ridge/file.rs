@@ -1,13 +1,15 @@
-//! What the files of this crate have in common: kernels and row kinds by name.
+//! What the files of models and output spaces have in common: rows, and the kernel that compares them.
 
-use dsokr_basis::store::Stored;
-use dsokr_basis::{OutputKernel, RowKind};
+use std::collections::BTreeMap;
+
+use dsokr_basis::store::{Stored, Tensor};
+use dsokr_basis::{Features, OutputKernel, RowKind, RowSource};
 
 use crate::Error;
 
 /// Where a file names a kernel, and as what: a built-in one as JSON under `kernel`, another by its
 /// name under `own_kernel`.
-pub(crate) fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
+pub(super) fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
     match kernel.built_in() {
         // names and finite numbers: serialising them cannot fail
         Some(kernel) => ("kernel", serde_json::to_string(kernel).unwrap_or_default()),
@@ -15,15 +17,37 @@ pub(crate) fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) 
     }
 }
 
-/// The kind of rows that a file names.
-pub(crate) fn row_kind(stored: &Stored) -> Result<RowKind, Error> {
-    match stored.metadata("row_kind")? {
-        "dense" => Ok(RowKind::Dense),
-        "bit" => Ok(RowKind::Bits),
-        "sparse" => Ok(RowKind::Sparse),
+/// Adds a kernel and rows, whose tensors are called `name`.
+pub(super) fn put<'a>(
+    kernel: &dyn OutputKernel,
+    rows: &'a Features,
+    name: &str,
+    metadata: &mut BTreeMap<String, String>,
+    tensors: &mut Vec<Tensor<'a>>,
+) {
+    let kind = ("row_kind", rows.kind().to_string());
+    let width = ("row_width", rows.width().to_string());
+    let entries = [kernel_entry(kernel), kind, width];
+    metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+    tensors.extend(rows.tensors(name));
+}
+
+/// Reads the rows that [`put`] added, which the kernel must take.
+pub(super) fn rows(
+    stored: &Stored,
+    name: &str,
+    kernel: &dyn OutputKernel,
+) -> Result<Features, Error> {
+    let kind = match stored.metadata("row_kind")? {
+        "dense" => RowKind::Dense,
+        "bit" => RowKind::Bits,
+        "sparse" => RowKind::Sparse,
         kind => {
             let message = format!("row_kind is {kind:?}, allowed: dense, bit, sparse");
-            Err(Error::file(stored.path(), message))
+            return Err(Error::file(stored.path(), message));
         }
-    }
+    };
+    kernel.validate(kind)?;
+    let width = stored.parsed("row_width", "a number of columns")?;
+    Ok(Features::from_stored(stored, name, kind, width)?)
 }

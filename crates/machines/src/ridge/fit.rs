@@ -1,9 +1,10 @@
 //! Fitting with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Block, OutputKernel, RowSource};
+use dsokr_basis::{Block, Features, OutputKernel, RowSource};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -13,20 +14,26 @@ use super::precomputed;
 use crate::linear::{Factor, Panels, Scalar, row_major};
 use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
 use crate::targets::check;
-use crate::{Error, TargetSource, Targets};
+use crate::{Error, Targets};
 
 /// A model with what leave-one-out predictions need beside it.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The model.
     pub model: RidgeModel,
-    factor: Factors,
+    factor: Arc<dyn Inverse>,
 }
 
-#[derive(Clone, Debug)]
-enum Factors {
-    Single(Factor<f32>),
-    Double(Factor<f64>),
+/// A Cholesky factor of either precision.
+trait Inverse: Debug + Send + Sync {
+    /// The diagonal of the inverse of the factored matrix.
+    fn diagonal(&self) -> Vec<f64>;
+}
+
+impl<T: Scalar> Inverse for Factor<T> {
+    fn diagonal(&self) -> Vec<f64> {
+        self.inverse_diagonal()
+    }
 }
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows.
@@ -63,62 +70,41 @@ pub fn fit(
     lambda: f64,
     precision: Precision,
 ) -> Result<Fitted, Error> {
-    let n = rows.len();
-    check(n, targets, lambda)?;
+    check(rows.len(), targets, lambda)?;
     kernel.validate(rows.kind())?;
-    let all = read(rows, 0..n)?;
+    let all = read(rows, 0..rows.len())?;
     kernel.check(&all)?;
-    let inputs = Inputs::Full;
-    let (weights, summary, factor) = match precision {
-        Precision::Double => {
-            let gram = gram::<f64>(&kernel, rows)?;
-            solve(gram, targets, lambda, inputs, precision, Weights::Double, Factors::Double)?
-        }
-        Precision::Single => {
-            let gram = single(&kernel, rows, &all)?;
-            solve(gram, targets, lambda, inputs, precision, Weights::Single, Factors::Single)?
-        }
-    };
-    let mut anchors = dsokr_basis::Features::empty(rows.kind(), rows.width())?;
+    let mut anchors = Features::empty(rows.kind(), rows.width())?;
     anchors.append(&all)?;
-    let map = Map::Kernel { kernel: Arc::new(kernel), anchors };
-    Ok(Fitted { model: RidgeModel::new(map, weights, summary), factor })
+    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+    let map = Map::Kernel { kernel: Arc::clone(&kernel), anchors };
+    match precision {
+        Precision::Double => solve(gram::<f64>(&kernel, rows)?, targets, lambda, precision, map),
+        Precision::Single => {
+            solve(single(kernel.as_ref(), rows, &all)?, targets, lambda, precision, map)
+        }
+    }
 }
 
-/// Fits on the Gram matrix of a precomputed kernel, n × n.
-///
-/// The model's input rows are dense rows of the kernel's values with the n training inputs.
+/// Fits on the Gram matrix of a precomputed kernel, n × n. The model predicts by
+/// [`predict_gram`](RidgeModel::predict_gram).
 ///
 /// # Errors
-/// As [`fit`]; [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`]
-/// for an eigenvalue below −1e-8 of the trace.
+/// As [`fit`]; [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the
+/// largest value; [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
 pub fn fit_gram(
     gram: MatRef<f64>,
     targets: &Targets,
     lambda: f64,
     precision: Precision,
 ) -> Result<Fitted, Error> {
-    let n = gram.nrows();
-    check(n, targets, lambda)?;
+    check(gram.nrows(), targets, lambda)?;
     let gram = precomputed::checked(gram)?;
-    let inputs = Inputs::Precomputed;
-    let (weights, summary, factor) = match precision {
-        Precision::Double => {
-            solve(gram, targets, lambda, inputs, precision, Weights::Double, Factors::Double)?
-        }
-        Precision::Single => {
-            let single = Panels::try_new(n, |rows| {
-                let element = |i: usize, j: usize| {
-                    let (row, column) = (rows.start + i, j);
-                    gram.at(row.max(column), row.min(column)) as f32
-                };
-                Ok::<_, Error>(Mat::from_fn(rows.len(), rows.end, element))
-            })?;
-            solve(single, targets, lambda, inputs, precision, Weights::Single, Factors::Single)?
-        }
-    };
-    let model = RidgeModel::new(Map::Rows { width: n }, weights, summary);
-    Ok(Fitted { model, factor })
+    let map = Map::Precomputed { inputs: gram.size() };
+    match precision {
+        Precision::Double => solve(gram, targets, lambda, precision, map),
+        Precision::Single => solve(gram.single(), targets, lambda, precision, map),
+    }
 }
 
 /// The lower half of the Gram matrix of the rows.
@@ -151,32 +137,37 @@ fn single(
     Ok(gram)
 }
 
-/// `(K + nλI)⁻¹ Ψ` with the factor that gave it.
+/// The model of the weights `(K + nλI)⁻¹ Ψ`, with the factor that gave them.
 fn solve<T: Scalar>(
     mut gram: Panels<T>,
     targets: &Targets,
     lambda: f64,
-    inputs: Inputs,
     precision: Precision,
-    weights: impl Fn(Vec<T>) -> Weights,
-    factors: impl Fn(Factor<T>) -> Factors,
-) -> Result<(Weights, Summary, Factors), Error> {
+    map: Map,
+) -> Result<Fitted, Error>
+where
+    Weights: From<Vec<T>>,
+{
     let (n, width) = (gram.size(), targets.width());
     let ridge = n as f64 * lambda;
     gram.add_to_diagonal(T::of(ridge));
     let factor = Factor::new(gram).map_err(|at| at.error(n, ridge))?;
-    let condition = factor.condition();
     let mut alpha = targets.dense::<T>();
     factor.solve(alpha.as_mut());
+    let inputs = match map {
+        Map::Kernel { .. } => Inputs::Full,
+        Map::Precomputed { .. } => Inputs::Precomputed,
+    };
     let solution = Solution::Ridge(RidgeSummary {
         inputs,
-        condition,
+        condition: factor.condition(),
         jitter: 0.0,
         precision,
         convergence: None,
     });
     let summary = Summary { rows: n, unknowns: n, width, lambda, solution };
-    Ok((weights(row_major(alpha.as_ref())?), summary, factors(factor)))
+    let model = RidgeModel::new(map, row_major(alpha.as_ref())?.into(), summary);
+    Ok(Fitted { model, factor: Arc::new(factor) })
 }
 
 impl Fitted {
@@ -190,18 +181,12 @@ impl Fitted {
         let (n, width) = (self.model.summary.rows, self.model.width);
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let diagonal = match &self.factor {
-            Factors::Single(factor) => factor.inverse_diagonal(),
-            Factors::Double(factor) => factor.inverse_diagonal(),
-        };
+        let diagonal = self.factor.diagonal();
         let mut out = vec![0.0f32; n * width];
         let targets = targets.dense::<f64>();
         out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {
             for (j, out) in out.iter_mut().enumerate() {
-                let alpha = match &self.model.weights {
-                    Weights::Single(weights) => f64::from(weights[i * width + j]),
-                    Weights::Double(weights) => weights[i * width + j],
-                };
+                let alpha = self.model.weights.at(i * width + j);
                 *out = (targets[(i, j)] - alpha / diagonal[i]) as f32;
             }
         });

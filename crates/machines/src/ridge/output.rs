@@ -9,8 +9,7 @@ use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
 use super::file;
-use crate::targets::not_a_basis;
-use crate::{Error, TargetBlock, TargetSource, Targets};
+use crate::{Error, Targets};
 
 /// Rows of outputs in one block.
 const ROWS: usize = 1024;
@@ -94,10 +93,8 @@ impl OutputSpace {
         for range in blocks(rank) {
             let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&weights[range]) {
-                centre
-                    .iter_mut()
-                    .zip(column.iter())
-                    .for_each(|(sum, value)| *sum += weight * value);
+                let sums = centre.iter_mut().zip(column.iter());
+                sums.for_each(|(sum, value)| *sum += weight * value);
             }
         }
         let map = Map::Training { kernel: Arc::new(kernel), outputs: rows };
@@ -252,17 +249,12 @@ impl OutputSpace {
     fn parts(&self) -> (BTreeMap<String, String>, Vec<Tensor<'_>>) {
         let mut tensors = vec![Tensor::f64("centre", &[self.rank()], &self.centre)];
         let mut metadata = BTreeMap::new();
-        let mut put = |key: &str, value: String| metadata.insert(key.to_owned(), value);
         match &self.map {
             Map::Basis { basis, .. } => {
-                put("basis", basis.fingerprint());
+                metadata.insert("basis".into(), basis.fingerprint());
             }
             Map::Training { kernel, outputs } => {
-                put("row_kind", outputs.kind().to_string());
-                put("row_width", outputs.width().to_string());
-                let (key, value) = file::kernel_entry(kernel.as_ref());
-                put(key, value);
-                tensors.extend(outputs.tensors("outputs"));
+                file::put(kernel.as_ref(), outputs, "outputs", &mut metadata, &mut tensors);
             }
         }
         (metadata, tensors)
@@ -275,38 +267,34 @@ impl OutputSpace {
     /// whose parts do not belong together, or to the basis given.
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;
-        let bad = |message: String| Error::file(path, message);
-        let (_, centre) = stored.f64("centre", 1)?;
-        let (centre, rank) = (centre.into_owned(), centre_len(&stored)?);
+        let bad = |message: String| Err(Error::file(path, message));
+        let centre = stored.f64("centre", 1)?.1.into_owned();
+        let rank = centre.len();
         let map = match (stored.metadata("basis"), basis) {
             (Ok(expected), Some(basis)) => {
-                let found = basis.fingerprint();
-                if found != expected || rank == 0 || rank > basis.rank() {
-                    return Err(bad(format!(
+                let (given, most) = (basis.fingerprint(), basis.rank());
+                if given != expected || rank == 0 || rank > most {
+                    return bad(format!(
                         "made with the basis {expected} in {rank} coordinates; the basis given is \
-                         {found} with {}",
-                        basis.rank()
-                    )));
+                         {given} with {most}"
+                    ));
                 }
                 Map::Basis { basis: Box::new(basis), rank }
             }
             (Ok(expected), None) => {
-                return Err(bad(format!("it needs the basis {expected}, none was given")));
+                return bad(format!("it needs the basis {expected}, none was given"));
             }
             (Err(_), _) => {
                 let kernel: Kernel = stored.json("kernel")?;
-                let kind = file::row_kind(&stored)?;
-                let width = stored.parsed("row_width", "a number of columns")?;
-                let outputs = Features::from_stored(&stored, "outputs", kind, width)?;
-                kernel.validate(kind)?;
+                let outputs = file::rows(&stored, "outputs", &kernel)?;
                 if outputs.len() != rank {
-                    return Err(bad(format!("{} outputs, {rank} coordinates", outputs.len())));
+                    return bad(format!("{} outputs, {rank} coordinates", outputs.len()));
                 }
                 Map::Training { kernel: Arc::new(kernel), outputs }
             }
         };
         if centre.iter().any(|value| !value.is_finite()) {
-            return Err(bad("the mean point is not finite".into()));
+            return bad("the mean point is not finite".into());
         }
         Ok(Self { map, centre })
     }
@@ -326,10 +314,6 @@ const KIND: &str = "outputs";
 /// The version of its layout.
 const VERSION: u32 = 1;
 
-fn centre_len(stored: &Stored) -> Result<usize, Error> {
-    Ok(stored.describe("centre")?.1.iter().product())
-}
-
 /// Ranges of [`ROWS`] rows.
 fn blocks(len: usize) -> impl Iterator<Item = Range<usize>> {
     (0..len).step_by(ROWS).map(move |start| start..len.min(start + ROWS))
@@ -338,38 +322,4 @@ fn blocks(len: usize) -> impl Iterator<Item = Range<usize>> {
 fn mean(columns: MatRef<f64>) -> Vec<f64> {
     let count = columns.ncols().max(1) as f64;
     columns.row_iter().map(|row| row.iter().sum::<f64>() / count).collect()
-}
-
-/// Targets of outputs that are projected block by block, so that all of them never exist at once.
-#[derive(Clone, Copy)]
-pub struct Projected<'a> {
-    space: &'a OutputSpace,
-    outputs: &'a dyn RowSource,
-}
-
-impl<'a> Projected<'a> {
-    /// Targets of `outputs` in the coordinates of `space`, which are those of a basis.
-    ///
-    /// # Errors
-    /// [`Error::Value`] for the identity on the training outputs, which has targets of its own.
-    pub fn new(space: &'a OutputSpace, outputs: &'a dyn RowSource) -> Result<Self, Error> {
-        match &space.map {
-            Map::Basis { .. } => Ok(Self { space, outputs }),
-            Map::Training { .. } => Err(not_a_basis("outputs are projected block by block in it")),
-        }
-    }
-}
-
-impl TargetSource for Projected<'_> {
-    fn len(&self) -> usize {
-        self.outputs.len()
-    }
-
-    fn width(&self) -> usize {
-        self.space.rank()
-    }
-
-    fn block(&self, range: Range<usize>) -> Result<TargetBlock, Error> {
-        Ok(TargetBlock::Coordinates(self.space.wide(self.outputs, range)?))
-    }
 }

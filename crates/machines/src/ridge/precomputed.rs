@@ -10,18 +10,12 @@ use crate::linear::{Factor, Panels};
 const TOLERANCE: f64 = 1e-8;
 
 /// The lower half of a Gram matrix that is square, finite, not zero, symmetric and positive semi-definite.
-pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
-    let n = gram.nrows();
+pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
+    let (n, what) = (gram.nrows(), "the kernel matrix");
     Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
-    let mut largest = 0.0f64;
-    for (column, values) in gram.col_iter().enumerate() {
-        for (row, &value) in values.iter().enumerate() {
-            if !value.is_finite() {
-                return Err(Error::NotFinite { what: "kernel matrix", row, column, value });
-            }
-            largest = largest.max(value.abs());
-        }
-    }
+    Error::check_matrix("kernel matrix", gram, |row, column| (row, column))?;
+    let values = gram.col_iter().flat_map(|column| column.iter());
+    let largest = values.fold(0.0f64, |largest, value| largest.max(value.abs()));
     if n > 0 && largest == 0.0 {
         let message = "the kernel matrix is zero: no input is like any other, nor like itself";
         return Err(Error::Numeric(message.into()));
@@ -30,7 +24,6 @@ pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
         for row in 0..column {
             let (value, mirrored) = (gram[(row, column)], gram[(column, row)]);
             if (value - mirrored).abs() > TOLERANCE * largest {
-                let what = "the kernel matrix";
                 return Err(Error::NotSymmetric { what, row, column, value, mirrored });
             }
         }
@@ -42,18 +35,17 @@ pub(crate) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     })?;
     // Positive definite after a small shift: a Cholesky factor says so, in a ninth of the time of
     // the eigenvalues, which are computed only to name the offending one.
-    let mut shifted = panels.clone();
-    shifted.add_to_diagonal(TOLERANCE * panels.trace().abs().max(f64::MIN_POSITIVE));
+    let (trace, mut shifted) = (panels.trace(), panels.clone());
+    shifted.add_to_diagonal(TOLERANCE * trace.abs().max(f64::MIN_POSITIVE));
     if Factor::new(shifted).is_err() {
-        let largest = leading(panels.whole(), 0.5).map_or(0.0, |found| found.values[0]);
-        // The largest eigenvalue of c I − K is c less the smallest of K.
-        let shift = largest.abs() + panels.trace().abs();
         let whole = panels.whole();
+        let largest = leading(whole.clone(), 0.5).map_or(0.0, |eigen| eigen.values[0]);
+        // The largest eigenvalue of c I − K is c less the smallest of K.
+        let shift = largest.abs() + trace.abs();
         let flipped =
             Mat::from_fn(n, n, |i, j| f64::from(u8::from(i == j)) * shift - whole[(i, j)]);
         let smallest =
-            leading(flipped, 0.999_999).map_or(f64::NAN, |found| shift - found.values[0]);
-        let what = "the kernel matrix";
+            leading(flipped, 0.999_999).map_or(f64::NAN, |eigen| shift - eigen.values[0]);
         return Err(Error::NotSemidefinite { what, smallest, largest });
     }
     Ok(panels)

@@ -2,7 +2,7 @@ use dsokr_basis::{RowSource, SketchKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TargetSource;
+use crate::Targets;
 
 /// A ridge regression in the span of sketched inputs: the least of
 /// `(1/n) Σ_i ‖ĥ(x_i) − ψ_i‖² + λ ‖ĥ‖²`.
@@ -13,7 +13,7 @@ pub struct RidgeProblem<'a, K> {
     /// The n training inputs.
     pub rows: &'a dyn RowSource,
     /// ψ, a row for each input.
-    pub targets: &'a dyn TargetSource,
+    pub targets: &'a Targets,
     /// λ, above 0.
     pub lambda: f64,
     /// The seed of the sketch.

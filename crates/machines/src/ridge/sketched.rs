@@ -8,11 +8,11 @@ use faer::Mat;
 
 use super::model::{Map, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
-use super::sketched_inputs::{SketchedInputs, add_sides, blocks, factored};
+use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, Panels, row_major};
 use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
 use crate::targets::check;
-use crate::{Error, TargetSource, Targets};
+use crate::{Error, Targets};
 
 /// A model in the span of an input sketch, with what leave-one-out predictions need beside it.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub(super) fn solve(
     for range in blocks(n, inputs.len()) {
         let features = inputs.features(&read(rows, range.clone())?)?;
         system.add_product(features.transpose(), features.transpose());
-        add_sides(&mut sides, features.as_ref(), &targets.block(range)?)?;
+        targets.add_products(range, features.as_ref(), &mut sides);
     }
     system.add_scaled(ridge, &inputs.penalty()?);
     system.check_finite("kernel matrix")?;

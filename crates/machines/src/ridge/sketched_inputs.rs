@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchOptions};
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 
 use super::problem::InputSketch;
+use crate::Error;
 use crate::linear::{Factor, PANEL, Panels};
-use crate::{Error, TargetBlock};
 
 /// Numbers in a block of training rows: 64 MiB of sketched kernel values.
 const BLOCK: usize = 8 << 20;
@@ -114,37 +114,6 @@ impl SketchedInputs {
 pub(crate) fn blocks(n: usize, features: usize) -> impl Iterator<Item = Range<usize>> {
     let rows = (BLOCK / features.max(1)).clamp(PANEL, 1 << 16);
     (0..n).step_by(rows).map(move |start| start..n.min(start + rows))
-}
-
-/// Adds `T Ψ` of one block, m × p; `features` is T, m × rows.
-pub(crate) fn add_sides(
-    sides: &mut Mat<f64>,
-    features: MatRef<f64>,
-    targets: &TargetBlock,
-) -> Result<(), Error> {
-    match targets {
-        TargetBlock::Coordinates(columns) => {
-            let what = "numbers in a block of targets";
-            Error::check_length(what, columns.nrows(), sides.ncols())?;
-            let what = "rows in a block of targets";
-            Error::check_length(what, columns.ncols(), features.ncols())?;
-            sides.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
-                let own = features.subrows(task * PANEL, out.nrows());
-                matmul(out, Accum::Add, own, columns.transpose(), 1.0, Par::Seq);
-            });
-        }
-        TargetBlock::Classes(classes) => {
-            let what = "rows in a block of targets";
-            Error::check_length(what, classes.len(), features.ncols())?;
-            for (column, &class) in features.col_iter().zip(classes) {
-                let class = class as usize;
-                Error::check_range("class", class, 0, sides.ncols().saturating_sub(1))?;
-                let out: MatMut<f64> = sides.as_mut().subcols_mut(class, 1);
-                out.col_mut(0).iter_mut().zip(column.iter()).for_each(|(out, v)| *out += v);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The Cholesky factor of the system, with as little added to the diagonal as it needs.

@@ -1,8 +1,7 @@
-//! λ from one eigendecomposition: leave-one-out and k-fold predictions for every λ.
+//! λ from one eigendecomposition: leave-one-out predictions for every λ.
 
 use dsokr_basis::eigenbasis::leading;
 use dsokr_basis::features::read;
-use dsokr_basis::random::{below, generator};
 use dsokr_basis::{OutputKernel, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
@@ -13,7 +12,7 @@ use super::output::OutputSpace;
 use super::precomputed;
 use super::problem::InputSketch;
 use super::sketched_inputs::{SketchedInputs, blocks};
-use crate::linear::{Factor, PANEL, Panels, SIDES};
+use crate::linear::{PANEL, Panels, SIDES};
 use crate::targets::check;
 use crate::{Error, Targets};
 
@@ -37,35 +36,6 @@ pub struct Spectrum {
     targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
     turned: Mat<f64>,
-}
-
-/// Which rows are left out together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LeaveOut {
-    /// Each row by itself.
-    One,
-    /// The rows of each fold; every row in one fold.
-    Folds(Vec<Vec<usize>>),
-}
-
-impl LeaveOut {
-    /// `count` folds of n rows, drawn with a seed, of sizes that differ by one at most.
-    ///
-    /// # Errors
-    /// [`Error::Value`] unless there are from 2 to n folds.
-    pub fn folds(n: usize, count: usize, seed: u64) -> Result<Self, Error> {
-        Error::check_range("number of folds", count, 2, n)?;
-        let mut random = generator(seed, "folds", 0);
-        let mut order: Vec<usize> = (0..n).collect();
-        for last in (1..n).rev() {
-            order.swap(last, below(&mut random, last as u64 + 1) as usize);
-        }
-        let mut folds = vec![Vec::new(); count];
-        order.into_iter().enumerate().for_each(|(at, row)| folds[at % count].push(row));
-        folds.iter_mut().for_each(|fold| fold.sort_unstable());
-        Ok(Self::Folds(folds))
-    }
 }
 
 impl Spectrum {
@@ -145,82 +115,40 @@ impl Spectrum {
         Self { vectors, values, targets, turned }
     }
 
-    /// The eigenvalues of K above rounding, descending.
-    pub fn values(&self) -> &[f64] {
-        &self.values
-    }
-
-    /// `(σ_1 + nλ) / (σ_n + nλ)`, the condition number of `K + nλI`.
-    pub fn condition(&self, lambda: f64) -> f64 {
-        let n = self.targets.nrows();
-        let ridge = n as f64 * lambda;
-        let last = if self.values.len() == n { self.values.last() } else { None };
-        let first = self.values.first().copied().unwrap_or(0.0);
-        (first + ridge) / (last.copied().unwrap_or(0.0) + ridge)
-    }
-
-    /// What a model that was fitted without the row, or without its fold, predicts for each training
-    /// row, n × p row-major: what a decoder ranks, to choose λ by any metric.
+    /// What a model that was fitted without the row predicts for each training row, n × p row-major.
     ///
-    /// nλ is that of all n rows, with or without the rows that are left out. For a fold F it is
-    /// `ψ_F − (I − H_FF)⁻¹ (Ψ − HΨ)_F` with the hat matrix `H = K (K + nλI)⁻¹`; for single rows that is
-    /// a division. No refitting.
+    /// nλ is that of all n rows. With the hat matrix `H = K (K + nλI)⁻¹` it is
+    /// `ψ_i − (Ψ − HΨ)_i / (1 − H_ii)`. No refitting.
     ///
     /// # Errors
-    /// [`Error::Value`] for a λ that is not above 0; [`Error::Value`] and [`Error::Length`] for folds that
-    /// do not hold every row once; [`Error::Numeric`] where `I − H_FF` is numerically singular.
-    pub fn predictions(&self, lambda: f64, left_out: &LeaveOut) -> Result<Vec<f32>, Error> {
-        let residuals = self.residuals(lambda, left_out)?;
+    /// [`Error::Value`] for a λ that is not above 0.
+    pub fn leave_one_out(&self, lambda: f64) -> Result<Vec<f32>, Error> {
+        let residuals = self.residuals(lambda)?;
         let (n, p) = (residuals.nrows(), residuals.ncols());
-        let mut out = vec![0.0f32; n * p];
-        out.par_chunks_mut(p).enumerate().for_each(|(i, out)| {
-            for (j, out) in out.iter_mut().enumerate() {
-                *out = (self.targets[(i, j)] - residuals[(i, j)]) as f32;
-            }
-        });
-        Ok(out)
+        let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
+        Ok(cells.map(|at| (self.targets[at] - residuals[at]) as f32).collect())
     }
 
-    /// The mean squared distance of held-out predictions from their targets in the output kernel's
-    /// feature space, for each λ of a grid.
+    /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
+    /// in the output kernel's feature space, for each λ of a grid.
     ///
     /// # Errors
-    /// As [`predictions`](Self::predictions); [`Error::Value`] for an empty grid; [`Error::Length`] for a space of
-    /// other coordinates.
-    pub fn errors(
-        &self,
-        grid: &[f64],
-        left_out: &LeaveOut,
-        space: &OutputSpace,
-    ) -> Result<Vec<f64>, Error> {
+    /// As [`leave_one_out`](Self::leave_one_out); [`Error::Value`] for an empty grid;
+    /// [`Error::Length`] for a space of other coordinates.
+    pub fn errors(&self, grid: &[f64], space: &OutputSpace) -> Result<Vec<f64>, Error> {
         if grid.is_empty() {
-            return Err(no_lambda());
+            return Err(Error::none("number of lambdas to choose from"));
         }
         let error = |&lambda: &f64| {
-            let residuals = self.residuals(lambda, left_out)?;
+            let residuals = self.residuals(lambda)?;
             let lengths = space.squared_lengths(residuals.transpose())?;
             Ok(lengths.iter().sum::<f64>() / lengths.len() as f64)
         };
         grid.iter().map(error).collect()
     }
 
-    /// The λ of a grid with the least of [`errors`](Self::errors), the first of equal ones.
-    ///
-    /// # Errors
-    /// As [`errors`](Self::errors).
-    pub fn best(
-        &self,
-        grid: &[f64],
-        left_out: &LeaveOut,
-        space: &OutputSpace,
-    ) -> Result<f64, Error> {
-        let errors = self.errors(grid, left_out, space)?;
-        let best = errors.iter().zip(grid).min_by(|a, b| a.0.total_cmp(b.0));
-        best.map(|(_, &lambda)| lambda).ok_or_else(no_lambda)
-    }
-
-    /// The difference of Ψ from what is predicted without the row or its fold, n × p.
-    fn residuals(&self, lambda: f64, left_out: &LeaveOut) -> Result<Mat<f64>, Error> {
+    /// The difference of Ψ from what is predicted without the row, n × p.
+    fn residuals(&self, lambda: f64) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
         Error::check_lambda(lambda)?;
         let ridge = n as f64 * lambda;
@@ -237,59 +165,16 @@ impl Spectrum {
             residuals += &self.targets;
         }
         let own = if full { 0.0 } else { 1.0 };
-        match left_out {
-            LeaveOut::One => {
-                let left: Vec<f64> = (0..n)
-                    .into_par_iter()
-                    .map(|i| {
-                        let row = self.vectors.row(i);
-                        let terms = row.iter().enumerate();
-                        own + terms.map(|(j, value)| factor(j) * value * value).sum::<f64>()
-                    })
-                    .collect();
-                for column in residuals.col_iter_mut() {
-                    column.iter_mut().zip(&left).for_each(|(value, left)| *value /= left);
-                }
-            }
-            LeaveOut::Folds(folds) => {
-                check_folds(folds, n)?;
-                for fold in folds {
-                    let size = fold.len();
-                    let rows =
-                        Mat::from_fn(size, self.values.len(), |i, j| self.vectors[(fold[i], j)]);
-                    let weighted =
-                        Mat::from_fn(size, self.values.len(), |i, j| factor(j) * rows[(i, j)]);
-                    let mut left = Panels::zeros(size);
-                    left.add_product(weighted.transpose(), rows.transpose());
-                    left.add_to_diagonal(own);
-                    let factor = Factor::new(left).map_err(|at| at.error(size, ridge))?;
-                    let mut held =
-                        Mat::from_fn(size, residuals.ncols(), |i, j| residuals[(fold[i], j)]);
-                    factor.solve(held.as_mut());
-                    for (i, &row) in fold.iter().enumerate() {
-                        residuals.row_mut(row).copy_from(held.row(i));
-                    }
-                }
-            }
+        let left = |i: usize| {
+            let terms = self.vectors.row(i).iter().enumerate();
+            own + terms.map(|(j, value)| factor(j) * value * value).sum::<f64>()
+        };
+        let left: Vec<f64> = (0..n).into_par_iter().map(left).collect();
+        for column in residuals.col_iter_mut() {
+            column.iter_mut().zip(&left).for_each(|(value, left)| *value /= left);
         }
         Ok(residuals)
     }
-}
-
-fn no_lambda() -> Error {
-    Error::none("number of lambdas to choose from")
-}
-
-/// Every row in one fold.
-fn check_folds(folds: &[Vec<usize>], n: usize) -> Result<(), Error> {
-    let mut seen = vec![false; n];
-    for &row in folds.iter().flatten() {
-        Error::check_range("row of a fold", row, 0, n.saturating_sub(1))?;
-        if std::mem::replace(&mut seen[row], true) {
-            return Err(Error::value("row of a fold", row, "a row that is in no other fold"));
-        }
-    }
-    Error::check_length("rows in folds", seen.iter().filter(|&&seen| seen).count(), n)
 }
 
 /// `out = a b`, in parallel over parts of the result.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dsokr_basis::{Basis, SketchKind};
 use dsokr_machines::{Error, LipschitzModel, LipschitzProblem, Loss, Offset, Stop, Targets};
 
-use crate::support::{EVERY, basis, coupled, regression, two_outputs};
+use crate::support::{EVERY, basis, coupled, fit_on, regression, two_outputs};
 
 fn machine() -> LipschitzModel {
     let (x, y) = regression(80, 0);
@@ -13,7 +13,7 @@ fn machine() -> LipschitzModel {
     let loss = Loss::pinball(vec![0.25, 0.75]);
     let problem =
         LipschitzProblem { loss, output: coupled(), lambda: 1e-3, offset: Offset::Constant };
-    LipschitzModel::fit(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap()
+    fit_on(basis(&x, &EVERY, 15), &x, &targets, &problem, &Stop::default()).unwrap()
 }
 
 #[test]

@@ -8,7 +8,7 @@ use dsokr_machines::{
     crossing_loss, pinball_loss,
 };
 
-use crate::support::{EVERY, normal, solved};
+use crate::support::{EVERY, fit_on, normal, solved};
 
 /// Points of [0, 2], and x + (0.2 + x/2) · noise.
 fn fan(n: usize, seed: u64) -> (Features, Vec<f64>) {
@@ -32,7 +32,7 @@ fn fit(
     let loss = Loss::pinball(levels.to_vec());
     let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Constant };
     let targets = Targets::repeated(levels.len(), y).unwrap();
-    let machine = LipschitzModel::fit(basis, x, &targets, &problem, &Stop::default()).unwrap();
+    let machine = fit_on(basis, x, &targets, &problem, &Stop::default()).unwrap();
     assert!(solved(&machine).converged, "{}", machine.summary());
     machine
 }
@@ -56,7 +56,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         };
         let targets = Targets::new(1, y.clone()).unwrap();
         let stop = Stop { gap: 1e-10, steps: 100_000 };
-        let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &stop).unwrap();
+        let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
         assert!(solved(&machine).converged, "{}", machine.summary());
         let expected = sorted[(level * n as f64).ceil() as usize - 1];
         let found = machine.predict(&x).unwrap()[0];
@@ -64,7 +64,7 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
         // The offset alone is that quantile, and leaves nothing to fit.
         let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
         let problem = LipschitzProblem { offset: Offset::Constant, ..problem };
-        let machine = LipschitzModel::fit(basis, &x, &targets, &problem, &stop).unwrap();
+        let machine = fit_on(basis, &x, &targets, &problem, &stop).unwrap();
         assert_eq!(machine.offset(), [expected]);
         assert!(machine.weights()[0].abs() < 1e-5);
     }

@@ -4,9 +4,9 @@ use dsokr_basis::features::{BitRows, DenseRows};
 use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
-use dsokr_machines::{LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets};
+use dsokr_machines::{LipschitzProblem, Loss, Offset, OutputMatrix, Stop, Targets};
 
-use crate::support::{EVERY, basis, objective, solved};
+use crate::support::{EVERY, basis, fit_on, objective, solved};
 
 /// Points of the unit square; the bits near them are set, in one row of five those of a corner.
 fn label_sets(n: usize, wrong: bool) -> (Features, Features) {
@@ -45,7 +45,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         let problem = LipschitzProblem { loss, output, lambda: 1e-3, offset: Offset::Zero };
         let features = basis(&x, &EVERY, 40);
         let stop = Stop { gap: 1e-8, steps: 100_000 };
-        let machine = LipschitzModel::fit(features.clone(), &x, &targets, &problem, &stop).unwrap();
+        let machine = fit_on(features.clone(), &x, &targets, &problem, &stop).unwrap();
         assert!(solved(&machine).converged, "{}", machine.summary());
         // Eq. 5.16 in kernel values: u = ‖f(x)‖² − 2⟨f(x), ψ̃(y)⟩ + k(y, y).
         let predicted = machine.predict(&x).unwrap();
@@ -84,7 +84,7 @@ fn residuals_outside_of_the_basis_belong_to_the_loss() {
         // Without them it is another problem with another solution.
         if !matches!(problem.loss, Loss::Square(_)) {
             let plain = Targets::new(p, targets.values().unwrap().to_vec()).unwrap();
-            let other = LipschitzModel::fit(features, &x, &plain, &problem, &stop).unwrap();
+            let other = fit_on(features, &x, &plain, &problem, &stop).unwrap();
             let worse = objective(
                 machine.basis(),
                 &x,
@@ -114,8 +114,7 @@ fn robust_losses_withstand_wrong_outputs() {
             let (loss, output) = (loss.clone(), OutputMatrix::identity(p).unwrap());
             let problem = LipschitzProblem { loss, output, lambda, offset: Offset::Zero };
             let basis = basis(&x, &EVERY, 80);
-            let machine =
-                LipschitzModel::fit(basis, &x, &targets, &problem, &Stop::default()).unwrap();
+            let machine = fit_on(basis, &x, &targets, &problem, &Stop::default()).unwrap();
             assert!(solved(&machine).converged, "{}", machine.summary());
             let z = machine.predict(&x).unwrap();
             let squares = z.iter().zip(&truth.coordinates).map(|(z, y)| f64::from(z - y).powi(2));

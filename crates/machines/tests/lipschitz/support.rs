@@ -4,7 +4,10 @@ use dsokr_basis::features::DenseRows;
 use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
 use dsokr_basis::random::{Generator, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions};
-use dsokr_machines::{LipschitzModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix};
+use dsokr_machines::{
+    Error, InputFeatures, LipschitzModel, LipschitzProblem, LipschitzSummary, Loss, OutputMatrix,
+    Stop, Targets,
+};
 use rand_distr::{Distribution, StandardNormal};
 
 pub const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
@@ -35,6 +38,17 @@ pub fn two_outputs(y: &[f64], seed: u64) -> Vec<f64> {
 
 pub fn basis(x: &Features, kind: &SketchKind, m: usize) -> Basis {
     Basis::fit(KERNEL, x, &SketchOptions::new(kind, m).with_seed(3)).unwrap()
+}
+
+/// The machine on the features of inputs in a basis.
+pub fn fit_on(
+    basis: Basis,
+    x: &Features,
+    targets: &Targets,
+    problem: &LipschitzProblem,
+    stop: &Stop,
+) -> Result<LipschitzModel, Error> {
+    LipschitzModel::fit(&InputFeatures::new(basis, x)?, targets, problem, stop)
 }
 
 pub fn gram(x: &Features) -> Mat<f64> {
@@ -110,8 +124,7 @@ pub fn losses(d: usize) -> Vec<Loss> {
 }
 
 pub fn coupled() -> OutputMatrix {
-    let matrix = Mat::from_fn(2, 2, |i, j| if i == j { 1.5 } else { -0.6 });
-    OutputMatrix::new(matrix.as_ref()).unwrap()
+    OutputMatrix::quantiles(&[0.3, 0.6], 4.0).unwrap()
 }
 
 pub fn solved(machine: &LipschitzModel) -> &LipschitzSummary {

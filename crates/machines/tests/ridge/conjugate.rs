@@ -103,10 +103,19 @@ fn what_is_kept_and_how_many_threads_compute_does_not_matter() {
         let settings =
             ConjugateGradients { memory, ..ConjugateGradients::new(InputSketch::subsampling(1)) };
         let kernel = Kernel::Gaussian { gamma: 1.0 };
-        fit_conjugate_gradients(kernel, &Circle(n), &Circle(n), &EVERY, m, 0, 1e-7, &settings)
-            .unwrap()
-            .predict(&Circle(100))
-            .unwrap()
+        fit_conjugate_gradients(
+            kernel,
+            &Circle(n),
+            &Circle(n).targets(),
+            &EVERY,
+            m,
+            0,
+            1e-7,
+            &settings,
+        )
+        .unwrap()
+        .predict(&Circle(100))
+        .unwrap()
     };
     let expected = fit(usize::MAX);
     assert_eq!(fit(0), expected);
@@ -115,8 +124,15 @@ fn what_is_kept_and_how_many_threads_compute_does_not_matter() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         assert_eq!(pool.install(|| fit(0)), expected, "{threads} threads");
     }
-    let direct =
-        fit_sketched(Kernel::Gaussian { gamma: 1.0 }, &Circle(n), &Circle(n), &EVERY, m, 0, 1e-7);
+    let direct = fit_sketched(
+        Kernel::Gaussian { gamma: 1.0 },
+        &Circle(n),
+        &Circle(n).targets(),
+        &EVERY,
+        m,
+        0,
+        1e-7,
+    );
     let direct = direct.unwrap().model.predict(&Circle(100)).unwrap();
     assert_close(&wide(2, &expected), &wide(2, &direct), 1e-5, "circle");
 }

@@ -30,7 +30,6 @@ fn models_predict_the_same_after_a_file() {
                 .unwrap(),
             x.clone(),
         ),
-        (fit_gram(gram.as_ref(), &targets, 1e-3, Precision::Double).unwrap().model, dense(&k)),
         (
             fit(kernel_x(), &problem.outputs(), &targets, 1e-3, Precision::Double).unwrap().model,
             problem.outputs(),
@@ -42,6 +41,15 @@ fn models_predict_the_same_after_a_file() {
         assert_eq!(read.summary(), model.summary());
         assert_eq!(read.predict(&rows).unwrap(), model.predict(&rows).unwrap());
     }
+    let model = fit_gram(gram.as_ref(), &targets, 1e-3, Precision::Double).unwrap().model;
+    model.save(&path, &BTreeMap::new()).unwrap();
+    let read = RidgeModel::load(&path).unwrap();
+    assert_eq!(
+        read.predict_gram(gram.as_ref()).unwrap(),
+        model.predict_gram(gram.as_ref()).unwrap()
+    );
+    let message = read.predict(&x).unwrap_err().to_string();
+    assert!(message.contains("allowed: values of the precomputed kernel"), "{message}");
     let path = folder.path().join("outputs.safetensors");
     space.save(&path).unwrap();
     let read = OutputSpace::load(&path, None).unwrap();

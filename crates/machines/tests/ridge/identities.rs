@@ -242,12 +242,13 @@ fn a_precomputed_kernel_is_the_same_model() {
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
-    let rows = dense(&gaussian(GAMMA_X, &queries.x, &problem.x));
+    let values = gaussian(GAMMA_X, &queries.x, &problem.x);
+    let values = dsokr_basis::Mat::from_fn(6, n, |i, j| values[i][j]);
     let direct = fit(kernel_x(), &problem.inputs(), &targets, lambda, Precision::Double).unwrap();
     let expected = direct.model.predict(&queries.inputs()).unwrap();
     for (precision, tolerance) in [(Precision::Double, 1e-5), (Precision::Single, 1e-2)] {
         let fitted = fit_gram(gram.as_ref(), &targets, lambda, precision).unwrap();
-        let found = fitted.model.predict(&rows).unwrap();
+        let found = fitted.model.predict_gram(values.as_ref()).unwrap();
         let rank = fitted.model.width();
         assert_close(&wide(rank, &found), &wide(rank, &expected), tolerance, "precomputed");
     }
@@ -307,13 +308,9 @@ fn scaling_standardises_and_travels_with_the_model() {
     };
     let as_dense = dense(&problem.y);
     let centred = Scaling::fit(&as_dense, true).unwrap();
-    let rank = targets_rank(&targets);
+    let rank = targets.width();
     let (a, b) = (with(plain, &problem.outputs()), with(centred, &as_dense));
     assert_close(&wide(rank, &a), &wide(rank, &b), 1e-4, "shift");
-}
-
-fn targets_rank(targets: &Targets) -> usize {
-    dsokr_machines::TargetSource::width(targets)
 }
 
 #[test]
@@ -351,7 +348,7 @@ fn single_precision_on_sparse_rows_agrees_with_double() {
     let all = Features::Sparse(SparseRows::from_rows(80, rows).unwrap());
     let problem = Problem::new(300, 19);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-    let rank = targets_rank(&targets);
+    let rank = targets.width();
     for (kernel, lambda) in [(Kernel::Linear, 1.0), (Kernel::Cosine, 1e-2)] {
         let double = fit(kernel.clone(), &all, &targets, lambda, Precision::Double).unwrap();
         let single = fit(kernel, &all, &targets, lambda, Precision::Single).unwrap();

@@ -1,14 +1,14 @@
 //! A generated set of the shape of metabolite identification: several kernels of spectra, fingerprints as
 //! outputs, and for each query the molecules of about its mass.
 
-use dsokr_basis::features::{BitRows, DenseRows, distinct};
+use dsokr_basis::features::{BitRows, distinct};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::{Features, Kernel, Mat, RowSource};
 use dsokr_decode::{
     CandidateParts, Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank,
 };
 use dsokr_machines::{
-    Combination, Ideal, LeaveOut, OutputSpace, Precision, Spectrum, alignf, combine, fit_gram,
+    Combination, Ideal, OutputSpace, Precision, Spectrum, alignf, combine, fit_gram,
 };
 
 use crate::naive::*;
@@ -98,14 +98,13 @@ impl Metabolites {
         let gram = sum(0..TRAIN);
         let grid: Vec<f64> = (-6..1).map(|power| 10f64.powi(power)).collect();
         let spectrum = Spectrum::of_gram(gram.as_ref(), &targets).unwrap();
-        let lambda = spectrum.best(&grid, &LeaveOut::One, &space).unwrap();
+        let errors = spectrum.errors(&grid, &space).unwrap();
+        let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap();
+        let lambda = grid[best];
         let model = fit_gram(gram.as_ref(), &targets, lambda, Precision::Double).unwrap().model;
 
         let new = sum(TRAIN..TRAIN + TEST);
-        let values =
-            new.row_iter().flat_map(|row| row.iter().map(|&v| v as f32).collect::<Vec<_>>());
-        let rows: Features = DenseRows::new(TRAIN, values.collect::<Vec<_>>()).unwrap().into();
-        let z = model.predict(&rows).unwrap();
+        let z = model.predict_gram(new.as_ref()).unwrap();
         let found = distinct(&self.fingerprints).unwrap();
         let rows = self.fingerprints.select(&found.representative).unwrap();
         let points = space.points(&rows).unwrap();
@@ -135,7 +134,7 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let grams: Vec<_> = matrices.iter().map(Mat::as_ref).collect();
         let outputs = set.fingerprints.select(&(0..TRAIN).collect::<Vec<_>>()).unwrap();
         let kernel = Kernel::GaussianTanimoto { gamma: 1.0 };
-        let ideal = Ideal::Outputs { kernel: &kernel, rows: &outputs };
+        let ideal = Ideal { kernel: &kernel, rows: &outputs };
         let found = alignf(&grams, &ideal).unwrap();
         // not 0: its diagonal is like that of the outputs' kernel
         let least = found.weights[..3].iter().copied().fold(f64::INFINITY, f64::min);

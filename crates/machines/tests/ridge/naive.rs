@@ -5,7 +5,7 @@ use dsokr_basis::random::{below, generator, unit};
 use dsokr_basis::{Features, Kernel, OutputKernel, RowSource, SketchKind};
 use dsokr_machines::{
     Averaged, ConjugateGradients, Error, InputSketch, RidgeModel, RidgeProblem, RidgeSummary,
-    SketchedFit, Spectrum, TargetSource, Targets,
+    SketchedFit, Spectrum, Targets,
 };
 
 pub type Rows = Vec<Vec<f64>>;
@@ -201,7 +201,7 @@ fn input_sketch(method: &SketchKind, size: usize) -> InputSketch {
 pub fn fit_sketched(
     kernel: impl OutputKernel + 'static,
     rows: &dyn RowSource,
-    targets: &dyn TargetSource,
+    targets: &Targets,
     sketch: &SketchKind,
     m: usize,
     seed: u64,
@@ -216,7 +216,7 @@ pub fn fit_sketched(
 pub fn fit_conjugate_gradients(
     kernel: impl OutputKernel + 'static,
     rows: &dyn RowSource,
-    targets: &dyn TargetSource,
+    targets: &Targets,
     sketch: &SketchKind,
     m: usize,
     seed: u64,
@@ -232,7 +232,7 @@ pub fn fit_conjugate_gradients(
 pub fn fit_averaged(
     kernel: impl OutputKernel + 'static,
     rows: &dyn RowSource,
-    targets: &dyn TargetSource,
+    targets: &Targets,
     sketch: &SketchKind,
     m: usize,
     seed: u64,

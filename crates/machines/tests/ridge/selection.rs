@@ -1,31 +1,23 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
 use dsokr_basis::{Basis, SketchKind, SketchOptions};
-use dsokr_machines::{Error, LeaveOut, OutputSpace, Precision, Spectrum, fit, fit_gram};
+use dsokr_machines::{Error, OutputSpace, Precision, Spectrum, fit, fit_gram};
 
 use crate::naive::*;
 
 const EVERY: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// Predictions for the rows of each fold from a refit on the other rows with the same nλ, in the
-/// coordinates of `targets`: n × p.
-fn refitted(problem: &Problem, targets: &Rows, ridge: f64, folds: &[Vec<usize>]) -> Rows {
-    let mut out = vec![Vec::new(); problem.x.len()];
-    for fold in folds {
-        let kept: Vec<usize> = (0..problem.x.len()).filter(|row| !fold.contains(row)).collect();
-        let pick =
-            |rows: &Rows, of: &[usize]| -> Rows { of.iter().map(|&i| rows[i].clone()).collect() };
-        let (x, held) = (pick(&problem.x, &kept), pick(&problem.x, fold));
-        let system = add(&gaussian(GAMMA_X, &x, &x), ridge, &identity(kept.len()));
-        let weights = solve(&system, &pick(targets, &kept));
-        let predicted = product(&gaussian(GAMMA_X, &held, &x), &weights);
-        fold.iter().zip(predicted).for_each(|(&row, predicted)| out[row] = predicted);
-    }
-    out
-}
-
-fn one_by_one(n: usize) -> Vec<Vec<usize>> {
-    (0..n).map(|row| vec![row]).collect()
+/// The prediction for each row from a refit on the other rows with the same nλ, in the coordinates of
+/// `targets`: n × p.
+fn refitted(problem: &Problem, targets: &Rows, ridge: f64) -> Rows {
+    let predicted = |row: usize| {
+        let without = |rows: &Rows| [&rows[..row], &rows[row + 1..]].concat();
+        let (x, held) = (without(&problem.x), vec![problem.x[row].clone()]);
+        let system = add(&gaussian(GAMMA_X, &x, &x), ridge, &identity(x.len()));
+        let weights = solve(&system, &without(targets));
+        product(&gaussian(GAMMA_X, &held, &x), &weights).remove(0)
+    };
+    (0..problem.x.len()).map(predicted).collect()
 }
 
 #[test]
@@ -43,40 +35,32 @@ fn held_out_predictions_equal_refitting() {
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
     let given = Spectrum::of_gram(gram.as_ref(), &targets).unwrap();
-    let five = LeaveOut::folds(n, 5, 0).unwrap();
-    let LeaveOut::Folds(folds) = &five else { panic!("folds") };
-    assert_eq!(folds.iter().map(Vec::len).collect::<Vec<_>>(), [9; 5]);
     let grid = [1e-4, 1e-2, 0.3];
     let mut expected_errors = Vec::new();
     for lambda in grid {
-        let ridge = n as f64 * lambda;
-        for (left_out, folds) in [(LeaveOut::One, one_by_one(n)), (five.clone(), folds.clone())] {
-            let expected = refitted(&problem, &coordinates, ridge, &folds);
-            for spectrum in [&spectrum, &given] {
-                let found = spectrum.predictions(lambda, &left_out).unwrap();
-                assert_close(&wide(projected.rank, &found), &expected, 2e-5, "held out");
-            }
-            if left_out == LeaveOut::One {
-                let fitted = fit(kernel_x(), &x, &targets, lambda, Precision::Double).unwrap();
-                let found = fitted.leave_one_out(&targets).unwrap();
-                assert_close(&wide(projected.rank, &found), &expected, 2e-5, "by Cholesky");
-                let fitted = fit_gram(gram.as_ref(), &targets, lambda, Precision::Double).unwrap();
-                let found = fitted.leave_one_out(&targets).unwrap();
-                assert_close(&wide(projected.rank, &found), &expected, 2e-5, "of a Gram matrix");
-                let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {
-                    z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum()
-                };
-                let sum: f64 = expected.iter().zip(&coordinates).map(error).sum();
-                expected_errors.push(sum / n as f64);
-            }
+        let expected = refitted(&problem, &coordinates, n as f64 * lambda);
+        for spectrum in [&spectrum, &given] {
+            let found = spectrum.leave_one_out(lambda).unwrap();
+            assert_close(&wide(projected.rank, &found), &expected, 2e-5, "held out");
         }
+        let fitted = fit(kernel_x(), &x, &targets, lambda, Precision::Double).unwrap();
+        let found = fitted.leave_one_out(&targets).unwrap();
+        assert_close(&wide(projected.rank, &found), &expected, 2e-5, "by Cholesky");
+        let fitted = fit_gram(gram.as_ref(), &targets, lambda, Precision::Double).unwrap();
+        let found = fitted.leave_one_out(&targets).unwrap();
+        assert_close(&wide(projected.rank, &found), &expected, 2e-5, "of a Gram matrix");
+        let error = |(z, y): (&Vec<f64>, &Vec<f64>)| -> f64 {
+            z.iter().zip(y).map(|(z, y)| (z - y) * (z - y)).sum()
+        };
+        let sum: f64 = expected.iter().zip(&coordinates).map(error).sum();
+        expected_errors.push(sum / n as f64);
     }
-    let errors = spectrum.errors(&grid, &LeaveOut::One, &space).unwrap();
+    let errors = spectrum.errors(&grid, &space).unwrap();
     for (found, expected) in errors.iter().zip(&expected_errors) {
         assert!((found - expected).abs() < 1e-5, "{errors:?}, {expected_errors:?}");
     }
-    let least = (0..3).min_by(|&a, &b| expected_errors[a].total_cmp(&expected_errors[b])).unwrap();
-    assert_eq!(spectrum.best(&grid, &LeaveOut::One, &space).unwrap(), grid[least]);
+    assert!(matches!(spectrum.errors(&[], &space), Err(Error::Value { .. })));
+    assert!(matches!(spectrum.leave_one_out(-1.0), Err(Error::Value { .. })));
 }
 
 /// The error of IOKR is a distance in the feature space of outputs, not in its coordinates.
@@ -94,7 +78,7 @@ fn errors_of_iokr_are_those_of_the_full_basis() {
     let (identity, classes) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let errors = |space: &OutputSpace, targets| {
         let spectrum = Spectrum::full(&kernel_x(), &problem.inputs(), targets).unwrap();
-        spectrum.errors(&[1e-3, 1e-1], &LeaveOut::One, space).unwrap()
+        spectrum.errors(&[1e-3, 1e-1], space).unwrap()
     };
     let (a, b) = (errors(&full, &coordinates), errors(&identity, &classes));
     for (a, b) in a.iter().zip(&b) {
@@ -134,20 +118,7 @@ fn held_out_predictions_of_sketched_inputs_equal_refitting() {
         let found = fitted.leave_one_out(&x, &targets).unwrap();
         assert_close(&wide(projected.rank, &found), &expected, 1e-4, "by Cholesky");
         let spectrum = sketched_spectrum(kernel_x(), &x, &targets, &sketch, m, 4).unwrap();
-        let found = spectrum.predictions(lambda, &LeaveOut::One).unwrap();
+        let found = spectrum.leave_one_out(lambda).unwrap();
         assert_close(&wide(projected.rank, &found), &expected, 1e-4, "by eigenvalues");
     }
-}
-
-#[test]
-fn folds_hold_every_row_once() {
-    assert!(LeaveOut::folds(5, 6, 0).unwrap_err().to_string().contains("6, allowed: 2..=5"));
-    assert!(LeaveOut::folds(5, 1, 0).unwrap_err().to_string().contains("1, allowed: 2..=5"));
-    let problem = Problem::new(6, 23);
-    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
-    let spectrum = Spectrum::full(&kernel_x(), &problem.inputs(), &targets).unwrap();
-    for folds in [vec![vec![0, 1, 2], vec![3, 4]], vec![vec![0, 1, 2, 3, 4, 5], vec![1]]] {
-        assert!(spectrum.predictions(0.1, &LeaveOut::Folds(folds)).is_err());
-    }
-    assert!(matches!(spectrum.predictions(-1.0, &LeaveOut::One), Err(Error::Value { .. })));
 }

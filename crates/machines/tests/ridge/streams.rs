@@ -4,11 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::features::DenseBlock;
-use dsokr_basis::{
-    Block, Error as BasisError, Kernel, RowKind, RowSource, SketchKind, SketchOptions,
-};
-use dsokr_machines::{Error, OutputSpace, Projected, TargetBlock, TargetSource};
-use faer::Mat;
+use dsokr_basis::{Block, Error, Kernel, RowKind, RowSource, SketchKind};
+use dsokr_machines::{OutputSpace, Targets};
 
 use crate::naive::*;
 
@@ -31,24 +28,17 @@ impl RowSource for Circle {
     fn kind(&self) -> RowKind {
         RowKind::Dense
     }
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, BasisError> {
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         assert!(rows.len() <= 1 << 16, "rows are read by blocks");
         let values = rows.flat_map(|i| [angle(i).cos() as f32, angle(i).sin() as f32]).collect();
         Ok(Block::Dense(DenseBlock::new(2, Cow::Owned(values))?))
     }
 }
 
-impl TargetSource for Circle {
-    fn len(&self) -> usize {
-        self.0
-    }
-    fn width(&self) -> usize {
-        2
-    }
-    fn block(&self, rows: Range<usize>) -> Result<TargetBlock, Error> {
-        let value = |j: usize, i: usize| if j == 0 { (2.0 * angle(i)).sin() } else { 1.0 };
-        let block = Mat::from_fn(2, rows.len(), |j, i| value(j, rows.start + i));
-        Ok(TargetBlock::Coordinates(block))
+impl Circle {
+    pub fn targets(&self) -> Targets {
+        Targets::new(2, (0..self.0).flat_map(|i| [(2.0 * angle(i)).sin(), 1.0]).collect::<Vec<_>>())
+            .unwrap()
     }
 }
 
@@ -56,31 +46,13 @@ impl TargetSource for Circle {
 fn many_rows_are_fitted_block_by_block() {
     let n = 150_000;
     let kernel = Kernel::Gaussian { gamma: 1.0 };
-    let fitted = fit_sketched(kernel, &Circle(n), &Circle(n), &EVERY, 40, 0, 1e-7).unwrap();
+    let fitted =
+        fit_sketched(kernel, &Circle(n), &Circle(n).targets(), &EVERY, 40, 0, 1e-7).unwrap();
     let summary = fitted.model.summary();
     assert_eq!((summary.rows, summary.unknowns, fitted.model.anchors()), (n, 40, 40));
     let z = wide(2, &fitted.model.predict(&Circle(100)).unwrap());
     let expected: Rows = (0..100).map(|i| vec![(2.0 * angle(i)).sin(), 1.0]).collect();
     assert_close(&z, &expected, 1e-3, "circle");
-}
-
-#[test]
-fn projected_targets_equal_those_in_memory() {
-    let problem = Problem::new(80, 30);
-    let sketch = SketchKind::Gaussian;
-    let basis =
-        dsokr_basis::Basis::fit(kernel_y(), &problem.outputs(), &SketchOptions::new(&sketch, 5))
-            .unwrap();
-    let (space, targets) = OutputSpace::basis(basis, Some(4), &problem.outputs()).unwrap();
-    let (x, outputs) = (problem.inputs(), problem.outputs());
-    let streamed = Projected::new(&space, &outputs).unwrap();
-    let fit = |targets: &dyn TargetSource| {
-        fit_sketched(kernel_x(), &x, targets, &sketch, 20, 0, 1e-3).unwrap().model
-    };
-    let (a, b) = (fit(&targets).predict(&x).unwrap(), fit(&streamed).predict(&x).unwrap());
-    assert_eq!(a, b);
-    let (identity, _) = OutputSpace::training(kernel_y(), &outputs).unwrap();
-    assert!(matches!(Projected::new(&identity, &outputs), Err(Error::Value { .. })));
 }
 
 #[test]

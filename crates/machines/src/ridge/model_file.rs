@@ -1,0 +1,123 @@
+//! The file of a fitted model.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::{Kernel, OutputKernel};
+
+use super::file;
+use super::model::{Map, RidgeModel, Weights};
+use super::scaling::Scaling;
+use crate::Error;
+
+/// The kind of the file.
+const KIND: &str = "ridge";
+
+/// The version of its layout.
+const VERSION: u32 = 1;
+
+impl RidgeModel {
+    /// Writes the model to a file, atomically: kind `ridge`, version 1. With the anchors and the
+    /// scaling in it, it needs no other file to predict.
+    ///
+    /// Metadata: `kernel` (as in [`Basis::save`](dsokr_basis::Basis::save); missing for a precomputed
+    /// kernel), `row_kind`, `row_width`, `rank`, `summary` (JSON). Tensors: `weights` F32 or F64
+    /// `[a, p]`, the anchors' rows, `scaling.scale` and `scaling.centre`. `belongs` is further
+    /// metadata, what the model belongs to.
+    ///
+    /// # Errors
+    /// `Io` of the crate `dsokr-basis`.
+    pub fn save(&self, path: &Path, belongs: &BTreeMap<String, String>) -> Result<(), Error> {
+        let mut metadata = belongs.clone();
+        metadata.insert("rank".into(), self.width.to_string());
+        let summary = serde_json::to_string(&self.summary).unwrap_or_default();
+        metadata.insert("summary".into(), summary);
+        let shape = [self.anchors(), self.width];
+        let mut tensors = vec![match &self.weights {
+            Weights::Single(weights) => Tensor::f32("weights", &shape, weights),
+            Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
+        }];
+        match &self.map {
+            Map::Kernel { kernel, anchors } => {
+                file::put(kernel.as_ref(), anchors, "anchors", &mut metadata, &mut tensors);
+            }
+            Map::Precomputed { inputs } => {
+                metadata.insert("row_kind".into(), "precomputed".into());
+                metadata.insert("row_width".into(), inputs.to_string());
+            }
+        }
+        tensors.extend(self.scaling.iter().flat_map(Scaling::tensors));
+        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+    }
+
+    /// Reads a model of a built-in or precomputed kernel that [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// Those of a file that is missing, damaged, or of another kind or version;
+    /// [`Error::File`] for one whose parts do not belong together; `OwnKernel` for a kernel that
+    /// is not built in.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        Self::from_stored(&Self::open(path)?)
+    }
+
+    pub(crate) fn open(path: &Path) -> Result<Stored, Error> {
+        Ok(Stored::open(path, KIND, VERSION)?)
+    }
+
+    /// [`load`](Self::load) of an opened file.
+    pub(crate) fn from_stored(stored: &Stored) -> Result<Self, Error> {
+        if let Ok(kernel) = stored.metadata("own_kernel") {
+            return Err(dsokr_basis::Error::custom_kernel(stored.path(), kernel).into());
+        }
+        if stored.metadata("row_kind")? == "precomputed" {
+            return Self::read(stored, None);
+        }
+        Self::read(stored, Some(Arc::new(stored.json::<Kernel>("kernel")?)))
+    }
+
+    /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load); `dsokr_basis::Error::File` for a file of another kernel.
+    pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
+        let stored = Self::open(path)?;
+        let (key, given) = file::kernel_entry(&kernel);
+        if stored.metadata(key).is_ok_and(|named| named == given) {
+            return Self::read(&stored, Some(Arc::new(kernel)));
+        }
+        let named = stored.metadata("own_kernel").or_else(|_| stored.metadata("kernel"));
+        let named = named.unwrap_or("precomputed");
+        Err(dsokr_basis::Error::other_kernel(path, named, &given).into())
+    }
+
+    fn read(stored: &Stored, kernel: Option<Arc<dyn OutputKernel>>) -> Result<Self, Error> {
+        let rank: usize = stored.parsed("rank", "a number of coordinates")?;
+        let columns: usize = stored.parsed("row_width", "a number of columns")?;
+        let summary = stored.json("summary")?;
+        let map = match kernel {
+            None => Map::Precomputed { inputs: columns },
+            Some(kernel) => {
+                let anchors = file::rows(stored, "anchors", kernel.as_ref())?;
+                Map::Kernel { kernel, anchors }
+            }
+        };
+        let (shape, weights) = if stored.describe("weights")?.0.to_string() == "F32" {
+            let (shape, values) = stored.f32("weights", 2)?;
+            (shape, Weights::Single(values.into_owned()))
+        } else {
+            let (shape, values) = stored.f64("weights", 2)?;
+            (shape, Weights::Double(values.into_owned()))
+        };
+        let mut model = Self::new(map, weights, summary);
+        model.scaling = Scaling::from_stored(stored, columns)?;
+        model.width = rank;
+        let expected = [model.anchors(), rank];
+        if rank == 0 || shape != expected {
+            let message = format!("weights have shape {shape:?}, expected {expected:?}");
+            return Err(Error::file(stored.path(), message));
+        }
+        Ok(model)
+    }
+}
