@@ -25,8 +25,14 @@ impl Run {
     /// parts of ψ̃ and b.
     ///
     /// # Errors
-    /// A run whose encoder was not read from a pretrained folder; errors of the file system.
+    /// A run whose encoder was not read from a pretrained folder; [`Error::Run`] for a folder that is a
+    /// run directory, whose files would be replaced; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
+        if folder.join("config.toml").exists() {
+            let message =
+                "a run directory, whose files would be replaced: name a folder that is none";
+            return Err(Error::Run { path: folder.into(), message: message.into() });
+        }
         self.predictor.export(folder, self.config.decoding.unit_length())?;
         let (known, p) = (&self.candidates, self.candidates.dim());
         let row = |candidate: usize| known.class_of(candidate) as usize;

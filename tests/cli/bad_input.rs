@@ -288,6 +288,7 @@ fn a_disk_that_is_full_fails_the_run_and_leaves_no_half_of_one() {
     let output = std::process::Command::new("bash")
         .args(["-c", &script])
         .current_dir(sandbox.path("."))
+        .env_remove("DSOKR_DATA")
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);

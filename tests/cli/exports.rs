@@ -70,6 +70,9 @@ fn the_layout_is_that_of_sentence_transformers() {
     let dense = read(&sandbox, "tuned/2_Dense/config.json");
     assert_eq!(dense["activation_function"], "torch.nn.modules.linear.Identity");
 
+    // never over the run's own files
+    sandbox.fail(&["export", "run", "--out", "run"], 2, &["run", "a run directory"]);
+
     // the head, transposed
     let (inputs, outputs) = (
         dense["in_features"].as_u64().unwrap() as usize,
