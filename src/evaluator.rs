@@ -6,7 +6,7 @@ use dsokr_train::Validation;
 use crate::Error;
 use crate::config::Checked;
 use crate::golds::has_gold;
-use crate::metric::Needs;
+use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::run::Report;
 use crate::scores::{Decoder, Evaluation, Scores, chance, drawing, evaluate};
 use dsokr_data::SplitName;
@@ -141,8 +141,9 @@ impl<'a> Evaluator<'a> {
             }
             _ => None,
         };
-        let metrics = found.scores;
-        Ok((Report { split: name, chance, perfect_h: self.perfect(name)?, metrics }, drawn))
+        let intervals = intervals(&found, RESAMPLES, self.config.seed)?;
+        let (metrics, perfect_h) = (found.scores, self.perfect(name)?);
+        Ok((Report { split: name, metrics, intervals, chance, perfect_h }, drawn))
     }
 
     /// The pairs of the report.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use dsokr_basis::store::{self, Tensor};
 use dsokr_decode::Candidates;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::Error;
 use crate::config::Checked;

@@ -33,6 +33,7 @@
 //! | [`machines`] | kernel machines |
 //! | [`mod@train`] | the training loop |
 
+pub mod compare;
 pub mod config;
 pub mod contract;
 pub mod device;

@@ -43,15 +43,22 @@ pub struct Coverage {
     pub share: f64,
 }
 
+/// The metrics of predicted quantiles, and the losses of each query.
+pub(crate) struct QueryQuantiles {
+    pub scores: QuantileScores,
+    pub pinball: Vec<f64>,
+    pub crossing: Vec<f64>,
+}
+
 impl QuantileScores {
-    /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates;
-    /// none if a query has no gold.
+    /// The metrics of predictions z `[queries × levels]` for the numbers of the gold candidates, and
+    /// the losses of each query; none if a query has no gold.
     pub(crate) fn of(
         levels: &[f64],
         z: &[f32],
         gold: &[Option<u32>],
         candidates: &Candidates,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Option<QueryQuantiles>, Error> {
         let observed =
             |gold: &Option<u32>| gold.map(|class| f64::from(number(levels, candidates, class)));
         let Some(numbers) = gold.iter().map(observed).collect::<Option<Vec<f64>>>() else {
@@ -59,10 +66,19 @@ impl QuantileScores {
         };
         let shares = coverage(levels, z, &numbers)?;
         let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
-        Ok(Some(Self {
+        let scores = Self {
             pinball: pinball_loss(levels, z, &numbers)?,
             crossing: crossing_loss(levels.len(), z)?,
             coverage: coverage.collect(),
+        };
+        let rows = || z.chunks_exact(levels.len());
+        let pinball =
+            rows().zip(&numbers).map(|(row, &number)| pinball_loss(levels, row, &[number]));
+        let crossing = rows().map(|row| crossing_loss(levels.len(), row));
+        Ok(Some(QueryQuantiles {
+            scores,
+            pinball: pinball.collect::<Result<_, _>>()?,
+            crossing: crossing.collect::<Result<_, _>>()?,
         }))
     }
 }

@@ -27,26 +27,34 @@ impl RankingScores {
         }
         let (mut tau, mut exact) = (0.0, 0);
         for (truth, predicted) in truth.iter().zip(predicted) {
-            if truth.len() != predicted.len() {
-                let found = format!("a true ranking of {} items", truth.len());
-                let allowed = format!("{}, as predicted rankings have", predicted.len());
-                return Err(Error::value("outputs", found, allowed));
-            }
-            let order = |ranks: &[u32], i: usize, j: usize| ranks[i].cmp(&ranks[j]) as i64;
-            let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
-            let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);
-            for (i, j) in pairs {
-                let (a, b) = (order(truth, i, j), order(predicted, i, j));
-                (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
-                same &= a == b;
-            }
-            if ours * theirs > 0 {
-                tau += product as f64 / ((ours * theirs) as f64).sqrt();
-            }
+            let (own, same) = Self::agreement(truth, predicted)?;
+            tau += own;
             exact += usize::from(same);
         }
         let count = truth.len() as f64;
         Ok(Self { kendall_tau: tau / count, exact: exact as f64 / count })
+    }
+
+    /// Kendall's τ of a predicted ranking, and whether every pair is in the true order.
+    pub(crate) fn agreement(truth: &[u32], predicted: &[u32]) -> Result<(f64, bool), Error> {
+        if truth.len() != predicted.len() {
+            let found = format!("a true ranking of {} items", truth.len());
+            let allowed = format!("{}, as predicted rankings have", predicted.len());
+            return Err(Error::value("outputs", found, allowed));
+        }
+        let order = |ranks: &[u32], i: usize, j: usize| ranks[i].cmp(&ranks[j]) as i64;
+        let pairs = (0..truth.len()).flat_map(|i| (i + 1..truth.len()).map(move |j| (i, j)));
+        let (mut product, mut ours, mut theirs, mut same) = (0, 0, 0, true);
+        for (i, j) in pairs {
+            let (a, b) = (order(truth, i, j), order(predicted, i, j));
+            (product, ours, theirs) = (product + a * b, ours + a * a, theirs + b * b);
+            same &= a == b;
+        }
+        let tau = match ours * theirs {
+            0 => 0.0,
+            squared => product as f64 / (squared as f64).sqrt(),
+        };
+        Ok((tau, same))
     }
 }
 

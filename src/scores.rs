@@ -69,24 +69,33 @@ impl OutputScores {
     /// # Errors
     /// No outputs, or outputs of two kinds.
     pub fn of(truth: &Truth, predicted: &Truth) -> Result<Self, Error> {
+        Ok(Self::with_queries(truth, predicted)?.0)
+    }
+
+    /// As [`of`](Self::of), with the edit distance of each query where outputs are graphs.
+    fn with_queries(truth: &Truth, predicted: &Truth) -> Result<(Self, QueryValues), Error> {
+        let graphs = |pairs: &[(&Graph, &Graph)]| {
+            let distances = Distances::of(pairs);
+            let scores = Self::Molecules(MoleculeScores::of_distances(&distances)?);
+            Ok((scores, distances.values()))
+        };
+        let none = QueryValues::default();
         match (truth, predicted) {
             (Truth::Molecules(truth), Truth::Molecules(predicted)) => {
-                let pairs: Vec<(&Graph, &Graph)> =
-                    truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph)).collect();
-                Ok(Self::Molecules(MoleculeScores::of(&pairs)?))
+                let pairs = truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph));
+                graphs(&pairs.collect::<Vec<_>>())
             }
             (Truth::Graphs(truth), Truth::Graphs(predicted)) => {
-                let pairs: Vec<(&Graph, &Graph)> = truth.iter().zip(predicted).collect();
-                Ok(Self::Molecules(MoleculeScores::of(&pairs)?))
+                graphs(&truth.iter().zip(predicted).collect::<Vec<_>>())
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let both = [truth.as_slice(), predicted.as_slice()].concat();
                 let labels = LabelVocabulary::fit(&both)?;
                 let (truth, predicted) = (labels.rows(truth)?, labels.rows(predicted)?);
-                Ok(Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?))
+                Ok((Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?), none))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
-                Ok(Self::Rankings(RankingScores::of(truth, predicted)?))
+                Ok((Self::Rankings(RankingScores::of(truth, predicted)?), none))
             }
             _ => Err(Error::Value {
                 key: "outputs".into(),
@@ -132,24 +141,6 @@ impl Deref for Scores {
     }
 }
 
-impl Scores {
-    /// Adds the metrics of the predictions `z` that do not depend on ranks; `gold` are rows of the
-    /// candidates.
-    pub(crate) fn with_answers(
-        mut self,
-        z: &[f32],
-        gold: &[Option<u32>],
-        (candidates, origin): (&Candidates, &Origin),
-        config: &Checked,
-    ) -> Result<Self, Error> {
-        self.squared_error = squared_error(z, gold, candidates, config, origin);
-        if let Some(levels) = config.encoder.levels() {
-            self.quantiles = QuantileScores::of(levels, z, gold, candidates)?;
-        }
-        Ok(self)
-    }
-}
-
 /// Graph edit distances, with unit costs, of the first candidates from the true molecules.
 ///
 /// Of tied candidates, the first one in the set is the prediction.
@@ -175,27 +166,53 @@ impl MoleculeScores {
     /// # Errors
     /// [`dsokr_decode::Error::TooFew`] for no pairs.
     pub fn of(pairs: &[(&Graph, &Graph)]) -> Result<Self, Error> {
-        if pairs.is_empty() {
+        Self::of_distances(&Distances::of(pairs))
+    }
+
+    fn of_distances(Distances { bare, bonds }: &Distances) -> Result<Self, Error> {
+        if bonds.is_empty() {
             let found = "no queries".into();
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
-        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
-            let (bare_a, bare_b) =
-                (a.clone().without_edge_labels(), b.clone().without_edge_labels());
-            let limit = limit(a, b);
-            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
-        });
-        let (bare, bonds): (Vec<EditDistance>, Vec<EditDistance>) = both.unzip();
-        let ((ged, ged_se), (ged_bonds, ged_bonds_se)) = (mean(&bare), mean(&bonds));
+        let ((ged, ged_se), (ged_bonds, ged_bonds_se)) = (mean(bare), mean(bonds));
         let same = bonds.iter().filter(|found| found.upper == 0).count();
         Ok(Self {
             ged,
             ged_se,
             ged_bonds,
             ged_bonds_se,
-            exact: same as f64 / pairs.len() as f64,
-            unproven: bare.iter().chain(&bonds).filter(|found| found.exact().is_none()).count(),
+            exact: same as f64 / bonds.len() as f64,
+            unproven: bare.iter().chain(bonds).filter(|found| found.exact().is_none()).count(),
         })
+    }
+}
+
+/// The edit distances of pairs of graphs.
+struct Distances {
+    /// With nodes labelled by element alone.
+    bare: Vec<EditDistance>,
+    /// With bonds compared too.
+    bonds: Vec<EditDistance>,
+}
+
+impl Distances {
+    fn of(pairs: &[(&Graph, &Graph)]) -> Self {
+        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
+            let (bare_a, bare_b) =
+                (a.clone().without_edge_labels(), b.clone().without_edge_labels());
+            let limit = limit(a, b);
+            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
+        });
+        let (bare, bonds) = both.unzip();
+        Self { bare, bonds }
+    }
+
+    /// Their upper bounds, which count.
+    fn values(&self) -> QueryValues {
+        let upper =
+            |found: &[EditDistance]| Some(found.iter().map(|found| found.upper as f64).collect());
+        let (distances, bond_distances) = (upper(&self.bare), upper(&self.bonds));
+        QueryValues { distances, bond_distances, ..QueryValues::default() }
     }
 }
 
@@ -218,6 +235,59 @@ pub struct Evaluation {
     pub golds: Vec<String>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels or rankings.
     pub outputs: Option<(Truth, Truth)>,
+    /// Values of each query that the metrics are means of.
+    pub(crate) queries: QueryValues,
+}
+
+/// Values of each query that metrics are means of, where they are known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct QueryValues {
+    /// `‖h(x) − ψ(y)‖²`.
+    pub squared_errors: Option<Vec<f64>>,
+    /// Pinball loss, summed over the levels.
+    pub pinball: Option<Vec<f64>>,
+    /// How far quantiles lie below those of the level before, summed.
+    pub crossing: Option<Vec<f64>>,
+    /// Graph edit distance.
+    pub distances: Option<Vec<f64>>,
+    /// Graph edit distance, with bonds compared.
+    pub bond_distances: Option<Vec<f64>>,
+}
+
+impl Evaluation {
+    /// Adds the metrics of the predictions `z` that do not depend on ranks; `gold` are rows of the
+    /// candidates.
+    pub(crate) fn with_answers(
+        mut self,
+        z: &[f32],
+        gold: &[Option<u32>],
+        (candidates, origin): (&Candidates, &Origin),
+        config: &Checked,
+    ) -> Result<Self, Error> {
+        let errors = squared_errors(z, gold, candidates, config, origin);
+        self.scores.squared_error =
+            errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
+        self.queries.squared_errors = errors;
+        if let Some(levels) = config.encoder.levels()
+            && let Some(found) = QuantileScores::of(levels, z, gold, candidates)?
+        {
+            self.scores.quantiles = Some(found.scores);
+            self.queries.pinball = Some(found.pinball);
+            self.queries.crossing = Some(found.crossing);
+        }
+        Ok(self)
+    }
+
+    /// An evaluation of outputs alone.
+    #[cfg(test)]
+    pub(crate) fn of_outputs(truth: Truth, predicted: Truth) -> Self {
+        let ranks = vec![None; truth.len()];
+        let metrics = Metrics::from_ranks(&ranks, 0, 0).unwrap();
+        let (scores, queries) = OutputScores::with_queries(&truth, &predicted).unwrap();
+        let scores = Scores { outputs: Some(scores), ..metrics.into() };
+        let golds = vec![String::new(); truth.len()];
+        Self { scores, ranks, golds, outputs: Some((truth, predicted)), queries }
+    }
 }
 
 /// The origin of the candidates' coordinates.
@@ -231,17 +301,17 @@ pub enum Origin {
     Unknown,
 }
 
-/// Mean of `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²`, y in the rows `gold` of the candidates.
+/// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.
 ///
 /// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
 /// these were corrected for hubs.
-fn squared_error(
+fn squared_errors(
     z: &[f32],
     gold: &[Option<u32>],
     candidates: &Candidates,
     config: &Checked,
     origin: &Origin,
-) -> Option<f64> {
+) -> Option<Vec<f64>> {
     let normalised = config.output.is_normalised();
     let dim = candidates.dim();
     let from = match origin {
@@ -262,8 +332,7 @@ fn squared_error(
         let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
         Some(apart + (norm - length).max(0.0))
     };
-    let sum: Option<f64> = z.chunks_exact(dim).zip(gold).map(one).sum();
-    sum.map(|sum| sum / gold.len() as f64)
+    z.chunks_exact(dim).zip(gold).map(one).collect()
 }
 
 /// What answers are decoded with.
@@ -319,9 +388,8 @@ pub(crate) fn evaluate(
         None => Vec::new(),
     };
     let rows = golds.rows.clone();
-    let mut found = judged(golds, metrics, &predicted, truth, config)?;
-    found.scores = found.scores.with_answers(&z, &rows, (candidates, origin), config)?;
-    Ok(found)
+    let found = judged(golds, metrics, &predicted, truth, config)?;
+    found.with_answers(&z, &rows, (candidates, origin), config)
 }
 
 /// The evaluation with these ranks and predicted outputs.
@@ -334,13 +402,15 @@ pub(crate) fn judged(
 ) -> Result<Evaluation, Error> {
     let RankedGolds { ranks, ids: golds, .. } = golds;
     let Some(truth) = truth else {
-        return Ok(Evaluation { scores: metrics.into(), ranks, golds, outputs: None });
+        let (scores, queries) = (metrics.into(), QueryValues::default());
+        return Ok(Evaluation { scores, ranks, golds, outputs: None, queries });
     };
     let predicted = predicted.iter().map(String::as_str);
     let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
-    let compared = outputs.as_ref().map(|(truth, found)| OutputScores::of(truth, found));
-    let scores = Scores { outputs: compared.transpose()?, ..metrics.into() };
-    Ok(Evaluation { scores, ranks, golds, outputs })
+    let compared = outputs.as_ref().map(|(truth, found)| OutputScores::with_queries(truth, found));
+    let (compared, queries) = compared.transpose()?.unzip();
+    let scores = Scores { outputs: compared, ..metrics.into() };
+    Ok(Evaluation { scores, ranks, golds, outputs, queries: queries.unwrap_or_default() })
 }
 
 /// The metrics of a random order of the candidates. Where outputs are compared, one candidate is

@@ -28,7 +28,10 @@ pub use reference::reference;
 
 use dsokr_data::config::DataConfig;
 use dsokr_data::{DataRoot, InputKind, Source, SplitName};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::{Contents, Tensor};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -149,9 +152,11 @@ impl Config {
         let (metric, features) = (self.evaluation.metric, &self.output.features);
         let quantiles = self.encoder.levels().is_some();
         let (holds, allowed) = match metric.needs() {
-            _ if quantiles => (metric.needs() == Needs::Quantiles, "\"pinball\", for quantiles"),
+            _ if quantiles => {
+                (metric.needs() == Needs::Quantiles, "\"pinball\" or \"crossing\", for quantiles")
+            }
             Needs::Quantiles => {
-                (false, "a metric other than pinball, which needs the loss of that name")
+                (false, "a metric other than pinball and crossing, which need the loss pinball")
             }
             Needs::FeatureSpace => (
                 self.decoding.hubs.is_none() || self.output.is_normalised(),
@@ -159,7 +164,7 @@ impl Config {
             ),
             Needs::Labels => (
                 features.are_labels(),
-                "a metric other than f1, which needs features of kind \"labels\"",
+                "a metric other than those of label sets, which need features of kind \"labels\"",
             ),
             Needs::Rankings => (
                 features.are_rankings(),
@@ -174,6 +179,11 @@ impl Config {
         check(holds, "evaluation.metric", metric, allowed)
     }
 
+            Needs::GraphsOrRankings => (
+                features.are_graphs() || features.are_rankings(),
+                "a metric other than exact, which needs features of kind \"molecules\", \"graphs\" or \
+                 \"rankings\"",
+            ),
     /// Checks that `[data]` has what the learner reads.
     fn check_inputs(&self) -> Result<(), Error> {
         let allowed = match self.encoder.reads() {
@@ -221,6 +231,17 @@ impl Checked {
     /// # Errors
     /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
     pub fn to_toml(&self) -> Result<String, Error> {
+    /// The fingerprint of the configuration with every default written out: a CRC-32 in eight
+    /// hexadecimal digits.
+    ///
+    /// # Errors
+    /// As [`to_toml`](Self::to_toml).
+    pub fn fingerprint(&self) -> Result<String, Error> {
+        let text = self.to_toml()?;
+        let text = [Tensor::u8("toml", &[text.len()], text.as_bytes())];
+        Ok(Contents::new("configuration", FORMAT, &BTreeMap::new(), &text).checksum())
+    }
+
         toml::to_string(&self.config).map_err(|e| Error::Serialise(e.to_string()))
     }
 }

@@ -9,6 +9,7 @@ use tracing::info;
 use super::{Request, Trained};
 use crate::Error;
 use crate::config::{Checked, EnsembleConfig};
+use crate::metric::{RESAMPLES, intervals};
 use crate::run::{EnsembleRun, Folder, MEMBERS, Report, RunLock};
 use crate::scores::chance;
 use dsokr_data::SplitName;
@@ -132,5 +133,6 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     run.save_rule(path)?;
     let (found, _) = run.evaluate(&asked)?;
     let chance = chance(&found, &run.members()[0].candidates, run.config())?;
-    Ok(Report { split: name, metrics: found.scores, chance, perfect_h: None })
+    let intervals = intervals(&found, RESAMPLES, run.config().seed)?;
+    Ok(Report { split: name, metrics: found.scores, intervals, chance, perfect_h: None })
 }

@@ -1,6 +1,6 @@
-//! Figures of answers by themselves.
+//! Metrics of predictions by themselves.
 
-use super::{Definition, Needs};
+use super::{Definition, Needs, Samples};
 
 pub(super) const SQUARED_ERROR: Definition = Definition {
     name: "squared_error",
@@ -9,6 +9,7 @@ pub(super) const SQUARED_ERROR: Definition = Definition {
     larger_is_better: false,
     needs: Needs::FeatureSpace,
     value: |scores| scores.squared_error,
+    samples: |evaluation| evaluation.queries.squared_errors.clone().map(Samples::Mean),
 };
 
 pub(super) const PINBALL: Definition = Definition {
@@ -17,4 +18,14 @@ pub(super) const PINBALL: Definition = Definition {
     larger_is_better: false,
     needs: Needs::Quantiles,
     value: |scores| scores.quantiles.as_ref().map(|quantiles| quantiles.pinball),
+    samples: |evaluation| evaluation.queries.pinball.clone().map(Samples::Mean),
+};
+
+pub(super) const CROSSING: Definition = Definition {
+    name: "crossing",
+    meaning: "Mean of how far quantiles lie below those of the level before, smaller is better.",
+    larger_is_better: false,
+    needs: Needs::Quantiles,
+    value: |scores| scores.quantiles.as_ref().map(|quantiles| quantiles.crossing),
+    samples: |evaluation| evaluation.queries.crossing.clone().map(Samples::Mean),
 };

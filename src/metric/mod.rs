@@ -1,8 +1,10 @@
-//! The figures that a configuration can choose by: `evaluation.metric`.
+//! The metrics of an evaluation; `evaluation.metric` names the one that a configuration chooses by.
 
 mod answers;
+mod intervals;
 mod outputs;
 mod ranks;
+mod samples;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +13,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Scores;
+use crate::{Evaluation, Scores};
 
-/// All figures; the first is the default.
-static METRICS: [Definition; 12] = [
+pub use intervals::{RESAMPLES, intervals};
+pub(crate) use samples::Samples;
+
+/// All metrics; the first is the default.
+static METRICS: [Definition; 17] = [
     ranks::MRR,
     ranks::HITS_AT_1,
     ranks::HITS_AT_5,
@@ -24,9 +29,14 @@ static METRICS: [Definition; 12] = [
     outputs::GED,
     outputs::GED_BONDS,
     outputs::F1,
+    outputs::MICRO_F1,
+    outputs::MACRO_F1,
+    outputs::HAMMING_LOSS,
     outputs::KENDALL_TAU,
+    outputs::EXACT,
     answers::SQUARED_ERROR,
     answers::PINBALL,
+    answers::CROSSING,
 ];
 
 /// What a figure says of itself.
@@ -41,6 +51,8 @@ struct Definition {
     needs: Needs,
     /// The figure; none where it is not known.
     value: fn(&Scores) -> Option<f64>,
+    /// What it summarises, for its interval; none where it is not known.
+    samples: fn(&Evaluation) -> Option<Samples>,
 }
 
 /// What a figure needs to be known.
@@ -56,17 +68,50 @@ pub enum Needs {
     Labels,
     /// Outputs that are rankings.
     Rankings,
+    /// Outputs that are graphs or rankings.
+    GraphsOrRankings,
     /// The outputs in the kernel's feature space.
     FeatureSpace,
     /// Answers that are quantiles.
     Quantiles,
 }
 
-/// A figure of the validation split; it says itself whether larger is better.
+/// A metric of an evaluation.
 #[derive(Clone, Copy)]
 pub struct Metric(&'static Definition);
 
 impl Metric {
+    /// Every metric, in the order of reports.
+    pub fn all() -> impl Iterator<Item = Self> {
+        METRICS.iter().map(Self)
+    }
+
+    /// Its name in configurations and reports.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The metric; none where it is not known or not finite.
+    ///
+    /// Ranks say nothing, and are not known here, where no gold is a candidate.
+    pub fn known(self, scores: &Scores) -> Option<f64> {
+        let ranked = match self.0.needs {
+            Needs::Ranks | Needs::FiniteRanks => scores.missing_gold < scores.queries,
+            Needs::Graphs
+            | Needs::Labels
+            | Needs::Rankings
+            | Needs::GraphsOrRankings
+            | Needs::FeatureSpace
+            | Needs::Quantiles => true,
+        };
+        (self.0.value)(scores).filter(|value| ranked && value.is_finite())
+    }
+
+    /// What the metric summarises; none where it is not known.
+    pub(crate) fn samples(self, evaluation: &Evaluation) -> Option<Samples> {
+        self.known(&evaluation.scores).and_then(|_| (self.0.samples)(evaluation))
+    }
+
     /// The figure of this name.
     pub fn find(name: &str) -> Option<Self> {
         METRICS.iter().find(|metric| metric.name == name).map(Self)

@@ -184,7 +184,7 @@ impl EnsembleRun {
         let mut found = judged(golds, metrics, &predicted, truth, config)?;
         if let [z] = asked.answers.as_slice() {
             let points = (decoder.candidates, decoder.origin);
-            found.scores = found.scores.with_answers(z, &rows, points, config)?;
+            found = found.with_answers(z, &rows, points, config)?;
         }
         Ok((found, decoded))
     }

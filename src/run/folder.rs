@@ -14,7 +14,7 @@ use super::preparation_files::check_preparation;
 use super::{MEMBERS, PreparationFiles, Report, RunLock, fingerprints};
 use crate::config::{Checked, Config, FORMAT};
 use crate::evaluator::Evaluator;
-use crate::{Error, Scores};
+use crate::{Error, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
 const ENCODER_KIND: &str = "encoder";
@@ -213,14 +213,15 @@ impl Folder {
             let file = self.path.join("examples.svg");
             write_atomically(&file, |out| out.write_all(svg.as_bytes()))?;
         }
-        Self::finish(&self.path, &report)?;
+        Self::finish(&self.path, evaluator.config(), &report)?;
         Ok(report)
     }
 
     /// Writes the final report into the run at `path`.
-    pub(crate) fn finish(path: &Path, report: &Report) -> Result<(), Error> {
+    pub(crate) fn finish(path: &Path, config: &Checked, report: &Report) -> Result<(), Error> {
+        let record = Record::now(config, report)?;
         let text =
-            serde_json::to_string_pretty(report).map_err(|e| Error::Serialise(e.to_string()))?;
+            serde_json::to_string_pretty(&record).map_err(|e| Error::Serialise(e.to_string()))?;
         fingerprints::replace(path, "metrics.json", &format!("{text}\n"))
     }
 }

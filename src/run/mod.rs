@@ -17,7 +17,7 @@
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation |
 //! | `examples.svg` | some true molecules beside the predicted ones, if outputs are molecules |
-//! | `metrics.json` | the final metrics; a run that has this file is complete |
+//! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
 //! `combination.json`, the rule with the weights that were fitted, and `metrics.json`.
@@ -40,6 +40,7 @@ mod outputs;
 mod preparation_files;
 mod query_answers;
 mod report;
+mod record;
 mod search;
 pub mod tables;
 mod trained;
@@ -55,6 +56,7 @@ pub use query_answers::QueryAnswers;
 pub use report::Report;
 pub use search::SearchAnswer;
 pub use trained::Run;
+pub use record::Record;
 
 /// The basis, if outputs are sketched.
 pub(crate) const BASIS: &str = "basis.safetensors";

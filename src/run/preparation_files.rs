@@ -9,7 +9,7 @@ use super::fingerprints::FILE as FINGERPRINTS;
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 16] = [
+const OWN: [&str; 17] = [
     "config.toml",
     BASIS,
     "candidates.safetensors",

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,9 @@ pub struct Report {
     /// The model's metrics.
     #[serde(flatten)]
     pub metrics: Scores,
+    /// 95 % intervals of the model's metrics, `[low, high]`, by a bootstrap over queries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, [f64; 2]>,
     /// The metrics of a uniformly random order of the candidates; for molecules, of one candidate
     /// drawn for each query.
     pub chance: Scores,

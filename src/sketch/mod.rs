@@ -23,7 +23,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(figures: &[f64]) -> Self {
+    /// The mean and the sample standard deviation of at least one value.
+    pub(crate) fn of(figures: &[f64]) -> Self {
         let n = figures.len() as f64;
         let mean = figures.iter().sum::<f64>() / n;
         let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();

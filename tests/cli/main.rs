@@ -4,6 +4,7 @@ mod bad_input;
 mod book;
 mod chebi20;
 mod damage;
+mod compare;
 mod data_root;
 mod ensembles;
 mod exports;

@@ -103,7 +103,9 @@ pub(crate) fn intervals<const M: usize>(
     seed: u64,
 ) -> Result<[[f64; 2]; M], Error> {
     let means = resampled_means(values, resamples, seed)?;
-    Ok(std::array::from_fn(|metric| interval(means.iter().map(|means| means[metric]).collect())))
+    Ok(std::array::from_fn(|metric| {
+        percentile_interval(means.iter().map(|means| means[metric]).collect())
+    }))
 }
 
 /// Means of several values a query over each resample.
@@ -121,8 +123,25 @@ pub(crate) fn resampled_means<const N: usize>(
     })
 }
 
-/// What `of` makes of the queries that each resample draws.
-pub(crate) fn resampled<T: Send>(
+/// The value of `of` for each of `resamples` resamples, in order: it is called with the `queries`
+/// positions, drawn with replacement, of one of them.
+///
+/// Resample b draws from the generator of (`seed`, "bootstrap", b), as in [`bootstrap`], so statistics
+/// of the same queries are paired.
+///
+/// # Errors
+/// [`Error::TooFew`] for no queries and for less than 40 resamples.
+///
+/// ```
+/// use dsokr_decode::{percentile_interval, resampled};
+///
+/// let values = [0.0, 1.0, 1.0, 1.0];
+/// let means = resampled(values.len(), 1000, 0, |drawn| drawn.map(|at| values[at]).sum::<f64>() / 4.0)?;
+/// let [low, high] = percentile_interval(means);
+/// assert!(low < 0.75 && 0.75 < high);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+pub fn resampled<T: Send>(
     queries: usize,
     resamples: usize,
     seed: u64,
@@ -139,8 +158,11 @@ pub(crate) fn resampled<T: Send>(
     Ok((0..resamples as u64).into_par_iter().map(resample).collect())
 }
 
-/// From the 2.5th to the 97.5th percentile of at least one value.
-pub(crate) fn interval(mut values: Vec<f64>) -> [f64; 2] {
+/// From the 2.5th to the 97.5th percentile of at least one value, linear between values.
+///
+/// # Panics
+/// For no values.
+pub fn percentile_interval(mut values: Vec<f64>) -> [f64; 2] {
     values.sort_unstable_by(f64::total_cmp);
     [quantile(&values, 0.025), quantile(&values, 0.975)]
 }

@@ -56,7 +56,7 @@ mod scoring;
 mod topk;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
-pub use bootstrap::{HitsAt, Intervals, bootstrap};
+pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates};
 pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,

@@ -1,5 +1,6 @@
 //! What `evaluate` and `rank` share: which queries are ranked, and what is shown of their ranks.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr::basis::store::write_atomically;
@@ -9,7 +10,7 @@ use dsokr::decode::report::{Comparison, Difference, compare};
 use dsokr::decode::{Metrics, Pool, bootstrap};
 use dsokr::device::Processor;
 use dsokr::run::{EnsembleRun, QueryAnswers, Run, tables};
-use dsokr::{Error, Scores, drawing};
+use dsokr::{Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
 use crate::report::{self, Evaluated};
@@ -51,7 +52,7 @@ pub struct Shown {
     /// Number of queries to draw, from the first.
     #[arg(long, default_value_t = 20, requires = "draw")]
     examples: usize,
-    /// Print a 95 % confidence interval of the MRR, by bootstrap over queries.
+    /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
     /// Write a report into this folder: the rank of each query (ranks.tsv), the worst queries
@@ -72,6 +73,9 @@ pub struct Shown {
 struct Found {
     #[serde(flatten)]
     metrics: Scores,
+    /// 95 % intervals of all metrics, with `--ci`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    intervals: BTreeMap<String, [f64; 2]>,
     /// Each run alone, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<Own>,
@@ -88,8 +92,6 @@ struct Own {
     #[serde(flatten)]
     metrics: Scores,
 }
-
-const RESAMPLES: usize = 10_000;
 
 fn split(text: &str) -> Result<SplitName, String> {
     match text {
@@ -170,10 +172,12 @@ impl Shown {
         if let Some(file) = &self.draw {
             draw(file, self.examples, found.outputs.as_ref())?;
         }
-        let mut metrics = found.scores;
+        let mut between = BTreeMap::new();
+        let mut metrics = found.scores.clone();
         if self.ci || self.report.is_some() {
-            let intervals = bootstrap(&found.ranks, RESAMPLES, runs.config().seed)?;
-            metrics.ranks = metrics.ranks.with_intervals(&intervals);
+            between = intervals(&found, RESAMPLES, runs.config().seed)?;
+            let of_ranks = bootstrap(&found.ranks, RESAMPLES, runs.config().seed)?;
+            metrics.ranks = metrics.ranks.with_intervals(&of_ranks);
         }
         let counts = (metrics.candidates, metrics.duplicate_candidates);
         let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
@@ -188,7 +192,7 @@ impl Shown {
             None => None,
         };
         let (ranks, golds) = (found.ranks, found.golds);
-        let found = Found { metrics, members, against };
+        let found = Found { metrics, intervals: between, members, against };
         if let Some(folder) = &self.report {
             let candidates = &runs.members()[0].candidates;
             let (split, resamples) = (asked.split(), RESAMPLES);
@@ -202,7 +206,7 @@ impl Shown {
         if self.json {
             return print_json(&found);
         }
-        let Found { metrics, members, against } = &found;
+        let Found { metrics, intervals, members, against } = &found;
         let mut rows: Vec<(&str, &Scores)> =
             members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
         rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
@@ -217,6 +221,12 @@ impl Shown {
         }
         if let Some([low, high]) = metrics.mrr_ci95 {
             text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
+        }
+        for metric in Metric::all().filter(|metric| metric.name() != "mrr") {
+            let known = metric.known(metrics).zip(intervals.get(metric.name()));
+            if let Some((value, [low, high])) = known {
+                text += &format!("{metric} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
+            }
         }
         if let (Some(other), Some(found)) = (&self.against, against) {
             text += &format!(

@@ -3,6 +3,7 @@
 
 mod answers;
 mod combine;
+mod compare;
 mod config_reference;
 mod embed;
 mod evaluate;
@@ -44,6 +45,7 @@ enum Command {
     Train(train::Arguments),
     Evaluate(evaluate::Arguments),
     Search(search::Arguments),
+    Compare(compare::Arguments),
     Predict(predict::Arguments),
     Embed(embed::Arguments),
     Rank(rank::Arguments),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Search(arguments) => search::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Embed(arguments) => embed::run(arguments),
         Command::Rank(arguments) => rank::run(arguments),
         Command::Sketch(arguments) => sketch::run(arguments),

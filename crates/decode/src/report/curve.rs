@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::{interval, resampled};
+use crate::bootstrap::{percentile_interval, resampled};
 use crate::{Error, Rank};
 
 /// A point of the curve of hits among the first k.
@@ -47,7 +47,7 @@ pub fn hits_curve(
     let drawn = resampled(ranks.len(), resamples, seed, curve)?;
     let hits = curve(&mut (0..ranks.len()));
     let point = |(at, hits)| {
-        let [low, high] = interval(drawn.iter().map(|curve| curve[at]).collect());
+        let [low, high] = percentile_interval(drawn.iter().map(|curve| curve[at]).collect());
         HitsPoint { k: at + 1, hits, low, high }
     };
     Ok(hits.into_iter().enumerate().map(point).collect())

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::{interval, resampled_means};
+use crate::bootstrap::{percentile_interval, resampled_means};
 use crate::error::check_len;
 use crate::{Error, Rank};
 
@@ -72,7 +72,7 @@ pub fn compare(
         let same = drawn.iter().filter(|&&mean| mean == 0.0).count() as f64;
         let first_better = (better + same / 2.0) / resamples as f64;
         let (first, second) = (mean(first, metric), mean(second, metric));
-        let ci95 = interval(drawn);
+        let ci95 = percentile_interval(drawn);
         Difference { first, second, difference: first - second, ci95, first_better }
     });
     Ok(Comparison { queries: first.len(), mrr, hits_1, hits_10 })

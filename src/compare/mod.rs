@@ -1,0 +1,175 @@
+//! Runs on the same queries: all metrics with intervals, and paired differences from the first run.
+
+mod format;
+mod holm;
+
+use dsokr_decode::{percentile_interval, resampled};
+use serde::Serialize;
+
+use crate::metric::{Metric, Samples};
+use crate::{Error, Evaluation};
+
+pub use format::Format;
+pub(crate) use format::{places, quoted};
+pub use holm::holm;
+
+/// A run's evaluation on queries.
+pub struct EvaluatedRun<'a> {
+    /// The run's name in tables.
+    pub name: String,
+    /// The ids of the queries.
+    pub queries: &'a [String],
+    /// The evaluation.
+    pub evaluation: Evaluation,
+}
+
+/// Runs compared on the same queries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// Number of queries.
+    pub queries: usize,
+    /// Resamples of the bootstrap.
+    pub resamples: usize,
+    /// Every metric that some run has.
+    pub metrics: Vec<MetricComparison>,
+}
+
+/// A metric of several runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricComparison {
+    /// Its name.
+    pub metric: &'static str,
+    /// Whether a larger value is a better one.
+    pub larger_is_better: bool,
+    /// The runs that have it, in the order given.
+    pub runs: Vec<RunValue>,
+}
+
+/// A metric of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunValue {
+    /// The run.
+    pub run: String,
+    /// The metric.
+    pub value: f64,
+    /// Its 95 % interval, low and high; none if it reaches infinity.
+    pub ci95: Option<[f64; 2]>,
+    /// The difference from the first run; none of the first run itself, and where the first run does not
+    /// have the metric.
+    pub difference: Option<PairedDifference>,
+}
+
+/// The difference of a metric from that of the first run, on the same queries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PairedDifference {
+    /// The run's metric minus the first run's.
+    pub difference: f64,
+    /// Its 95 % interval, low and high.
+    pub ci95: [f64; 2],
+    /// Two-sided p-value of the hypothesis that there is no difference.
+    pub p: f64,
+    /// The p-value after Holm's correction over the runs that are compared by this metric; the same for
+    /// a single one.
+    pub p_holm: f64,
+}
+
+/// Compares the runs with the first one by a paired bootstrap over queries.
+///
+/// On each of `resamples` draws of the queries, with replacement, every metric of every run is
+/// computed. Intervals reach from the 2.5th to the 97.5th percentile. With `d` the difference on all
+/// queries and `d_b` that on draw b, `p = (1 + #{b : |d_b − d| ≥ |d|}) / (1 + resamples)`: the
+/// distribution of `d_b − d` stands for that of the difference of equal runs (Davison and Hinkley 1997,
+/// section 4.4). Metrics are not corrected for one another.
+///
+/// # Errors
+/// [`Error::Value`] for fewer than two runs and for runs whose queries differ;
+/// [`dsokr_decode::Error::TooFew`] for less than 40 resamples.
+pub fn compare(runs: &[EvaluatedRun], resamples: usize, seed: u64) -> Result<RunComparison, Error> {
+    let Some((first, others)) = runs.split_first().filter(|(_, others)| !others.is_empty()) else {
+        let found = format!("{} runs", runs.len());
+        return Err(Error::value("compare", found, "at least two runs"));
+    };
+    others.iter().try_for_each(|other| same_queries(first, other))?;
+
+    let metrics: Vec<Metric> = Metric::all().collect();
+    let samples: Vec<Vec<Option<Samples>>> = runs
+        .iter()
+        .map(|run| metrics.iter().map(|metric| metric.samples(&run.evaluation)).collect())
+        .collect();
+    // one value for each run and metric, NaN where the run does not have the metric
+    let drawn = resampled(first.queries.len(), resamples, seed, |queries| {
+        let queries: Vec<usize> = queries.collect();
+        let value = |samples: &Option<Samples>| {
+            samples.as_ref().map_or(f64::NAN, |samples| samples.value(&queries))
+        };
+        samples.iter().flatten().map(value).collect::<Vec<f64>>()
+    })?;
+    let column = |run: usize, metric: usize| -> Vec<f64> {
+        drawn.iter().map(|values| values[run * metrics.len() + metric]).collect()
+    };
+    let compared = metrics.iter().enumerate().map(|(at, metric)| {
+        let known = |run: usize| {
+            samples[run][at].as_ref().and_then(|_| metric.known(&runs[run].evaluation.scores))
+        };
+        let reference = known(0).map(|value| (value, column(0, at)));
+        let value = |run: usize| {
+            let (value, own) = (known(run)?, column(run, at));
+            let difference = match (&reference, run) {
+                (None, _) | (_, 0) => None,
+                (Some((first, theirs)), _) => difference(value - first, &own, theirs),
+            };
+            let ci95 = Some(percentile_interval(own)).filter(|ends| finite(ends));
+            Some(RunValue { run: runs[run].name.clone(), value, ci95, difference })
+        };
+        let mut values: Vec<RunValue> = (0..runs.len()).filter_map(value).collect();
+        correct(&mut values);
+        let larger_is_better = metric.larger_is_better();
+        MetricComparison { metric: metric.name(), larger_is_better, runs: values }
+    });
+    let compared = compared.filter(|metric| !metric.runs.is_empty()).collect();
+    Ok(RunComparison { queries: first.queries.len(), resamples, metrics: compared })
+}
+
+fn same_queries(first: &EvaluatedRun, other: &EvaluatedRun) -> Result<(), Error> {
+    let differs = |found: String, expected: String| {
+        let found = format!("{}, with {found}", other.name);
+        let allowed = format!("runs with the queries of {}: {expected}", first.name);
+        Err(Error::value("compare", found, allowed))
+    };
+    let (own, expected) = (other.queries, first.queries);
+    if own.len() != expected.len() {
+        let count = |queries: &[String]| format!("{} queries", queries.len());
+        return differs(count(own), count(expected));
+    }
+    match own.iter().zip(expected).position(|(own, expected)| own != expected) {
+        None => Ok(()),
+        Some(at) => {
+            let query = |queries: &[String]| format!("query {:?} in row {at}", queries[at]);
+            differs(query(own), query(expected))
+        }
+    }
+}
+
+/// The difference of a metric, whose values on the same draws are `own` and `theirs`; none if one is
+/// infinite.
+fn difference(difference: f64, own: &[f64], theirs: &[f64]) -> Option<PairedDifference> {
+    let drawn: Vec<f64> = own.iter().zip(theirs).map(|(own, theirs)| own - theirs).collect();
+    // sums over draws are rounded, but equal differences must count as equal
+    let least = difference.abs() * (1.0 - 1e-9);
+    let extreme = drawn.iter().filter(|&&value| (value - difference).abs() >= least).count();
+    let p = (1 + extreme) as f64 / (1 + drawn.len()) as f64;
+    let ci95 = finite(&drawn).then(|| percentile_interval(drawn))?;
+    Some(PairedDifference { difference, ci95, p, p_holm: p })
+}
+
+/// Corrects the p-values for their number.
+fn correct(values: &mut [RunValue]) {
+    let differences = || values.iter().filter_map(|value| value.difference);
+    let corrected = holm(&differences().map(|difference| difference.p).collect::<Vec<f64>>());
+    let own = values.iter_mut().filter_map(|value| value.difference.as_mut());
+    own.zip(corrected).for_each(|(difference, p)| difference.p_holm = p);
+}
+
+fn finite(values: &[f64]) -> bool {
+    values.iter().all(|value| value.is_finite())
+}

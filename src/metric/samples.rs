@@ -1,0 +1,138 @@
+//! What a metric summarises, query by query.
+
+use dsokr_basis::features::LabelVocabulary;
+use dsokr_data::Truth;
+
+use crate::Evaluation;
+
+/// The values of each query that a metric summarises, so that it can be computed on a resample.
+pub(crate) enum Samples {
+    /// Its mean.
+    Mean(Vec<f64>),
+    /// Its median, the mean of the two in the middle for an even number.
+    Median(Vec<f64>),
+    /// F1 of all labels of all queries together.
+    MicroF1(LabelCounts),
+    /// The mean over labels of the F1 of a label.
+    MacroF1(LabelCounts),
+}
+
+impl Samples {
+    /// The metric of the queries at these positions, at least one; a position may occur repeatedly.
+    pub fn value(&self, drawn: &[usize]) -> f64 {
+        match self {
+            Self::Mean(values) => {
+                drawn.iter().map(|&query| values[query]).sum::<f64>() / drawn.len() as f64
+            }
+            Self::Median(values) => {
+                let mut values: Vec<f64> = drawn.iter().map(|&query| values[query]).collect();
+                let (below, middle, _) =
+                    values.select_nth_unstable_by(drawn.len() / 2, f64::total_cmp);
+                let upper = *middle;
+                let lower = match drawn.len() % 2 {
+                    0 => below.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                    _ => upper,
+                };
+                (lower + upper) / 2.0
+            }
+            Self::MicroF1(counts) => {
+                let counts = drawn.iter().flat_map(|&query| &counts.queries[query]);
+                let (common, all) = counts.fold((0, 0), |sum, count| count.add(sum));
+                f1(common, all)
+            }
+            Self::MacroF1(counts) => {
+                let mut sums = vec![(0, 0); counts.labels];
+                for count in drawn.iter().flat_map(|&query| &counts.queries[query]) {
+                    sums[count.label] = count.add(sums[count.label]);
+                }
+                let sum: f64 = sums.into_iter().map(|(common, all)| f1(common, all)).sum();
+                sum / counts.labels as f64
+            }
+        }
+    }
+}
+
+/// The labels of the true and the predicted set of each query.
+pub(crate) struct LabelCounts {
+    /// Number of labels.
+    pub labels: usize,
+    /// Those that are in either set, for each query.
+    pub queries: Vec<Vec<LabelCount>>,
+}
+
+/// A label that is in the true set, in the predicted one or in both.
+#[derive(Clone, Copy)]
+pub(crate) struct LabelCount {
+    label: usize,
+    sets: u64,
+}
+
+impl LabelCount {
+    fn add(self, (common, all): (u64, u64)) -> (u64, u64) {
+        (common + u64::from(self.sets == 2), all + self.sets)
+    }
+}
+
+impl LabelCounts {
+    /// Those of an evaluation, if outputs are sets of labels.
+    pub fn of(evaluation: &Evaluation) -> Option<Self> {
+        let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
+            return None;
+        };
+        let vocabulary = LabelVocabulary::fit(&[truth.as_slice(), predicted].concat()).ok()?;
+        let (truth, predicted) = (vocabulary.rows(truth).ok()?, vocabulary.rows(predicted).ok()?);
+        let queries = (0..truth.len()).map(|query| {
+            let mut sets = vec![0; truth.width()];
+            let ones = truth.ones(query).chain(predicted.ones(query));
+            ones.for_each(|label| sets[label] += 1);
+            let either = sets.into_iter().enumerate().filter(|&(_, sets)| sets > 0);
+            either.map(|(label, sets)| LabelCount { label, sets }).collect()
+        });
+        Some(Self { labels: truth.width(), queries: queries.collect() })
+    }
+
+    /// Common labels, and labels of both sets together, of each query.
+    pub fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.queries.iter().map(|counts| counts.iter().fold((0, 0), |sum, count| count.add(sum)))
+    }
+}
+
+/// `2c / (t + q)` of c common labels and t + q labels of both sets; 0 for none.
+pub(super) fn f1(common: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { 2.0 * common as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_take_the_middle() {
+        let samples = Samples::Median(vec![5.0, 1.0, 3.0, 2.0]);
+        assert_eq!(samples.value(&[0, 1, 2, 3]), 2.5);
+        assert_eq!(samples.value(&[0, 1, 2]), 3.0);
+        assert_eq!(samples.value(&[3, 3]), 2.0);
+        let infinite = Samples::Median(vec![f64::INFINITY, 1.0]);
+        assert_eq!(infinite.value(&[0, 1]), f64::INFINITY);
+    }
+
+    #[test]
+    fn label_metrics_of_all_queries_are_those_of_the_scores() {
+        let set = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect();
+        let truth = vec![set(&["a", "b"]), set(&["c"]), set(&[])];
+        let predicted = vec![set(&["a"]), set(&["c", "a"]), set(&[])];
+        let rows = |labels: &[Vec<String>]| {
+            LabelVocabulary::fit(&[truth.as_slice(), predicted.as_slice()].concat())
+                .unwrap()
+                .rows(labels)
+                .unwrap()
+        };
+        let scores = dsokr_decode::MultiLabelMetrics::of(&rows(&truth), &rows(&predicted)).unwrap();
+        let evaluation = Evaluation::of_outputs(Truth::Labels(truth), Truth::Labels(predicted));
+        let counts = || LabelCounts::of(&evaluation).unwrap();
+        let mean = counts().sums().map(|(common, all)| f1(common, all)).sum::<f64>() / 3.0;
+        assert_eq!(mean, scores.f1);
+        assert_eq!(Samples::MicroF1(counts()).value(&[0, 1, 2]), scores.micro_f1);
+        assert_eq!(Samples::MacroF1(counts()).value(&[0, 1, 2]), scores.macro_f1);
+    }
+}

@@ -1,0 +1,203 @@
+//! Several runs side by side: comparisons, seeds, sweeps.
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, json, number};
+
+fn metric<'a>(comparison: &'a Value, name: &str) -> &'a Value {
+    let metrics = comparison["metrics"].as_array().unwrap();
+    metrics.iter().find(|metric| metric["metric"] == name).unwrap()
+}
+
+#[test]
+fn runs_are_compared_with_the_first() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "a", "--set", "training.epochs=60"]);
+    sandbox.succeed(&["train", "small.toml", "--out", "b", "--set", "training.epochs=1"]);
+    let kept: Value = serde_json::from_str(&sandbox.read("a/metrics.json")).unwrap();
+    for (key, expected) in [("seed", "0"), ("version", env!("CARGO_PKG_VERSION"))] {
+        assert_eq!(kept[key].to_string().trim_matches('"'), expected);
+    }
+    assert_eq!(kept["date"].as_str().unwrap().len(), "2000-01-01T00:00:00Z".len(), "{kept}");
+    let fingerprint = |run: &str| {
+        let kept: Value =
+            serde_json::from_str(&sandbox.read(&format!("{run}/metrics.json"))).unwrap();
+        kept["fingerprint"].as_str().unwrap().to_owned()
+    };
+    assert_ne!(fingerprint("a"), fingerprint("b"));
+
+    let found = json(&sandbox.succeed(&["compare", "a", "b", "a", "--json"]));
+    let mrr = metric(&found, "mrr");
+    let [first, second, third] = [0, 1, 2].map(|at| &mrr["runs"][at]);
+    assert_eq!(first["value"], kept["mrr"]);
+    // the intervals of a run are those that it was trained with
+    assert_eq!(first["ci95"], kept["intervals"]["mrr"]);
+    assert!(first["difference"].is_null());
+    let difference = &second["difference"];
+    let expected = number(second, "value") - number(first, "value");
+    assert_eq!(number(difference, "difference"), expected);
+    assert!(expected < 0.0 && number(difference, "p") < 0.2, "{found}");
+    // Holm: the smaller of two p-values twice, the other one at least as large
+    assert_eq!(number(difference, "p_holm"), 2.0 * number(difference, "p"));
+    assert_eq!(number(&third["difference"], "p"), 1.0);
+    assert_eq!(third["difference"]["ci95"], serde_json::json!([0.0, 0.0]));
+    assert_eq!(metric(&found, "median_rank")["larger_is_better"], false);
+
+    for (format, part) in [
+        ("text", "mrr ↑"),
+        ("markdown", "| mrr ↑ | a | "),
+        ("latex", "\\begin{tabular}"),
+        ("csv", "\nmrr,true,a,"),
+        ("json", "\"p_holm\""),
+    ] {
+        let text = sandbox.succeed(&["compare", "a", "b", "--format", format]);
+        assert!(text.contains(part), "{format}: {text}");
+    }
+    assert_eq!(
+        sandbox.succeed(&["compare", "a", "b", "--csv"]),
+        sandbox.succeed(&["compare", "a", "b", "--format", "csv"])
+    );
+    let validation =
+        json(&sandbox.succeed(&["compare", "a", "b", "--split", "validation", "--json"]));
+    assert_ne!(metric(&validation, "mrr"), mrr);
+    let file = ["--queries", "data/small/test.tsv", "--json"];
+    let again = json(&sandbox.succeed(&[&["compare", "a", "b", "a"][..], &file].concat()));
+    assert_eq!(again, found);
+
+    sandbox.fail(&["compare", "a"], 2, &["2 values"]);
+    sandbox.fail(&["compare", "a", "b", "--format", "excel"], 2, &["excel", "markdown"]);
+    sandbox.fail(&["compare", "a", "b", "--json", "--csv"], 2, &["--csv"]);
+    sandbox.fail(&["compare", "a", "none"], 2, &["none", "not found"]);
+}
+
+#[test]
+fn runs_with_other_queries_are_not_compared() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "a"]);
+    let test = sandbox.read("data/small/test.tsv");
+    let mut lines: Vec<&str> = test.lines().collect();
+    let last = lines.pop().unwrap();
+    sandbox.write("data/small/fewer.tsv", &(lines.join("\n") + "\n"));
+    lines.insert(1, last);
+    sandbox.write("data/small/other.tsv", &(lines.join("\n") + "\n"));
+    for (file, says) in [("fewer", "9 queries"), ("other", "row 0")] {
+        let set = format!("data.test={file}.tsv");
+        sandbox.succeed(&["train", "small.toml", "--out", file, "--set", &set]);
+        sandbox.fail(&["compare", "a", file], 2, &[file, says, "queries of a"]);
+    }
+}
+
+#[test]
+fn several_seeds_are_summarised() {
+    let sandbox = Sandbox::new();
+    let arguments = ["train", "small.toml", "--seeds", "1..=3", "--json"];
+    let found = json(&sandbox.succeed(&arguments));
+    let mrr = metric(&found, "mrr");
+    let values: Vec<f64> =
+        mrr["values"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+    let mean = values.iter().sum::<f64>() / 3.0;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    assert!((number(mrr, "mean") - mean).abs() < 1e-12, "{found}");
+    assert!((number(mrr, "deviation") - (squares / 2.0).sqrt()).abs() < 1e-12, "{found}");
+    let alone = sandbox.train("small.toml", &["seed=2"]);
+    assert_eq!(number(&alone, "mrr"), values[1]);
+    let kept: Value = serde_json::from_str(&sandbox.read("runs/small-seeds/seeds.json")).unwrap();
+    assert_eq!(kept, found);
+
+    sandbox.fail(&arguments, 2, &["runs/small-seeds exists", "--resume"]);
+    let more = ["train", "small.toml", "--seeds", "2,5", "--resume"];
+    let text = sandbox.succeed(&more);
+    assert!(text.contains("over seeds 2, 5") && text.contains('±'), "{text}");
+    assert!(sandbox.path("runs/small-seeds/seed-5/metrics.json").exists());
+    sandbox.fail(&["train", "small.toml", "--seeds", "3..3"], 2, &["3..3", "0..5"]);
+}
+
+#[test]
+fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
+    let sandbox = Sandbox::new();
+    let axes = ["--grid", "training.learning_rate=1e-5,1e-2", "--grid", "sketch.size=3,20"];
+    let sweep = |more: &[&str]| {
+        let arguments = [&["sweep", "small.toml", "--out", "sweep"][..], &axes, more].concat();
+        sandbox.succeed(&arguments)
+    };
+    let found = json(&sweep(&["--json"]));
+    let runs = found["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 4);
+    let values: Vec<f64> = runs.iter().map(|run| number(run, "value")).collect();
+    assert!(values.is_sorted_by(|a, b| a >= b) && values[0] > values[3], "best first: {found}");
+    // chosen on validation, although the configuration evaluates the test split
+    let best = runs[0]["path"].as_str().unwrap();
+    let again = ["evaluate", best, "--split", "validation", "--json"];
+    assert_eq!(json(&sandbox.succeed(&again))["mrr"], runs[0]["value"]);
+    let kept: Value = serde_json::from_str(&sandbox.read(&format!("{best}/metrics.json"))).unwrap();
+    assert_eq!(kept["split"], "validation");
+
+    let csv = sandbox.read("sweep/sweep.csv");
+    assert!(csv.starts_with("training.learning_rate,sketch.size,mrr,"), "{csv}");
+    assert_eq!(csv.lines().count(), 5);
+    assert!(sandbox.read("sweep/sweep.svg").starts_with("<svg"));
+    let kept: Value = serde_json::from_str(&sandbox.read("sweep/sweep.json")).unwrap();
+    assert_eq!(kept, found);
+
+    // an interrupted run is trained again, finished ones are not
+    let file = "sweep/training.learning_rate=1e-5,sketch.size=3/metrics.json";
+    let other = format!("{best}/metrics.json");
+    let written = |file: &str| std::fs::metadata(sandbox.path(file)).unwrap().modified().unwrap();
+    let before = written(&other);
+    std::fs::remove_file(sandbox.path(file)).unwrap();
+    let text = sweep(&[]);
+    assert!(text.contains("| 1e-2 | 20 | ") && text.contains(&format!("best: {best}")), "{text}");
+    assert!(sandbox.path(file).exists());
+    assert_eq!(written(&other), before, "a finished run stays as it is");
+    assert_eq!(sandbox.read("sweep/sweep.csv"), csv);
+}
+
+#[test]
+fn random_sweeps_draw_from_ranges() {
+    let sandbox = Sandbox::new();
+    let axes = ["--grid", "training.learning_rate=1e-3..1e-1:log", "--grid", "sketch.size=3..20"];
+    let sweep = |count: &str| {
+        let arguments = [&["sweep", "small.toml", "--json", "--random", count][..], &axes].concat();
+        json(&sandbox.succeed(&arguments))
+    };
+    let (two, three) = (sweep("2"), sweep("3"));
+    let names = |found: &Value| -> Vec<String> {
+        let runs = found["runs"].as_array().unwrap();
+        let mut names: Vec<String> = runs.iter().map(|run| run["path"].to_string()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&three).len(), 3);
+    assert!(names(&two).iter().all(|name| names(&three).contains(name)), "{three}");
+
+    let fails = |arguments: &[&str], says: &[&str]| {
+        sandbox.fail(&[&["sweep", "small.toml"], arguments].concat(), 2, says);
+    };
+    fails(&[], &["--grid"]);
+    fails(&axes, &["--random"]);
+    fails(&["--grid", "sketch.size"], &["sketch.size", "allowed"]);
+    fails(&["--grid", "sketch.size=5,0"], &["sketch.size = 0"]);
+    fails(&["--grid", "sketch.sizes=5,6"], &["sizes"]);
+    assert!(!sandbox.path("runs/small-sweep").join("sketch.size=5").exists(), "nothing is trained");
+}
+
+#[test]
+fn a_setting_that_diverges_is_listed_last() {
+    let sandbox = Sandbox::new();
+    let arguments = [
+        "sweep",
+        "small.toml",
+        "--grid",
+        "training.learning_rate=1e30,1e-2",
+        "--set",
+        "training.clip=0",
+        "--json",
+    ];
+    let found = json(&sandbox.succeed(&arguments));
+    let (best, last) = (&found["runs"][0], &found["runs"][1]);
+    assert_eq!((&best["setting"][0], &last["setting"][0]), (&"1e-2".into(), &"1e30".into()));
+    assert!(
+        last["value"].is_null() && last["failure"].as_str().unwrap().contains("step"),
+        "{last}"
+    );
+}
