@@ -39,8 +39,10 @@ pub mod contract;
 pub mod device;
 pub mod inputs;
 pub mod quickstart;
+pub mod repeat;
 pub mod run;
 pub mod sketch;
+pub mod sweep;
 pub mod targets;
 
 mod encoders;

@@ -18,6 +18,7 @@ mod rank;
 mod report;
 mod search;
 mod sketch;
+mod sweep;
 mod texts;
 mod train;
 
@@ -44,12 +45,13 @@ enum Command {
     Quickstart(quickstart::Arguments),
     Train(train::Arguments),
     Evaluate(evaluate::Arguments),
-    Search(search::Arguments),
     Compare(compare::Arguments),
+    Search(search::Arguments),
     Predict(predict::Arguments),
     Embed(embed::Arguments),
     Rank(rank::Arguments),
     Sketch(sketch::Arguments),
+    Sweep(sweep::Arguments),
     Export(export::Arguments),
     ConfigReference(config_reference::Arguments),
 }
@@ -77,12 +79,13 @@ fn main() -> ExitCode {
         Command::Quickstart(arguments) => quickstart::run(arguments, cli.quiet),
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Search(arguments) => search::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
-        Command::Compare(arguments) => compare::run(arguments),
         Command::Embed(arguments) => embed::run(arguments),
         Command::Rank(arguments) => rank::run(arguments),
         Command::Sketch(arguments) => sketch::run(arguments),
+        Command::Sweep(arguments) => sweep::run(arguments, cli.quiet),
         Command::Export(arguments) => export::run(arguments),
         Command::ConfigReference(_) => config_reference::run(),
     };

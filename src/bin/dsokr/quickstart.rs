@@ -26,6 +26,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         config,
         out: out.clone(),
         resume: false,
+        seeds: None,
         overrides: Vec::new(),
         data: None,
         device: Processor::Cpu,

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use dsokr::config::{Checked, Config, Override};
 use dsokr::device::Processor;
+use dsokr::repeat::Seeds;
 use dsokr::run::EmbeddingCurve;
 use dsokr::{Error, Request};
 
@@ -18,6 +19,10 @@ pub struct Arguments {
     /// Continue from the last checkpoint of the run, if there is one.
     #[arg(long)]
     pub resume: bool,
+    /// Train one run for each of these seeds, and print mean and standard deviation: 0..5 is 0 to 4,
+    /// 1,2,7 are these. The runs are in --out, default: runs/NAME-seeds.
+    #[arg(long)]
+    pub seeds: Option<Seeds>,
     /// Change a value of the configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
@@ -42,7 +47,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         resume: arguments.resume,
         processor: arguments.device,
     };
-    let trained = request.run(&mut progress::Progress::new(quiet))?;
+    let mut progress = progress::Progress::new(quiet);
+    if let Some(seeds) = &arguments.seeds {
+        let repeats = request.repeat(seeds, &mut progress)?;
+        progress::clear();
+        if arguments.json {
+            return print_json(&repeats);
+        }
+        let path = repeats.path.display();
+        return print(&format!("\n{repeats}\nrun directories: {path}/seed-…\n"));
+    }
+    let trained = request.run(&mut progress)?;
     progress::clear();
     if let Some(curve) = EmbeddingCurve::read(&trained.path)? {
         plot::embedding(&trained.path.join("embedding.svg"), &curve)?;

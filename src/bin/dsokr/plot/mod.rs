@@ -2,6 +2,7 @@
 
 mod charts;
 mod ranks;
+mod sweep;
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,6 +14,7 @@ use plotters::prelude::*;
 
 pub use charts::{embedding, sketch_sizes};
 pub use ranks::{hits, ranks};
+pub use sweep::sweep;
 
 const SIZE: (u32, u32) = (720, 480);
 

@@ -1,0 +1,215 @@
+//! Trainings of one configuration with different settings, compared on the validation split.
+
+mod axis;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::{Contents, Tensor};
+use dsokr_train::Observer;
+use serde::Serialize;
+use tracing::{info, warn};
+
+use crate::config::{Checked, Config, Override};
+use crate::device::Processor;
+use crate::run::Report;
+use crate::{Error, Metric, Request};
+
+pub use axis::{Axis, AxisValues, Setting, grid, random};
+
+/// The longest name of a setting's run directory.
+const LONGEST: usize = 100;
+
+/// A configuration, the settings that are tried, and where their runs go.
+#[derive(Clone, Debug)]
+pub struct SweepRequest<'a> {
+    /// The configuration's file.
+    pub config: &'a Path,
+    /// Changes of it that all settings share.
+    pub overrides: &'a [Override],
+    /// The keys and their values.
+    pub axes: &'a [Axis],
+    /// The number of settings that are drawn; none for all combinations.
+    pub random: Option<usize>,
+    /// The folder of the runs (default: `runs/NAME-sweep`).
+    pub out: Option<PathBuf>,
+    /// The data root, as in [`Checked::data_root`].
+    pub data: Option<&'a Path>,
+    /// The device on which models are trained.
+    pub processor: Processor,
+}
+
+/// The runs of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sweep {
+    /// The folder of the runs.
+    pub path: PathBuf,
+    /// The metric that chooses, `evaluation.metric`, on the validation split.
+    pub metric: String,
+    /// Whether a larger value is a better one.
+    pub larger_is_better: bool,
+    /// The keys that differ.
+    pub keys: Vec<String>,
+    /// The runs, best first; those that failed are last.
+    pub runs: Vec<SweepRun>,
+}
+
+/// The run of a setting.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SweepRun {
+    /// The values of the keys, in their order.
+    pub setting: Vec<String>,
+    /// The run directory.
+    pub path: PathBuf,
+    /// The metric that chooses; none if the training failed or the metric is not known.
+    pub value: Option<f64>,
+    /// Its 95 % interval, low and high.
+    pub ci95: Option<[f64; 2]>,
+    /// All metrics of the validation split.
+    pub metrics: BTreeMap<&'static str, f64>,
+    /// Why the training failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl Sweep {
+    /// The best run; none if all failed.
+    pub fn best(&self) -> Option<&SweepRun> {
+        self.runs.first().filter(|run| run.value.is_some())
+    }
+}
+
+impl SweepRequest<'_> {
+    /// Trains every setting in a folder of its own, and writes `sweep.csv`, `sweep.md` and `sweep.json`
+    /// beside them.
+    ///
+    /// Every setting is evaluated on the validation split alone, whatever `evaluation.split` says, so that
+    /// nothing is chosen on test pairs. A run that is finished is not trained again, and one that was
+    /// interrupted goes on: the same request continues a sweep, and more values extend it. A training
+    /// that diverges is listed as failed.
+    ///
+    /// # Errors
+    /// Settings that are not valid, before any training; errors of a training.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
+        let base = Config::load_with(self.config, self.overrides)?;
+        let settings = match self.random {
+            Some(count) => random(self.axes, count, base.seed)?,
+            None => grid(self.axes)?,
+        };
+        let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
+        let path = self.out.clone().unwrap_or_else(default);
+        let configs = settings.iter().map(|setting| self.config_of(setting));
+        let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
+        let mut runs = Vec::new();
+        for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
+            info!("setting {} of {}: {}", at + 1, settings.len(), title(setting));
+            let out = path.join(folder(setting));
+            let request = Request {
+                config,
+                root: config.data_root(self.data)?,
+                out: Some(out.clone()),
+                resume: true,
+                processor: self.processor,
+            };
+            let report = match request.run(observer) {
+                Ok(trained) => Ok(trained.report),
+                Err(Error::Train(error @ dsokr_train::Error::Diverged { .. })) => {
+                    warn!("{error}");
+                    Err(error.to_string())
+                }
+                Err(error) => return Err(error),
+            };
+            runs.push(SweepRun::of(setting, out, config.evaluation.metric, report));
+        }
+        let metric = base.evaluation.metric;
+        runs.sort_by(|a, b| b.order(metric).total_cmp(&a.order(metric)));
+        let sweep = Sweep {
+            path,
+            metric: metric.to_string(),
+            larger_is_better: metric.larger_is_better(),
+            keys: self.axes.iter().map(|axis| axis.key.clone()).collect(),
+            runs,
+        };
+        sweep.write()?;
+        Ok(sweep)
+    }
+
+    /// The configuration of a setting.
+    fn config_of(&self, setting: &Setting) -> Result<Checked, Error> {
+        let mut overrides = self.overrides.to_vec();
+        let own = setting.iter().map(|(key, value)| format!("{key}={value}"));
+        for change in own.chain(["evaluation.split=validation".to_owned()]) {
+            let found = change.clone();
+            let parsed = change.parse::<Override>();
+            overrides.push(parsed.map_err(|allowed| Error::value("--grid", found, allowed))?);
+        }
+        Config::load_with(self.config, &overrides)
+    }
+}
+
+impl SweepRun {
+    fn of(
+        setting: &Setting,
+        path: PathBuf,
+        metric: Metric,
+        report: Result<Report, String>,
+    ) -> Self {
+        let setting = setting.iter().map(|(_, value)| value.clone()).collect();
+        let report = match report {
+            Ok(report) => report,
+            Err(failure) => {
+                let (metrics, failure) = (BTreeMap::new(), Some(failure));
+                return Self { setting, path, value: None, ci95: None, metrics, failure };
+            }
+        };
+        let known = |metric: Metric| Some((metric.name(), metric.known(&report.metrics)?));
+        let metrics: BTreeMap<_, _> = Metric::all().filter_map(known).collect();
+        let value = metrics.get(metric.name()).copied();
+        let ci95 = report.intervals.get(metric.name()).copied();
+        Self { setting, path, value, ci95, metrics, failure: None }
+    }
+
+    /// Larger for a better run.
+    fn order(&self, metric: Metric) -> f64 {
+        match (self.value, metric.larger_is_better()) {
+            (Some(value), true) => value,
+            (Some(value), false) => -value,
+            (None, _) => f64::NEG_INFINITY,
+        }
+    }
+}
+
+fn title(setting: &Setting) -> String {
+    let parts: Vec<String> = setting.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    parts.join(",")
+}
+
+/// The folder of a setting: its title, or a part of it with a checksum where the title is too long or
+/// has characters that folders should not have.
+fn folder(setting: &Setting) -> String {
+    let title = title(setting);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,=+".contains(c);
+    if title.len() <= LONGEST && title.chars().all(plain) {
+        return title;
+    }
+    let whole = [Tensor::u8("setting", &[title.len()], title.as_bytes())];
+    let sum = Contents::new("setting", 1, &BTreeMap::new(), &whole).checksum();
+    let kept: String = title.chars().filter(|&c| plain(c)).take(LONGEST).collect();
+    format!("{kept}-{sum}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_tell_settings_apart() {
+        let setting = |value: &str| vec![("encoder.hidden".to_owned(), value.to_owned())];
+        assert_eq!(folder(&setting("1e-3")), "encoder.hidden=1e-3");
+        let (a, b) = (folder(&setting("[1, 6]")), folder(&setting("[16]")));
+        assert!(a != b && a.starts_with("encoder.hidden=1,6-"), "{a} {b}");
+        assert!(folder(&setting(&"x".repeat(500))).len() < 120);
+        assert!(!folder(&setting("../../etc")).contains('/'));
+    }
+}
