@@ -12,6 +12,7 @@ use dsokr_decode::Candidates;
 use tracing::{info, warn};
 
 use crate::Error;
+use crate::advice::{Evidence, advice, larger_sketch};
 use crate::config::Checked;
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
@@ -46,6 +47,9 @@ pub struct Trained {
     pub path: PathBuf,
     /// Metrics, chance and ceiling.
     pub report: Report,
+    /// Advice on the configuration and the data, a line each, where some applies; none for a run that
+    /// was complete before, and for an ensemble.
+    pub advice: Vec<String>,
 }
 
 /// Fits the learner of a configuration to its data, writes the run directory `out`, and evaluates it.
@@ -137,7 +141,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         save_data_folder(&path, &request.root)?;
         if let Some(report) = Folder::finished(&path)? {
             info!(path = %path.display(), "the run is complete");
-            return Ok(Trained { path, report });
+            return Ok(Trained { path, report, advice: Vec::new() });
         }
     }
     let opener = |files: &PreparationFiles| match resumed {
@@ -167,7 +171,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         resumed,
         folder: None,
     };
-    let Fitted { predictor, saved, held_out, summary } = learner.fit(task)?;
+    let Fitted { predictor, saved, held_out, summary, mut choices } = learner.fit(task)?;
     let mut folder = match task.folder.take() {
         Some(folder) => folder,
         None => opener(&PreparationFiles::new(predictor.preparation()?)?)?,
@@ -185,7 +189,8 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     };
     let corrected = match (hubs, &validation) {
         (Some((hubs, held_out)), Some(z)) => {
-            let corrected = correct(hubs, &evaluator, &candidates, &held_out, z)?;
+            let (corrected, chosen) = correct(hubs, &evaluator, &candidates, &held_out, z)?;
+            choices.extend(chosen);
             folder.replace_candidates(&corrected, &data)?;
             Some(corrected)
         }
@@ -204,7 +209,19 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         _ => predictor.predict(evaluator.reported())?,
     };
     let report = folder.report_on(evaluator, &z)?;
-    Ok(Trained { path, report })
+    let evidence = Evidence {
+        config,
+        dataset: &dataset,
+        report: &report,
+        choices: &choices,
+        log: &folder.log_lines()?,
+        larger_sketch: &|| larger_sketch(config, &request.root, &dataset),
+    };
+    let advice = advice(&evidence).unwrap_or_else(|error| {
+        warn!("no advice: {error}");
+        Vec::new()
+    });
+    Ok(Trained { path, report, advice })
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,

@@ -230,11 +230,48 @@ pub struct Fitted {
     pub held_out: Option<Vec<f32>>,
     /// A summary of the fit, one line for the log.
     pub summary: Option<String>,
+    /// The values that the fit chose from lists, for advice on these lists.
+    pub choices: Vec<Choice>,
+}
+
+/// A value that was chosen from a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The key of the list.
+    pub key: String,
+    /// The value.
+    pub chosen: f64,
+    /// The list.
+    pub tried: Vec<f64>,
+    /// The smallest and the largest value that makes sense.
+    pub bounds: [f64; 2],
+}
+
+impl Choice {
+    /// Whether the value is the smallest or the largest that was tried, and which ones lie beyond; none
+    /// if there are no better values to try there.
+    pub fn edge(&self) -> Option<(&'static str, &'static str)> {
+        let [low, high] = self.bounds;
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        for &value in &self.tried {
+            (least, most) = (least.min(value), most.max(value));
+        }
+        if least == most {
+            None
+        } else if self.chosen == least && least > low {
+            Some(("smallest", "smaller"))
+        } else if self.chosen == most && most < high {
+            Some(("largest", "larger"))
+        } else {
+            None
+        }
+    }
 }
 
 impl Fitted {
     /// A predictor that is saved after its fit.
     pub fn new(predictor: impl Predictor + 'static) -> Self {
-        Self { predictor: Box::new(predictor), saved: false, held_out: None, summary: None }
+        let predictor = Box::new(predictor);
+        Self { predictor, saved: false, held_out: None, summary: None, choices: Vec::new() }
     }
 }

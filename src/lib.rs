@@ -45,6 +45,7 @@ pub mod sketch;
 pub mod sweep;
 pub mod targets;
 
+mod advice;
 mod encoders;
 mod error;
 mod evaluator;
@@ -87,8 +88,8 @@ pub use exact::PredictedOutput;
 pub use fit::{Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use kinds::{EncoderTable, register};
-pub use learner::{ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
-pub use metric::Metric;
+pub use learner::{Choice, ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
+pub use metric::{Metric, RESAMPLES, intervals};
 pub use network::Network;
 pub use quantiles::{Coverage, QuantileScores, Quantiles};
 pub use rankings::RankingScores;

@@ -48,11 +48,11 @@ pub(super) fn run(
         threads => at_once(&members, threads, observer, train)?,
     }
     if let Some(report) = Folder::finished(&path)? {
-        return Ok(Trained { path, report });
+        return Ok(Trained { path, report, advice: Vec::new() });
     }
     let report = evaluate(request, settings, &path)?;
-    Folder::finish(&path, &report)?;
-    Ok(Trained { path, report })
+    Folder::finish(&path, request.config, &report)?;
+    Ok(Trained { path, report, advice: Vec::new() })
 }
 
 /// Trains several members at a time.

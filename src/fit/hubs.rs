@@ -11,7 +11,7 @@ use tracing::info;
 use crate::config::{Checked, HubConfig};
 use crate::evaluator::Evaluator;
 use crate::network::new_model;
-use crate::{Error, Prepare, Recipe, Scores};
+use crate::{Choice, Error, Prepare, Recipe, Scores};
 use dsokr_data::Dataset;
 use dsokr_data::SplitName;
 use dsokr_train::{Observer, Task, Validation, embed, train};
@@ -114,7 +114,7 @@ impl<R: Recipe> CrossFit<'_, R> {
 }
 
 /// Candidates corrected for hubs, with the weight and the number of neighbours that are best on the
-/// validation split. `held_out` are predictions for the training inputs by models that have not
+/// validation split, and these choices. `held_out` are predictions for the training inputs by models that have not
 /// seen the pair.
 pub(crate) fn correct(
     hubs: &HubConfig,
@@ -122,11 +122,11 @@ pub(crate) fn correct(
     candidates: &Candidates,
     held_out: &[f32],
     z: &[f32],
-) -> Result<Candidates, Error> {
+) -> Result<(Candidates, Vec<Choice>), Error> {
     let metric = evaluator.config().evaluation.metric;
     let unit = Queries::new(candidates.dim(), held_out)?.normalised();
     let unit = Queries::new(candidates.dim(), &unit)?;
-    let mut best: Option<(f64, Hubs, f32)> = None;
+    let mut best: Option<(f64, Hubs, f32, usize)> = None;
     let mut corrected = candidates.clone();
     for &neighbours in &hubs.neighbours {
         let found = Hubs::of(&unit, candidates, neighbours)?;
@@ -136,12 +136,22 @@ pub(crate) fn correct(
             let score = metric.score(&scores);
             info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
-                best = Some((score, found.clone(), weight));
+                best = Some((score, found.clone(), weight, neighbours));
             }
         }
     }
-    match best {
-        Some((_, hubs, weight)) => Ok(corrected.with_hubs(hubs, weight)?),
-        None => Ok(corrected),
-    }
+    let Some((_, found, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
+    let weight_choice = Choice {
+        key: "decoding.hubs.weights".into(),
+        chosen: weight.into(),
+        tried: hubs.weights.iter().copied().map(f64::from).collect(),
+        bounds: [0.0, f64::INFINITY],
+    };
+    let neighbours_choice = Choice {
+        key: "decoding.hubs.neighbours".into(),
+        chosen: neighbours as f64,
+        tried: hubs.neighbours.iter().map(|&count| count as f64).collect(),
+        bounds: [1.0, (held_out.len() / candidates.dim().max(1)) as f64],
+    };
+    Ok((corrected.with_hubs(found, weight)?, vec![weight_choice, neighbours_choice]))
 }

@@ -19,7 +19,7 @@ use crate::config::{
     AnswersConfig, Checked, Config, EmbeddingConfig, KernelMachineConfig, MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::learner::{ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
+use crate::learner::{Choice, ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::targets::{OutputTargets, TrainingOutputs};
 
 use embedding::EmbeddingSearch;
@@ -166,7 +166,14 @@ impl ClosedForm for PreparedMachine<'_> {
         let scaling = scaling.as_ref();
         let search = LambdaSearch { settings, scaling, prepared, evaluator, validation };
         let basis = space.and_then(OutputSpace::as_basis);
-        let (model, held_out, curve) = match (settings.embedding(), basis) {
+        let lambdas = settings.lambda.values();
+        let lambda = |chosen| Choice {
+            key: "encoder.lambda".into(),
+            chosen,
+            tried: lambdas.to_vec(),
+            bounds: [0.0, f64::INFINITY],
+        };
+        let (model, held_out, curve, choices) = match (settings.embedding(), basis) {
             (Some(embedding), Some(basis)) => {
                 let outputs = TrainingOutputs::new(config, dataset, None);
                 let unlabelled = match embedding.is_mixed() {
@@ -179,16 +186,24 @@ impl ClosedForm for PreparedMachine<'_> {
                     training: rows,
                     unlabelled: &unlabelled,
                 };
-                let (model, curve) = search.best(settings.lambda.values())?;
-                (KernelModel::Ridge(model), None, Some(curve))
+                let (model, curve) = search.best(lambdas)?;
+                let tried = curve.points.iter().map(|point| point.rank as f64).collect();
+                let rank = Choice {
+                    key: "encoder.answers.ranks".into(),
+                    chosen: curve.chosen.rank as f64,
+                    tried,
+                    bounds: [1.0, basis.rank() as f64],
+                };
+                let choices = vec![lambda(curve.chosen.lambda), rank];
+                (KernelModel::Ridge(model), None, Some(curve), choices)
             }
             _ => {
-                let (model, held_out) = search.best(space, config.decoding.hubs.is_some())?;
-                (model, held_out, None)
+                let best = search.best(space, config.decoding.hubs.is_some())?;
+                (best.model, best.held_out, None, vec![lambda(best.lambda)])
             }
         };
         let summary = Some(model.summary().to_string());
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
-        Ok(Fitted { held_out, summary, ..Fitted::new(machine) })
+        Ok(Fitted { held_out, summary, choices, ..Fitted::new(machine) })
     }
 }

@@ -36,6 +36,14 @@ pub(super) struct LambdaSearch<'a> {
     pub validation: &'a MachineRows<'a>,
 }
 
+/// The model of the best λ.
+pub(super) struct BestModel {
+    pub model: KernelModel,
+    /// Leave-one-out predictions for the training rows, if they were asked for.
+    pub held_out: Option<Vec<f32>>,
+    pub lambda: f64,
+}
+
 /// The training set of a solver.
 pub(super) fn training_set<'a>(
     settings: &KernelMachineConfig,
@@ -87,10 +95,11 @@ impl LambdaSearch<'_> {
         &self,
         space: Option<&OutputSpace>,
         leave_one_out: bool,
-    ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
+    ) -> Result<BestModel, Error> {
         let lambdas = match &self.settings.lambda {
             Lambda::One(lambda) if !self.settings.is_lipschitz() => {
-                return self.fit(*lambda, leave_one_out);
+                let (model, held_out) = self.fit(*lambda, leave_one_out)?;
+                return Ok(BestModel { model, held_out, lambda: *lambda });
             }
             several => several.values(),
         };
@@ -103,22 +112,23 @@ impl LambdaSearch<'_> {
                     best = (error, lambda);
                 }
             }
-            return self.fit(best.1, leave_one_out);
+            let (model, held_out) = self.fit(best.1, leave_one_out)?;
+            return Ok(BestModel { model, held_out, lambda: best.1 });
         }
         let metric = self.evaluator.config().evaluation.metric;
-        let mut best: Option<(f64, KernelModel)> = None;
+        let mut best: Option<(f64, f64, KernelModel)> = None;
         for &lambda in lambdas {
             let (model, _) = self.fit(lambda, false)?;
             let z = self.validation.predictions_of(&model)?;
             let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
             let (score, value) = (metric.score(&scores), metric.value(&scores));
             info!(lambda, metric = %metric, value, "{}", model.summary());
-            if best.as_ref().is_none_or(|(least, _)| score > *least) {
-                best = Some((score, model));
+            if best.as_ref().is_none_or(|(least, ..)| score > *least) {
+                best = Some((score, lambda, model));
             }
         }
         match best {
-            Some((_, model)) => Ok((model, None)),
+            Some((_, lambda, model)) => Ok(BestModel { model, held_out: None, lambda }),
             None => Err(Error::value("encoder.lambda", "[]", "at least one number above 0")),
         }
     }

@@ -204,6 +204,13 @@ impl Folder {
         let parsed = serde_json::from_str(&text);
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
+    /// The lines of `log.jsonl`; an unfinished last one is left out.
+    pub(crate) fn log_lines(&self) -> Result<Vec<LogLine<Scores>>, Error> {
+        let file = self.path.join("log.jsonl");
+        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
+
 
     /// Finishes the run with the report on the evaluated split, and with drawings if outputs are
     /// molecules.

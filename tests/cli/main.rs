@@ -1,10 +1,11 @@
 //! The binary as a user runs it.
 
+mod advice;
 mod bad_input;
 mod book;
 mod chebi20;
-mod damage;
 mod compare;
+mod damage;
 mod data_root;
 mod ensembles;
 mod exports;

@@ -64,8 +64,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     }
     let report = &trained.report;
     if arguments.json {
+        trained.advice.iter().for_each(|line| tracing::warn!("advice: {line}"));
         return print_json(report);
     }
     let path = trained.path.display();
-    print(&format!("\n{report}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n"))
+    let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
+    let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
+    print(&format!("\n{report}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n{advice}"))
 }

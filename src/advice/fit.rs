@@ -1,0 +1,94 @@
+//! Advice on the model.
+
+use super::{Evidence, LargerSketch};
+use crate::compare::places;
+use crate::metric::{Metric, Needs};
+use crate::{Error, Scores};
+
+/// Perfect h below this share of the best possible metric is low.
+const LOW: f64 = 0.9;
+
+/// The loss still falls if it falls by this share between the last two evaluations.
+const FALLS: f64 = 0.02;
+
+/// The metric that chooses, if it is known of both; else the first one that is.
+fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
+    let known = |metric: Metric| Some((metric, metric.known(a)?, metric.known(b)?));
+    known(metric).or_else(|| Metric::all().find_map(known))
+}
+
+pub(super) fn worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let report = evidence.report;
+    let chosen = evidence.config.evaluation.metric;
+    let Some((metric, model, chance)) = comparable(&report.metrics, &report.chance, chosen) else {
+        return Ok(None);
+    };
+    let worse = if metric.larger_is_better() { model < chance } else { model > chance };
+    let places = places(model.min(chance));
+    let line = || {
+        format!(
+            "the model is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
+             check that the ids of pairs name the right outputs, and the learning rate or λ"
+        )
+    };
+    Ok(worse.then(line))
+}
+
+pub(super) fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let Some(perfect) = &evidence.report.perfect_h else { return Ok(None) };
+    // shares, of which 1 is the best
+    let share = |metric: &Metric| match metric.needs() {
+        Needs::Ranks | Needs::Labels | Needs::Rankings => metric.larger_is_better(),
+        Needs::FiniteRanks
+        | Needs::Graphs
+        | Needs::GraphsOrRankings
+        | Needs::FeatureSpace
+        | Needs::Quantiles => false,
+    };
+    let chosen = std::iter::once(evidence.config.evaluation.metric).chain(Metric::all());
+    let known = |metric: Metric| Some((metric, metric.known(perfect)?));
+    let Some((metric, value)) = chosen.filter(share).find_map(known) else { return Ok(None) };
+    if value >= LOW {
+        return Ok(None);
+    }
+    let size = evidence.config.sketch.size;
+    let found = format!("perfect h has {metric} {value:.4} only, with sketch.size = {size}");
+    let compared = metric == evidence.config.evaluation.metric;
+    let larger = if compared { (evidence.larger_sketch)()? } else { None };
+    let line = match larger {
+        Some(LargerSketch { size: larger, perfect_h }) => {
+            format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
+        }
+        None => format!(
+            "{found}: compare sizes and powers by `dsokr sketch`, or try another kernel or other features"
+        ),
+    };
+    Ok(Some(line))
+}
+
+pub(super) fn edge_of_grid(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let lines = evidence.choices.iter().filter_map(|choice| {
+        let (end, beyond) = choice.edge()?;
+        let (key, chosen, count) = (&choice.key, choice.chosen, choice.tried.len());
+        Some(format!(
+            "{key} = {chosen} is the {end} of the {count} values tried: try {beyond} ones"
+        ))
+    });
+    let lines: Vec<String> = lines.collect();
+    Ok((!lines.is_empty()).then(|| lines.join("; ")))
+}
+
+pub(super) fn still_learning(evidence: &Evidence) -> Result<Option<String>, Error> {
+    let [.., before, last] = evidence.log else { return Ok(None) };
+    let epochs = evidence.config.training.epochs;
+    let falls = last.loss < (1.0 - FALLS) * before.loss;
+    let whole = last.epoch == epochs as u64;
+    let line = || {
+        format!(
+            "the loss still falls at the last epoch (from {:.4} to {:.4}), and the model is the best there: \
+             raise training.epochs above {epochs}",
+            before.loss, last.loss
+        )
+    };
+    Ok((falls && whole && last.best).then(line))
+}

@@ -1,0 +1,145 @@
+//! Lines of advice after a training, each where it applies and where it does not.
+
+use std::fmt::Write;
+
+use crate::sandbox::{CONFIG, Sandbox, npy};
+
+/// The lines of advice of a training with values of the configuration changed.
+fn advice(sandbox: &Sandbox, config: &str, changes: &[&str]) -> String {
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let arguments: Vec<&str> = ["train", config, "--quiet"].into_iter().chain(sets).collect();
+    let text = sandbox.succeed(&arguments);
+    text.lines().filter(|line| line.starts_with("advice: ")).collect::<Vec<_>>().join("\n")
+}
+
+fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in {text:?}");
+    }
+}
+
+#[test]
+fn a_good_run_gets_no_advice() {
+    let sandbox = Sandbox::new();
+    let text = advice(&sandbox, "small.toml", &["training.epochs=60", "sketch.size=60"]);
+    assert_eq!(text, "");
+}
+
+#[test]
+fn models_worse_than_chance() {
+    let sandbox = Sandbox::new();
+    let train = sandbox.read("data/small/train.tsv");
+    let texts = train.lines().skip(1).filter_map(|line| line.split('\t').nth(1));
+    let mut wrong = String::from("id\tdescription\n");
+    for (at, text) in texts.take(10).enumerate() {
+        writeln!(wrong, "o{}\t{text}", 79 - at).unwrap();
+    }
+    sandbox.write("data/small/wrong.tsv", &wrong);
+    let changes = ["training.epochs=60", "data.test=wrong.tsv"];
+    let text = advice(&sandbox, "small.toml", &changes);
+    says(&text, &["worse than chance (mrr 0.0"]);
+    // the same texts, whose outputs are others
+    says(
+        &text,
+        &["10 of 10 test texts are training texts too (o79, o78, o77, o76, o75 and 5 more)"],
+    );
+}
+
+#[test]
+fn a_low_ceiling_and_the_size_that_raises_it() {
+    let sandbox = Sandbox::new();
+    let text = advice(&sandbox, "small.toml", &["sketch.size=3"]);
+    says(&text, &["perfect h has mrr 0.", "sketch.size = 3: a sketch of size 12 reaches 0."]);
+    // a kernel machine is fitted for each size by the study
+    sandbox.write("ridge.toml", &ridge("0.001"));
+    let text = advice(&sandbox, "ridge.toml", &["sketch.size=3"]);
+    says(&text, &["perfect h has mrr 0.", "dsokr sketch"]);
+}
+
+fn ridge(lambda: &str) -> String {
+    let start = CONFIG.find("[encoder]").unwrap();
+    let end = CONFIG.find("[training]").unwrap();
+    let inputs =
+        "inputs = { kind = \"ngrams\", blocks = [{ kind = \"words\", min = 1, max = 1 }] }";
+    let encoder = format!("[encoder]\nkind = \"kernel-machine\"\nlambda = {lambda}\n{inputs}\n\n");
+    [&CONFIG[..start], &encoder, &CONFIG[end..]].concat()
+}
+
+#[test]
+fn values_at_the_edge_of_their_grid() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &ridge("[10.0, 100.0, 1000.0]"));
+    let text = advice(&sandbox, "ridge.toml", &[]);
+    says(&text, &["encoder.lambda = 10 is the smallest of the 3 values tried: try smaller ones"]);
+    for inside in ["[1e-12, 1e-3, 1e4]", "0.001"] {
+        let text = advice(&sandbox, "ridge.toml", &[&format!("encoder.lambda={inside}")]);
+        assert!(!text.contains("encoder.lambda"), "{text}");
+    }
+    let hubs = "decoding.hubs={weights=[0.5], neighbours=[59, 60]}";
+    let text = advice(&sandbox, "ridge.toml", &["encoder.lambda=0.001", hubs]);
+    assert!(!text.contains("neighbours = 60"), "there are 60 training pairs: {text}");
+}
+
+#[test]
+fn a_loss_that_still_falls() {
+    let sandbox = Sandbox::new();
+    let changes = ["training.epochs=12", "evaluation.metric=squared_error"];
+    let text = advice(&sandbox, "small.toml", &changes);
+    says(&text, &["the loss still falls at the last epoch", "raise training.epochs above 12"]);
+}
+
+#[test]
+fn splits_that_share_pairs_or_outputs() {
+    let sandbox = Sandbox::new();
+    let text = advice(&sandbox, "small.toml", &["data.test=train.tsv"]);
+    says(&text, &["60 of 60 test pairs are training pairs too (o0, o1, o2, o3, o4 and 55 more)"]);
+    assert!(!text.contains("validation pairs"), "{text}");
+    sandbox
+        .write("data/small/outputs-only.tsv", "id\tdescription\no1\tanother text\no79\tone more\n");
+    let text = advice(&sandbox, "small.toml", &["data.test=outputs-only.tsv"]);
+    says(&text, &["1 of 2 test outputs are training outputs too (o1)"]);
+}
+
+#[test]
+fn empty_texts_are_named() {
+    let sandbox = Sandbox::new();
+    let train = sandbox.read("data/small/train.tsv");
+    let line = train.lines().find(|line| line.starts_with("o7\t")).unwrap();
+    sandbox.write("data/small/gaps.tsv", &train.replace(line, "o7\t "));
+    let text = advice(&sandbox, "small.toml", &["data.train=gaps.tsv"]);
+    says(&text, &["1 training texts are empty (o7)"]);
+}
+
+#[test]
+fn packed_bits_that_are_read_as_numbers() {
+    let sandbox = Sandbox::new();
+    let bytes: Vec<f64> = (0..80 * 4).map(|at| f64::from(at * 37 % 256)).collect();
+    let halves: Vec<f64> = bytes.iter().map(|byte| byte / 2.0).collect();
+    for (name, values, applies) in [("bytes", &bytes, true), ("halves", &halves, false)] {
+        std::fs::write(sandbox.path(&format!("data/small/{name}.npy")), npy(4, values)).unwrap();
+        let features = format!("output.features={{kind=\"file\", file=\"{name}.npy\"}}");
+        let changes = [&features[..], "output.kernel={name=\"cosine\"}", "sketch.size=4"];
+        let text = advice(&sandbox, "small.toml", &changes);
+        let line = "all values of bytes.npy are whole numbers from 0 to 255";
+        assert_eq!(text.contains(line), applies, "{text}");
+    }
+}
+
+#[test]
+fn candidates_that_are_one_point_under_the_kernel() {
+    let sandbox = Sandbox::new();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let mut table = String::from("id\tname\tfirst\n");
+    for line in outputs.lines().skip(1) {
+        let name = line.split('\t').nth(1).unwrap();
+        writeln!(table, "{line}\t{}", &name[..2]).unwrap();
+    }
+    sandbox.write("data/small/coarse.tsv", &table);
+    let features = "output.features={kind=\"ngrams\", column=\"first\", min=1, max=2}";
+    let changes = ["output.table=coarse.tsv", features, "sketch.size=8"];
+    let text = advice(&sandbox, "small.toml", &changes);
+    says(
+        &text,
+        &["of 80 different candidates are the same point as another one under this kernel"],
+    );
+}
