@@ -18,7 +18,7 @@ use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
-use crate::run::{Folder, PreparationFiles, Report, RunLock, save_data_folder};
+use crate::run::{Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars};
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
@@ -151,10 +151,12 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
                 save_data_folder(here, &request.root)?;
                 save_labels(here, &labels)
             };
-            Folder::create(&path, config, &candidates, files, space.clone(), &data, save)
+            let folder =
+                Folder::create(&path, config, &candidates, files, space.clone(), &data, save)?;
+            Ok(folder.logging(&config.logging))
         }
         Some(path) => {
-            let folder = Folder::open(path, space.clone(), files);
+            let folder = Folder::open(path, space.clone(), files).logging(&config.logging);
             folder.tidy();
             Ok(folder)
         }
@@ -203,6 +205,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     if let (Some(summary), Some(z)) = (&summary, &validation) {
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
         task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });
+        folder.scalars(0, &validation_scalars(metrics).collect::<Vec<_>>())?;
     }
     let z = match (split, validation) {
         (SplitName::Validation, Some(z)) => z,

@@ -9,6 +9,7 @@ mod ensemble;
 mod evaluation;
 mod kernel_machine;
 mod load;
+mod logging;
 mod moved;
 mod output;
 mod reference;
@@ -23,15 +24,16 @@ pub use kernel_machine::{
     AnswersConfig, InputScaling, KernelMachineConfig, Lambda, MachineInputsConfig,
 };
 pub use load::Override;
+pub use logging::LoggingConfig;
 pub use output::{OutputConfig, SketchConfig};
 pub use reference::reference;
 
-use dsokr_data::config::DataConfig;
-use dsokr_data::{DataRoot, InputKind, Source, SplitName};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
+use dsokr_data::config::DataConfig;
+use dsokr_data::{DataRoot, InputKind, Source, SplitName};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,6 +75,9 @@ pub struct Config {
     /// What is measured, and on which split.
     #[serde(default)]
     pub evaluation: EvaluationConfig,
+    /// What is logged beside `log.jsonl`.
+    #[serde(default)]
+    pub logging: LoggingConfig,
     /// Several models that vote; one, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<EnsembleConfig>,
@@ -174,16 +179,16 @@ impl Config {
                 features.are_graphs(),
                 "a figure of ranks: edit distances need features of kind \"molecules\" or \"graphs\"",
             ),
-            Needs::Ranks | Needs::FiniteRanks => (true, ""),
-        };
-        check(holds, "evaluation.metric", metric, allowed)
-    }
-
             Needs::GraphsOrRankings => (
                 features.are_graphs() || features.are_rankings(),
                 "a metric other than exact, which needs features of kind \"molecules\", \"graphs\" or \
                  \"rankings\"",
             ),
+            Needs::Ranks | Needs::FiniteRanks => (true, ""),
+        };
+        check(holds, "evaluation.metric", metric, allowed)
+    }
+
     /// Checks that `[data]` has what the learner reads.
     fn check_inputs(&self) -> Result<(), Error> {
         let allowed = match self.encoder.reads() {
@@ -226,11 +231,6 @@ impl Checked {
         Self { trained_on: folder, ..self }
     }
 
-    /// The configuration as TOML, every default written out.
-    ///
-    /// # Errors
-    /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
-    pub fn to_toml(&self) -> Result<String, Error> {
     /// The fingerprint of the configuration with every default written out: a CRC-32 in eight
     /// hexadecimal digits.
     ///
@@ -242,6 +242,11 @@ impl Checked {
         Ok(Contents::new("configuration", FORMAT, &BTreeMap::new(), &text).checksum())
     }
 
+    /// The configuration as TOML, every default written out.
+    ///
+    /// # Errors
+    /// [`Error::Serialise`]; a configuration that was read from TOML can be written.
+    pub fn to_toml(&self) -> Result<String, Error> {
         toml::to_string(&self.config).map_err(|e| Error::Serialise(e.to_string()))
     }
 }

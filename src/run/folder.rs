@@ -11,8 +11,9 @@ use dsokr_nn::parameters::Parameters;
 use super::data_folder::load_data_folder;
 use super::lock::{PARTIAL, RANDOM};
 use super::preparation_files::check_preparation;
-use super::{MEMBERS, PreparationFiles, Report, RunLock, fingerprints};
-use crate::config::{Checked, Config, FORMAT};
+use super::tensorboard::EventFile;
+use super::{MEMBERS, PreparationFiles, Record, Report, RunLock, fingerprints};
+use crate::config::{Checked, Config, FORMAT, LoggingConfig};
 use crate::evaluator::Evaluator;
 use crate::{Error, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
@@ -30,6 +31,19 @@ pub struct Folder {
     preparation: String,
     /// Of a new run: the right to write it.
     _lock: Option<Arc<RunLock>>,
+    /// Scalars for TensorBoard, if they are wanted; created with the first one.
+    events: Events,
+}
+
+/// The event file of TensorBoard.
+#[derive(Clone, Debug)]
+enum Events {
+    /// None is written.
+    Off,
+    /// None has been written yet; with the steps of the checkpoint from which training goes on.
+    Wanted(Option<u64>),
+    /// It exists.
+    Open(EventFile),
 }
 
 impl Folder {
@@ -61,7 +75,24 @@ impl Folder {
     /// A run directory that exists, with the fingerprint of its coordinates.
     pub(crate) fn open(path: &Path, space: String, prepared: &PreparationFiles) -> Self {
         let (path, preparation) = (path.into(), prepared.fingerprint());
-        Self { path, basis: space, preparation, _lock: None }
+        Self { path, basis: space, preparation, _lock: None, events: Events::Off }
+    }
+
+    /// The run directory, with scalars for TensorBoard if `logging` asks for them.
+    pub(crate) fn logging(self, logging: &LoggingConfig) -> Self {
+        let events = if logging.tensorboard { Events::Wanted(None) } else { Events::Off };
+        Self { events, ..self }
+    }
+
+    /// Writes scalars for TensorBoard, if they are wanted.
+    pub(crate) fn scalars(&mut self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+        if let Events::Wanted(resumed) = self.events {
+            self.events = Events::Open(EventFile::create(&self.path, resumed)?);
+        }
+        match &self.events {
+            Events::Open(file) => file.scalars(step, values),
+            Events::Wanted(_) | Events::Off => Ok(()),
+        }
     }
 
     /// Reads the configuration of a run.
@@ -155,8 +186,11 @@ impl Folder {
     }
 
     /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished
-    /// last line.
-    pub(crate) fn rewind_log(&self, step: u64) -> Result<(), Error> {
+    /// last line; the same for TensorBoard.
+    pub(crate) fn rewind_log(&mut self, step: u64) -> Result<(), Error> {
+        if let Events::Wanted(resumed) = &mut self.events {
+            *resumed = EventFile::exists(&self.path).then_some(step);
+        }
         let file = self.path.join("log.jsonl");
         let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
         let kept: String = text
@@ -168,6 +202,13 @@ impl Folder {
             .flat_map(|line| [line, "\n"])
             .collect();
         Ok(write_atomically(&file, |out| out.write_all(kept.as_bytes()))?)
+    }
+
+    /// The lines of `log.jsonl`; an unfinished last one is left out.
+    pub(crate) fn log_lines(&self) -> Result<Vec<LogLine<Scores>>, Error> {
+        let file = self.path.join("log.jsonl");
+        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
     /// The best parameters so far.
@@ -204,13 +245,6 @@ impl Folder {
         let parsed = serde_json::from_str(&text);
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
-    /// The lines of `log.jsonl`; an unfinished last one is left out.
-    pub(crate) fn log_lines(&self) -> Result<Vec<LogLine<Scores>>, Error> {
-        let file = self.path.join("log.jsonl");
-        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
-    }
-
 
     /// Finishes the run with the report on the evaluated split, and with drawings if outputs are
     /// molecules.
@@ -258,7 +292,16 @@ impl Folder {
 
 impl CheckpointSink<Scores> for Folder {
     fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
-        Ok(self.append(line)?)
+        self.append(line)?;
+        let of_training = [
+            ("training/loss", line.loss),
+            ("training/learning_rate", line.learning_rate),
+            ("training/pairs_per_second", line.pairs_per_second),
+        ];
+        let of_training = of_training.map(|(tag, value)| (tag.to_owned(), value));
+        let values: Vec<_> =
+            of_training.into_iter().chain(validation_scalars(&line.metrics)).collect();
+        Ok(self.scalars(line.step, &values)?)
     }
 
     fn best(&mut self, parameters: &Parameters) -> Result<(), dsokr_train::Error> {
@@ -322,6 +365,13 @@ fn create_whole(
 fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
     let toml = config.to_toml()?;
     Ok(write_atomically(&folder.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
+}
+
+/// The metrics of the validation split as scalars.
+pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
+    let scalar =
+        |metric: Metric| Some((format!("validation/{}", metric.name()), metric.known(scores)?));
+    Metric::all().filter_map(scalar)
 }
 
 fn save_candidates(

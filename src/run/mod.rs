@@ -15,7 +15,8 @@
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
 //! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
-//! | `log.jsonl` | a line an evaluation |
+//! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
+//! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
 //! | `examples.svg` | some true molecules beside the predicted ones, if outputs are molecules |
 //! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
@@ -39,10 +40,11 @@ mod lock;
 mod outputs;
 mod preparation_files;
 mod query_answers;
-mod report;
 mod record;
+mod report;
 mod search;
 pub mod tables;
+mod tensorboard;
 mod trained;
 
 pub(crate) use data_folder::save_data_folder;
@@ -50,13 +52,14 @@ pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use ensemble::EnsembleRun;
 pub(crate) use ensemble::MEMBERS;
 pub use folder::Folder;
+pub(crate) use folder::validation_scalars;
 pub(crate) use lock::RunLock;
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use query_answers::QueryAnswers;
+pub use record::Record;
 pub use report::Report;
 pub use search::SearchAnswer;
 pub use trained::Run;
-pub use record::Record;
 
 /// The basis, if outputs are sketched.
 pub(crate) const BASIS: &str = "basis.safetensors";

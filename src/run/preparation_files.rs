@@ -26,6 +26,7 @@ const OWN: [&str; 17] = [
     "metrics.json",
     "outputs.safetensors",
     "ridge.safetensors",
+    "tensorboard",
 ];
 
 /// The files of the preparation of inputs: name and text of each.

@@ -24,5 +24,6 @@ mod quantiles;
 mod resume;
 mod sandbox;
 mod synthetic;
+mod tensorboard;
 #[cfg(unix)]
 mod writers;

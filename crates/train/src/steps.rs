@@ -16,6 +16,9 @@ use crate::{Checkpoint, Error, Event, Observer, TrainingConfig, Update, learning
 /// Steps before the time estimate.
 const TIMED: u64 = 20;
 
+/// The estimate does not wait for more steps after this time.
+const SOON: Duration = Duration::from_secs(4);
+
 /// A training problem: inputs, targets, and a function that evaluates the model.
 pub struct Task<'a, E: Encoder, M> {
     /// The optimisation's settings.
@@ -162,6 +165,7 @@ pub fn train<E: Encoder, M: Display>(
         state,
         begun,
         total,
+        estimated: false,
         kept,
         kept_at: begun,
         pairs: 0,
@@ -181,6 +185,12 @@ pub fn train<E: Encoder, M: Display>(
     Ok(Outcome { model, best: training.best, steps })
 }
 
+/// Whether the time that is left is estimated after some steps: after 20, or after 4 seconds where
+/// steps are slow.
+fn estimate_is_due(steps: u64, elapsed: Duration) -> bool {
+    steps >= TIMED || elapsed >= SOON
+}
+
 /// The state of a running training.
 struct Training<'a, E: Encoder, M> {
     task: &'a Task<'a, E, M>,
@@ -191,6 +201,8 @@ struct Training<'a, E: Encoder, M> {
     /// Steps done before.
     first: u64,
     total: u64,
+    /// Whether the time that is left has been estimated.
+    estimated: bool,
     /// Step and time of the last checkpoint.
     kept: Option<u64>,
     kept_at: Instant,
@@ -232,10 +244,10 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
                 self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
-                if step == self.first + TIMED {
-                    let each = self.begun.elapsed() / TIMED as u32;
-                    let steps = u32::try_from(self.total - step).unwrap_or(u32::MAX);
-                    let left = each.saturating_mul(steps);
+                let (timed, elapsed) = (step - self.first, self.begun.elapsed());
+                if !self.estimated && estimate_is_due(timed, elapsed) {
+                    self.estimated = true;
+                    let left = elapsed.div_f64(timed as f64).mul_f64((self.total - step) as f64);
                     self.observer.event(&Event::Estimate { left });
                 }
                 // an epoch's last step is checked after its evaluation
@@ -335,5 +347,22 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
         (self.kept, self.kept_at) = (Some(step), Instant::now());
         self.observer.event(&Event::Checkpoint { step });
         if stop { Err(Error::Interrupted { step }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_steps_are_estimated_within_ten_seconds() {
+        let first = |milliseconds: u64| {
+            let elapsed = |steps: u64| Duration::from_millis(milliseconds * steps);
+            (1..).find(|&steps| estimate_is_due(steps, elapsed(steps))).map(elapsed)
+        };
+        assert_eq!(first(1), Some(Duration::from_millis(20)));
+        for slow in [150, 1_000, 3_000, 5_000, 9_000] {
+            assert!(first(slow).is_some_and(|after| after < Duration::from_secs(10)), "{slow}");
+        }
     }
 }

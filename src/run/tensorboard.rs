@@ -1,0 +1,156 @@
+//! Event files of TensorBoard: scalars alone.
+//!
+//! A file is a sequence of TFRecords: the length of the data (`u64`), the masked CRC-32C of these eight
+//! bytes (`u32`), the data, and their masked CRC-32C; little-endian. The data are a protocol buffer
+//! `tensorflow.Event` each, of which the fields `wall_time` (1, double), `step` (2, varint),
+//! `file_version` (3, string), `summary` (5) and `session_log` (7) are written. A `Summary` has repeated
+//! values (1) with `tag` (1, string) and `simple_value` (2, float).
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::Error;
+
+/// The folder of event files in a run directory.
+const FOLDER: &str = "tensorboard";
+
+/// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.
+const SESSION_START: u64 = 1;
+
+/// The event file that this process writes.
+#[derive(Clone, Debug)]
+pub(crate) struct EventFile {
+    path: PathBuf,
+}
+
+impl EventFile {
+    /// Whether the run at `run` has event files already.
+    pub fn exists(run: &Path) -> bool {
+        run.join(FOLDER).exists()
+    }
+
+    /// Creates an event file in the run at `run`. Where a training goes on after `resumed` steps, later
+    /// events of earlier files are discarded by readers.
+    pub fn create(run: &Path, resumed: Option<u64>) -> Result<Self, Error> {
+        let folder = run.join(FOLDER);
+        fs::create_dir_all(&folder)
+            .map_err(|e| Error::Io { path: folder.clone(), message: e.to_string() })?;
+        let (seconds, process) = (now().as_secs(), std::process::id());
+        let file = Self {
+            path: folder.join(format!("events.out.tfevents.{seconds:010}.dsokr.{process}")),
+        };
+        let mut records = record(&event(0, |out| bytes(out, 3, b"brain.Event:2")));
+        if let Some(step) = resumed {
+            let mut session = Vec::new();
+            varint(&mut session, 1, SESSION_START);
+            records.extend(record(&event(step + 1, |out| bytes(out, 7, &session))));
+        }
+        file.append(&records)?;
+        Ok(file)
+    }
+
+    /// Appends the values of some tags at a step.
+    pub fn scalars(&self, step: u64, values: &[(String, f64)]) -> Result<(), Error> {
+        let mut summary = Vec::new();
+        for (tag, value) in values {
+            let mut scalar = Vec::new();
+            bytes(&mut scalar, 1, tag.as_bytes());
+            key(&mut scalar, 2, 5);
+            scalar.extend((*value as f32).to_le_bytes());
+            bytes(&mut summary, 1, &scalar);
+        }
+        self.append(&record(&event(step, |out| bytes(out, 5, &summary))))
+    }
+
+    fn append(&self, records: &[u8]) -> Result<(), Error> {
+        let io = |e: std::io::Error| Error::Io { path: self.path.clone(), message: e.to_string() };
+        let mut file = OpenOptions::new().append(true).create(true).open(&self.path).map_err(io)?;
+        // one write: readers wait for the rest of a record that is torn
+        file.write_all(records).map_err(io)
+    }
+}
+
+fn now() -> std::time::Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// An event of this moment.
+fn event(step: u64, contents: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    key(&mut out, 1, 1);
+    out.extend(now().as_secs_f64().to_le_bytes());
+    varint(&mut out, 2, step);
+    contents(&mut out);
+    out
+}
+
+/// A field's number with its wire type: 0 for a varint, 1 for eight bytes, 2 for bytes with their
+/// length, 5 for four bytes.
+fn key(out: &mut Vec<u8>, field: u64, wire: u64) {
+    base_128(out, field << 3 | wire);
+}
+
+fn varint(out: &mut Vec<u8>, field: u64, value: u64) {
+    key(out, field, 0);
+    base_128(out, value);
+}
+
+fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
+    key(out, field, 2);
+    base_128(out, value.len() as u64);
+    out.extend(value);
+}
+
+/// Groups of seven bits, the lowest first; all but the last have the highest bit set.
+fn base_128(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// The TFRecord of some data.
+fn record(data: &[u8]) -> Vec<u8> {
+    let length = (data.len() as u64).to_le_bytes();
+    let [head, tail] = [&length, data].map(|part: &[u8]| masked(crc_32c(part)).to_le_bytes());
+    [&length, &head[..], data, &tail].concat()
+}
+
+/// The checksum as records hold it, so that one of data that hold checksums is no simple one.
+fn masked(sum: u32) -> u32 {
+    sum.rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// CRC-32C (Castagnoli), bit by bit: records are short.
+fn crc_32c(data: &[u8]) -> u32 {
+    let step = |sum: u32| if sum & 1 == 1 { sum >> 1 ^ 0x82f6_3b78 } else { sum >> 1 };
+    !data.iter().fold(!0, |sum, &byte| (0..8).fold(sum ^ u32::from(byte), |sum, _| step(sum)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Test vectors of RFC 3720, appendix B.4, and of the CRC catalogue.
+    #[test]
+    fn checksums_are_those_of_the_standard() {
+        assert_eq!(crc_32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc_32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc_32c(&[0xff; 32]), 0x62a8_ab43);
+        assert_eq!(masked(0), 0xa282_ead8);
+        assert_eq!(masked(0x8000), 0xa282_ead9);
+    }
+
+    #[test]
+    fn numbers_and_records_have_their_bytes() {
+        let mut out = Vec::new();
+        varint(&mut out, 2, 300);
+        assert_eq!(out, [0x10, 0xac, 0x02]);
+        let record = record(b"ab");
+        assert_eq!(record.len(), 8 + 4 + 2 + 4);
+        assert_eq!((&record[..8], &record[12..14]), (&[2, 0, 0, 0, 0, 0, 0, 0][..], &b"ab"[..]));
+    }
+}
