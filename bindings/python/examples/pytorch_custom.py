@@ -56,7 +56,7 @@ def main(folder):
     pool = dsokr.Candidates(psi, Y_all, ids=smiles, labels=smiles.values())
 
     # any module of one's own
-    module = torch.nn.Sequential(torch.nn.Dropout(0.2), torch.nn.Linear(len(words), psi.rank))
+    module = torch.nn.Linear(len(words), psi.rank)
     train(module, lambda module, x, t: mse_loss(module(x), t) * psi.rank, X, T, epochs=20)
     targets = pool.rank(module(X_test).detach(), gold)
     print("trained on targets:", targets.metrics(ci=0.95))
