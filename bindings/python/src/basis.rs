@@ -110,25 +110,25 @@ impl Basis {
     /// The distribution of the sketch as JSON.
     #[getter]
     fn sketch(&self) -> PyResult<String> {
-        json(self.inner.sketch())
+        json(&self.inner.options().kind)
     }
 
     /// m, the rows of the sketch.
     #[getter]
     fn sketch_size(&self) -> usize {
-        self.inner.sketch_size()
+        self.inner.options().size
     }
 
     /// The seed of the sketch.
     #[getter]
     fn seed(&self) -> u64 {
-        self.inner.seed()
+        self.inner.options().seed
     }
 
     /// The relative eigenvalue cut-off.
     #[getter]
     fn tolerance(&self) -> f64 {
-        self.inner.tolerance()
+        self.inner.options().tolerance
     }
 
     /// n, the training outputs.

@@ -134,12 +134,9 @@ impl Rows {
         let offsets = offsets.iter().map(|at| usize::try_from(*at).map_err(|_| bad(at)));
         let columns = columns.as_array();
         let columns = columns.iter().map(|at| u32::try_from(*at).map_err(|_| bad(at)));
-        let rows = SparseRows::new(
-            width,
-            offsets.collect::<Result<_, _>>()?,
-            columns.collect::<Result<_, _>>()?,
-            values.as_array().to_vec(),
-        );
+        let offsets = offsets.collect::<Result<Vec<usize>, _>>()?;
+        let columns = columns.collect::<Result<Vec<u32>, _>>()?;
+        let rows = SparseRows::new(width, offsets, columns, values.as_array().to_vec());
         Ok(Self::owned(rows.map_err(|error| Failure::from(error).of(name))?))
     }
 
