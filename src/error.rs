@@ -65,7 +65,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A resumed run whose configuration has changed.
-    #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}", path = path.display())]
+    #[error("{path}: the run was started with {key} = {found}, the configuration now says {given}{hint}", path = path.display())]
     Changed {
         /// The run's configuration.
         path: PathBuf,
@@ -75,6 +75,16 @@ pub enum Error {
         found: String,
         /// Its value now.
         given: String,
+        /// What to do about it, or empty.
+        hint: String,
+    },
+    /// What is wrong with a member of an ensemble.
+    #[error("member {name}: {source}")]
+    Member {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        source: Box<Error>,
     },
     /// The training loop.
     #[error(transparent)]
@@ -196,12 +206,18 @@ impl Error {
                 path: path.into(),
                 message: "a folder, where a file was expected".into(),
             },
+            std::io::ErrorKind::InvalidInput | std::io::ErrorKind::FileTooLarge => {
+                Self::Config { path: path.into(), message: error.to_string() }
+            }
             _ => Self::Io { path: path.into(), message: error.to_string() },
         }
     }
 
     /// Whether the request was wrong (a flag, a configuration, a file), rather than the run.
     pub fn is_request(&self) -> bool {
+        if let Self::Member { source, .. } = self {
+            return source.is_request();
+        }
         use dsokr_basis::Error::Io;
         use dsokr_train::Error::{Diverged, Interrupted};
         let basis = match self {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dsokr_basis::Basis;
 use dsokr_basis::features::LabelVocabulary;
-use dsokr_basis::store::write_atomically;
+use dsokr_basis::store::{read_text, write_atomically};
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};
 use dsokr_data::{Outputs, Truth};
 use dsokr_decode::{Encoding, ExactSearch, PreImage, Queries};
@@ -157,6 +157,6 @@ pub(crate) fn load_labels(run: &Path, config: &Checked) -> Result<Vec<String>, E
         return Ok(Vec::new());
     }
     let file = run.join(LABELS);
-    let text = std::fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+    let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
     serde_json::from_str(&text).map_err(|e| Error::Run { path: file, message: e.to_string() })
 }

@@ -1,5 +1,6 @@
 //! From a configuration to a trained run.
 
+mod changes;
 mod ensemble;
 mod hubs;
 
@@ -87,12 +88,9 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     }
     let resumed = (request.resume && path.exists()).then_some(path.as_path());
     // a new run is locked when its folder is made
-    let _lock = match resumed {
-        Some(path) => {
-            unchanged(path, config)?;
-            RunLock::take(path)?
-        }
-        None => None,
+    let (changes, _lock) = match resumed {
+        Some(path) => (changes::changes(path, config)?, RunLock::take(path)?),
+        None => (Vec::new(), None),
     };
     let learner = &config.encoder;
     // a device that does not exist is reported before data are read
@@ -138,6 +136,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     let data = fingerprint(&dataset, targets.coordinates(), &candidates);
     if resumed.is_some() {
         Folder::check_data(&path, &data)?;
+        changes::record(&path, config, &changes, &space)?;
         save_data_folder(&path, &request.root)?;
         if let Some(report) = Folder::finished(&path)? {
             info!(path = %path.display(), "the run is complete");
@@ -244,43 +243,6 @@ fn place(request: &Request) -> Result<PathBuf, Error> {
     };
     let free = (1..).find(|&i| !taken(&numbered(i))).unwrap_or(1);
     Ok(numbered(if request.resume { (free - 1).max(1) } else { free }))
-}
-
-/// A run is resumed only with the configuration that it was started with.
-fn unchanged(path: &Path, config: &Checked) -> Result<(), Error> {
-    let before = Folder::config(path)?;
-    let table = |config: &Checked| -> Result<toml::Table, Error> {
-        let text = config.to_toml()?;
-        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
-    };
-    let (before, now) = (table(&before)?, table(config)?);
-    match difference("", &before, &now) {
-        None => Ok(()),
-        Some((key, found, given)) => {
-            Err(Error::Changed { path: path.join("config.toml"), key, found, given })
-        }
-    }
-}
-
-fn difference(
-    prefix: &str,
-    before: &toml::Table,
-    now: &toml::Table,
-) -> Option<(String, String, String)> {
-    let show = |v: Option<&toml::Value>| v.map_or("absent".to_string(), ToString::to_string);
-    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
-    keys.sort();
-    keys.dedup();
-    keys.into_iter().find_map(|key| {
-        let full = format!("{prefix}{key}");
-        match (before.get(key), now.get(key)) {
-            (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => {
-                difference(&format!("{full}."), a, b)
-            }
-            (a, b) if a == b => None,
-            (a, b) => Some((full, show(a), show(b))),
-        }
-    })
 }
 
 /// The fingerprint of the data: a run is resumed only with the data that it was started with.

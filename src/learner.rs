@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use burn::tensor::Device;
+use dsokr_basis::store::read_text;
 use dsokr_decode::Candidates;
 
 use crate::Error;
@@ -215,7 +216,7 @@ impl StoredRun<'_> {
     /// A file that is missing or is not text.
     pub fn read_text(&self, name: &str) -> Result<String, Error> {
         let path = self.path.join(name);
-        std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))
+        read_text(&path).map_err(|e| Error::reading(&path, &e))
     }
 }
 

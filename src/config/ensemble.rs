@@ -2,6 +2,7 @@ use dsokr_decode::Combination;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::load::no_arrays;
 use super::{Checked, Config, IN_ENSEMBLES, Search, check, value};
 use crate::Error;
 
@@ -96,21 +97,25 @@ fn member(
     let Some(name) = change.get("name").and_then(toml::Value::as_str) else {
         return Err(value(&format!("{key}.name"), "absent", "the member's name"));
     };
+    let named = |error: Error| Error::Member { name: name.into(), source: Box::new(error) };
     merge(&mut table, change);
     let fail = |message: String| value(key, message.trim(), "values as a configuration has them");
-    let mut config: Config = table.try_into().map_err(|e: toml::de::Error| fail(e.to_string()))?;
+    let read = table.clone().try_into();
+    let mut config: Config = read.map_err(|e: toml::de::Error| named(fail(e.to_string())))?;
+    no_arrays(&table, &config).map_err(|message| named(fail(message)))?;
     if draws > 1 {
         config.name = format!("{name}-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);
     }
     if config.decoding.search == Search::Exact {
-        return Err(value(&format!("{key}.decoding.search"), "\"exact\"", IN_ENSEMBLES));
+        let key = format!("{key}.decoding.search");
+        return Err(named(value(&key, "\"exact\"", IN_ENSEMBLES)));
     }
     config.validate().map_err(|error| match error {
         Error::Value { key: inner, found, allowed } => {
-            Error::Value { key: format!("{key}.{inner}"), found, allowed }
+            named(Error::Value { key: format!("{key}.{inner}"), found, allowed })
         }
-        other => other,
+        other => named(other),
     })
 }
 

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use super::moved::moved;
 use super::{Checked, Config};
 use crate::Error;
+use dsokr_basis::store::read_text;
 
 /// `--set section.key=value`: the value is TOML, or a string if it is no TOML value.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,7 @@ impl Config {
 
 /// [`Config::load_with`], compiled in this crate once and not again in every program that calls it.
 fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::reading(path, &e))?;
+    let text = read_text(path).map_err(|e| Error::reading(path, &e))?;
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
     if let Some(message) = moved(&table) {
@@ -57,6 +58,7 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     }
     // once as it stands, since only then does an error know its line
     let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         for change in overrides {
             set(&mut table, change).map_err(&fail)?;
@@ -64,7 +66,9 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
         if let Some(message) = moved(&table) {
             return Err(fail(format!("with --set: {message}")));
         }
-        config = table.try_into().map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
+        let read = table.clone().try_into();
+        config = read.map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
+        no_arrays(&table, &config).map_err(&fail)?;
     }
     if config.name.is_empty() {
         config.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -75,7 +79,46 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
         }
         other => other,
     })?;
-    Ok(Checked { file: Some(path.into()), ..checked })
+    let set = overrides.iter().map(|change| change.path.join(".")).collect();
+    Ok(Checked { file: Some(path.into()), set, ..checked })
+}
+
+/// Refuses an array in the place of a table, which serde reads as the table's values in their order.
+///
+/// # Errors
+/// A message with the key and the array.
+pub(super) fn no_arrays(given: &toml::Table, read: &Config) -> Result<(), String> {
+    let read = toml::Table::try_from(read).map_err(|e| e.to_string())?;
+    match array_for_table("", given, &read) {
+        None => Ok(()),
+        Some((key, found)) => Err(format!("{key} = {found}: allowed is a table")),
+    }
+}
+
+/// The first array in `given` that is a table in `read`, with its key.
+fn array_for_table(
+    prefix: &str,
+    given: &toml::Table,
+    read: &toml::Table,
+) -> Option<(String, String)> {
+    let pairs = given.iter().filter_map(|(key, value)| Some((key, value, read.get(key)?)));
+    pairs
+        .into_iter()
+        .find_map(|(key, value, read)| array_for_value(&format!("{prefix}{key}"), value, read))
+}
+
+fn array_for_value(key: &str, given: &toml::Value, read: &toml::Value) -> Option<(String, String)> {
+    use toml::Value::{Array, Table};
+    match (given, read) {
+        (Array(_), Table(_)) => Some((key.into(), given.to_string())),
+        (Table(given), Table(read)) => array_for_table(&format!("{key}."), given, read),
+        (Array(given), Array(read)) => {
+            given.iter().zip(read).enumerate().find_map(|(place, (given, read))| {
+                array_for_value(&format!("{key}[{place}]"), given, read)
+            })
+        }
+        _ => None,
+    }
 }
 
 fn set(table: &mut toml::Table, change: &Override) -> Result<(), String> {

@@ -95,6 +95,8 @@ pub struct Checked {
     file: Option<PathBuf>,
     /// Of a run: the folder of the data that it was trained on.
     trained_on: Option<PathBuf>,
+    /// The keys that overrides have set.
+    set: Vec<String>,
 }
 
 /// Two configurations are equal if their values are, wherever they were read from.
@@ -149,7 +151,7 @@ impl Config {
             let allowed = "\"validation\", or a file in data.test";
             return Err(value("evaluation.split", "\"test\"", allowed));
         }
-        Ok(Checked { config: self, file: None, trained_on: None })
+        Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
     }
 
     /// Checks that the figure that chooses is known.
@@ -216,14 +218,30 @@ impl Checked {
         match (&self.trained_on, data) {
             (None, _) | (_, Some(_)) => Ok(find()?),
             (Some(known), None) if known.is_dir() => Ok(DataRoot::at(known)),
-            (Some(known), None) => find().map_err(|_| {
-                let hint = format!(
-                    ", the folder of the data that the run was trained on; --data DIR stands for \
-                     DIR/{folder}"
-                );
-                Error::NotFound { path: known.clone(), hint }
-            }),
+            (Some(known), None) => match find() {
+                Ok(root) => {
+                    let (known, root_folder) = (known.display(), root.folder().unwrap_or(known));
+                    tracing::warn!(
+                        "{known}, the folder of the data that the run was trained on, is gone: {} \
+                         is read in its place",
+                        root_folder.display()
+                    );
+                    Ok(root)
+                }
+                Err(_) => {
+                    let hint = format!(
+                        ", the folder of the data that the run was trained on; --data DIR stands \
+                         for DIR/{folder}"
+                    );
+                    Err(Error::NotFound { path: known.clone(), hint })
+                }
+            },
         }
+    }
+
+    /// Whether an override has set a key.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.set.iter().any(|set| set == key)
     }
 
     /// The configuration of a run that was trained on the data in a folder.

@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> Result<Trained, Error> {
     let members = request.config.members()?;
     let _lock = if request.resume && path.exists() {
-        super::unchanged(&path, request.config)?;
+        super::changes::changes(&path, request.config)?;
         RunLock::take(&path)?
     } else {
         Folder::create_ensemble(&path, request.config)?
@@ -41,7 +41,11 @@ pub(super) fn run(
             resume: true,
             processor: request.processor,
         };
-        super::run(&request, observer).map(|_| ())
+        let done = super::run(&request, observer).map(|_| ());
+        done.map_err(|source| match source.is_request() {
+            true => Error::Member { name: member.name.clone(), source: Box::new(source) },
+            false => source,
+        })
     };
     match settings.parallel {
         1 => members.iter().try_for_each(|member| train(member, observer))?,

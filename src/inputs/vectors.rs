@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, RowSource};
 
 use crate::{Error, Prepare};
@@ -51,7 +52,7 @@ impl Prepare for VectorInputs {
 
     fn load((): &(), folder: &Path) -> Result<Self, Error> {
         let path = folder.join(FILE);
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
+        let text = read_text(&path).map_err(|e| Error::reading(&path, &e))?;
         let message = || format!("{text:?} is not a width of vectors");
         let width = text.trim().parse().map_err(|_| Error::Run { path, message: message() })?;
         Ok(Self { width })

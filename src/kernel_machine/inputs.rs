@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use dsokr_basis::store::read_text;
 use dsokr_basis::{Features, RowSource};
 use dsokr_machines::{Ideal, KernelModel, RidgeModel, combine};
 use faer::Mat;
@@ -71,7 +72,7 @@ impl MachineInputs {
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),
             MachineInputsConfig::Kernels { .. } => {
                 let path = folder.join(KERNELS);
-                let text = std::fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
+                let text = read_text(&path).map_err(|e| Error::reading(&path, &e))?;
                 let read = serde_json::from_str(&text);
                 Self::Kernels(read.map_err(|e| Error::Run { path, message: e.to_string() })?)
             }

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::write_atomically;
+use dsokr_basis::store::{read_text, write_atomically};
 use dsokr_data::DataRoot;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
 /// A file that cannot be read or holds something else.
 pub(super) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let file = run.join(FILE);
-    match std::fs::read_to_string(&file) {
+    match read_text(&file) {
         Ok(text) => {
             let wrong = |message: String| Error::Run { path: file.clone(), message };
             let DataFolder { folder, checksum } =

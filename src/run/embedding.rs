@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use dsokr_basis::store::read_text;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprints;
@@ -40,7 +41,7 @@ impl EmbeddingCurve {
     /// A file that cannot be read, or is not such a curve.
     pub fn read(run: &Path) -> Result<Option<Self>, Error> {
         let file = run.join(FILE);
-        match std::fs::read_to_string(&file) {
+        match read_text(&file) {
             Ok(text) => serde_json::from_str(&text)
                 .map(Some)
                 .map_err(|e| Error::Run { path: file, message: e.to_string() }),

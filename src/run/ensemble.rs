@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use dsokr_basis::store::read_text;
 use dsokr_decode::{
     CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, MissingGold, PerQuery,
     Queries, fit_weights,
@@ -263,7 +264,7 @@ fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error>
 
 fn read_rule(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
-    let text = match std::fs::read_to_string(&file) {
+    let text = match read_text(&file) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let message = "the ensemble is not complete: go on with --resume";

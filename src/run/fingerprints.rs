@@ -3,7 +3,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use dsokr_basis::store::{Contents, Stored, Tensor, write_atomically};
+use dsokr_basis::store::{Contents, Stored, Tensor, read_bytes, write_atomically};
 
 use crate::Error;
 
@@ -52,7 +52,7 @@ pub(super) fn check(run: &Path) -> Result<(), Error> {
                 false => return wrong("missing: the run was written with this file".into()),
             }
         }
-        match fs::read(&path) {
+        match read_bytes(&path) {
             Ok(bytes) => {
                 let found = fingerprint(&bytes);
                 if found != *expected {

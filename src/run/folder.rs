@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
+use dsokr_basis::store::{self, Stored, Tensor, read_text, write_atomically};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
@@ -18,6 +18,10 @@ use crate::evaluator::Evaluator;
 use crate::{Error, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
+/// The file of the run directory with the last state.
+pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
+/// The file of the run directory with the settings that resumed trainings have changed.
+pub(super) const CHANGES: &str = "changes.jsonl";
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
 
@@ -101,7 +105,7 @@ impl Folder {
             return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
         }
         let file = path.join("config.toml");
-        let text = fs::read_to_string(&file);
+        let text = read_text(&file);
         if text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
             let message = "no run directory: it has no config.toml".into();
             return Err(Error::Run { path: path.into(), message });
@@ -144,12 +148,12 @@ impl Folder {
     }
 
     fn checkpoint_file(&self) -> PathBuf {
-        self.path.join("checkpoint").join("last.safetensors")
+        self.path.join(CHECKPOINT)
     }
 
     /// Whether the run at `path` has a state to resume from.
     pub(crate) fn has_checkpoint(path: &Path) -> bool {
-        path.join("checkpoint").join("last.safetensors").exists()
+        path.join(CHECKPOINT).exists()
     }
 
     /// Removes unfinished files of a killed process.
@@ -192,7 +196,7 @@ impl Folder {
             *resumed = EventFile::exists(&self.path).then_some(step);
         }
         let file = self.path.join("log.jsonl");
-        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
         let kept: String = text
             .lines()
             .filter(|line| {
@@ -234,10 +238,23 @@ impl Folder {
         })
     }
 
+    /// Replaces the configuration of the run at `path` by one with other settings of the optimisation, and
+    /// adds lines that say so to `changes.jsonl`.
+    pub(crate) fn change(path: &Path, config: &Checked, lines: &str) -> Result<(), Error> {
+        let file = path.join(CHANGES);
+        let before = match read_text(&file) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(Error::reading(&file, &e)),
+        };
+        fingerprints::replace(path, CHANGES, &(before + lines))?;
+        fingerprints::replace(path, "config.toml", &config.to_toml()?)
+    }
+
     /// The final report of the run at `path`, if it is complete.
     pub(crate) fn finished(path: &Path) -> Result<Option<Report>, Error> {
         let file = path.join("metrics.json");
-        let text = match fs::read_to_string(&file) {
+        let text = match read_text(&file) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::reading(&file, &e)),

@@ -17,6 +17,7 @@
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
 //! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
+//! | `changes.jsonl` | a line for each setting that a resumed training changed |
 //! | `examples.svg` | some true molecules beside the predicted ones, if outputs are molecules |
 //! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
@@ -51,6 +52,7 @@ pub(crate) use data_folder::save_data_folder;
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use ensemble::EnsembleRun;
 pub(crate) use ensemble::MEMBERS;
+pub(crate) use folder::CHECKPOINT;
 pub use folder::Folder;
 pub(crate) use folder::validation_scalars;
 pub(crate) use lock::RunLock;

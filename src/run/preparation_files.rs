@@ -6,15 +6,17 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 use super::BASIS;
 use super::data_folder::FILE as DATA_FOLDER;
 use super::fingerprints::FILE as FINGERPRINTS;
+use super::folder::CHANGES;
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 17] = [
+const OWN: [&str; 18] = [
     "config.toml",
     BASIS,
     "candidates.safetensors",
     "encoder.safetensors",
     "checkpoint",
+    CHANGES,
     DATA_FOLDER,
     FINGERPRINTS,
     "embedding.json",

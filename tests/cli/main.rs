@@ -13,6 +13,8 @@ mod golds;
 #[cfg(feature = "wgpu")]
 mod gpu;
 mod graphs;
+#[cfg(unix)]
+mod hostile;
 mod kernels;
 mod label_outputs;
 mod machines;

@@ -244,3 +244,48 @@ fn a_run_is_not_resumed_on_other_data() {
     sandbox.write("data/small/train.tsv", &train);
     sandbox.succeed(&resume);
 }
+
+#[test]
+fn a_training_that_diverged_goes_on_with_a_lower_rate() {
+    let sandbox = Sandbox::new();
+    let settings = [
+        "training.optimizer=sgd",
+        "training.weight_decay=0",
+        "training.clip=0",
+        "training.warmup=800",
+        "training.epochs=20",
+        "training.checkpoint_seconds=3600",
+    ];
+    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
+    let train: Vec<&str> =
+        ["train", "small.toml", "--quiet", "--out", "run"].into_iter().chain(sets).collect();
+    let rate = |rate, more: &[&'static str]| [&train[..], &["--set", rate], more].concat();
+    let wild = "training.learning_rate=50.0";
+    sandbox.fail(&rate(wild, &[]), 1, &["is not finite", "--resume --set training.learning_rate"]);
+    // other keys are refused, and so is a rate that the command does not name
+    let calm = "training.learning_rate=0.01";
+    let seed = rate(calm, &["--resume", "--set", "seed=7"]);
+    sandbox.fail(&seed, 2, &["seed", "the run was started with"]);
+    let plain = ["train", "small.toml", "--quiet", "--out", "run", "--resume"];
+    sandbox.fail(&plain, 2, &["the run was started with"]);
+    assert!(!sandbox.path("run/changes.jsonl").exists());
+
+    sandbox.succeed(&rate(calm, &["--resume"]));
+    let change = sandbox.read("run/changes.jsonl");
+    let change: serde_json::Value = serde_json::from_str(&change).unwrap();
+    assert_eq!(change["key"], "training.learning_rate");
+    assert_eq!((change["before"].as_f64(), change["now"].as_f64()), (Some(50.0), Some(0.01)));
+    let step = change["step"].as_u64().unwrap();
+    assert!(step > 0, "{change}");
+    assert!(sandbox.read("run/config.toml").contains("learning_rate = 0.01"));
+    let log = sandbox.read("run/log.jsonl");
+    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let (before, after): (Vec<_>, Vec<_>) =
+        lines.partition(|line| line["step"].as_u64().unwrap() <= step);
+    assert!(!before.is_empty() && !after.is_empty(), "{log}");
+    assert!(after.iter().all(|line| line["learning_rate"].as_f64().unwrap() <= 0.01), "{log}");
+    sandbox.succeed(&["evaluate", "run"]);
+    // a complete run is what it is
+    let again = rate("training.learning_rate=0.02", &["--resume"]);
+    sandbox.fail(&again, 2, &["training.learning_rate", "complete"]);
+}

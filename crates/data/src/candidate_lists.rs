@@ -1,9 +1,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::Error;
@@ -36,7 +36,10 @@ pub struct CandidateLists {
 /// a candidate that is listed twice; [`Error::File`] for a query without a list.
 pub fn read_candidate_lists(path: &Path, queries: &[String]) -> Result<CandidateLists, Error> {
     let io = |source| Error::io(path, source);
-    let file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
+    let mut file = BufReader::with_capacity(1 << 20, open_input(path).map_err(io)?);
+    if file.fill_buf().map_err(io)?.starts_with(BYTE_ORDER_MARK) {
+        file.consume(BYTE_ORDER_MARK.len());
+    }
     let mut reader = serde_json::Deserializer::from_reader(file);
     let wanted = queries.iter().map(String::as_str).collect();
     let mut found = Lists { wanted, lists: HashMap::new(), ids: HashMap::new(), unused: 0 };

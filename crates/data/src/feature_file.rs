@@ -7,12 +7,12 @@
 //! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
 //! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::features::{BitRows, Block, DenseRows, Features, MappedRows, RowKind, RowSource};
+use dsokr_basis::store::open_input;
 
 use crate::error::{extension_of, list};
 use crate::{Error, npy};
@@ -187,7 +187,7 @@ fn keys(path: &Path) -> Result<Vec<String>, Error> {
     let io = |source| Error::io(path, source);
     let wrong =
         |message: &str| Error::file(path, format!("not a valid .safetensors file: {message}"));
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = open_input(path).map_err(io)?;
     let mut length = Vec::with_capacity(8);
     file.by_ref().take(8).read_to_end(&mut length).map_err(io)?;
     let length =

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use dsokr_basis::store::open_input;
 use faer::Mat;
 use half::f16;
 
@@ -91,7 +92,7 @@ impl<'p> Npy<'p> {
     /// `allowed` are the types of elements that the caller reads.
     fn open(path: &'p Path, allowed: &str) -> Result<Self, Error> {
         let io = |source| Error::io(path, source);
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = open_input(path).map_err(io)?;
         let header = read_header(path, &mut file)?;
         let element = header.element().ok_or_else(|| header.element_type(path, allowed))?;
         let shape = || {

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::table::Table;
 use crate::config::TextConfig;
+use crate::error::shorten;
 use crate::{Error, Source};
 
 /// What the SMILES of a column are read as.
@@ -19,7 +20,7 @@ pub(super) fn column<T: Send>(
     let cells = table.column(column)?.par_iter().enumerate();
     let read = |(row, smiles): (usize, &String)| {
         parse(smiles).map_err(|reason| {
-            let message = format!("the SMILES {smiles:?}: {reason}");
+            let message = format!("the SMILES {:?}: {reason}", shorten(smiles));
             Error::line(table.path(), table.line(row), message)
         })
     };
@@ -40,7 +41,7 @@ impl Source<'_> {
     pub fn query(&self, text: &str) -> Result<String, Error> {
         written(text, self.data.more_smiles(), self.seed).map_err(|reason| {
             let allowed = "a SMILES, since data.inputs.more_smiles is set";
-            Error::value("the query", format!("{text:?} ({reason})"), allowed)
+            Error::value("the query", format!("{:?} ({reason})", shorten(text)), allowed)
         })
     }
 }
@@ -87,5 +88,5 @@ impl Structure {
 }
 
 fn bad_label(label: &str, reason: &dsokr_molecule::Error) -> Error {
-    Error::label(label, format!("a SMILES: {reason}"))
+    Error::label(&shorten(label), format!("a SMILES: {reason}"))
 }

@@ -1,8 +1,8 @@
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 use serde::Deserialize;
 
 use crate::{Candidates, Error};
@@ -74,12 +74,15 @@ impl PerQuery {
         let mut seen = vec![0; candidates.len()];
         let mut unused = 0;
         let failed = |source| Error::Io { path: path.to_owned(), source };
-        let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+        let mut reader = BufReader::new(open_input(path).map_err(failed)?);
         let mut bytes = Vec::new();
         for line in 1.. {
             bytes.clear();
             if reader.read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
                 break;
+            }
+            if line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+                bytes.drain(..BYTE_ORDER_MARK.len());
             }
             if bytes.trim_ascii().is_empty() {
                 continue;

@@ -30,7 +30,10 @@ pub enum Error {
         "{what} at step {step} (learning rate {learning_rate:.3e}): lower training.learning_rate or \
          set training.clip; {}",
         kept.map_or("there is no checkpoint yet".into(), |step| {
-            format!("the last checkpoint, of step {step}, is kept")
+            format!(
+                "the last checkpoint, of step {step}, is kept, and --resume --set \
+                 training.learning_rate=VALUE goes on from it"
+            )
         })
     )]
     Diverged {

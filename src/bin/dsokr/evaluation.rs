@@ -71,6 +71,12 @@ pub struct Shown {
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Found {
+    /// The split of the run's data, if queries are one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    split: Option<SplitName>,
+    /// The file of queries, if they come from one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
     #[serde(flatten)]
     metrics: Scores,
     /// 95 % intervals of all metrics, with `--ci`.
@@ -168,6 +174,12 @@ impl Shown {
         (queries, wanted): (&Queries, Wanted),
         device: Processor,
     ) -> Result<(), Error> {
+        if let Some(folder) = &self.report {
+            report::check_folder("--report", folder)?;
+        }
+        if let Some(folder) = self.draw.as_ref().and_then(|file| file.parent()) {
+            report::check_folder("--draw", folder)?;
+        }
         let (found, decoded) = runs.evaluate(asked)?;
         if let Some(file) = &self.draw {
             draw(file, self.examples, found.outputs.as_ref())?;
@@ -192,7 +204,11 @@ impl Shown {
             None => None,
         };
         let (ranks, golds) = (found.ranks, found.golds);
-        let found = Found { metrics, intervals: between, members, against };
+        let (split, file) = match wanted {
+            Wanted::Split(name) => (Some(name), None),
+            Wanted::File(file) => (None, Some(file.to_path_buf())),
+        };
+        let found = Found { split, file, metrics, intervals: between, members, against };
         if let Some(folder) = &self.report {
             let candidates = &runs.members()[0].candidates;
             let (split, resamples) = (asked.split(), RESAMPLES);
@@ -206,7 +222,7 @@ impl Shown {
         if self.json {
             return print_json(&found);
         }
-        let Found { metrics, intervals, members, against } = &found;
+        let Found { metrics, intervals, members, against, .. } = &found;
         let mut rows: Vec<(&str, &Scores)> =
             members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
         rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));

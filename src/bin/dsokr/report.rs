@@ -40,6 +40,21 @@ pub struct Evaluated<'a> {
     pub seed: u64,
 }
 
+/// Refuses a run directory, whose files a report would replace.
+///
+/// # Errors
+/// [`Error::Value`] of `key`.
+pub fn check_folder(key: &str, folder: &Path) -> Result<(), Error> {
+    match folder.join("config.toml").exists() {
+        false => Ok(()),
+        true => {
+            let allowed =
+                "a place outside of run directories: a report would replace files of the run";
+            Err(Error::value(key, folder.display(), allowed))
+        }
+    }
+}
+
 /// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, `metrics.json`, and `quantiles.tsv` if
 /// there are quantiles.
 pub fn write(

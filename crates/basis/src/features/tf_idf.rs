@@ -108,7 +108,7 @@ impl TfIdf {
     /// [`Error::File`] for a file that cannot be read or holds something else.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let fail = |reason: String| Error::file(path, reason);
-        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let text = crate::store::read_text(path).map_err(|e| fail(e.to_string()))?;
         let mut read: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
         for block in &mut read.blocks {
             block.complete().map_err(&fail)?;

@@ -27,9 +27,11 @@ impl Mapping {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound => Error::file(path, "no such file"),
+            std::io::ErrorKind::InvalidInput => Error::file(path, source),
+            std::io::ErrorKind::IsADirectory => Error::file(path, "a folder, allowed is a file"),
             _ => Error::Io { path: path.to_owned(), source },
         };
-        let file = std::fs::File::open(path).map_err(failed)?;
+        let file = super::open_input(path).map_err(failed)?;
         // SAFETY: nothing here can enforce that no process writes to or truncates the file while
         // it is mapped; `Stored` and `MappedRows` ask their callers for that. Files that this
         // crate writes are replaced by renaming, which leaves the mapped file as it is, and

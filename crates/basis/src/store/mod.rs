@@ -8,11 +8,13 @@
 //! never a wrong model.
 
 mod atomic;
+mod input;
 mod mapping;
 mod read;
 mod write;
 
 pub use atomic::{remove_partial, write_atomically};
+pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::{Entry, Mapping, elements};
 pub use read::Stored;
 pub use write::{Contents, Tensor};

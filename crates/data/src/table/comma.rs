@@ -1,9 +1,9 @@
 //! Comma-separated values, quoted as in RFC 4180.
 
-use std::fs;
+use dsokr_basis::store::{BYTE_ORDER_MARK, read_bytes};
 
 use super::Table;
-use super::lines::{BYTE_ORDER_MARK, not_utf8};
+use super::lines::not_utf8;
 use crate::Error;
 use crate::error::shorten;
 
@@ -25,7 +25,7 @@ struct Records<'b> {
 
 pub(super) fn read(table: &mut Table) -> Result<(), Error> {
     let path = table.path.clone();
-    let bytes = fs::read(&path).map_err(|source| Error::io(&path, source))?;
+    let bytes = read_bytes(&path).map_err(|source| Error::io(&path, source))?;
     std::str::from_utf8(&bytes).map_err(|error| not_utf8(&path, 1, &bytes, error))?;
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
 

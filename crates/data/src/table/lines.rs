@@ -5,9 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-
-/// Bytes that some editors put before UTF-8 text.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 
 /// Reads lines ended by `\n` or `\r\n`; skips a byte-order mark and blank lines at the end, and
 /// refuses a blank line that has anything after it.
@@ -20,7 +18,7 @@ pub(crate) struct Lines<R> {
 
 impl Lines<File> {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|source| Error::io(path, source))?;
+        let file = open_input(path).map_err(|source| Error::io(path, source))?;
         Ok(Self::new(path, file))
     }
 }

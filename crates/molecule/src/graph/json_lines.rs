@@ -1,10 +1,10 @@
 //! Graphs as JSON lines, one graph a line.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use dsokr_basis::store::open_input;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
@@ -33,7 +33,7 @@ use crate::Error;
 /// # Errors
 /// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
 pub fn read_json_lines(path: &Path) -> Result<Vec<NamedGraph>, Error> {
-    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    let file = open_input(path).map_err(|error| Error::io(path, error))?;
     parse_json_lines(BufReader::new(file), path)
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
 use crate::Error;
+use dsokr_basis::store::read_bytes;
 
 /// Characters of an offending text that an error shows.
 const SHOWN: usize = 60;
@@ -33,7 +34,7 @@ const SHOWN: usize = 60;
 /// [`Error::Io`] from reading a file; [`Error::File`], with the line, for what it must not hold.
 pub fn read_tudataset(folder: &Path, name: &str) -> Result<Vec<NamedGraph>, Error> {
     let path = |file| file_of(folder, name, file);
-    let needed = |file| std::fs::read(path(file)).map_err(|e| Error::io(&path(file), e));
+    let needed = |file| read_bytes(&path(file)).map_err(|e| Error::io(&path(file), e));
     let optional = |file| match needed(file) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),

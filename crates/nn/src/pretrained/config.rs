@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::read_text;
 use serde_json::{Map, Value};
 
 use crate::Error;
@@ -110,8 +111,8 @@ impl Config {
 
 /// Reads a JSON file that holds an object.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, Error> {
-    let bytes = std::fs::read(path).map_err(|e| Error::file(path, e))?;
-    serde_json::from_slice(&bytes).map_err(|e| Error::file(path, format!("not a JSON object: {e}")))
+    let text = read_text(path).map_err(|e| Error::file(path, e))?;
+    serde_json::from_str(&text).map_err(|e| Error::file(path, format!("not a JSON object: {e}")))
 }
 
 /// Typed access to the keys of a JSON object, with errors that name the file, the key and the value.

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
+use dsokr_basis::store::read_bytes;
 
 use super::config::Config;
 use super::tensors::{Tensors, weight_file};
@@ -70,7 +71,7 @@ impl Pretrained {
         for name in COMPANIONS {
             let path = folder.join(name);
             if path.exists() {
-                let bytes = std::fs::read(&path).map_err(|e| Error::file(&path, e))?;
+                let bytes = read_bytes(&path).map_err(|e| Error::file(&path, e))?;
                 companions.push((name, bytes));
             }
         }

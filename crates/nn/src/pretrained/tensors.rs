@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dsokr_basis::store::open_input;
 use half::{bf16, f16};
 use pytorch_reader::{DType, PytorchReader};
 use safetensors::{Dtype, SafeTensors};
@@ -91,7 +92,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
 fn open(path: &Path) -> Result<Vec<Tensor>, Error> {
     let file: Arc<Path> = path.into();
     if path.extension().is_some_and(|extension| extension == "safetensors") {
-        let opened = std::fs::File::open(path).map_err(|e| Error::file(path, e))?;
+        let opened = open_input(path).map_err(|e| Error::file(path, e))?;
         // SAFETY: the documentation of `Pretrained` demands that nothing writes to or truncates the file
         // while it is mapped, which cannot be enforced. Every bit pattern of the elements is a number.
         let map = unsafe { memmap2::Mmap::map(&opened) }.map_err(|e| Error::file(path, e))?;

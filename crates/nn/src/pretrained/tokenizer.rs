@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::read_text;
 use serde::Deserialize;
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
@@ -33,7 +34,7 @@ impl Tokenizer {
     /// A file that cannot be read or is not a tokenizer; special tokens that are not in the vocabulary,
     /// or no special token at all, so that an empty text would have no token.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let json = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+        let json = read_text(path).map_err(|e| Error::file(path, e))?;
         let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
         let inner = json.parse().map_err(not_one)?;
         Self::checked(inner, path, json)
@@ -60,7 +61,7 @@ impl Tokenizer {
             }
         }
 
-        let text = std::fs::read_to_string(path).map_err(|e| Error::file(path, e))?;
+        let text = read_text(path).map_err(|e| Error::file(path, e))?;
         let library = |e: tokenizers::Error| Error::file(path, e);
         // empty lines at the end are not tokens: the model would lack vectors for them
         let lines = text.trim_end_matches(['\n', '\r']).as_bytes();

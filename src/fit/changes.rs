@@ -1,0 +1,117 @@
+//! What `--resume` may change.
+
+use std::path::Path;
+
+use dsokr_train::Checkpoint;
+use serde::Serialize;
+use tracing::info;
+
+use crate::Error;
+use crate::config::Checked;
+use crate::run::{CHECKPOINT, Folder};
+
+/// Settings of the optimisation that a resumed training may change, each named by an override: they do
+/// not change what the run is.
+const CHANGEABLE: [&str; 7] = [
+    "training.learning_rate",
+    "training.clip",
+    "training.warmup",
+    "training.decay",
+    "training.epochs",
+    "training.patience",
+    "evaluation.batch",
+];
+
+/// A value of the configuration that differs from that of the run.
+#[derive(Debug)]
+pub(super) struct Change {
+    key: String,
+    before: Option<toml::Value>,
+    now: Option<toml::Value>,
+}
+
+/// One line of `changes.jsonl`.
+#[derive(Serialize)]
+struct ChangeLine<'a> {
+    /// Steps done before.
+    step: u64,
+    key: &'a str,
+    before: &'a Option<toml::Value>,
+    now: &'a Option<toml::Value>,
+}
+
+/// The changes of the configuration of the run at `path`, which is resumed.
+///
+/// # Errors
+/// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
+/// of a complete run or an ensemble.
+pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
+    let before = Folder::config(path)?;
+    let table = |config: &Checked| -> Result<toml::Table, Error> {
+        let text = config.to_toml()?;
+        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
+    };
+    let mut changes = Vec::new();
+    differences("", &table(&before)?, &table(config)?, &mut changes);
+    let complete = Folder::finished(path)?.is_some();
+    for Change { key, before, now } in &changes {
+        let changeable = CHANGEABLE.contains(&key.as_str()) && config.ensemble.is_none();
+        let hint = match (changeable, complete, config.is_set(key)) {
+            (true, false, true) => continue,
+            (true, true, _) => ", and the run is complete".into(),
+            (true, false, false) => format!("; --set {key}=VALUE beside --resume changes it"),
+            (false, ..) => String::new(),
+        };
+        let show =
+            |v: &Option<toml::Value>| v.as_ref().map_or("absent".to_string(), ToString::to_string);
+        return Err(Error::Changed {
+            path: path.join("config.toml"),
+            key: key.clone(),
+            found: show(before),
+            given: show(now),
+            hint,
+        });
+    }
+    Ok(changes)
+}
+
+/// Writes the changed configuration into the run at `path`, whose coordinates have the fingerprint
+/// `space`, and a line of `changes.jsonl` for each change.
+pub(super) fn record(
+    path: &Path,
+    config: &Checked,
+    changes: &[Change],
+    space: &str,
+) -> Result<(), Error> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let step = match Folder::has_checkpoint(path) {
+        true => Checkpoint::load(&path.join(CHECKPOINT), space)?.step,
+        false => 0,
+    };
+    let mut lines = String::new();
+    for Change { key, before, now } in changes {
+        let show = |v: &Option<toml::Value>| v.as_ref().map(ToString::to_string);
+        info!(step, before = show(before), now = show(now), "{key} is changed");
+        let line = serde_json::to_string(&ChangeLine { step, key, before, now });
+        lines += &(line.map_err(|e| Error::Serialise(e.to_string()))? + "\n");
+    }
+    Folder::change(path, config, &lines)
+}
+
+fn differences(prefix: &str, before: &toml::Table, now: &toml::Table, all: &mut Vec<Change>) {
+    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    for key in keys {
+        let full = format!("{prefix}{key}");
+        match (before.get(key), now.get(key)) {
+            (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => {
+                differences(&format!("{full}."), a, b, all);
+            }
+            (a, b) if a == b => {}
+            (a, b) => all.push(Change { key: full, before: a.cloned(), now: b.cloned() }),
+        }
+    }
+}
