@@ -20,7 +20,7 @@ pub(super) enum Objective<'a> {
     Distance(&'a dyn DistanceLoss),
     /// With τ at the start.
     Contrastive(f64),
-    Softmax(f64, Classes),
+    Softmax(f64, Box<Classes>),
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
@@ -47,7 +47,7 @@ impl<'a> Objective<'a> {
                 let outputs = representative.len();
                 tracing::info!(outputs, "the softmax runs over training outputs");
                 let targets = unit(Tensor::from_data(values, task.device));
-                Self::Softmax(*temperature, Classes { targets, class })
+                Self::Softmax(*temperature, Box::new(Classes { targets, class }))
             }
         })
     }
@@ -72,7 +72,8 @@ impl<'a> Objective<'a> {
             }
             Self::Distance(loss) => distance(*loss, z, batch()),
             Self::Contrastive(temperature) => contrastive(z, batch().0, scale(*temperature)),
-            Self::Softmax(temperature, Classes { targets, class }) => {
+            Self::Softmax(temperature, classes) => {
+                let Classes { targets, class } = &**classes;
                 let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
                 let own = TensorData::new(own, [pairs.len(), 1]);
                 let own = Tensor::<2, Int>::from_data(own, &device);
