@@ -52,7 +52,7 @@ impl Stored {
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::File`] for a file that is missing, truncated, damaged, or of a kind or
-    /// version that differs.
+    /// version that differs, and for a folder or a special file in its place.
     pub fn open(path: &Path, kind: &str, version: u32) -> Result<Self, Error> {
         Self::open_versions(path, kind, version..=version)
     }
