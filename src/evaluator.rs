@@ -137,7 +137,7 @@ impl<'a> Evaluator<'a> {
         let drawn = match &found.outputs {
             Some((Truth::Molecules(truth), Truth::Molecules(predicted))) => {
                 let n = truth.len().min(EXAMPLES);
-                Some(drawing(&truth[..n], &predicted[..n])?)
+                Some(drawing(&self.reported().inputs, &truth[..n], &predicted[..n])?)
             }
             _ => None,
         };

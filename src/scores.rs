@@ -6,7 +6,7 @@ use dsokr_basis::random::generator;
 use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
-use dsokr_molecule::{svg_column, svg_pair};
+use dsokr_molecule::{svg_column, svg_pair, svg_text};
 use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::exact::ExactDecoder;
 use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
 use crate::quantiles::QuantileScores;
 use crate::rankings::RankingScores;
-use dsokr_data::{Split, Structure, Truth};
+use dsokr_data::{Inputs, Split, Structure, Truth};
 
 /// The limit of the search for one edit distance, in states times the cube of the number of atoms
 /// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
@@ -42,6 +42,10 @@ pub struct Scores {
     /// for kernel machines without a sketch of the outputs, and if some output is not a candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub squared_error: Option<f64>,
+    /// Whether outputs are numbers, whose ranks carry no information: what counts is how far off a
+    /// prediction is, not how many candidates lie nearer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numbers: bool,
     /// The metrics of predicted quantiles of numbers. None for several runs, and if some output is
     /// not a candidate.
     #[serde(flatten)]
@@ -108,7 +112,7 @@ impl OutputScores {
 
 impl From<Metrics> for Scores {
     fn from(ranks: Metrics) -> Self {
-        Self { ranks, squared_error: None, quantiles: None, outputs: None }
+        Self { ranks, squared_error: None, numbers: false, quantiles: None, outputs: None }
     }
 }
 
@@ -120,14 +124,23 @@ impl fmt::Display for Scores {
         }
         match &self.outputs {
             Some(OutputScores::Labels(found)) => write!(out, "F1 {:.4}", found.f1),
-            Some(OutputScores::Molecules(found)) => write!(
-                out,
-                "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
-                found.ged, found.ged_bonds, found.exact
-            ),
+            Some(OutputScores::Molecules(found)) => {
+                if self.has_ranks() {
+                    write!(out, "MRR {:.4}, ", self.mrr)?;
+                }
+                write!(
+                    out,
+                    "edit distance {:.3}, {:.3} with bonds, exact {:.3}",
+                    found.ged, found.ged_bonds, found.exact
+                )
+            }
             Some(OutputScores::Rankings(found)) => {
                 write!(out, "Kendall's tau {:.4}, exact {:.3}", found.kendall_tau, found.exact)
             }
+            None if self.numbers => match self.squared_error {
+                Some(error) => write!(out, "squared error {error:.6}"),
+                None => Ok(()),
+            },
             None => write!(out, "MRR {:.4}, Hits@10 {:.4}", self.mrr, self.hits_10),
         }
     }
@@ -138,6 +151,14 @@ impl Deref for Scores {
 
     fn deref(&self) -> &Metrics {
         &self.ranks
+    }
+}
+
+impl Scores {
+    /// Whether the metrics of ranks carry information: some query has a gold candidate, and outputs
+    /// are no numbers.
+    pub fn has_ranks(&self) -> bool {
+        self.missing_gold < self.queries && !self.numbers
     }
 }
 
@@ -401,15 +422,16 @@ pub(crate) fn judged(
     config: &Checked,
 ) -> Result<Evaluation, Error> {
     let RankedGolds { ranks, ids: golds, .. } = golds;
+    let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
     let Some(truth) = truth else {
-        let (scores, queries) = (metrics.into(), QueryValues::default());
+        let queries = QueryValues::default();
         return Ok(Evaluation { scores, ranks, golds, outputs: None, queries });
     };
     let predicted = predicted.iter().map(String::as_str);
     let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::with_queries(truth, found));
     let (compared, queries) = compared.transpose()?.unzip();
-    let scores = Scores { outputs: compared, ..metrics.into() };
+    let scores = Scores { outputs: compared, ..scores };
     Ok(Evaluation { scores, ranks, golds, outputs, queries: queries.unwrap_or_default() })
 }
 
@@ -431,13 +453,22 @@ pub(crate) fn chance(
     Ok(Scores { outputs, ..ranks.into() })
 }
 
-/// Drawings of true molecules, each with the predicted one beside it, as one SVG document; captions
-/// say the SMILES and the edit distance, bonds compared.
+/// Drawings of true molecules, each with the predicted one beside it and the query's text above, as one
+/// SVG document; captions say the SMILES and the edit distance, bonds compared.
 ///
 /// # Errors
 /// None for molecules that have been read before.
-pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, Error> {
-    let pair = |(truth, predicted): (&Structure, &Structure)| -> Result<String, Error> {
+pub fn drawing(
+    inputs: &Inputs,
+    truth: &[Structure],
+    predicted: &[Structure],
+) -> Result<String, Error> {
+    let texts = match inputs {
+        Inputs::Texts(texts) => texts.as_slice(),
+        Inputs::Vectors(_) | Inputs::Kernels(_) => &[],
+    };
+    let mut documents = Vec::new();
+    for (query, (truth, predicted)) in truth.iter().zip(predicted).enumerate() {
         let (a, b) = (&truth.graph, &predicted.graph);
         let found = edit_distance(a, b, &limit(a, b));
         let (left, right) = (truth.molecule()?, predicted.molecule()?);
@@ -446,9 +477,12 @@ pub fn drawing(truth: &[Structure], predicted: &[Structure]) -> Result<String, E
             Some(edits) => format!("{edits} edits"),
             None => format!("{} to {} edits", found.lower, found.upper),
         };
-        let caption = format!("{}: {edits}", predicted.smiles);
-        Ok(svg_pair((&left, &truth.smiles), (&right, &caption)))
-    };
-    let pairs: Vec<String> = truth.iter().zip(predicted).map(pair).collect::<Result<_, _>>()?;
-    Ok(svg_column(&pairs))
+        let captions = [
+            format!("true: {}", truth.smiles),
+            format!("predicted: {}, {edits}", predicted.smiles),
+        ];
+        documents.extend(texts.get(query).map(|text| svg_text(text)));
+        documents.push(svg_pair((&left, &captions[0]), (&right, &captions[1])));
+    }
+    Ok(svg_column(&documents))
 }

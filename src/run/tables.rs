@@ -9,8 +9,9 @@ use crate::{Coverage, OutputScores, Scores};
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     let mut text = String::new();
-    // if no gold is a candidate, all ranks are infinite and carry no information
-    if rows.iter().any(|(_, m)| m.missing_gold < m.queries) {
+    // the row of chance does not know that outputs are numbers
+    let numbers = rows.iter().any(|(_, m)| m.numbers);
+    if !numbers && rows.iter().any(|(_, m)| m.has_ranks()) {
         text += &ranks(rows);
     }
     if rows.iter().any(|(_, m)| m.squared_error.is_some()) {

@@ -235,12 +235,31 @@ fn reports_say_what_happened_to_each_query() {
     assert_eq!(worst.lines().count(), 11);
     assert!(worst.lines().nth(1).unwrap().contains("of kind"), "{worst}");
     for name in ["hits.svg", "ranks.svg"] {
-        assert!(sandbox.read(&format!("report/{name}")).starts_with("<svg"), "{name}");
+        let svg = sandbox.read(&format!("report/{name}"));
+        assert!(svg.starts_with("<svg") && svg.contains(">b<") && svg.contains(">a<"), "{svg}");
     }
+    let bins = sandbox.read("report/reliability.tsv");
+    let rows: Vec<Vec<&str>> = bins.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!((rows.len(), rows[0][3], rows[1][3]), (2, "queries", "10"));
+    // the one bin holds all queries
+    let right: f64 = rows[1][4].parse().unwrap();
+    assert!((right - number(&found, "hits@1")).abs() < 1e-12, "{bins}");
+    assert!(sandbox.read("report/reliability.svg").contains("share right"));
+    // kernel machines have no epochs
+    assert!(!sandbox.path("report/learning.svg").exists());
     let kept = json(&sandbox.read("report/metrics.json").replace('\n', " "));
     assert!(kept["mrr_ci95"].is_array() && kept["mrr"] == found["mrr"], "{kept}");
     let text = sandbox.succeed(&["evaluate", "a", "--against", "b"]);
     assert!(text.contains("paired bootstrap") && text.contains("better in"), "{text}");
+    sandbox.succeed(&["evaluate", "a", "--report", "papers", "--figures", "png,pdf"]);
+    let bytes = |name: &str| std::fs::read(sandbox.path(&format!("papers/{name}"))).unwrap();
+    for name in ["hits", "ranks", "reliability"] {
+        assert!(bytes(&format!("{name}.png")).starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+        let pdf = bytes(&format!("{name}.pdf"));
+        assert!(pdf.starts_with(b"%PDF-") && pdf.ends_with(b"%%EOF"), "{name}");
+        assert!(!sandbox.path(&format!("papers/{name}.svg")).exists(), "{name}");
+    }
+    sandbox.fail(&["evaluate", "a", "--report", "x", "--figures", "eps"], 2, &["eps", "pdf"]);
     sandbox.write("file", "");
     sandbox.fail(&["evaluate", "a", "--report", "file"], 1, &["file"]);
 }

@@ -51,6 +51,16 @@ fn label_sets_and_rankings_are_outputs() {
             assert!(number(&report, "hamming_loss") > 0.0, "{report}");
             let again = json(&sandbox.succeed(&["evaluate", "runs/small", "--json"]));
             assert_eq!(number(&again, "f1"), number(&report, "f1"), "{again}");
+            sandbox.succeed(&["evaluate", "runs/small", "--report", "report"]);
+            let table = sandbox.read("report/labels.tsv");
+            let rows = table.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+            let rows: Vec<Vec<&str>> = rows.collect();
+            assert_eq!(rows[0].join(" "), "label support predicted precision recall f1");
+            // all ten test outputs have a ring
+            assert_eq!(rows[1][..2], ["ring 1", "10"], "{table}");
+            let sum: f64 = rows[1..].iter().map(|row| row[5].parse::<f64>().unwrap()).sum();
+            let macro_f1 = sum / (rows.len() - 1) as f64;
+            assert!((macro_f1 - number(&report, "macro_f1")).abs() < 1e-12, "{table}");
         } else {
             let tau = |report| number(report, "kendall_tau");
             assert!(tau(ceiling) > 0.9 && tau(chance) < 0.5, "{report}");

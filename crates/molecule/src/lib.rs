@@ -37,7 +37,7 @@ mod ring_systems;
 mod smiles;
 mod stereo;
 
-pub use drawing::{svg_column, svg_pair};
+pub use drawing::{svg_column, svg_pair, svg_text};
 pub use error::Error;
 pub use features::{
     Chains, Composition, Configurations, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,

@@ -38,5 +38,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let wanted = queries.wanted(&runs);
     let asked = queries.ask(&runs, wanted)?;
-    shown.show(&runs, &asked, (queries, wanted), *device)
+    shown.show((&runs, &arguments.runs), &asked, (queries, wanted), *device)
 }

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use dsokr::basis::store::write_atomically;
 use dsokr::data::SplitName;
-use dsokr::data::{Split, Truth};
+use dsokr::data::{Inputs, Split, Truth};
 use dsokr::decode::report::{Comparison, Difference, compare};
-use dsokr::decode::{Metrics, Pool, bootstrap};
+use dsokr::decode::{Metrics, Pool, Rank, bootstrap};
 use dsokr::device::Processor;
-use dsokr::run::{EnsembleRun, QueryAnswers, Run, tables};
+use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, tables};
 use dsokr::{Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
+use crate::plot::Format;
 use crate::report::{self, Evaluated};
 use crate::{print, print_json};
 
@@ -55,11 +56,20 @@ pub struct Shown {
     /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
-    /// Write a report into this folder: the rank of each query (ranks.tsv), the worst queries
-    /// (worst.tsv), the metrics (metrics.json), Hits@k and a histogram of ranks (SVG), and predicted
-    /// quantiles (quantiles.tsv).
+    /// Write a report into this folder: metrics, tables of queries, and figures of Hits@k, ranks, the
+    /// reliability of scores and learning curves; book/src/files.md describes each file.
     #[arg(long)]
     report: Option<PathBuf>,
+    /// File formats of the report's figures.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "FORMAT",
+        default_value = "svg",
+        requires = "report"
+    )]
+    figures: Vec<Format>,
     /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
     #[arg(long)]
     against: Option<PathBuf>,
@@ -98,6 +108,12 @@ struct Own {
     #[serde(flatten)]
     metrics: Scores,
 }
+
+/// The most members that figures show beside their ensemble.
+const DRAWN: usize = 5;
+
+/// Ranks of the gold candidates under a run or an ensemble, with its name.
+type NamedRanks = (String, Vec<Option<Rank>>);
 
 fn split(text: &str) -> Result<SplitName, String> {
     match text {
@@ -166,10 +182,11 @@ impl Queries {
 }
 
 impl Shown {
-    /// Ranks the queries, prints the metrics and writes what was asked for.
+    /// Ranks the queries, prints the metrics and writes what was asked for. `folders` are the run
+    /// directories.
     pub fn show(
         &self,
-        runs: &EnsembleRun,
+        (runs, folders): (&EnsembleRun, &[PathBuf]),
         asked: &QueryAnswers,
         (queries, wanted): (&Queries, Wanted),
         device: Processor,
@@ -182,7 +199,7 @@ impl Shown {
         }
         let (found, decoded) = runs.evaluate(asked)?;
         if let Some(file) = &self.draw {
-            draw(file, self.examples, found.outputs.as_ref())?;
+            draw(file, self.examples, &asked.split().inputs, found.outputs.as_ref())?;
         }
         let mut between = BTreeMap::new();
         let mut metrics = found.scores.clone();
@@ -193,17 +210,23 @@ impl Shown {
         }
         let counts = (metrics.candidates, metrics.duplicate_candidates);
         let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
-        let members = if runs.members().len() > 1 { each(runs, asked)? } else { Vec::new() };
+        let (members, mut drawn) =
+            if runs.members().len() > 1 { each(runs, asked)? } else { Default::default() };
+        drawn.truncate(DRAWN);
         let seed = runs.config().seed;
         let against = match &self.against {
-            Some(other) => {
-                let other = EnsembleRun::open(std::slice::from_ref(other), &device.open()?)?;
+            Some(name) => {
+                let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
                 let (theirs, _) = other.evaluate(&queries.ask(&other, wanted)?)?;
-                Some(compare(&found.ranks, &theirs.ranks, RESAMPLES, seed)?)
+                let comparison = compare(&found.ranks, &theirs.ranks, RESAMPLES, seed)?;
+                drawn.push((name.display().to_string(), theirs.ranks));
+                Some(comparison)
             }
             None => None,
         };
-        let (ranks, golds) = (found.ranks, found.golds);
+        let (golds, outputs) = (found.golds, found.outputs);
+        let name = if members.is_empty() { runs.names()[0].clone() } else { "ensemble".into() };
+        let ranks: Vec<NamedRanks> = [(name, found.ranks)].into_iter().chain(drawn).collect();
         let (split, file) = match wanted {
             Wanted::Split(name) => (Some(name), None),
             Wanted::File(file) => (None, Some(file.to_path_buf())),
@@ -213,10 +236,26 @@ impl Shown {
             let candidates = &runs.members()[0].candidates;
             let (split, resamples) = (asked.split(), RESAMPLES);
             let (decoded, ranks, golds) = (&decoded, &ranks, &golds);
+            let mut learning = Vec::new();
+            for folder in folders {
+                learning.extend(LearningCurve::read(folder)?);
+            }
             let quantiles = runs.quantiles(asked);
             let quantiles = quantiles.as_ref();
-            let evaluated =
-                Evaluated { split, decoded, golds, ranks, candidates, quantiles, resamples, seed };
+            let evaluated = Evaluated {
+                split,
+                decoded,
+                golds,
+                scores: &found.metrics,
+                ranks,
+                learning: &learning,
+                outputs: outputs.as_ref(),
+                candidates,
+                quantiles,
+                resamples,
+                seed,
+                figures: &self.figures,
+            };
             report::write(folder, &evaluated, &found)?;
         }
         if self.json {
@@ -235,7 +274,8 @@ impl Shown {
                 weights.iter().map(|weight| format!("{weight:.3}")).collect();
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
         }
-        if let Some([low, high]) = metrics.mrr_ci95 {
+        let ranked = metrics.has_ranks();
+        if let (true, Some([low, high])) = (ranked, metrics.mrr_ci95) {
             text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
         }
         for metric in Metric::all().filter(|metric| metric.name() != "mrr") {
@@ -244,7 +284,7 @@ impl Shown {
                 text += &format!("{metric} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
-        if let (Some(other), Some(found)) = (&self.against, against) {
+        if let (true, Some(other), Some(found)) = (ranked, &self.against, against) {
             text += &format!(
                 "\ndifference from {}, 95 % intervals of a paired bootstrap:\n",
                 other.display()
@@ -263,8 +303,8 @@ impl Shown {
     }
 }
 
-/// The metrics of each run alone.
-fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Vec<Own>, Error> {
+/// The metrics of each run alone, and its ranks.
+fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<(Vec<Own>, Vec<NamedRanks>), Error> {
     let pool = asked.pool();
     let own = |(at, (run, split)): (usize, (&Run, &Split))| {
         let same = run.candidates.ids() == runs.members()[0].candidates.ids();
@@ -279,14 +319,20 @@ fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Vec<Own>, Error> {
             });
         }
         let weight = runs.rule.weights().map(|weights| weights[at]);
-        let metrics = run.evaluate(split, pool)?.scores;
-        Ok(Own { run: runs.names()[at].clone(), weight, metrics })
+        let evaluation = run.evaluate(split, pool)?;
+        let (run, metrics) = (runs.names()[at].clone(), evaluation.scores);
+        Ok((Own { run: run.clone(), weight, metrics }, (run, evaluation.ranks)))
     };
     runs.members().iter().zip(asked.splits()).enumerate().map(own).collect()
 }
 
 /// Draws the first `count` true molecules beside the predicted ones.
-fn draw(file: &Path, count: usize, outputs: Option<&(Truth, Truth)>) -> Result<(), Error> {
+fn draw(
+    file: &Path,
+    count: usize,
+    inputs: &Inputs,
+    outputs: Option<&(Truth, Truth)>,
+) -> Result<(), Error> {
     let wrong = |key: &str, found: String, allowed: String| {
         Err(Error::Value { key: key.into(), found, allowed })
     };
@@ -296,7 +342,7 @@ fn draw(file: &Path, count: usize, outputs: Option<&(Truth, Truth)>) -> Result<(
     };
     match (truth.get(..count), predicted.get(..count)) {
         (Some(truth), Some(predicted)) if count > 0 => {
-            let svg = drawing(truth, predicted)?;
+            let svg = drawing(inputs, truth, predicted)?;
             Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
         }
         _ => {

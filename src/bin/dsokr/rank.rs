@@ -37,5 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let asked = arguments
         .queries
         .ask_with(&runs, wanted, |run, split| run.read_coordinates(file, split.inputs.len()))?;
-    arguments.shown.show(&runs, &asked, (&arguments.queries, wanted), arguments.device)
+    let folders = std::slice::from_ref(&arguments.run);
+    let wanted = (&arguments.queries, wanted);
+    arguments.shown.show((&runs, folders), &asked, wanted, arguments.device)
 }

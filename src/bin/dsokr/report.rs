@@ -4,18 +4,24 @@ use std::fmt::Write;
 use std::path::Path;
 
 use dsokr::basis::store::write_atomically;
-use dsokr::data::{Inputs, Split};
-use dsokr::decode::report::{QueryRow, hits_curve, query_rows, rank_histogram, worst};
+use dsokr::data::{Inputs, Split, Truth};
+use dsokr::decode::report::{
+    QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
+};
 use dsokr::decode::{Candidates, Decoded, Rank};
-use dsokr::{Error, Quantiles};
+use dsokr::run::LearningCurve;
+use dsokr::{Error, LabelScores, Quantiles, Scores};
 
-use crate::plot;
+use crate::plot::{self, Figures, Format};
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;
 
 /// Bins of the histogram between a rank and ten times that rank.
 const PER_DECADE: u32 = 4;
+
+/// Bins of scores.
+const BINS: usize = 10;
 
 /// Number of queries in the table of the worst.
 const WORST: usize = 20;
@@ -28,8 +34,15 @@ pub struct Evaluated<'a> {
     pub decoded: &'a [Decoded],
     /// The right output of each query that counts, by id.
     pub golds: &'a [String],
-    /// Ranks of these.
-    pub ranks: &'a [Option<Rank>],
+    /// The metrics.
+    pub scores: &'a Scores,
+    /// Ranks of these outputs under each run or ensemble that figures show; the first ones are those of
+    /// the report.
+    pub ranks: &'a [(String, Vec<Option<Rank>>)],
+    /// The learning curves of the runs.
+    pub learning: &'a [(String, LearningCurve)],
+    /// The true and the predicted outputs, where they are compared.
+    pub outputs: Option<&'a (Truth, Truth)>,
     /// The candidates.
     pub candidates: &'a Candidates,
     /// The predicted quantiles, if outputs are numbers.
@@ -38,6 +51,8 @@ pub struct Evaluated<'a> {
     pub resamples: usize,
     /// Its seed.
     pub seed: u64,
+    /// File formats of the figures.
+    pub figures: &'a [Format],
 }
 
 /// Refuses a run directory, whose files a report would replace.
@@ -55,8 +70,8 @@ pub fn check_folder(key: &str, folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes `ranks.tsv`, `worst.tsv`, `hits.svg`, `ranks.svg`, `metrics.json`, and `quantiles.tsv` if
-/// there are quantiles.
+/// Writes the files that book/src/files.md describes. Those of ranks are left out where ranks carry no
+/// information.
 pub fn write(
     folder: &Path,
     found: &Evaluated,
@@ -71,13 +86,35 @@ pub fn write(
         serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
     put("metrics.json", &format!("{json}\n"))?;
     let (ids, golds) = (found.split.query_ids(), found.golds);
+    let to = Figures { folder, formats: found.figures };
+    if let Some(quantiles) = found.quantiles {
+        put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates))?;
+    }
+    if let Some(scores) = &found.scores.quantiles {
+        plot::coverage(to, &scores.coverage)?;
+    }
+    if let Some((_, first)) = found.learning.first() {
+        let same = |(_, curve): &&(String, LearningCurve)| curve.metric == first.metric;
+        let curves: Vec<_> = found.learning.iter().filter(same).cloned().collect();
+        plot::learning(to, &curves)?;
+    }
+    if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = found.outputs {
+        let mut table = LabelScores::COLUMNS.join("\t") + "\n";
+        let labels = LabelScores::of(truth, predicted)?;
+        labels.iter().for_each(|label| table += &line(&label.cells()));
+        put("labels.tsv", &table)?;
+    }
+    let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
+    if !found.scores.has_ranks() {
+        return Ok(());
+    }
     let rows = query_rows(&ids, golds, found.decoded, found.candidates)?;
     let mut table = QueryRow::COLUMNS.join("\t") + "\n";
     rows.iter().for_each(|row| table += &line(&row.cells()));
     put("ranks.tsv", &table)?;
 
     let mut table = String::from("text\tgold_label\t") + &QueryRow::COLUMNS.join("\t") + "\n";
-    for query in worst(found.ranks, WORST) {
+    for query in worst(ranks, WORST) {
         let gold = found.candidates.find(&golds[query]);
         let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
         let text = match &found.split.inputs {
@@ -90,14 +127,20 @@ pub fn write(
     }
     put("worst.tsv", &table)?;
 
-    if let Some(quantiles) = found.quantiles {
-        put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates))?;
-    }
+    let bins = reliability(found.decoded, BINS)?;
+    let mut table = ReliabilityBin::COLUMNS.join("\t") + "\n";
+    bins.iter().for_each(|bin| table += &line(&bin.cells()));
+    put("reliability.tsv", &table)?;
+    plot::reliability(to, &bins)?;
 
     let most = MOST.min(found.candidates.len());
-    let curve = hits_curve(found.ranks, most, found.resamples, found.seed)?;
-    plot::hits(&folder.join("hits.svg"), &curve)?;
-    plot::ranks(&folder.join("ranks.svg"), &rank_histogram(found.ranks, PER_DECADE)?)
+    let (mut hits, mut histograms) = (Vec::new(), Vec::new());
+    for (name, ranks) in found.ranks {
+        hits.push((name.clone(), hits_curve(ranks, most, found.resamples, found.seed)?));
+        histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
+    }
+    plot::hits(to, &hits)?;
+    plot::ranks(to, &histograms)
 }
 
 /// The quantiles of each query, and its true number if it is known.

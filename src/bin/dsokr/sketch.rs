@@ -41,7 +41,7 @@ pub struct Arguments {
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// The SVG file of the plot.
+    /// The file of the figure: .svg, .png or .pdf.
     #[arg(long, default_value = "sketch.svg")]
     plot: PathBuf,
     /// Print one JSON object.
@@ -57,6 +57,7 @@ struct Found {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let format = plot::Format::of_file("--plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;
@@ -77,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     for (config, root) in &configs {
         study(arguments, config, root, &mut found)?;
     }
-    plot::sketch_sizes(&arguments.plot, &found.curves, &found.leverage)?;
+    plot::sketch_sizes(&arguments.plot, format, &found.curves, &found.leverage)?;
     if arguments.json { print_json(&found) } else { print(&table(&found)) }
 }
 

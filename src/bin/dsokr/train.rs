@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let trained = request.run(&mut progress)?;
     progress::clear();
     if let Some(curve) = EmbeddingCurve::read(&trained.path)? {
-        plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
+        plot::embedding(&trained.path.join("embedding.svg"), plot::Format::Svg, &curve)?;
     }
     let report = &trained.report;
     if arguments.json {

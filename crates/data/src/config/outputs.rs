@@ -195,6 +195,11 @@ impl OutputFeatures {
         matches!(self, Self::Labels { .. })
     }
 
+    /// Whether outputs are numbers.
+    pub fn are_numbers(&self) -> bool {
+        matches!(self, Self::Numbers { .. })
+    }
+
     /// Whether outputs are rankings.
     pub fn are_rankings(&self) -> bool {
         matches!(self, Self::Rankings { .. })

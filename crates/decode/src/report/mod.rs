@@ -21,9 +21,11 @@
 mod curve;
 mod histogram;
 mod paired;
+mod reliability;
 mod rows;
 
 pub use curve::{HitsPoint, hits_curve};
 pub use histogram::{RankBin, RankHistogram, rank_histogram};
 pub use paired::{Comparison, Difference, compare};
+pub use reliability::{ReliabilityBin, reliability};
 pub use rows::{QueryRow, query_rows, worst};

@@ -56,6 +56,46 @@ pub fn svg_pair(left: (&Molecule, &str), right: (&Molecule, &str)) -> String {
     svg
 }
 
+/// Characters of a line of text, and the height of a line.
+const LINE: usize = 90;
+const LINE_HEIGHT: f64 = 18.0;
+
+/// A text as an SVG document, such as a heading above drawings; long texts take several lines.
+///
+/// ```
+/// let svg = dsokr_molecule::svg_text("an alcohol with < 3 carbons");
+/// assert!(svg.contains("&lt; 3 carbons"));
+/// ```
+#[must_use]
+pub fn svg_text(text: &str) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + word.chars().count() < LINE => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    let letters = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64;
+    let (width, height) = (LETTER * (letters + 2.0), LINE_HEIGHT * (lines.len() as f64 + 1.0));
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\">\n"
+    );
+    for (at, line) in (1..).map(f64::from).zip(&lines) {
+        svg.push_str(&format!(
+            "<text x=\"{LETTER}\" y=\"{}\" font-family=\"sans-serif\" font-size=\"14\">{}</text>\n",
+            at * LINE_HEIGHT,
+            escape(line)
+        ));
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
 /// SVG documents one below the other, as one document.
 #[must_use]
 pub fn svg_column(documents: &[String]) -> String {

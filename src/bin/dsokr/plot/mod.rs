@@ -1,58 +1,97 @@
-//! Plots as SVG files, without fonts or libraries of the system.
+//! Figures for papers, as SVG, PNG and PDF files, without fonts or libraries of the system.
+//!
+//! A figure is a [`Drawing`](drawing::Drawing) in points of 1/72 inch, laid out for the column of a
+//! paper (3.5 inches) or, with several panels, its page. Each file format is a writer of drawings.
 
+mod axis;
 mod charts;
-mod ranks;
+mod drawing;
+mod font;
+mod learning;
+mod panel;
+mod pdf;
+mod png;
+mod queries;
+mod svg;
 mod sweep;
 
-use std::ops::Range;
 use std::path::Path;
 
+use clap::ValueEnum;
 use dsokr::Error;
 use dsokr::basis::store::write_atomically;
-use plotters::coord::Shift;
-use plotters::prelude::*;
+
+use drawing::Drawing;
 
 pub use charts::{embedding, sketch_sizes};
-pub use ranks::{hits, ranks};
+pub use learning::learning;
+pub use queries::{coverage, hits, ranks, reliability};
 pub use sweep::sweep;
 
-const SIZE: (u32, u32) = (720, 480);
-
-const COLORS: [RGBColor; 6] = [
-    RGBColor(31, 119, 180),
-    RGBColor(214, 39, 40),
-    RGBColor(44, 160, 44),
-    RGBColor(148, 103, 189),
-    RGBColor(255, 127, 14),
-    RGBColor(23, 190, 207),
-];
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-fn said(error: impl std::fmt::Display) -> String {
-    error.to_string()
+/// A file format of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Scalable Vector Graphics, with text as text.
+    Svg,
+    /// Portable Network Graphics, 300 dots an inch.
+    Png,
+    /// Portable Document Format, with text as outlines, so that no font is needed.
+    Pdf,
 }
 
-/// Draws a plot of a size and writes it, whole or not at all.
-fn save(
-    path: &Path,
-    size: (u32, u32),
-    draw: impl FnOnce(&Area) -> Result<(), String>,
-) -> Result<(), Error> {
-    let mut svg = String::new();
-    let drawn = || {
-        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        area.fill(&WHITE).map_err(said)?;
-        draw(&area)?;
-        area.present().map_err(said)
+impl Format {
+    /// All formats with their file extensions.
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Svg, "svg"), (Self::Png, "png"), (Self::Pdf, "pdf")];
+
+    /// The format that the extension of a file names.
+    ///
+    /// # Errors
+    /// A file with a different extension; `key` names the option.
+    pub fn of_file(key: &str, file: &Path) -> Result<Self, Error> {
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        let format = Self::ALL.iter().find(|(_, own)| Some(*own) == extension);
+        format.map(|(format, _)| *format).ok_or_else(|| {
+            let allowed = "a file that ends in .svg, .png or .pdf";
+            Error::value(key, file.display(), allowed)
+        })
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+            Self::Pdf => "pdf",
+        }
+    }
+}
+
+/// The files that figures go to: a folder, with one file of each format for each figure.
+#[derive(Clone, Copy)]
+pub struct Figures<'a> {
+    /// The folder.
+    pub folder: &'a Path,
+    /// The formats.
+    pub formats: &'a [Format],
+}
+
+impl Figures<'_> {
+    fn save(&self, name: &str, figure: &Drawing) -> Result<(), Error> {
+        for format in self.formats {
+            let file = self.folder.join(format!("{name}.{}", format.extension()));
+            save(&file, *format, figure)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a figure, whole or not at all.
+fn save(path: &Path, format: Format, figure: &Drawing) -> Result<(), Error> {
+    let bytes = match format {
+        Format::Svg => Ok(svg::write(figure).into_bytes()),
+        Format::Png => png::write(figure),
+        Format::Pdf => pdf::write(figure),
     };
-    drawn().map_err(|message| Error::Io { path: path.into(), message })?;
-    Ok(write_atomically(path, |file| file.write_all(svg.as_bytes()))?)
-}
-
-/// From the smallest to the largest; none where there is nothing.
-fn range(values: impl Iterator<Item = f64>) -> Option<Range<f64>> {
-    values.fold(None, |range: Option<Range<f64>>, v| {
-        Some(range.map_or(v..v, |r| r.start.min(v)..r.end.max(v)))
-    })
+    let bytes = bytes.map_err(|message| Error::Io { path: path.into(), message })?;
+    Ok(write_atomically(path, |file| file.write_all(&bytes))?)
 }

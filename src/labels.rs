@@ -1,0 +1,98 @@
+//! Predicted sets of labels beside the true ones, label by label.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// How well one label is predicted, as scikit-learn defines it with `zero_division=0`.
+///
+/// With t queries that have the label, q predictions of it and c that are right, precision is `c / q`,
+/// recall `c / t` and `F1 = 2c / (t + q)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabelScores {
+    /// The label.
+    pub label: String,
+    /// Number of queries that have it.
+    pub support: usize,
+    /// Number of queries for which it is predicted.
+    pub predicted: usize,
+    /// Share of the predictions that are right; 0 where there are none.
+    pub precision: f64,
+    /// Share of the queries that have it for which it is predicted; 0 where none have it.
+    pub recall: f64,
+    /// Harmonic mean of precision and recall.
+    pub f1: f64,
+}
+
+impl LabelScores {
+    /// Names of the columns of [`LabelScores::cells`].
+    pub const COLUMNS: [&str; 6] = ["label", "support", "predicted", "precision", "recall", "f1"];
+
+    /// The scores of every label that is true or predicted for some query, the most frequent first, those
+    /// of one support by name. A set with a label twice holds it once.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for different numbers of true and predicted sets.
+    pub fn of(truth: &[Vec<String>], predicted: &[Vec<String>]) -> Result<Vec<Self>, Error> {
+        if truth.len() != predicted.len() {
+            let found = format!("{} predicted label sets", predicted.len());
+            return Err(Error::value("outputs", found, format!("{}, one a query", truth.len())));
+        }
+        let mut counts: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+        for (truth, predicted) in truth.iter().zip(predicted) {
+            let [truth, predicted] = [truth, predicted]
+                .map(|set| set.iter().map(String::as_str).collect::<BTreeSet<_>>());
+            for &label in truth.union(&predicted) {
+                let (known, said) = (truth.contains(label), predicted.contains(label));
+                let count = counts.entry(label).or_default();
+                for (count, holds) in count.iter_mut().zip([known, said, known && said]) {
+                    *count += usize::from(holds);
+                }
+            }
+        }
+        let ratio = |part: usize, all: usize| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+        let one = |(label, [support, predicted, both]): (&str, [usize; 3])| Self {
+            label: label.into(),
+            support,
+            predicted,
+            precision: ratio(both, predicted),
+            recall: ratio(both, support),
+            f1: ratio(2 * both, support + predicted),
+        };
+        let mut all: Vec<Self> = counts.into_iter().map(one).collect();
+        all.sort_by_key(|scores| std::cmp::Reverse(scores.support));
+        Ok(all)
+    }
+
+    /// The scores as texts, for a table.
+    pub fn cells(&self) -> [String; 6] {
+        let Self { label, support, predicted, precision, recall, f1 } = self;
+        [
+            label.clone(),
+            support.to_string(),
+            predicted.to_string(),
+            precision.to_string(),
+            recall.to_string(),
+            f1.to_string(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_counted_one_by_one() {
+        let set = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect();
+        let truth: Vec<Vec<String>> = vec![set(&["a", "b"]), set(&["b", "b"]), set(&[])];
+        let predicted = vec![set(&["b"]), set(&["a", "b"]), set(&["c"])];
+        let all = LabelScores::of(&truth, &predicted).unwrap();
+        let of = |at: usize| (&all[at].label[..], all[at].support, all[at].predicted, all[at].f1);
+        assert_eq!([of(0), of(1), of(2)], [("b", 2, 2, 1.0), ("a", 1, 1, 0.0), ("c", 0, 1, 0.0)]);
+        assert_eq!((all[1].precision, all[1].recall, all[2].recall), (0.0, 0.0, 0.0));
+        assert!(LabelScores::of(&truth, &predicted[..2]).is_err());
+    }
+}
