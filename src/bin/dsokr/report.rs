@@ -70,8 +70,8 @@ pub fn check_folder(key: &str, folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// Writes the files that book/src/files.md describes. Those of ranks are left out where ranks carry no
-/// information.
+/// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv`
+/// alone is written of those about ranks.
 pub fn write(
     folder: &Path,
     found: &Evaluated,
@@ -105,13 +105,13 @@ pub fn write(
         put("labels.tsv", &table)?;
     }
     let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
-    if !found.scores.has_ranks() {
-        return Ok(());
-    }
     let rows = query_rows(&ids, golds, found.decoded, found.candidates)?;
     let mut table = QueryRow::COLUMNS.join("\t") + "\n";
     rows.iter().for_each(|row| table += &line(&row.cells()));
     put("ranks.tsv", &table)?;
+    if !found.scores.has_ranks() {
+        return Ok(());
+    }
 
     let mut table = String::from("text\tgold_label\t") + &QueryRow::COLUMNS.join("\t") + "\n";
     for query in worst(ranks, WORST) {

@@ -17,26 +17,26 @@ pub struct Axis {
     pub whole: bool,
     /// Whether zero belongs to the axis.
     pub from_zero: bool,
+    /// The names of the values 0, 1 and so on, where they are no numbers.
+    pub names: Vec<String>,
     /// The largest value that the quantity can have; the axis does not go beyond.
     pub most: Option<f64>,
-    /// Names of the places 0, 1, 2, …, of values that are no numbers.
-    pub names: Vec<String>,
 }
 
 impl Axis {
     pub fn linear(label: impl Into<String>) -> Self {
         let label = label.into();
-        let (scale, names) = (Scale::Linear, Vec::new());
-        Self { label, scale, whole: false, from_zero: false, most: None, names }
-    }
-
-    /// Values that are no numbers, side by side: the value of `names[i]` lies at i.
-    pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
-        Self { names, ..Self::linear(label) }
+        let scale = Scale::Linear;
+        Self { label, scale, whole: false, from_zero: false, names: Vec::new(), most: None }
     }
 
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Self { scale: Scale::Logarithmic, ..Self::linear(label) }
+    }
+
+    /// An axis of values side by side, which have names.
+    pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
+        Self { names, ..Self::linear(label) }
     }
 
     pub fn whole(self) -> Self {
@@ -67,6 +67,10 @@ impl Axis {
             Some(ends.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
         };
         let (low, high) = ends.chain(zero).fold(None, fold).unwrap_or((0.0, 1.0));
+        let (low, high) = match self.names.len() {
+            0 => (low, high),
+            names => (-0.5, names as f64 - 0.5),
+        };
         let (low, high) = match high - low > 1e-12 * high.abs().max(1e-300) {
             true => (low, high),
             // one value: it lies in the middle
@@ -118,7 +122,7 @@ impl Ruler {
     /// Ticks with their labels, about `count`.
     pub fn ticks(&self, count: usize) -> Vec<(f64, String)> {
         if !self.names.is_empty() {
-            return self.names.iter().cloned().enumerate().map(|(at, n)| (at as f64, n)).collect();
+            return (0..).map(f64::from).zip(self.names.iter().cloned()).collect();
         }
         match self.scale {
             Scale::Linear => self.linear_ticks(self.low, self.high, count),
@@ -242,6 +246,14 @@ mod tests {
         assert_eq!(labels(&axis, 10.0, 400.0), ["10", "20", "50", "100", "200"]);
         assert_eq!(labels(&axis.clone().whole(), 1.0, 3.0), ["1", "2", "3"]);
         assert_eq!(labels(&axis, 0.0, 10.0).len(), labels(&axis, 10.0, 10.0).len());
+    }
+
+    #[test]
+    fn names_stand_side_by_side() {
+        let axis = Axis::named("a", vec!["one".into(), "two".into()]);
+        assert_eq!(labels(&axis, 0.0, 0.0), ["one", "two"]);
+        let ruler = axis.over([0.0, 1.0].into_iter(), 0.0, (0.0, 100.0));
+        assert_eq!([ruler.place(0.0), ruler.place(1.0)], [25.0, 75.0]);
     }
 
     #[test]
