@@ -16,7 +16,7 @@ pub struct Axis {
     /// Whether values are whole numbers: ticks are too.
     pub whole: bool,
     /// Whether zero belongs to the axis.
-    pub from_zero: bool,
+    pub with_zero: bool,
     /// The names of the values 0, 1 and so on, where they are no numbers.
     pub names: Vec<String>,
     /// The largest value that the quantity can have; the axis does not go beyond.
@@ -27,7 +27,7 @@ impl Axis {
     pub fn linear(label: impl Into<String>) -> Self {
         let label = label.into();
         let scale = Scale::Linear;
-        Self { label, scale, whole: false, from_zero: false, names: Vec::new(), most: None }
+        Self { label, scale, whole: false, with_zero: false, names: Vec::new(), most: None }
     }
 
     pub fn logarithmic(label: impl Into<String>) -> Self {
@@ -43,8 +43,8 @@ impl Axis {
         Self { whole: true, ..self }
     }
 
-    pub fn from_zero(self) -> Self {
-        Self { from_zero: true, ..self }
+    pub fn with_zero(self) -> Self {
+        Self { with_zero: true, ..self }
     }
 
     pub fn at_most(self, most: f64) -> Self {
@@ -62,7 +62,7 @@ impl Axis {
         let scale = self.scale;
         let shown = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
         let ends = values.filter(shown).map(|value| to_scale(scale, value));
-        let zero = (self.from_zero && scale == Scale::Linear).then_some(0.0);
+        let zero = (self.with_zero && scale == Scale::Linear).then_some(0.0);
         let fold = |ends: Option<(f64, f64)>, value: f64| {
             Some(ends.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
         };

@@ -31,7 +31,7 @@ pub fn sketch_sizes(
     });
     let scores = Panel {
         x: Axis::logarithmic("output, sorted").whole(),
-        y: Axis::linear("leverage score").from_zero().at_most(1.0),
+        y: Axis::linear("leverage score").with_zero().at_most(1.0),
         series: scores.collect(),
     };
     let metric = curves.first().map_or("", |curve| &curve.metric);
@@ -41,7 +41,7 @@ pub fn sketch_sizes(
     // errors fall by orders of magnitude until the basis holds the outputs' directions
     let y = match metric == "squared_error" {
         true => Axis::logarithmic(label),
-        false => Axis::linear(label).from_zero(),
+        false => Axis::linear(label).with_zero(),
     };
     let series = curves.iter().map(|curve| {
         let at = |point: &Point| (point.size as f64, point.deciding());

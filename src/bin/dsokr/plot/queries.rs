@@ -19,7 +19,7 @@ pub fn hits(to: Figures, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
             ..Series::default()
         }
     });
-    let y = Axis::linear("Hits@k (95 % intervals)").from_zero().at_most(1.0);
+    let y = Axis::linear("Hits@k (95 % intervals)").with_zero().at_most(1.0);
     let panel = Panel { x: Axis::linear("k").whole(), y, series: series.collect() };
     to.save("hits", &figure(&[panel]))
 }
@@ -40,7 +40,7 @@ pub fn ranks(to: Figures, runs: &[(String, RankHistogram)]) -> Result<(), Error>
         }
     });
     let x = Axis::logarithmic("rank of the gold candidate").whole();
-    let y = Axis::linear("number of queries").whole().from_zero();
+    let y = Axis::linear("number of queries").whole().with_zero();
     to.save("ranks", &figure(&[Panel { x, y, series: series.collect() }]))
 }
 
@@ -54,7 +54,7 @@ pub fn reliability(to: Figures, bins: &[ReliabilityBin]) -> Result<(), Error> {
         ..Series::default()
     };
     let x = Axis::linear("score of the first candidate (mean of a bin)");
-    let y = Axis::linear("share right (95 % intervals)").from_zero().at_most(1.0);
+    let y = Axis::linear("share right (95 % intervals)").with_zero().at_most(1.0);
     to.save("reliability", &figure(&[Panel { x, y, series: vec![series] }]))
 }
 
@@ -72,7 +72,7 @@ pub fn coverage(to: Figures, shares: &[Coverage]) -> Result<(), Error> {
         dashed: true,
         ..Series::default()
     };
-    let x = Axis::linear("level of the quantile").from_zero().at_most(1.0);
-    let y = Axis::linear("share of numbers at most the quantile").from_zero().at_most(1.0);
+    let x = Axis::linear("level of the quantile").with_zero().at_most(1.0);
+    let y = Axis::linear("share of numbers at most the quantile").with_zero().at_most(1.0);
     to.save("reliability", &figure(&[Panel { x, y, series: vec![observed, ideal] }]))
 }
