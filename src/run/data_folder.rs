@@ -1,14 +1,12 @@
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::{read_text, write_atomically};
+use dsokr_basis::store::write_atomically;
 use dsokr_data::DataRoot;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprints::fingerprint;
+use super::place::{DATA, read_optional};
 use crate::Error;
-
-/// The file of the run directory.
-pub(super) const FILE: &str = "data.json";
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any
 /// directory.
@@ -38,12 +36,10 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
         );
         return Ok(());
     }
-    let text = {
-        let checksum = Some(fingerprint(folder.as_os_str().as_encoded_bytes()));
-        serde_json::to_string_pretty(&DataFolder { folder, checksum })
-    };
+    let checksum = Some(fingerprint(folder.as_os_str().as_encoded_bytes()));
+    let text = serde_json::to_string_pretty(&DataFolder { folder, checksum });
     let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
-    Ok(write_atomically(&run.join(FILE), |out| writeln!(out, "{text}"))?)
+    Ok(write_atomically(&run.join(DATA), |out| writeln!(out, "{text}"))?)
 }
 
 /// The folder of the data that the run at `run` was trained on; none where the run does not say.
@@ -51,22 +47,17 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
 /// # Errors
 /// A file that cannot be read or holds something else.
 pub(super) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
-    let file = run.join(FILE);
-    match read_text(&file) {
-        Ok(text) => {
-            let wrong = |message: String| Error::Run { path: file.clone(), message };
-            let DataFolder { folder, checksum } =
-                serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
-            let found = fingerprint(folder.as_os_str().as_encoded_bytes());
-            match checksum.filter(|expected| *expected != found) {
-                None => Ok(Some(folder)),
-                Some(expected) => Err(wrong(format!(
-                    "damaged or changed: the fingerprint of the folder is {found}, the file says \
-                     {expected}; --data names a different folder"
-                ))),
-            }
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::reading(&file, &e)),
+    let file = run.join(DATA);
+    let Some(text) = read_optional(&file)? else { return Ok(None) };
+    let wrong = |message: String| Error::Run { path: file.clone(), message };
+    let DataFolder { folder, checksum } =
+        serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let found = fingerprint(folder.as_os_str().as_encoded_bytes());
+    match checksum.filter(|expected| *expected != found) {
+        None => Ok(Some(folder)),
+        Some(expected) => Err(wrong(format!(
+            "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
+             --data names a different folder"
+        ))),
     }
 }

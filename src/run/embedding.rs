@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use dsokr_basis::store::read_text;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprints;
+use super::place::read_optional;
 use crate::Error;
 
 const FILE: &str = "embedding.json";
@@ -41,13 +41,9 @@ impl EmbeddingCurve {
     /// A file that cannot be read, or is not such a curve.
     pub fn read(run: &Path) -> Result<Option<Self>, Error> {
         let file = run.join(FILE);
-        match read_text(&file) {
-            Ok(text) => serde_json::from_str(&text)
-                .map(Some)
-                .map_err(|e| Error::Run { path: file, message: e.to_string() }),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::reading(&file, &e)),
-        }
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
+        let parsed = serde_json::from_str(&text);
+        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
 
     /// Writes it into the run at `run`.

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_basis::store::read_text;
 use dsokr_decode::{
     CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, MissingGold, PerQuery,
     Queries, fit_weights,
 };
 
+use super::place::read_optional;
 use super::{Folder, QueryAnswers, Run, fingerprints};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
@@ -264,13 +264,9 @@ fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error>
 
 fn read_rule(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
-    let text = match read_text(&file) {
-        Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let message = "the ensemble is not complete: go on with --resume";
-            return Err(Error::Run { path: file, message: message.into() });
-        }
-        Err(e) => return Err(Error::reading(&file, &e)),
+    let Some(text) = read_optional(&file)? else {
+        let message = "the ensemble is not complete: go on with --resume";
+        return Err(Error::Run { path: file, message: message.into() });
     };
     serde_json::from_str(&text).map_err(|e| Error::Run { path: file, message: e.to_string() })
 }

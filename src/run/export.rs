@@ -6,7 +6,7 @@ use dsokr_basis::store::write_atomically;
 use dsokr_data::{write_matrix, write_vector};
 use dsokr_decode::CandidateBlocks;
 
-use super::Run;
+use super::{Run, is_run, tables};
 use crate::Error;
 
 impl Run {
@@ -28,9 +28,9 @@ impl Run {
     /// A run whose encoder was not read from a pretrained folder; [`Error::Run`] for a folder that is a
     /// run directory, whose files would be replaced; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
-        if folder.join("config.toml").exists() {
+        if is_run(folder) {
             let message =
-                "a run directory, whose files would be replaced: name a folder that is none";
+                "a run directory, whose files would be replaced; allowed is any other folder";
             return Err(Error::Run { path: folder.into(), message: message.into() });
         }
         self.predictor.export(folder, self.config.decoding.unit_length())?;
@@ -43,11 +43,11 @@ impl Run {
         })?;
         let constants = (0..known.len()).map(|candidate| known.constants()[row(candidate)]);
         write_vector(&folder.join("constants.npy"), &constants.collect::<Vec<f32>>())?;
-        let cell = |text: &str| text.replace(['\t', '\n', '\r'], " ");
         Ok(write_atomically(&folder.join("candidates.tsv"), |file| {
             writeln!(file, "id\tlabel")?;
             (0..known.len()).try_for_each(|candidate| {
-                let (id, label) = (cell(known.id(candidate)), cell(known.label(candidate)));
+                let (id, label) =
+                    (tables::cell(known.id(candidate)), tables::cell(known.label(candidate)));
                 writeln!(file, "{id}\t{label}")
             })
         })?)

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::store::{Contents, Stored, Tensor, read_bytes, write_atomically};
 
+use super::place::{DATA, LOG};
 use crate::Error;
 
 /// The file of the run directory.
@@ -26,7 +27,7 @@ pub(super) fn save(run: &Path) -> Result<(), Error> {
         let entry = entry.map_err(io)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         // the log grows, and the folder of the data changes with the place of the run
-        let changes = ["log.jsonl", super::data_folder::FILE].contains(&name.as_str());
+        let changes = [LOG, DATA].contains(&name.as_str());
         if changes || !entry.file_type().map_err(io)?.is_file() {
             continue;
         }

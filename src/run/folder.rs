@@ -10,6 +10,7 @@ use dsokr_nn::parameters::Parameters;
 
 use super::data_folder::load_data_folder;
 use super::lock::{PARTIAL, RANDOM};
+use super::place::{CONFIG, LOG, name, parent, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
 use super::{MEMBERS, PreparationFiles, Record, Report, RunLock, fingerprints};
@@ -71,7 +72,7 @@ impl Folder {
             fingerprints::save(here)?;
             let inner = here.join("checkpoint");
             fs::create_dir(&inner).map_err(|e| io(&inner, &e))?;
-            Ok(write_atomically(&here.join("log.jsonl"), |_| Ok(()))?)
+            Ok(write_atomically(&here.join(LOG), |_| Ok(()))?)
         })?;
         Ok(Self { _lock: lock.map(Arc::new), ..Self::open(path, space, prepared) })
     }
@@ -104,7 +105,7 @@ impl Folder {
         if !path.is_dir() {
             return Err(Error::NotFound { path: path.into(), hint: " (a run directory)".into() });
         }
-        let file = path.join("config.toml");
+        let file = path.join(CONFIG);
         let text = read_text(&file);
         if text.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
             let message = "no run directory: it has no config.toml".into();
@@ -195,7 +196,7 @@ impl Folder {
         if let Events::Wanted(resumed) = &mut self.events {
             *resumed = EventFile::exists(&self.path).then_some(step);
         }
-        let file = self.path.join("log.jsonl");
+        let file = self.path.join(LOG);
         let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
         let kept: String = text
             .lines()
@@ -210,8 +211,8 @@ impl Folder {
 
     /// The lines of `log.jsonl`; an unfinished last one is left out.
     pub(crate) fn log_lines(&self) -> Result<Vec<LogLine<Scores>>, Error> {
-        let file = self.path.join("log.jsonl");
-        let text = fs::read_to_string(&file).map_err(|e| Error::reading(&file, &e))?;
+        let file = self.path.join(LOG);
+        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
@@ -242,23 +243,15 @@ impl Folder {
     /// adds lines that say so to `changes.jsonl`.
     pub(crate) fn change(path: &Path, config: &Checked, lines: &str) -> Result<(), Error> {
         let file = path.join(CHANGES);
-        let before = match read_text(&file) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(Error::reading(&file, &e)),
-        };
+        let before = read_optional(&file)?.unwrap_or_default();
         fingerprints::replace(path, CHANGES, &(before + lines))?;
-        fingerprints::replace(path, "config.toml", &config.to_toml()?)
+        fingerprints::replace(path, CONFIG, &config.to_toml()?)
     }
 
     /// The final report of the run at `path`, if it is complete.
     pub(crate) fn finished(path: &Path) -> Result<Option<Report>, Error> {
         let file = path.join("metrics.json");
-        let text = match read_text(&file) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::reading(&file, &e)),
-        };
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
         let parsed = serde_json::from_str(&text);
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
@@ -286,7 +279,7 @@ impl Folder {
 
 impl Folder {
     fn append(&self, line: &LogLine<Scores>) -> Result<(), Error> {
-        let file = self.path.join("log.jsonl");
+        let file = self.path.join(LOG);
         let text = serde_json::to_string(line).map_err(|e| Error::Serialise(e.to_string()))?;
         let io = |e: std::io::Error| Error::Io { path: file.clone(), message: e.to_string() };
         let mut out = fs::OpenOptions::new().append(true).create(true).open(&file).map_err(io)?;
@@ -330,19 +323,6 @@ impl CheckpointSink<Scores> for Folder {
     }
 }
 
-/// The folder that holds a run.
-pub(super) fn parent(run: &Path) -> &Path {
-    match run.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// The name of a run's folder.
-pub(super) fn name(run: &Path) -> String {
-    run.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 fn io(path: &Path, e: &std::io::Error) -> Error {
     Error::Io { path: path.into(), message: e.to_string() }
 }
@@ -381,7 +361,7 @@ fn create_whole(
 
 fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
     let toml = config.to_toml()?;
-    Ok(write_atomically(&folder.join("config.toml"), |file| file.write_all(toml.as_bytes()))?)
+    Ok(write_atomically(&folder.join(CONFIG), |file| file.write_all(toml.as_bytes()))?)
 }
 
 /// The metrics of the validation split as scalars.

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_train::LogLine;
 
+use super::place::{LOG, read_optional};
 use super::{Folder, MEMBERS};
 use crate::{Error, Scores};
 
@@ -41,12 +42,8 @@ impl LearningCurve {
     }
 
     fn of_run(folder: &Path) -> Result<Option<Self>, Error> {
-        let file = folder.join("log.jsonl");
-        let text = match fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::reading(&file, &e)),
-        };
+        let file = folder.join(LOG);
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
         let parsed: Result<Vec<LogLine<Scores>>, _> =
             text.lines().map(serde_json::from_str).collect();
         let lines =

@@ -2,6 +2,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::place::{name, parent};
 use crate::Error;
 
 /// How the names of folders end that are not complete.
@@ -28,7 +29,7 @@ impl RunLock {
     pub(crate) fn take(run: &Path) -> Result<Option<Self>, Error> {
         // two names of one run have one lock
         let place = run.canonicalize().unwrap_or_else(|_| run.into());
-        let (folder, name) = (super::folder::parent(&place), super::folder::name(&place));
+        let (folder, name) = (parent(&place), name(&place));
         let path = folder.join(format!(".{name}.lock"));
         let without = |e: &std::io::Error| {
             tracing::warn!("{} is not locked ({e}): no second process may write it", run.display());

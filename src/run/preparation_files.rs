@@ -4,9 +4,9 @@ use std::path::Path;
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
-use super::data_folder::FILE as DATA_FOLDER;
 use super::fingerprints::FILE as FINGERPRINTS;
 use super::folder::CHANGES;
+use super::place::DATA;
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
@@ -17,7 +17,7 @@ const OWN: [&str; 18] = [
     "encoder.safetensors",
     "checkpoint",
     CHANGES,
-    DATA_FOLDER,
+    DATA,
     FINGERPRINTS,
     "embedding.json",
     "embedding.svg",

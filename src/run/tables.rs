@@ -6,6 +6,11 @@ use dsokr_decode::PoolSizes;
 
 use crate::{Coverage, OutputScores, Scores};
 
+/// A cell of a table whose columns are separated by tabs: tabs and line breaks become spaces.
+pub fn cell(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ")
+}
+
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     let mut text = String::new();

@@ -87,7 +87,7 @@ impl Rank {
 
     /// `E[1/rank] = (1/k) Σ_{i=1..k} 1/(b + i)`.
     ///
-    /// Exact up to rounding; takes constant time however many are tied.
+    /// The value is exact but for rounding errors. The time does not depend on the number of ties.
     pub fn expected_reciprocal(&self) -> f64 {
         reciprocals(self.above, self.tied) / self.tied as f64
     }

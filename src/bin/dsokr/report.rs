@@ -9,7 +9,7 @@ use dsokr::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
 use dsokr::decode::{Candidates, Decoded, Rank};
-use dsokr::run::LearningCurve;
+use dsokr::run::{LearningCurve, is_run, tables};
 use dsokr::{Error, LabelScores, Quantiles, Scores};
 
 use crate::plot::{self, Figures, Format};
@@ -60,7 +60,7 @@ pub struct Evaluated<'a> {
 /// # Errors
 /// [`Error::Value`] of `key`.
 pub fn check_folder(key: &str, folder: &Path) -> Result<(), Error> {
-    match folder.join("config.toml").exists() {
+    match is_run(folder) {
         false => Ok(()),
         true => {
             let allowed =
@@ -169,7 +169,7 @@ pub fn line(cells: &[String]) -> String {
     for (at, cell) in cells.iter().enumerate() {
         let between = if at == 0 { "" } else { "\t" };
         // writing to a string cannot fail
-        let _ = write!(line, "{between}{}", cell.replace(['\t', '\n', '\r'], " "));
+        let _ = write!(line, "{between}{}", tables::cell(cell));
     }
     line + "\n"
 }

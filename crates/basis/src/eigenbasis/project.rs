@@ -143,7 +143,7 @@ impl Basis {
                         return Err(Error::overflow(format!(" in row {}", start + at), value));
                     }
                     squared_norms[at] = squared_norm;
-                    // Under a tempered kernel an output lies in the span, up to rounding, or is orthogonal to it.
+                    // A tempered output is orthogonal to the span, or lies in it but for rounding errors.
                     if self.tempered.is_none() || projected == 0.0 {
                         residuals[at] = (squared_norm - projected).max(0.0);
                     }

@@ -95,8 +95,8 @@ pub struct Alignment {
 ///
 /// Centred alignment is the cosine `ρ(K, Y) = ⟨K^c, Y^c⟩ / (‖K^c‖ ‖Y^c‖)` in the Frobenius product, with
 /// `K^c = H K H`, `H = I − 11ᵀ/n`. The weights are `v/‖v‖` of the minimum of `vᵀ M v − 2 vᵀ a` over
-/// `v ≥ 0`, `M_kl = ⟨K_k^c, K_l^c⟩`, `a_k = ⟨K_k^c, Y^c⟩`, by active sets, exact up to rounding. The
-/// scale of a kernel does not matter: its weight is divided by it.
+/// `v ≥ 0`, `M_kl = ⟨K_k^c, K_l^c⟩`, `a_k = ⟨K_k^c, Y^c⟩`. The method of active sets finds it, exactly but
+/// for rounding errors. The scale of a kernel does not matter: its weight is divided by it.
 ///
 /// Memory beside the kernels: one of them for the check that it is positive semi-definite, and 64 columns
 /// a thread. Time: n³/3 multiplications for the check of each of K kernels, n² K²/2 for the products.

@@ -10,8 +10,8 @@ pub struct Color(pub u8, pub u8, pub u8);
 pub const BLACK: Color = Color(0, 0, 0);
 pub const LIGHT: Color = Color(226, 226, 226);
 
-/// Colours of series, which differ in lightness too and are told apart by readers who see no red or no
-/// green (Okabe and Ito 2008).
+/// Colours of series. They differ in lightness too, so colour-blind readers can distinguish them (Okabe
+/// and Ito 2008).
 pub const COLORS: [Color; 7] = [
     Color(0, 114, 178),
     Color(213, 94, 0),

@@ -1,0 +1,42 @@
+//! Where a run lies, and which of its files are there.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use dsokr_basis::store::read_text;
+
+use crate::Error;
+
+/// The configuration, which every run directory has.
+pub(super) const CONFIG: &str = "config.toml";
+/// The folder of the data that a run was trained on.
+pub(super) const DATA: &str = "data.json";
+/// A line an evaluation.
+pub(super) const LOG: &str = "log.jsonl";
+
+/// Whether a folder is a run directory, whose files other programs must not replace.
+pub fn is_run(folder: &Path) -> bool {
+    folder.join(CONFIG).exists()
+}
+
+/// The folder that holds a run.
+pub(super) fn parent(run: &Path) -> &Path {
+    match run.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The name of a run's folder.
+pub(super) fn name(run: &Path) -> String {
+    run.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The text of a file that a run may lack.
+pub(super) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
+    match read_text(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::reading(file, &e)),
+    }
+}
