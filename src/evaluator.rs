@@ -7,8 +7,9 @@ use crate::Error;
 use crate::config::Checked;
 use crate::golds::has_gold;
 use crate::metric::{Needs, RESAMPLES, intervals};
+use crate::molecules::drawing;
 use crate::run::Report;
-use crate::scores::{Decoder, Evaluation, Scores, chance, drawing, evaluate};
+use crate::scores::{Decoder, Evaluation, Scores, chance, evaluate};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
 

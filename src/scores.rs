@@ -4,30 +4,18 @@ use std::ops::Deref;
 use dsokr_basis::features::LabelVocabulary;
 use dsokr_basis::random::generator;
 use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
-use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::Graph;
-use dsokr_molecule::{svg_column, svg_pair, svg_text};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::config::Checked;
 use crate::exact::ExactDecoder;
 use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
+use crate::molecules::{Distances, MoleculeScores};
 use crate::quantiles::QuantileScores;
 use crate::rankings::RankingScores;
-use dsokr_data::{Inputs, Split, Structure, Truth};
-
-/// The limit of the search for one edit distance, in states times the cube of the number of atoms
-/// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.
-const WORK: u64 = 20_000_000;
-
-/// Its limit in states, which are the same on every machine.
-fn limit(a: &Graph, b: &Graph) -> Limit {
-    let atoms = a.len().max(b.len()).max(1) as u64;
-    Limit::NONE.states((WORK / atoms.saturating_pow(3)).max(1))
-}
+use dsokr_data::{Split, Truth};
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
@@ -81,7 +69,8 @@ impl OutputScores {
         let graphs = |pairs: &[(&Graph, &Graph)]| {
             let distances = Distances::of(pairs);
             let scores = Self::Molecules(MoleculeScores::of_distances(&distances)?);
-            Ok((scores, distances.values()))
+            let [distances, bond_distances] = distances.upper().map(Some);
+            Ok((scores, QueryValues { distances, bond_distances, ..QueryValues::default() }))
         };
         let none = QueryValues::default();
         match (truth, predicted) {
@@ -160,89 +149,6 @@ impl Scores {
     pub fn has_ranks(&self) -> bool {
         self.missing_gold < self.queries && !self.numbers
     }
-}
-
-/// Graph edit distances, with unit costs, of the first candidates from the true molecules.
-///
-/// Of tied candidates, the first one in the set is the prediction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MoleculeScores {
-    /// Mean edit distance of the graphs whose nodes are labelled by element.
-    pub ged: f64,
-    /// Its standard error over the queries; 0 for one query.
-    pub ged_se: f64,
-    /// Mean edit distance of the graphs whose edges are labelled by bond order too.
-    pub ged_bonds: f64,
-    /// Its standard error over the queries; 0 for one query.
-    pub ged_bonds_se: f64,
-    /// Share of predictions at distance 0, bonds compared: the same graph.
-    pub exact: f64,
-    /// Distances of either kind that the search did not prove; their upper bound counts.
-    pub unproven: usize,
-}
-
-impl MoleculeScores {
-    /// The metrics of pairs of a true and a predicted molecule.
-    ///
-    /// # Errors
-    /// [`dsokr_decode::Error::TooFew`] for no pairs.
-    pub fn of(pairs: &[(&Graph, &Graph)]) -> Result<Self, Error> {
-        Self::of_distances(&Distances::of(pairs))
-    }
-
-    fn of_distances(Distances { bare, bonds }: &Distances) -> Result<Self, Error> {
-        if bonds.is_empty() {
-            let found = "no queries".into();
-            return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
-        }
-        let ((ged, ged_se), (ged_bonds, ged_bonds_se)) = (mean(bare), mean(bonds));
-        let same = bonds.iter().filter(|found| found.upper == 0).count();
-        Ok(Self {
-            ged,
-            ged_se,
-            ged_bonds,
-            ged_bonds_se,
-            exact: same as f64 / bonds.len() as f64,
-            unproven: bare.iter().chain(bonds).filter(|found| found.exact().is_none()).count(),
-        })
-    }
-}
-
-/// The edit distances of pairs of graphs.
-struct Distances {
-    /// With nodes labelled by element alone.
-    bare: Vec<EditDistance>,
-    /// With bonds compared too.
-    bonds: Vec<EditDistance>,
-}
-
-impl Distances {
-    fn of(pairs: &[(&Graph, &Graph)]) -> Self {
-        let both = pairs.par_iter().with_max_len(1).map(|&(a, b)| {
-            let (bare_a, bare_b) =
-                (a.clone().without_edge_labels(), b.clone().without_edge_labels());
-            let limit = limit(a, b);
-            (edit_distance(&bare_a, &bare_b, &limit), edit_distance(a, b, &limit))
-        });
-        let (bare, bonds) = both.unzip();
-        Self { bare, bonds }
-    }
-
-    /// Their upper bounds, which count.
-    fn values(&self) -> QueryValues {
-        let upper =
-            |found: &[EditDistance]| Some(found.iter().map(|found| found.upper as f64).collect());
-        let (distances, bond_distances) = (upper(&self.bare), upper(&self.bonds));
-        QueryValues { distances, bond_distances, ..QueryValues::default() }
-    }
-}
-
-/// Mean upper bound and its standard error.
-fn mean(found: &[EditDistance]) -> (f64, f64) {
-    let n = found.len() as f64;
-    let mean = found.iter().map(|found| found.upper as f64).sum::<f64>() / n;
-    let squares: f64 = found.iter().map(|found| (found.upper as f64 - mean).powi(2)).sum();
-    (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
 /// The evaluation of coordinates on a split.
@@ -451,38 +357,4 @@ pub(crate) fn chance(
     let drawn = Truth::of_labels(drawn, &config.output.features)?;
     let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
     Ok(Scores { outputs, ..ranks.into() })
-}
-
-/// Drawings of true molecules, each with the predicted one beside it and the query's text above, as one
-/// SVG document; captions say the SMILES and the edit distance, bonds compared.
-///
-/// # Errors
-/// None for molecules that have been read before.
-pub fn drawing(
-    inputs: &Inputs,
-    truth: &[Structure],
-    predicted: &[Structure],
-) -> Result<String, Error> {
-    let texts = match inputs {
-        Inputs::Texts(texts) => texts.as_slice(),
-        Inputs::Vectors(_) | Inputs::Kernels(_) => &[],
-    };
-    let mut documents = Vec::new();
-    for (query, (truth, predicted)) in truth.iter().zip(predicted).enumerate() {
-        let (a, b) = (&truth.graph, &predicted.graph);
-        let found = edit_distance(a, b, &limit(a, b));
-        let (left, right) = (truth.molecule()?, predicted.molecule()?);
-        let edits = match found.exact() {
-            Some(1) => "1 edit".to_owned(),
-            Some(edits) => format!("{edits} edits"),
-            None => format!("{} to {} edits", found.lower, found.upper),
-        };
-        let captions = [
-            format!("true: {}", truth.smiles),
-            format!("predicted: {}, {edits}", predicted.smiles),
-        ];
-        documents.extend(texts.get(query).map(|text| svg_text(text)));
-        documents.push(svg_pair((&left, &captions[0]), (&right, &captions[1])));
-    }
-    Ok(svg_column(&documents))
 }
