@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use dsokr_data::Split;
 use dsokr_decode::Hit;
 
@@ -8,7 +10,7 @@ use crate::{Error, Quantiles};
 /// The answer to one text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchAnswer {
-    /// The best candidates, best first.
+    /// The best candidates, best first; of label sets each distinct set once.
     pub hits: Vec<Hit>,
     /// The best of all outputs, where the configuration searches them.
     pub exact: Option<PredictedOutput>,
@@ -27,7 +29,7 @@ impl EnsembleRun {
     }
 
     /// The answer to each of several texts, in their order: the `top` best candidates, and what else the
-    /// configuration predicts. Takes memory for the texts at hand alone, so a long stream is answered
+    /// configuration predicts. Each distinct label set is shown once, so there may be fewer. Takes memory for the texts at hand alone, so a long stream is answered
     /// some texts at a time.
     ///
     /// # Errors
@@ -51,7 +53,8 @@ impl EnsembleRun {
     ) -> Result<Vec<SearchAnswer>, Error> {
         let asked = self.ask(read, None)?;
         let ensemble = self.ensemble(&asked)?;
-        let hits = ensemble.top_k(asked.pool(), &self.rule, top)?;
+        let best = |count| Ok(ensemble.top_k(asked.pool(), &self.rule, count)?);
+        let hits = self.members()[0].distinct_hits(top, best)?;
         let mut exact = match self.members()[0].exact()? {
             Some(exact) => exact.best(&ensemble.members()[0].queries)?,
             None => Vec::new(),
@@ -79,6 +82,38 @@ impl EnsembleRun {
 }
 
 impl Run {
+    /// The `top` best of the hits that `best` finds for each query, given how many to find. Of label sets
+    /// each distinct set counts once, so there may be fewer.
+    pub(super) fn distinct_hits(
+        &self,
+        top: usize,
+        best: impl Fn(usize) -> Result<Vec<Vec<Hit>>, Error>,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        let mut count = top;
+        loop {
+            let mut hits = best(count)?;
+            if !self.config.output.features.are_labels() {
+                return Ok(hits);
+            }
+            for hits in &mut hits {
+                let mut seen = BTreeSet::new();
+                hits.retain(|hit| seen.insert(self.candidates.class_of(hit.candidate)));
+                hits.truncate(top);
+            }
+            if count == self.candidates.len() || hits.iter().all(|hits| hits.len() == top) {
+                return Ok(hits);
+            }
+            count = (2 * count).min(self.candidates.len());
+        }
+    }
+
+    /// How many candidates have the label set of a candidate; none where outputs are no label sets.
+    pub fn same_set(&self, candidate: usize) -> Option<usize> {
+        let class = self.candidates.class_of(candidate);
+        let labels = self.config.output.features.are_labels();
+        labels.then(|| self.candidates.members(class).len())
+    }
+
     /// Texts as queries without outputs, prepared as the configuration prepares its own.
     ///
     /// # Errors

@@ -228,7 +228,7 @@ impl Run {
         ExactDecoder::new(&self.config, space, &self.labels)
     }
 
-    /// The `top` best candidates for a text, best first.
+    /// The `top` best candidates for a text, best first; of label sets each distinct set once.
     ///
     /// # Errors
     /// `top` above the number of candidates, or a model that reads no text.
@@ -236,7 +236,8 @@ impl Run {
         let z = self.embed(&[text])?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let queries = Queries::new(self.candidates.dim(), &z)?;
-        let hits = Pool::Shared.top_k(&queries, &self.candidates, top)?;
+        let best = |count| Ok(Pool::Shared.top_k(&queries, &self.candidates, count)?);
+        let hits = self.distinct_hits(top, best)?;
         Ok(hits.into_iter().next().unwrap_or_default())
     }
 }

@@ -184,3 +184,35 @@ fn exact_search_that_is_not_possible_is_refused() {
 
 const NGRAM_FEATURES: &str =
     r#"output.features={ kind = "ngrams", column = "name", min = 1, max = 3 }"#;
+
+#[test]
+fn each_label_set_is_shown_once() {
+    let sandbox = sandbox(LABELS, "tanimoto");
+    let table = sandbox.read("data/small/outputs.tsv");
+    // eight sets of one label, ten outputs each
+    let few = |line: &str| {
+        let mut cells: Vec<&str> = line.split('\t').collect();
+        cells[2] = cells[2].split(';').next().unwrap();
+        cells.join("\t") + "\n"
+    };
+    sandbox.write("data/small/outputs.tsv", &table.lines().map(few).collect::<String>());
+    let report = sandbox.train("small.toml", &[]);
+    assert_eq!(number(&report, "duplicate_candidates"), 72.0, "{report}");
+    for (top, shown) in [("1", 1), ("3", 3), ("80", 8)] {
+        let search = ["search", "runs/small", "a ring of kind HEX", "--top", top, "--json"];
+        let answer = json(&sandbox.succeed(&search));
+        let sets = answer["candidates"].as_array().unwrap().iter();
+        let sets: Vec<&str> = sets.map(|set| set["label"].as_str().unwrap()).collect();
+        let distinct: std::collections::BTreeSet<&str> = sets.iter().copied().collect();
+        assert_eq!((sets.len(), distinct.len()), (shown, shown), "{answer}");
+        assert_eq!(number(&answer["candidates"][0], "same_set"), 10.0, "{answer}");
+    }
+    let table = sandbox.succeed(&["search", "runs/small", "a ring of kind HEX", "--top", "2"]);
+    assert_eq!(table.matches(" (10 candidates)\n").count(), 2, "{table}");
+    sandbox.write("texts.txt", "a ring\na chain of kind HEX\n");
+    let predict = ["predict", "runs/small", "texts.txt", "--top", "3", "--format", "tsv"];
+    let rows = sandbox.succeed(&predict);
+    let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!((rows.len(), rows[0][5], rows[6][1], rows[6][5]), (7, "same_set", "3", "10"));
+    sandbox.fail(&["search", "runs/small", "a ring", "--top", "81"], 2, &["81"]);
+}

@@ -1,7 +1,6 @@
 //! Answers to texts, as `search` and `predict` print them.
 
-use dsokr::decode::Candidates;
-use dsokr::run::SearchAnswer;
+use dsokr::run::{EnsembleRun, Run, SearchAnswer};
 use dsokr::{Error, PredictedOutput};
 use serde::Serialize;
 
@@ -35,6 +34,9 @@ struct Candidate<'a> {
     id: &'a str,
     label: &'a str,
     score: f32,
+    /// How many candidates have this label set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_set: Option<usize>,
 }
 
 impl<'a> Answer<'a> {
@@ -42,14 +44,15 @@ impl<'a> Answer<'a> {
         id: Option<&'a str>,
         query: Option<&'a str>,
         answer: SearchAnswer,
-        known: &'a Candidates,
+        run: &'a Run,
     ) -> Self {
         let SearchAnswer { hits, exact, quantiles } = answer;
         let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
             rank: i + 1,
-            id: known.id(hit.candidate),
-            label: known.label(hit.candidate),
+            id: run.candidates.id(hit.candidate),
+            label: run.candidates.label(hit.candidate),
             score: hit.score,
+            same_set: run.same_set(hit.candidate),
         });
         let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
         let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
@@ -75,29 +78,46 @@ impl<'a> Answer<'a> {
             text += &format!("{:>4} {score:>8.4}  {:<width$}  {label}\n", "all", "");
         }
         for c in &self.candidates {
-            text += &format!("{:>4} {:>8.4}  {:<width$}  {}\n", c.rank, c.score, c.id, c.label);
+            let shared = match c.same_set {
+                Some(count) if count > 1 => format!(" ({count} candidates)"),
+                Some(_) | None => String::new(),
+            };
+            let Candidate { rank, score, id, label, .. } = c;
+            text += &format!("{rank:>4} {score:>8.4}  {id:<width$}  {label}{shared}\n");
         }
         text
     }
 
-    /// Names of the columns of [`rows`](Self::rows), for runs whose outputs have these quantiles.
-    pub fn columns(levels: &[f64]) -> Vec<String> {
-        let own = ["id", "rank", "candidate", "label", "score"].map(String::from);
-        own.into_iter().chain(levels.iter().map(|level| format!("quantile {level}"))).collect()
+    /// Names of the columns of [`rows`](Self::rows).
+    pub fn columns(runs: &EnsembleRun) -> Vec<String> {
+        let config = runs.config();
+        let levels = match runs.members() {
+            [_] => config.encoder.levels().unwrap_or_default(),
+            _ => &[],
+        };
+        let own = ["id", "rank", "candidate", "label", "score"].map(String::from).into_iter();
+        let same_set = config.output.features.are_labels().then(|| "same_set".to_owned());
+        let levels = levels.iter().map(|level| format!("quantile {level}"));
+        own.chain(same_set).chain(levels).collect()
     }
 
     /// A row of a table for each candidate; the best of all outputs has the rank `all` and no id.
     pub fn rows(&self) -> Vec<Vec<String>> {
         let id = self.id.unwrap_or_default().to_owned();
         let quantiles: Vec<String> = self.quantiles.iter().map(|q| q.value.to_string()).collect();
-        let row = |own: [String; 4]| {
-            [id.clone()].into_iter().chain(own).chain(quantiles.iter().cloned()).collect()
+        let row = |(own, same_set): ([String; 4], Option<String>)| {
+            let own = [id.clone()].into_iter().chain(own).chain(same_set);
+            own.chain(quantiles.iter().cloned()).collect()
         };
+        let sets = self.candidates.iter().any(|c| c.same_set.is_some());
         let best = self.exact.iter().map(|best| {
-            ["all".to_owned(), String::new(), best.label.clone(), best.score.to_string()]
+            let own = ["all".to_owned(), String::new(), best.label.clone(), best.score.to_string()];
+            (own, sets.then(String::new))
         });
         let candidates = self.candidates.iter().map(|c| {
-            [c.rank.to_string(), c.id.to_owned(), c.label.to_owned(), c.score.to_string()]
+            let score = c.score.to_string();
+            let own = [c.rank.to_string(), c.id.to_owned(), c.label.to_owned(), score];
+            (own, c.same_set.map(|count| count.to_string()))
         });
         best.chain(candidates).map(row).collect()
     }

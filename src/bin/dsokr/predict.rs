@@ -55,13 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut queries = arguments.texts.open(file, first)?;
     let mut header = match arguments.format {
         Format::Jsonl => String::new(),
-        Format::Tsv => {
-            let levels = match runs.members() {
-                [only] => only.config.encoder.levels().unwrap_or_default(),
-                _ => &[],
-            };
-            report::line(&Answer::columns(levels))
-        }
+        Format::Tsv => report::line(&Answer::columns(&runs)),
     };
     loop {
         let batch = queries.batch(arguments.batch as usize)?;
@@ -72,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let answers = runs.answer_queries(|run| batch.read(run), arguments.top)?;
         let mut out = std::mem::take(&mut header);
         for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
-            let answer = Answer::new(Some(id), batch.text(at), answer, &first.candidates);
+            let answer = Answer::new(Some(id), batch.text(at), answer, first);
             match arguments.format {
                 Format::Jsonl => out += &answer.json_line()?,
                 Format::Tsv => {

@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
     let found = run.search(text, arguments.top)?;
-    let answer = Answer::new(None, Some(text), found, &run.members()[0].candidates);
+    let answer = Answer::new(None, Some(text), found, &run.members()[0]);
     if arguments.json { answer.json_line() } else { Ok(answer.text()) }
 }
 
