@@ -152,6 +152,7 @@ impl Scores {
 }
 
 /// The evaluation of coordinates on a split.
+#[derive(Clone)]
 pub struct Evaluation {
     /// The metrics.
     pub scores: Scores,

@@ -18,10 +18,10 @@ use dsokr::nn::{
     pad,
 };
 use dsokr::run::Run;
-use dsokr::train::{Event, Observer};
+use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{
-    Config, Error, Network, Prepare, Recipe, Request, Start, TokenInputs, TokenInputsConfig,
-    Trained, contract, register,
+    Config, Error, Network, Prepare, Recipe, Request, Scores, Start, TokenInputs,
+    TokenInputsConfig, Trained, contract, register,
 };
 use serde::{Deserialize, Serialize};
 
@@ -225,11 +225,29 @@ impl Observer for Stop {
     }
 }
 
+/// Keeps the lines of the log.
+struct Lines(Vec<LogLine<Scores>>);
+
+impl Observer for Lines {
+    fn event(&mut self, event: &Event) {
+        if let Event::Evaluation { line, .. } = event {
+            self.0.push(line.downcast_ref::<LogLine<Scores>>().expect("a line").clone());
+        }
+    }
+}
+
 #[test]
 fn an_own_encoders_run_is_resumed_bit_for_bit() {
     let folder = Folder::new();
     let file = words(&folder);
-    let whole = train(&folder, &file, "whole", false, &mut ()).unwrap();
+    let mut lines = Lines(Vec::new());
+    let whole = train(&folder, &file, "whole", false, &mut lines).unwrap();
+    let log = std::fs::read_to_string(folder.path("whole").join("log.jsonl")).unwrap();
+    let written: Vec<LogLine<Scores>> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(!written.is_empty());
+    assert_eq!(lines.0, written);
+
     let stopped = train(&folder, &file, "parts", false, &mut Stop(70, Cell::new(0))).err().unwrap();
     assert!(
         matches!(stopped, Error::Train(dsokr::train::Error::Interrupted { step: 70 })),

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
@@ -36,6 +37,9 @@ pub enum Event<'a> {
         loss: f64,
         /// The metrics.
         metrics: &'a dyn fmt::Display,
+        /// The line of the log, a [`LogLine`](crate::LogLine) of the metrics that the training's
+        /// [`Validation`](crate::Validation) holds.
+        line: &'a dyn Any,
         /// Whether they are the best so far.
         best: bool,
         /// Estimated time to the last step.

@@ -127,7 +127,7 @@ pub struct Outcome<E: Encoder> {
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer
 /// requests a stop, after the state has been stored; errors of `validate` and of the sink. The best
 /// parameters so far are stored before an error returns.
-pub fn train<E: Encoder, M: Display>(
+pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
     model: Model<E>,
     start: Option<Checkpoint>,
@@ -216,7 +216,7 @@ struct Training<'a, E: Encoder, M> {
     observer: &'a mut dyn Observer,
 }
 
-impl<E: Encoder, M: Display> Training<'_, E, M> {
+impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
     fn run(
         &mut self,
         mut model: Model<E>,
@@ -313,8 +313,8 @@ impl<E: Encoder, M: Display> Training<'_, E, M> {
             metrics,
         };
         self.sink.log(&line)?;
-        let metrics = &line.metrics;
-        self.observer.event(&Event::Evaluation { step, epoch, loss, metrics, best, left });
+        let (metrics, line) = (&line.metrics, &line);
+        self.observer.event(&Event::Evaluation { step, epoch, loss, metrics, line, best, left });
         if self.exhausted() && step < self.total {
             let evaluations = self.state.stale;
             self.observer.event(&Event::EarlyStop { step, evaluations });
