@@ -27,5 +27,6 @@ mod resume;
 mod sandbox;
 mod synthetic;
 mod tensorboard;
+mod threads;
 #[cfg(unix)]
 mod writers;

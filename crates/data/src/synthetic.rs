@@ -3,9 +3,17 @@
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch as reflections_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj as apply_reflections,
+};
 use faer::linalg::matmul::matmul;
+use faer::linalg::qr::no_pivoting::factor::{
+    qr_in_place, qr_in_place_scratch, recommended_block_size,
+};
 use faer::reborrow::{IntoConst, ReborrowMut};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Accum, Conj, Mat, MatMut, MatRef, Par};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
@@ -78,7 +86,7 @@ impl<'a> World<'a> {
         let inputs = root(from, power(config.input_decay), &mut random);
         let map = match config.map {
             SyntheticMap::LowRank { rank } => {
-                let directions = normal(to, rank, &mut random).qr().compute_thin_Q();
+                let directions = orthonormal(normal(to, rank, &mut random));
                 product(&directions, &normal(rank, from, &mut random))
             }
             SyntheticMap::Dense {} => normal(to, from, &mut random),
@@ -150,12 +158,30 @@ fn normal(rows: usize, columns: usize, random: &mut Generator) -> Mat<f32> {
 
 /// `V diag(s)` with random orthonormal V: a root of the covariance `V diag(s²) Vᵀ`.
 fn root(size: usize, deviation: impl Fn(usize) -> f64, random: &mut Generator) -> Mat<f32> {
-    let mut root = normal(size, size, random).qr().compute_Q();
+    let mut root = orthonormal(normal(size, size, random));
     for (j, column) in root.col_iter_mut().enumerate() {
         let deviation = deviation(j) as f32;
         column.iter_mut().for_each(|value| *value *= deviation);
     }
     root
+}
+
+/// The factor Q of `A = QR`, with as many columns as A has, or rows where it has fewer.
+///
+/// On one thread: faer splits its sums by the number of threads.
+fn orthonormal(mut a: Mat<f32>) -> Mat<f32> {
+    let (rows, columns) = a.shape();
+    let size = rows.min(columns);
+    let block = recommended_block_size::<f32>(rows, columns);
+    let mut factors = Mat::zeros(block, size);
+    let scratch = qr_in_place_scratch::<f32>(rows, columns, block, Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch.or(reflections_scratch::<f32>(rows, block, size)));
+    let stack = MemStack::new(&mut memory);
+    qr_in_place(a.as_mut(), factors.as_mut(), Par::Seq, stack, Default::default());
+    let mut q = Mat::identity(rows, size);
+    let reflections = a.get(.., ..size);
+    apply_reflections(reflections, factors.as_ref(), Conj::No, q.as_mut(), Par::Seq, stack);
+    q
 }
 
 fn product(a: &Mat<f32>, b: &Mat<f32>) -> Mat<f32> {
