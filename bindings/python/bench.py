@@ -41,7 +41,7 @@ def argsort_twice(z, points, gold):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=11)
     repeat = parser.parse_args().repeat
     rng = np.random.default_rng(0)
 

@@ -125,8 +125,11 @@ impl DecodingConfig {
         self.normalise || self.hubs.is_some()
     }
 
-    /// Answers as they are scored.
-    pub(crate) fn scaled<'z>(&self, z: &'z [f32], dim: usize) -> Result<Cow<'z, [f32]>, Error> {
+    /// Predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.
+    ///
+    /// # Errors
+    /// Predictions that are not finite, or not whole rows, where they are scaled.
+    pub fn scaled<'z>(&self, z: &'z [f32], dim: usize) -> Result<Cow<'z, [f32]>, Error> {
         if self.unit_length() {
             return Ok(Queries::new(dim, z)?.normalised().into());
         }

@@ -40,28 +40,14 @@ impl Candidates {
         let (basis, rows) = (&basis.get().inner, rows.get());
         let normalised = basis.is_normalised();
         let inner = work(py, |stop| {
-            let rows = stop.rows(rows.source());
-            let of_rows = |error| Failure::from(error).of("Y");
-            let groups = distinct(&rows).map_err(of_rows)?;
-            let projected = if groups.representative.len() == rows.len() {
-                basis.project(&rows)
-            } else {
-                basis.project(&rows.select(&groups.representative).map_err(of_rows)?)
-            };
-            let projected = projected.map_err(of_rows)?;
-            // a normalised kernel's constants vanish, except those of zero rows
-            let shift = if normalised { 0.5 } else { 0.0 };
-            let constants =
-                projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-            let parts = CandidateParts {
-                ids,
-                labels,
-                class: groups.class,
-                dim: projected.rank,
-                coordinates: projected.coordinates,
-                constants,
-            };
-            Ok::<_, Failure>(dsokr_decode::Candidates::new(parts)?)
+            placed(&stop.rows(rows.source()), (ids, labels), |rows| {
+                let projected = basis.project(rows)?;
+                // a normalised kernel's constants vanish, except those of zero rows
+                let shift = if normalised { 0.5 } else { 0.0 };
+                let constants =
+                    projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+                Ok((projected.rank, projected.coordinates, constants))
+            })
         });
         Ok(Self { inner: inner?, normalised })
     }
@@ -226,7 +212,30 @@ impl Candidates {
     }
 }
 
+/// Candidates with ids and labels where `place` puts their distinct rows: the number of coordinates, the
+/// coordinates of each row, and their constants.
+pub fn placed(
+    rows: &dyn RowSource,
+    (ids, labels): (Vec<String>, Vec<String>),
+    place: impl FnOnce(&dyn RowSource) -> Result<(usize, Vec<f32>, Vec<f32>), Failure>,
+) -> Result<dsokr_decode::Candidates, Failure> {
+    let of_rows = |failure: Failure| failure.of("Y");
+    let groups = distinct(rows).map_err(|error| of_rows(error.into()))?;
+    let found = if groups.representative.len() == rows.len() {
+        place(rows)
+    } else {
+        place(&rows.select(&groups.representative).map_err(|error| of_rows(error.into()))?)
+    };
+    let (dim, coordinates, constants) = found.map_err(of_rows)?;
+    let parts = CandidateParts { ids, labels, class: groups.class, dim, coordinates, constants };
+    Ok(dsokr_decode::Candidates::new(parts)?)
+}
+
 impl Candidates {
+    pub fn new(inner: dsokr_decode::Candidates, normalised: bool) -> Self {
+        Self { inner, normalised }
+    }
+
     /// Lists of ids, one a query.
     fn lists(&self, lists: &[Vec<String>]) -> Result<PerQuery, Failure> {
         let mut indices = Vec::with_capacity(lists.len());

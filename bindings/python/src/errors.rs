@@ -23,8 +23,17 @@ impl Failure {
         Self::Argument(format!("{name}: {message}"))
     }
 
-    fn file(path: &Path, message: impl ToString) -> Self {
+    pub fn file(path: &Path, message: impl ToString) -> Self {
         Self::File(path.display().to_string(), message.to_string())
+    }
+
+    /// The same kind of failure with another message.
+    pub fn saying(self, message: String) -> Self {
+        match self {
+            Self::Argument(_) => Self::Argument(message),
+            Self::File(path, _) => Self::File(path, message),
+            Self::Other(_) => Self::Other(message),
+        }
     }
 
     /// The same with the argument that it is about, where it is about one and a file is not.
@@ -61,11 +70,7 @@ impl From<dsokr_decode::Error> for Failure {
         match error {
             Error::Basis(error) => error.into(),
             Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
-            Error::At { source, .. } => match Self::from(*source) {
-                Self::Argument(_) => Self::Argument(message),
-                Self::File(path, _) => Self::File(path, message),
-                Self::Other(_) => Self::Other(message),
-            },
+            Error::At { source, .. } => Self::from(*source).saying(message),
             Error::Length { .. }
             | Error::TooFew { .. }
             | Error::OutOfRange { .. }
@@ -87,6 +92,25 @@ impl From<dsokr_molecule::Error> for Failure {
             Error::Io { path, .. } | Error::File { path, .. } => Self::file(&path, message),
             // SMILES, edges, labels and settings
             _ => Self::Argument(message),
+        }
+    }
+}
+
+impl From<dsokr_machines::Error> for Failure {
+    fn from(error: dsokr_machines::Error) -> Self {
+        use dsokr_machines::Error;
+        let message = error.to_string();
+        match error {
+            Error::Basis(error) => error.into(),
+            Error::File { path, .. } => Self::file(&path, message),
+            Error::Kernel { source, .. } => Self::from(*source).saying(message),
+            Error::Value { .. }
+            | Error::Length { .. }
+            | Error::NotFinite { .. }
+            | Error::NotSymmetric { .. }
+            | Error::NotSemidefinite { .. } => Self::Argument(message),
+            // numeric failures, and kinds of errors to come
+            _ => Self::Other(message),
         }
     }
 }

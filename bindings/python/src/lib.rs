@@ -8,9 +8,12 @@ mod basis;
 mod candidates;
 mod errors;
 mod graphs;
+mod machines;
 mod molecules;
 mod ranks;
 mod rows;
+#[cfg(feature = "run")]
+mod run;
 mod work;
 
 use pyo3::prelude::*;
@@ -24,9 +27,14 @@ mod _dsokr {
     #[pymodule_export]
     use crate::graphs::{Graph, GraphVocabulary, edit_distances};
     #[pymodule_export]
+    use crate::machines::{KernelMachine, sketch_matrix};
+    #[pymodule_export]
     use crate::molecules::{canonical_smiles, drawing, molecule_features, molecule_graphs};
     #[pymodule_export]
     use crate::ranks::{Ranks, rank_scores, rank_scores_wide};
     #[pymodule_export]
     use crate::rows::Rows;
+    #[cfg(feature = "run")]
+    #[pymodule_export]
+    use crate::run::{Evaluation, Runs, compare_runs, quickstart, train};
 }

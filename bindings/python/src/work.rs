@@ -2,9 +2,8 @@
 
 use std::any::Any;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -27,40 +26,67 @@ pub fn work<T: Send, E: Into<Failure> + Send>(
     py: Python,
     f: impl FnOnce(&Stop) -> Result<T, E> + Send,
 ) -> PyResult<T> {
+    match run(py, None, f)? {
+        (_, Some(signal)) => Err(signal),
+        (result, None) => Ok(result?),
+    }
+}
+
+/// As [`work`], with a callable of Python that hears on the caller's thread what `f` [tells](Stop::tell)
+/// it. What it raises stops `f` as a signal does. Why `f` ended is the cause of either exception.
+#[cfg(feature = "run")]
+pub fn heard<T: Send, E: Into<Failure> + Send>(
+    py: Python,
+    listener: Option<&Py<PyAny>>,
+    f: impl FnOnce(&Stop) -> Result<T, E> + Send,
+) -> PyResult<T> {
+    let (result, signal) = run(py, listener, f)?;
+    match (result, signal) {
+        (Ok(_), Some(signal)) => Err(signal),
+        (Err(failure), Some(signal)) => {
+            signal.set_cause(py, Some(failure.into()));
+            Err(signal)
+        }
+        (result, None) => Ok(result?),
+    }
+}
+
+/// The result of `f`, and the exception that stopped it.
+fn run<T: Send, E: Into<Failure> + Send>(
+    py: Python,
+    listener: Option<&Py<PyAny>>,
+    f: impl FnOnce(&Stop) -> Result<T, E> + Send,
+) -> PyResult<(Result<T, Failure>, Option<PyErr>)> {
     let pool = pool()?;
-    let stop = Stop(AtomicBool::new(false));
-    let (result, signal) = py.detach(|| {
+    let (lines, receive) = channel();
+    let stop = Stop { asked: Arc::default(), lines };
+    let asked = stop.asked.clone();
+    Ok(py.detach(move || {
         thread::scope(|scope| {
-            let (send, receive) = channel();
-            let (pool, own) = (&pool, &stop);
-            scope.spawn(move || {
-                let run = || pool.install(|| f(own));
-                let caught = catch_unwind(AssertUnwindSafe(run));
-                // the receiver waits for it
-                let _ = send.send(caught);
-            });
+            let pool = &pool;
+            let worker = scope.spawn(move || pool.install(|| f(&stop)));
             let mut signal = None;
             loop {
-                match receive.recv_timeout(LOOK) {
-                    Ok(result) => return (Some(result), signal),
-                    Err(RecvTimeoutError::Disconnected) => return (None, signal),
-                    Err(RecvTimeoutError::Timeout) if signal.is_none() => {
-                        signal = Python::attach(|py| py.check_signals()).err();
-                        stop.0.store(signal.is_some(), Relaxed);
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
+                let raised = match receive.recv_timeout(LOOK) {
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    _ if signal.is_some() => continue,
+                    Err(RecvTimeoutError::Timeout) => Python::attach(|py| py.check_signals()),
+                    // `_heard` is dropped when the listener has returned
+                    Ok(Line { text, _heard }) => Python::attach(|py| match listener {
+                        Some(listener) => listener.call1(py, (text,)).map(drop),
+                        None => Ok(()),
+                    }),
+                };
+                signal = raised.err();
+                asked.store(signal.is_some(), Relaxed);
             }
+            let result = match worker.join() {
+                Ok(result) => result.map_err(Into::into),
+                Err(panic) => Err(internal(panic.as_ref())),
+            };
+            (result, signal)
         })
-    });
-    if let Some(signal) = signal {
-        return Err(signal);
-    }
-    match result {
-        Some(Ok(result)) => Ok(result.map_err(Into::into)?),
-        Some(Err(panic)) => Err(internal(panic.as_ref()).into()),
-        None => Err(Failure::Other("the work ended without a result".into()).into()),
-    }
+    }))
 }
 
 fn internal(panic: &(dyn Any + Send)) -> Failure {
@@ -88,8 +114,34 @@ fn pool() -> Result<Arc<ThreadPool>, Failure> {
     Ok(pool)
 }
 
-/// Whether the work is to end.
-pub struct Stop(AtomicBool);
+/// What a listener hears.
+struct Line {
+    text: String,
+    _heard: Sender<()>,
+}
+
+/// Whether the work is to end, and who listens to it.
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+    lines: Sender<Line>,
+}
+
+#[cfg(feature = "run")]
+impl Stop {
+    /// Whether the work is to end.
+    pub fn asked(&self) -> bool {
+        self.asked.load(Relaxed)
+    }
+
+    /// Tells the listener a text, and waits until it has returned.
+    pub fn tell(&self, text: String) {
+        let (_heard, returned) = channel();
+        if self.lines.send(Line { text, _heard }).is_ok() {
+            // nothing is sent: the other end is dropped
+            let _ = returned.recv();
+        }
+    }
+}
 
 impl Stop {
     /// The same rows, which end the work that reads them.
@@ -108,7 +160,7 @@ impl Stop {
     /// # Errors
     /// One that nobody sees, after a signal.
     pub fn check(&self) -> Result<(), dsokr_basis::Error> {
-        match self.0.load(Relaxed) {
+        match self.asked.load(Relaxed) {
             true => Err(dsokr_basis::Error::Unsupported("interrupted".into())),
             false => Ok(()),
         }

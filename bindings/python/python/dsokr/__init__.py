@@ -10,13 +10,21 @@ candidates (``Candidates``)::
     T = psi.project(Y)                           # (n, p) float32: the targets
     pool = dsokr.Candidates(psi, Y_all, ids=ids, labels=smiles_all)
     pool.rank(Z, gold=gold_ids).metrics(ci=0.95)
+
+Or dsokr trains the model too (``train``), and reads it from its run directory (``Model``)::
+
+    model = dsokr.train(dsokr.quickstart(), callback=print)
+    model.search("a methyl ester of a steroid", k=5)
 """
 
-from . import graphs, metrics, molecules
+from typing import TYPE_CHECKING, Any
+
+from . import _dsokr, graphs, metrics, molecules
 from ._basis import Basis, Projection, kernel_matrix, leverage_scores
-from ._candidates import Candidates, Hit, rank_ensemble
+from ._candidates import Candidates, rank_ensemble
 from ._dsokr import Rows
 from ._errors import ConfigError, Error, FileError
+from ._hits import Hit, Hits
 from ._rows import as_rows, to_scipy
 from ._sketches import (
     Accumulation,
@@ -39,6 +47,7 @@ __all__ = [
     "FileError",
     "Gaussian",
     "Hit",
+    "Hits",
     "Leverage",
     "Projection",
     "Rows",
@@ -55,3 +64,16 @@ __all__ = [
     "rank_ensemble",
     "to_scipy",
 ]
+
+# a package that was built without Burn has no runs
+_RUN = ("Comparison", "Ensemble", "Evaluation", "Model", "compare", "quickstart", "train")
+if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
+    from ._evaluation import Comparison, Evaluation, compare
+    from ._run import Ensemble, Model, quickstart, train
+
+    __all__ += ["Comparison", "Ensemble", "Evaluation", "Model", "compare", "quickstart", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    reason = ": this package was built without the feature `run`" if name in _RUN else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import _dsokr
 from ._basis import Basis
 from ._errors import ConfigError
+from ._hits import Hit, Hits
 from ._rows import as_matrix, as_rows, as_vector, real, texts, whole
 from ._tables import Table, to_json
 from .metrics import Ranks
 
 _MISSING = ("error", "rank-infinity")
-
-
-class Hit(NamedTuple):
-    """A candidate that a search found."""
-
-    id: str
-    label: str
-    score: float
 
 
 class Candidates:
@@ -102,12 +95,12 @@ class Candidates:
         """
         return self._inner.top_k(self._predictions(Z), whole(k, "k", 0))
 
-    def search(self, Z: Any, k: int = 10) -> list[list[Hit]]:
+    def search(self, Z: Any, k: int = 10) -> list[Hits]:
         """The k best candidates of each prediction, best first."""
         indices, scores = self.top_k(Z, k)
         ids, labels = self.ids, self.labels
         return [
-            [Hit(ids[at], labels[at], float(score)) for at, score in zip(row, own, strict=True)]
+            Hits(Hit(ids[at], labels[at], float(score)) for at, score in zip(row, own, strict=True))
             for row, own in zip(indices, scores, strict=True)
         ]
 

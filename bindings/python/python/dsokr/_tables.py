@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,24 @@ def to_json(value: Table, name: str, tag: str = "name") -> str:
         return json.dumps(dict(table), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from error
+
+
+def to_toml(value: Any, name: str) -> str:
+    """A value of a configuration as TOML."""
+    # numbers of NumPy
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, (str, os.PathLike)):
+        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(to_toml(each, f"{name}[{at}]") for at, each in enumerate(value)) + "]"
+    if isinstance(value, Mapping):
+        pairs = (f"{json.dumps(str(key))} = {to_toml(each, f'{name}[{key!r}]')}" for key, each in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    raise ConfigError(f"{name}: {value!r}, allowed: numbers, texts, bools, and lists and dicts of them")
 
 
 def from_json(text: str) -> Any:

@@ -1,0 +1,168 @@
+"""Evaluations of trained models, and comparisons of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from html import escape
+from typing import Any
+
+from . import _dsokr
+from ._candidates import Hit
+from ._errors import ConfigError
+from ._hits import table
+from ._rows import whole
+from .metrics import Ranks
+
+
+class Evaluation:
+    """The evaluation of a model or an ensemble on queries."""
+
+    def __init__(self, inner: _dsokr.Evaluation) -> None:
+        self._inner = inner
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """All metrics by name, as ``dsokr evaluate --json`` prints them."""
+        return json.loads(self._inner.metrics)
+
+    @cached_property
+    def chance(self) -> dict[str, Any]:
+        """The metrics of a random order of the candidates."""
+        return json.loads(self._inner.chance)
+
+    @cached_property
+    def members(self) -> dict[str, dict[str, Any]]:
+        """The metrics of each member of an ensemble; empty of one model."""
+        return dict(json.loads(self._inner.members))
+
+    @cached_property
+    def intervals(self) -> dict[str, list[float]]:
+        """95 % intervals [low, high] of the metrics, by a bootstrap over queries."""
+        return json.loads(self._inner.intervals())
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """The rank of each query's right output."""
+        return Ranks(self._inner.ranks)
+
+    @property
+    def queries(self) -> list[str]:
+        """Names of the queries: ids of their own, else those of their outputs."""
+        return self._inner.queries
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts of the queries; empty where a model reads something else."""
+        return self._inner.texts
+
+    @property
+    def golds(self) -> list[str]:
+        """The id of each query's right output, of several the one that counts."""
+        return self._inner.golds
+
+    @property
+    def best(self) -> list[Hit | None]:
+        """The best candidate of each query."""
+        return [hit and Hit(*hit) for hit in self._inner.best]
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of the metrics: a row for each member of an ensemble, for the whole, and for chance."""
+        import pandas
+
+        rows = {**self.members, "ensemble" if self.members else "model": self.metrics, "chance": self.chance}
+        return pandas.DataFrame.from_dict(rows, orient="index")
+
+    def queries_to_pandas(self) -> Any:
+        """A pandas frame with a row a query: its text, its right output with the expected rank, and the best candidate."""
+        import pandas
+
+        best = self._inner.best
+        columns = {
+            "query": self.queries,
+            "text": self.texts or None,
+            "gold": self.golds,
+            "rank": self.ranks.ranks,
+            "reciprocal_rank": self.ranks.reciprocals,
+            "tied": self.ranks.tied,
+            "best": [hit and hit[0] for hit in best],
+            "best_label": [hit and hit[1] for hit in best],
+            "best_score": [hit and hit[2] for hit in best],
+        }
+        return pandas.DataFrame({name: values for name, values in columns.items() if values is not None})
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, [low, high] in self.intervals.items():
+            value, chance = self.metrics.get(name), self.chance.get(name)
+            rows.append([escape(name), _number(value), f"[{low:.4f}, {high:.4f}]", _number(chance)])
+        return table(["metric", "value", "95 % interval", "chance"], rows)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __str__(self) -> str:
+        return str(self._inner)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self)} queries)"
+
+
+class Comparison:
+    """Models compared with the first one on the same queries."""
+
+    def __init__(self, content: str, text: str) -> None:
+        self.metrics: list[dict[str, Any]] = json.loads(content)["metrics"]
+        """For each metric its value, interval and paired difference of every model."""
+        self._text = text
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with a row for each metric and model."""
+        import pandas
+
+        return pandas.DataFrame(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for metric in self.metrics:
+            for run in metric["runs"]:
+                low, high = run["ci95"] or (None, None)
+                row = {"metric": metric["metric"], "run": run["run"], "value": run["value"], "low": low, "high": high}
+                difference = run["difference"] or {"difference": None, "ci95": (None, None), "p": None, "p_holm": None}
+                least, most = difference["ci95"]
+                row |= {"difference": difference["difference"], "difference_low": least, "difference_high": most}
+                rows.append(row | {"p": difference["p"], "p_holm": difference["p_holm"]})
+        return rows
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for row in self._rows():
+            interval = "" if row["low"] is None else f"[{row['low']:.4f}, {row['high']:.4f}]"
+            difference = ""
+            if row["difference"] is not None:
+                difference = f"{row['difference']:+.4f} [{row['difference_low']:+.4f}, {row['difference_high']:+.4f}]"
+            rows.append([escape(row["metric"]), escape(row["run"]), _number(row["value"]), interval, difference])
+        return table(["metric", "model", "value", "95 % interval", "difference from the first"], rows)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.metrics)} metrics)"
+
+
+def compare(evaluations: Mapping[str, Evaluation], *, resamples: int = 10_000) -> Comparison:
+    """Compares models with the first one by a paired bootstrap, as ``dsokr compare`` does.
+
+    ``evaluations`` are at least two by name, on the same queries.
+    """
+    for name, evaluation in evaluations.items():
+        if not isinstance(evaluation, Evaluation):
+            raise ConfigError(f"evaluations[{name!r}]: {type(evaluation).__name__}, expected a dsokr.Evaluation")
+    given = [(str(name), evaluation._inner) for name, evaluation in evaluations.items()]
+    return Comparison(*_dsokr.compare_runs(given, whole(resamples, "resamples", 0)))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else escape("" if value is None else str(value))

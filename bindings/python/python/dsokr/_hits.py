@@ -1,0 +1,73 @@
+"""Found candidates, drawn where they are molecules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any, NamedTuple
+
+from . import _dsokr
+from ._errors import Error
+
+DRAWN = 20
+"""The most molecules that a notebook's cell shows."""
+
+
+def drawing(label: str) -> str | None:
+    """A drawing of a SMILES; none of any other text."""
+    if not label or label.split() != [label]:
+        return None
+    try:
+        return _dsokr.drawing(label)
+    except Error:
+        return None
+
+
+class Hit(NamedTuple):
+    """A candidate that a search found."""
+
+    id: str
+    label: str
+    score: float
+
+    def _repr_svg_(self) -> str | None:
+        return drawing(self.label)
+
+
+class Hits(list[Hit]):
+    """The candidates that a search found, best first.
+
+    A notebook shows them as a table, with drawings where every label is a SMILES.
+    """
+
+    best: tuple[str, float] | None
+    """Label and score of the best of all outputs, where the configuration searches them."""
+    quantiles: dict[float, float]
+    """Predicted quantiles by level, where outputs are numbers."""
+
+    def __init__(
+        self,
+        hits: Iterable[Hit],
+        best: tuple[str, float] | None = None,
+        quantiles: Iterable[tuple[float, float]] = (),
+    ) -> None:
+        super().__init__(hits)
+        self.best = best
+        self.quantiles = dict(quantiles)
+
+    def _repr_html_(self) -> str:
+        drawings: list[str | None] = [drawing(hit.label) for hit in self[:DRAWN]]
+        drawn = bool(drawings) and None not in drawings
+        heading = ["rank", "score", "id", "label"] + (["molecule"] if drawn else [])
+        rows: list[list[Any]] = []
+        for at, hit in enumerate(self):
+            picture = [drawings[at] if at < DRAWN else ""] if drawn else []
+            rows.append([at + 1, f"{hit.score:.4f}", escape(hit.id), escape(hit.label), *picture])
+        return table(heading, rows)
+
+
+def table(heading: list[str], rows: list[list[Any]]) -> str:
+    """A table of HTML; cells are HTML."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in heading)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,286 @@
+"""Training, and trained models."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _dsokr
+from ._basis import Basis
+from ._candidates import Candidates, Hit
+from ._errors import ConfigError, FileError
+from ._evaluation import Evaluation
+from ._hits import Hits
+from ._rows import as_matrix, as_rows, texts, whole
+from ._tables import Table, to_json, to_toml
+from .metrics import Ranks
+
+PathLike = str | os.PathLike[str]
+
+
+def train(
+    config: PathLike,
+    *,
+    set: Mapping[str, Any] | None = None,
+    out: PathLike | None = None,
+    seed: int | None = None,
+    resume: bool = False,
+    data: PathLike | None = None,
+    device: str = "cpu",
+    callback: Callable[[dict[str, Any]], Any] | None = None,
+) -> Model | Ensemble:
+    """Trains the model of a configuration, writes its run directory, and returns it.
+
+    ``set`` has values of the configuration by key, such as ``{"training.epochs": 20}``, and ``seed`` is that of its
+    key "seed". ``out`` is the run directory (default: runs/NAME, or the first free one of runs/NAME-2, -3, …); with
+    ``resume`` it may exist, and training goes on from its last checkpoint. ``data`` is the data root (default: the
+    environment variable DSOKR_DATA, else data/), ``device`` "cpu", or of a build that has them "wgpu", "cuda" or
+    "cuda:1".
+
+    ``callback`` is called on the caller's thread with each line of the log, log.jsonl: a dict with "step", "epoch",
+    "loss", "learning_rate", "best", "seconds" and the validation "metrics". A kernel machine has no such lines. Ctrl-C,
+    or an exception of the callback, stops training after the step at hand and keeps its state for ``resume``; the fit
+    of a kernel machine ends first.
+    """
+    changes = dict(set or {})
+    if seed is not None:
+        changes["seed"] = whole(seed, "seed", 0, 2**63 - 1)
+    path, advice = _dsokr.train(
+        Path(config),
+        [f"{key}={to_toml(value, f'set[{key!r}]')}" for key, value in changes.items()],
+        None if out is None else Path(out),
+        bool(resume),
+        None if data is None else Path(data),
+        str(device),
+        None if callback is None else lambda line: callback(json.loads(line)),
+    )
+    kind = Ensemble if (path / "members").is_dir() else Model
+    run = kind.load(path, device=device)
+    run.advice = advice
+    return run
+
+
+def quickstart(folder: PathLike = ".") -> Path:
+    """Writes the quickstart data and configuration into a folder, and returns the configuration's path.
+
+    Its 2,000 molecules with descriptions train a model in seconds.
+    """
+    return _dsokr.quickstart(Path(folder))
+
+
+class _Runs:
+    """What a model and an ensemble share."""
+
+    _inner: _dsokr.Runs
+
+    def search(self, query: str | Iterable[str] | Any, k: int = 10) -> Hits | list[Hits]:
+        """The ``k`` best candidates for a text, or for each of several texts; for a model that reads vectors, of rows."""
+        answers = self._inner.search(_queries(query), whole(k, "k", 0))
+        found = [Hits([Hit(*hit) for hit in hits], best, quantiles) for hits, best, quantiles in answers]
+        return found[0] if isinstance(query, str) else found
+
+    def evaluate(
+        self,
+        split: str | None = None,
+        *,
+        queries: PathLike | None = None,
+        query_id: str | None = None,
+        filter_known: bool = False,
+        candidates: PathLike | None = None,
+        data: PathLike | None = None,
+        coordinates: Any = None,
+    ) -> Evaluation:
+        """Ranks the right outputs of queries, and compares predicted outputs with true ones.
+
+        Queries are a ``split`` of the data, "validation" or "test" (default: evaluation.split of the configuration), or
+        the rows of a file ``queries``, whose column ``query_id`` names queries that have several right outputs. With
+        ``filter_known`` those outputs that training pairs give a query do not compete. ``candidates`` is a file of
+        lists, one a query. ``coordinates`` (queries, p) stand in the place of the model's own predictions. ``data`` is
+        the data root (default: that of the training).
+        """
+        if split is not None and queries is not None:
+            raise ConfigError("split: given beside queries, allowed: one of them")
+        return Evaluation(
+            self._inner.evaluate(
+                split,
+                None if queries is None else Path(queries),
+                query_id,
+                bool(filter_known),
+                None if candidates is None else Path(candidates),
+                None if data is None else Path(data),
+                None if coordinates is None else as_matrix(coordinates, "coordinates"),
+            )
+        )
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration with all defaults; of an ensemble that of its first member."""
+        return json.loads(self._inner.config)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The candidates, in the coordinates of the model; of an ensemble those of its first member."""
+        return Candidates._of(self._inner.candidates)
+
+
+class Model(_Runs):
+    """A trained model: the run directory that ``train`` or the command has written."""
+
+    path: Path
+    """The run directory."""
+    advice: Sequence[str] = ()
+    """After ``train``: advice on the configuration and the data."""
+
+    @classmethod
+    def load(cls, path: PathLike, *, device: str = "cpu") -> Model:
+        """Reads a run directory, of one model."""
+        self = cls.__new__(cls)
+        self.path = Path(path)
+        self._device = str(device)
+        if (self.path / "members").is_dir():
+            raise FileError(str(path), f"{path}: an ensemble, which dsokr.Ensemble.load reads")
+        self._inner = _dsokr.Runs.open([self.path], self._device, None, False, None)
+        return self
+
+    def encode(self, queries: str | Iterable[str] | Any) -> np.ndarray:
+        """Predicted coordinates: (p,) of a text, (n, p) float32 of several, or of rows where the model reads vectors."""
+        found = self._inner.embed(_queries(queries), False)
+        return found[0] if isinstance(queries, str) else found
+
+    def rank(self, queries: Iterable[str] | Any, gold: Iterable[Any], **options: Any) -> Ranks:
+        """Ranks the gold candidates of texts, or of rows where the model reads vectors.
+
+        ``options`` are those of ``Candidates.rank``.
+        """
+        return self.candidates.rank(self._inner.embed(_queries(queries), True), gold, **options)
+
+    @property
+    def basis(self) -> Basis:
+        """The basis of the outputs; an error for a model whose outputs are not sketched."""
+        return Basis.load(self.path / "basis.safetensors")
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """What the training found at its end: the metrics, their intervals, chance and perfect h."""
+        return _json(self.path / "metrics.json")
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The lines of log.jsonl, one an evaluation."""
+        lines = _text(self.path / "log.jsonl").splitlines(keepends=True)
+        # a training at work may be writing the last one
+        return [json.loads(line) for line in lines if line.endswith("\n")]
+
+    def learning_curve(self) -> Any:
+        """The lines of the log as a pandas frame with the columns step, epoch, loss, …, and metrics by their names."""
+        import pandas
+
+        rows = [{**line, **line.pop("metrics")} for line in self.log]
+        return pandas.DataFrame(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (Model, self.path, {"device": self._device})
+
+    def __repr__(self) -> str:
+        return f"Model({str(self.path)!r})"
+
+
+class Ensemble(_Runs):
+    """Trained models whose scores or ranks are combined."""
+
+    paths: tuple[Path, ...]
+    """The run directories."""
+    advice: Sequence[str] = ()
+
+    @classmethod
+    def load(
+        cls,
+        paths: PathLike | Iterable[PathLike],
+        *,
+        rule: Table | None = None,
+        fit_weights: bool = False,
+        data: PathLike | None = None,
+        device: str = "cpu",
+    ) -> Ensemble:
+        """Reads run directories of models, or the directory of an ensemble.
+
+        ``rule`` is that of ``dsokr.rank_ensemble``; by default that of the ensemble's directory, else the mean of
+        standardised scores. With ``fit_weights`` its weights are fitted on the validation split.
+        """
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        if not given:
+            raise ConfigError("paths: none, at least 1 is needed")
+        self = cls.__new__(cls)
+        self.paths = tuple(Path(path) for path in given)
+        self._options = {"rule": rule, "fit_weights": bool(fit_weights), "data": data, "device": str(device)}
+        self._inner = _dsokr.Runs.open(
+            list(self.paths),
+            str(device),
+            None if rule is None else to_json(rule, "rule"),
+            bool(fit_weights),
+            None if data is None else Path(data),
+        )
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the members."""
+        return self._inner.names
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """How the members are combined, with fitted weights."""
+        return json.loads(self._inner.rule)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """What the training of an ensemble's directory found at its end."""
+        if len(self.paths) > 1:
+            raise ConfigError(f"metrics: {len(self.paths)} run directories, allowed: the directory of an ensemble")
+        return _json(self.paths[0] / "metrics.json")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _loaded, (Ensemble, self.paths, self._options)
+
+    def __repr__(self) -> str:
+        return f"Ensemble({self.names})"
+
+
+def _loaded(kind: Any, paths: Any, options: dict[str, Any]) -> Any:
+    return kind.load(paths, **options)
+
+
+def _queries(queries: Any) -> Any:
+    """Texts as a list, anything else as rows."""
+    if isinstance(queries, str):
+        return [queries]
+    if isinstance(queries, (list, tuple)) and all(isinstance(query, str) for query in queries):
+        return list(queries)
+    if isinstance(queries, (list, tuple)) or hasattr(queries, "shape") or hasattr(queries, "__dlpack__"):
+        if getattr(getattr(queries, "dtype", None), "kind", None) in ("U", "O", "T"):
+            return texts(queries, "queries")
+        return as_rows(queries, "queries")
+    return texts(queries, "queries")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(str(path), f"{path}: {error}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(_text(path))
+    except json.JSONDecodeError as error:
+        raise FileError(str(path), f"{path}: {error}") from error

@@ -1,0 +1,225 @@
+//! Kernel machines: ridge regression with vector-valued outputs, and IOKR.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
+use dsokr_machines::{
+    InputSketch, KernelModel, OutputSpace, Points, Precision, RidgeModel, RidgeProblem, Targets,
+    fit, fit_sketched,
+};
+use numpy::{PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::candidates::{Candidates, placed};
+use crate::errors::{Failure, table};
+use crate::rows::{Rows, matrix, numbers};
+use crate::work::{Stop, work};
+
+const SPACE: &str = "outputs.safetensors";
+const BASIS: &str = "basis.safetensors";
+
+/// A fitted kernel ridge regression: `z(x) = Σ_j k(x, a_j) A_j`.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct KernelMachine {
+    model: RidgeModel,
+    /// What its predictions are coordinates of; none of plain vectors.
+    space: Option<OutputSpace>,
+}
+
+/// A kernel and a sketch of the inputs, as tables of a configuration in JSON, and λ.
+struct Ridge {
+    kernel: Kernel,
+    sketch: Option<InputSketch>,
+    lambda: f64,
+    seed: u64,
+}
+
+impl Ridge {
+    fn new(
+        kernel: &str,
+        sketch: Option<(String, usize)>,
+        lambda: f64,
+        seed: u64,
+    ) -> Result<Self, Failure> {
+        let sketch = sketch.map(|(method, size)| {
+            Ok::<_, Failure>(InputSketch { size, method: table("sketch", &method)? })
+        });
+        Ok(Self { kernel: table("kernel", kernel)?, sketch: sketch.transpose()?, lambda, seed })
+    }
+
+    fn fit(self, stop: &Stop, rows: &Rows, targets: &Targets) -> Result<RidgeModel, Failure> {
+        let Self { kernel, sketch, lambda, seed } = self;
+        let rows = &stop.rows(rows.source());
+        Ok(match sketch {
+            None => fit(kernel, rows, targets, lambda, Precision::Double)?.model,
+            Some(sketch) => {
+                let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+                fit_sketched(problem, &sketch)?.model
+            }
+        })
+    }
+}
+
+#[pymethods]
+impl KernelMachine {
+    /// The least of `(1/n) Σ_i ‖h(x_i) − y_i‖² + λ ‖h‖²`, over all functions, or over those in the span
+    /// of a sketch of the inputs.
+    #[staticmethod]
+    fn ridge(
+        py: Python,
+        rows: &Bound<Rows>,
+        kernel: &str,
+        targets: PyReadonlyArray2<f64>,
+        lambda_: f64,
+        sketch: Option<(String, usize)>,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let ridge = Ridge::new(kernel, sketch, lambda_, seed)?;
+        let (values, [_, width]) = numbers(&targets, "y")?;
+        let rows = rows.get();
+        let model = work(py, |stop| {
+            let targets =
+                Targets::new(width, values).map_err(|error| Failure::from(error).of("y"))?;
+            ridge.fit(stop, rows, &targets)
+        });
+        Ok(Self { model: model?, space: None })
+    }
+
+    /// The same for outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
+    /// outputs, or in their span.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments)]
+    fn structured(
+        py: Python,
+        rows: &Bound<Rows>,
+        kernel: &str,
+        outputs: &Bound<Rows>,
+        output_kernel: &str,
+        output_sketch: Option<(String, usize)>,
+        lambda_: f64,
+        sketch: Option<(String, usize)>,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let ridge = Ridge::new(kernel, sketch, lambda_, seed)?;
+        let kernel: Kernel = table("output_kernel", output_kernel)?;
+        let options = output_sketch.map(|(kind, size)| {
+            let kind: SketchKind = table("output_sketch", &kind)?;
+            Ok::<_, Failure>(SketchOptions::new(kind, size).with_seed(seed))
+        });
+        let options = options.transpose()?;
+        let (rows, outputs) = (rows.get(), outputs.get());
+        let (model, space) = work(py, |stop| {
+            let of_outputs = |failure: Failure| failure.of("Y");
+            let selected = stop.rows(outputs.source());
+            let (space, targets) = match options {
+                None => OutputSpace::training(kernel, &selected),
+                Some(options) => {
+                    let basis = Basis::fit(kernel, &selected, &options);
+                    let basis = basis.map_err(|error| of_outputs(error.into()))?;
+                    OutputSpace::basis(basis, None, &selected)
+                }
+            }
+            .map_err(|error| of_outputs(error.into()))?;
+            Ok::<_, Failure>((ridge.fit(stop, rows, &targets)?, space))
+        })?;
+        Ok(Self { model, space: Some(space) })
+    }
+
+    /// Predictions of input rows, one row each.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, Rows>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let rows = rows.get();
+        let values = work(py, |stop| self.model.predict(&stop.rows(rows.source())))?;
+        matrix(py, values, rows.source().len(), self.model.width())
+    }
+
+    /// Outputs as candidates of the predictions.
+    fn candidates(
+        &self,
+        py: Python,
+        outputs: &Bound<Rows>,
+        ids: Vec<String>,
+        labels: Vec<String>,
+    ) -> PyResult<Candidates> {
+        let space = self.space.as_ref();
+        let space =
+            space.ok_or_else(|| Failure::Other("plain vectors have no candidates".into()))?;
+        let rows = outputs.get();
+        let inner = work(py, |stop| {
+            placed(&stop.rows(rows.source()), (ids, labels), |rows| {
+                let Points { rank, coordinates, constants } = space.points(rows)?;
+                Ok((rank, coordinates, constants))
+            })
+        });
+        Ok(Candidates::new(inner?, space.kernel().is_normalised()))
+    }
+
+    /// The basis of the outputs, where they are sketched.
+    #[getter]
+    fn basis(&self) -> Option<crate::basis::Basis> {
+        let basis = self.space.as_ref()?.as_basis()?;
+        Some(crate::basis::Basis { inner: basis.clone() })
+    }
+
+    /// The numbers of a prediction.
+    #[getter]
+    fn width(&self) -> usize {
+        self.model.width()
+    }
+
+    /// Writes files into a folder.
+    fn save(&self, py: Python, folder: PathBuf) -> PyResult<()> {
+        work(py, |_| {
+            KernelModel::Ridge(self.model.clone()).save(&folder, &BTreeMap::new())?;
+            if let Some(space) = &self.space {
+                space.save(&folder.join(SPACE))?;
+                if let Some(basis) = space.as_basis() {
+                    basis.save(&folder.join(BASIS))?;
+                }
+            }
+            Ok::<_, Failure>(())
+        })
+    }
+
+    /// Reads files that `save` wrote.
+    #[staticmethod]
+    fn load(py: Python, folder: PathBuf) -> PyResult<Self> {
+        work(py, |_| {
+            let none =
+                || Failure::file(&folder, format!("{}: no kernel machine", folder.display()));
+            let stored = KernelModel::open(&folder)?.ok_or_else(none)?;
+            let KernelModel::Ridge(model) = KernelModel::read(&stored)? else { return Err(none()) };
+            let (space, basis) = (folder.join(SPACE), folder.join(BASIS));
+            let basis = basis.exists().then(|| Basis::load(&basis)).transpose()?;
+            let space = space.exists().then(|| OutputSpace::load(&space, basis)).transpose()?;
+            Ok(Self { model, space })
+        })
+    }
+}
+
+/// R of a sketch, m × n; `scores` are those of a leverage sketch.
+#[pyfunction]
+pub fn sketch_matrix<'py>(
+    py: Python<'py>,
+    sketch: &str,
+    size: usize,
+    n: usize,
+    seed: u64,
+    scores: Option<Vec<f64>>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let kind: SketchKind = table("sketch", sketch)?;
+    let drawn = work(py, |_| {
+        let drawn = match scores {
+            None => Sketch::draw(&kind, size, n, seed)?,
+            Some(scores) => Sketch::by_scores(&kind, size, &scores, seed)?,
+        };
+        let dense = drawn.dense();
+        let entry = |at: usize| dense[(at / n, at % n)];
+        Ok::<_, dsokr_basis::Error>((0..size * n).map(entry).collect::<Vec<f64>>())
+    });
+    matrix(py, drawn?, size, n)
+}

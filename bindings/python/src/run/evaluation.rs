@@ -1,0 +1,158 @@
+//! Evaluations of trained models.
+
+use dsokr::compare::{EvaluatedRun, Format, compare};
+use dsokr::data::Inputs;
+use dsokr::decode::Metrics;
+use dsokr::run::{EnsembleRun, QueryAnswers, Run, tables};
+use dsokr::{Error, RESAMPLES, Scores, intervals};
+use pyo3::prelude::*;
+
+use super::runs::json;
+use crate::ranks::Ranks;
+use crate::work::work;
+
+/// The evaluation of a model or an ensemble on queries.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Evaluation {
+    inner: dsokr::Evaluation,
+    /// Names of the queries.
+    queries: Vec<String>,
+    /// Their texts; none of other inputs.
+    texts: Vec<String>,
+    /// Id, label and score of each query's best candidate.
+    best: Vec<Option<(String, String, f32)>>,
+    chance: Scores,
+    /// Name and metrics of each member, if there are several.
+    members: Vec<(String, Scores)>,
+    seed: u64,
+}
+
+impl Evaluation {
+    /// Evaluates runs on queries; `check` fails when the work is to end.
+    pub fn of(
+        runs: &EnsembleRun,
+        asked: &QueryAnswers,
+        check: &dyn Fn() -> Result<(), dsokr::basis::Error>,
+    ) -> Result<Self, Error> {
+        let (inner, decoded) = runs.evaluate(asked)?;
+        let found = &inner.scores;
+        let chance = Metrics::chance(&inner.ranks, found.candidates, found.duplicate_candidates)?;
+        let split = asked.split();
+        let texts = match &split.inputs {
+            Inputs::Texts(texts) => texts.clone(),
+            Inputs::Vectors(_) | Inputs::Kernels(_) => Vec::new(),
+        };
+        let candidates = &runs.members()[0].candidates;
+        let best = decoded.iter().map(|query| {
+            let hit = query.hits.first()?;
+            let (id, label) = (candidates.id(hit.candidate), candidates.label(hit.candidate));
+            Some((id.to_owned(), label.to_owned(), hit.score))
+        });
+        let several = runs.members().len() > 1;
+        let own = |((run, split), name): ((&Run, _), &String)| {
+            check()?;
+            Ok((name.clone(), run.evaluate(split, asked.pool())?.scores))
+        };
+        let members = runs.members().iter().zip(asked.splits()).zip(runs.names());
+        let members = members.filter(|_| several).map(own).collect::<Result<_, Error>>()?;
+        Ok(Self {
+            queries: split.names().to_vec(),
+            texts,
+            best: best.collect(),
+            chance: chance.into(),
+            members,
+            seed: runs.config().seed,
+            inner,
+        })
+    }
+}
+
+#[pymethods]
+impl Evaluation {
+    /// The metrics as JSON.
+    #[getter]
+    fn metrics(&self) -> PyResult<String> {
+        json(&self.inner.scores)
+    }
+
+    /// The metrics of a random order of the candidates, as JSON.
+    #[getter]
+    fn chance(&self) -> PyResult<String> {
+        json(&self.chance)
+    }
+
+    /// Names and metrics of the members of an ensemble, as JSON.
+    #[getter]
+    fn members(&self) -> PyResult<String> {
+        json(&self.members)
+    }
+
+    /// 95 % intervals of all metrics, as JSON.
+    fn intervals(&self, py: Python) -> PyResult<String> {
+        json(&work(py, |_| intervals(&self.inner, RESAMPLES, self.seed))?)
+    }
+
+    /// The ranks of the gold candidates.
+    #[getter]
+    fn ranks(&self) -> Ranks {
+        let found = &self.inner.scores;
+        Ranks::new(self.inner.ranks.clone(), found.candidates, found.duplicate_candidates)
+    }
+
+    /// Names of the queries.
+    #[getter]
+    fn queries(&self) -> Vec<String> {
+        self.queries.clone()
+    }
+
+    /// Texts of the queries; none of other inputs.
+    #[getter]
+    fn texts(&self) -> Vec<String> {
+        self.texts.clone()
+    }
+
+    /// The id of each query's gold.
+    #[getter]
+    fn golds(&self) -> Vec<String> {
+        self.inner.golds.clone()
+    }
+
+    /// Id, label and score of each query's best candidate.
+    #[getter]
+    fn best(&self) -> Vec<Option<(String, String, f32)>> {
+        self.best.clone()
+    }
+
+    /// The metrics as a table.
+    fn __str__(&self) -> String {
+        let mut rows: Vec<(&str, &Scores)> =
+            self.members.iter().map(|(name, scores)| (name.as_str(), scores)).collect();
+        rows.push((if rows.is_empty() { "model" } else { "ensemble" }, &self.inner.scores));
+        rows.push(("chance", &self.chance));
+        tables::metrics(&rows)
+    }
+}
+
+/// Evaluations of several models, by name, compared with the first one: as JSON, and as text.
+#[pyfunction]
+pub fn compare_runs(
+    py: Python,
+    evaluations: Vec<(String, Bound<Evaluation>)>,
+    resamples: usize,
+) -> PyResult<(String, String)> {
+    let given: Vec<(String, &Evaluation)> =
+        evaluations.iter().map(|(name, evaluation)| (name.clone(), evaluation.get())).collect();
+    work(py, |_| {
+        let seed = given.first().map_or(0, |(_, first)| first.seed);
+        let evaluated: Vec<EvaluatedRun> = given
+            .into_iter()
+            .map(|(name, Evaluation { inner, queries, .. })| EvaluatedRun {
+                name,
+                queries,
+                evaluation: inner.clone(),
+            })
+            .collect();
+        let comparison = compare(&evaluated, resamples, seed)?;
+        Ok::<_, Error>((comparison.render(Format::Json)?, comparison.render(Format::Text)?))
+    })
+}

@@ -1,0 +1,181 @@
+//! Trained models, read from their run directories.
+
+use std::path::PathBuf;
+
+use dsokr::config::Config;
+use dsokr::decode::{CandidateBlocks, Combination};
+use dsokr::run::{EnsembleRun, Run};
+use dsokr::{Error, data::SplitName};
+use numpy::{PyArray2, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use super::Evaluation;
+use super::processor;
+use super::queries::{Asked, Queries};
+use crate::candidates::Candidates;
+use crate::errors::{Failure, table};
+use crate::rows::{matrix, numbers};
+use crate::work::work;
+
+/// Queries that are encoded at once, as the command does.
+const BATCH: usize = 256;
+
+/// Candidates with id, label and score; the best of all outputs, with its score; levels and quantiles.
+type Answer = (Vec<(String, String, f32)>, Option<(String, f64)>, Vec<(f64, f32)>);
+
+/// One trained model, or several that are combined.
+#[pyclass(frozen, module = "dsokr._dsokr")]
+pub struct Runs {
+    inner: EnsembleRun,
+}
+
+#[pymethods]
+impl Runs {
+    /// Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
+    /// weights are fitted on the validation split.
+    #[staticmethod]
+    fn open(
+        py: Python,
+        paths: Vec<PathBuf>,
+        device: &str,
+        rule: Option<&str>,
+        fit_weights: bool,
+        data: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let processor = processor(device)?;
+        let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
+        let inner = work(py, |_| {
+            let mut runs = EnsembleRun::open(&paths, &processor.open()?)?;
+            if let Some(rule) = rule {
+                runs.rule = rule;
+            }
+            if fit_weights {
+                let validation = Queries {
+                    split: Some(SplitName::Validation),
+                    file: None,
+                    id: None,
+                    filter_known: false,
+                    candidates: None,
+                    data,
+                };
+                let asked = validation.ask(&runs, Run::coordinates)?;
+                runs.fit_weights(&asked)?;
+            }
+            Ok::<_, Error>(runs)
+        });
+        Ok(Self { inner: inner? })
+    }
+
+    /// Names of the members.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.inner.names().to_vec()
+    }
+
+    /// The rule that combines the members, as JSON.
+    #[getter]
+    fn rule(&self) -> PyResult<String> {
+        json(&self.inner.rule)
+    }
+
+    /// The configuration of the first member, as JSON.
+    #[getter]
+    fn config(&self) -> PyResult<String> {
+        let config: &Config = self.inner.config();
+        json(&toml::Table::try_from(config).map_err(|error| Failure::Other(error.to_string()))?)
+    }
+
+    /// The candidates of the first member.
+    #[getter]
+    fn candidates(&self) -> Candidates {
+        let run = &self.inner.members()[0];
+        Candidates::new(run.candidates.clone(), run.config.output.is_normalised())
+    }
+
+    /// Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Asked<'py>,
+        scaled: bool,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (run, input) = (&self.inner.members()[0], queries.input());
+        let dim = run.candidates.dim();
+        let coordinates = work(py, |stop| {
+            let mut all = Vec::with_capacity(input.len() * dim);
+            for start in (0..input.len()).step_by(BATCH) {
+                stop.check()?;
+                let split = input.read(run, start..input.len().min(start + BATCH))?;
+                all.extend(run.coordinates(&split)?);
+            }
+            match scaled {
+                true => Ok::<_, Error>(run.config.decoding.scaled(&all, dim)?.into_owned()),
+                false => Ok(all),
+            }
+        });
+        matrix(py, coordinates?, input.len(), dim)
+    }
+
+    /// The best `k` candidates for each text or row, and what else the configuration predicts.
+    fn search(&self, py: Python, queries: Asked, k: usize) -> PyResult<Vec<Answer>> {
+        let (runs, input) = (&self.inner, queries.input());
+        if input.len() == 0 {
+            return Ok(Vec::new());
+        }
+        let answers = work(py, |_| runs.answer_queries(|run| input.read(run, 0..input.len()), k))?;
+        let known = &runs.members()[0].candidates;
+        let answer = |answer: dsokr::run::SearchAnswer| {
+            let hit = |hit: &dsokr::decode::Hit| {
+                let at = hit.candidate;
+                (known.id(at).to_owned(), known.label(at).to_owned(), hit.score)
+            };
+            let exact = answer.exact.map(|best| (best.label, best.score));
+            let quantiles =
+                answer.quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
+            (answer.hits.iter().map(hit).collect(), exact, quantiles.collect())
+        };
+        Ok(answers.into_iter().map(answer).collect())
+    }
+
+    /// Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
+    #[expect(clippy::too_many_arguments)]
+    fn evaluate(
+        &self,
+        py: Python,
+        split: Option<&str>,
+        queries: Option<PathBuf>,
+        query_id: Option<String>,
+        filter_known: bool,
+        candidates: Option<PathBuf>,
+        data: Option<PathBuf>,
+        coordinates: Option<PyReadonlyArray2<f32>>,
+    ) -> PyResult<Evaluation> {
+        let split = Queries::split(split)?;
+        let queries =
+            Queries { split, file: queries, id: query_id, filter_known, candidates, data };
+        let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
+        work(py, |stop| {
+            let asked = queries.ask(&self.inner, |run, split| {
+                stop.check()?;
+                let Some((values, shape)) = given else { return run.coordinates(split) };
+                let expected = [split.inputs.len(), run.candidates.dim()];
+                match shape == expected {
+                    true => Ok(values.to_vec()),
+                    false => {
+                        let allowed = format!("one of shape {expected:?}");
+                        Err(Error::value(
+                            "coordinates",
+                            format!("an array of shape {shape:?}"),
+                            allowed,
+                        ))
+                    }
+                }
+            })?;
+            Evaluation::of(&self.inner, &asked, &|| stop.check())
+        })
+    }
+}
+
+pub fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?)
+}

@@ -1,0 +1,334 @@
+"""Training and trained models give what the command gives, to the last digit."""
+
+import json
+import math
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import dsokr
+
+if not hasattr(dsokr._dsokr, "Runs"):
+    pytest.skip("built without the feature run", allow_module_level=True)
+
+TEXTS = ["A carboxylic acid with a bromine atom on a benzene ring.", "a methyl ester of a steroid"]
+SHORT = {"training.epochs": 3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def config(folder):
+    return dsokr.quickstart(folder)
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return []
+
+
+@pytest.fixture(scope="module")
+def model(folder, config, lines):
+    return dsokr.train(config, set=SHORT, out=folder / "a", seed=1, callback=lines.append)
+
+
+@pytest.fixture(scope="module")
+def other(folder, config):
+    return dsokr.train(config, set={"training.epochs": 1}, out=folder / "b")
+
+
+def command(*arguments):
+    """The JSON that the command prints; skips where it is not there."""
+    program = os.environ.get("DSOKR")
+    if not program:
+        pytest.skip("the environment variable DSOKR does not name the command")
+    found = subprocess.run([program, "--quiet", *map(str, arguments)], capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def test_the_callback_hears_the_log(model, lines):
+    assert [line["epoch"] for line in lines] == [1, 2, 3]
+    assert lines == model.log
+    assert lines[-1]["metrics"]["mrr"] > 0.1 and {"loss", "learning_rate", "best"} <= lines[0].keys()
+
+
+def test_settings_reach_the_run(model):
+    assert model.config["training"]["epochs"] == 3 and model.config["seed"] == 1
+    assert model.config["sketch"]["size"] == 400
+    assert model.advice is not None
+
+
+def test_the_evaluation_is_that_of_the_training(model):
+    found = model.evaluate()
+    whole = model.metrics
+    assert found.metrics.items() <= whole.items()
+    assert found.chance == whole["chance"] and found.intervals == whole["intervals"]
+    assert found.metrics["mrr"] == found.ranks.metrics()["mrr"]
+    assert len(found) == len(found.texts) == len(found.golds) == 200
+    assert found.best[0].label and "MRR" in str(found)
+
+
+def test_a_model_is_read_from_its_folder(model):
+    again = dsokr.Model.load(str(model.path))
+    assert np.array_equal(again.encode(TEXTS), model.encode(TEXTS))
+    assert again.evaluate("validation").metrics == model.evaluate("validation").metrics
+    assert again.evaluate("validation").metrics == model.log[-1]["metrics"] or not model.log[-1]["best"]
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.search(TEXTS[0]) == model.search(TEXTS[0])
+
+
+def test_encode_search_and_rank(model):
+    z = model.encode(TEXTS)
+    assert z.shape == (2, model.basis.rank) and z.dtype == np.float32
+    assert np.array_equal(model.encode(TEXTS[1]), z[1])
+    found = model.search(TEXTS, k=4)
+    assert found[0] == model.search(TEXTS[0], k=4) and len(found[1]) == 4
+    assert found == model.candidates.search(model._inner.embed(TEXTS, True), k=4)
+    assert [hit.score for hit in found[0]] == sorted((hit.score for hit in found[0]), reverse=True)
+    evaluation = model.evaluate("test")
+    assert np.array_equal(model.rank(evaluation.texts, evaluation.golds).ranks, evaluation.ranks.ranks)
+    assert model.evaluate("test", coordinates=model.encode(evaluation.texts)).metrics == evaluation.metrics
+
+
+def test_results_equal_the_commands(model, config, folder):
+    trained = command(
+        "train", config, "--out", folder / "command", "--set", "training.epochs=3", "--set", "seed=1", "--json"
+    )
+    volatile = {"date", "version", "fingerprint", "seed"}
+    assert trained == {name: value for name, value in model.metrics.items() if name not in volatile}
+    theirs = dsokr.Model.load(folder / "command")
+    assert np.array_equal(theirs.encode(TEXTS), model.encode(TEXTS))
+    for split in ("validation", "test"):
+        found = command("evaluate", model.path, "--split", split, "--json")
+        assert found.pop("split") == split and found == model.evaluate(split).metrics
+    found = command("search", model.path, TEXTS[0], "--top", "5", "--json")["candidates"]
+    ours = model.search(TEXTS[0], k=5)
+    assert [(hit["id"], hit["label"]) for hit in found] == [(hit.id, hit.label) for hit in ours]
+    assert [np.float32(hit["score"]) for hit in found] == [np.float32(hit.score) for hit in ours]
+
+
+def test_ensembles_equal_the_commands(model, other):
+    ensemble = dsokr.Ensemble.load([model.path, other.path])
+    found = command("evaluate", model.path, other.path, "--split", "validation", "--json")
+    evaluation = ensemble.evaluate("validation")
+    members = found.pop("members")
+    assert found.pop("split") == "validation" and found == evaluation.metrics
+    for member in members:
+        assert evaluation.members[member.pop("run")] == member
+    comparison = command("compare", model.path, other.path, "--split", "test", "--json")
+    ours = dsokr.compare({str(run.path): run.evaluate("test") for run in (model, other)})
+    assert comparison["metrics"] == ours.metrics
+
+
+def test_ensembles(model, other):
+    ensemble = dsokr.Ensemble.load([model.path, other.path])
+    evaluation = ensemble.evaluate("validation")
+    assert len(ensemble) == 2 and list(evaluation.members) == ensemble.names == [str(model.path), str(other.path)]
+    assert evaluation.members[str(model.path)] == model.evaluate("validation").metrics
+    assert ensemble.rule["name"] == "mean" and len(ensemble.search(TEXTS[0], k=3)) == 3
+    fitted = dsokr.Ensemble.load([model.path, other.path], rule="rank", fit_weights=True)
+    assert math.isclose(sum(fitted.rule["weights"]), 1.0)
+    with pytest.raises(dsokr.ConfigError, match="metrics: 2 run directories"):
+        ensemble.metrics
+    assert pickle.loads(pickle.dumps(fitted)).rule == fitted.rule
+
+
+def test_the_directory_of_an_ensemble(folder, config):
+    own = folder / "configs" / "ensemble.toml"
+    text = config.read_text() + "\n[[ensemble.members]]\nname = 'a'\n[[ensemble.members]]\nname = 'b'\nseed = 1\n"
+    own.write_text(text)
+    lines = []
+    ensemble = dsokr.train(own, set={"training.epochs": 1}, out=folder / "both", callback=lines.append)
+    assert isinstance(ensemble, dsokr.Ensemble) and len(ensemble) == 2 and len(lines) == 2
+    assert ensemble.evaluate().metrics.items() <= ensemble.metrics.items()
+    with pytest.raises(dsokr.FileError, match="dsokr.Ensemble.load"):
+        dsokr.Model.load(folder / "both")
+
+
+def test_comparisons(model, other):
+    a, b = model.evaluate("test"), other.evaluate("test")
+    found = dsokr.compare({"long": a, "short": b}, resamples=100)
+    mrr = next(metric for metric in found.metrics if metric["metric"] == "mrr")
+    assert [run["value"] for run in mrr["runs"]] == [a.metrics["mrr"], b.metrics["mrr"]]
+    assert mrr["runs"][1]["difference"]["difference"] == b.metrics["mrr"] - a.metrics["mrr"]
+    assert "long" in str(found) and "<table>" in found._repr_html_()
+    with pytest.raises(dsokr.ConfigError, match="at least two runs"):
+        dsokr.compare({"long": a})
+    with pytest.raises(dsokr.ConfigError, match="queries"):
+        dsokr.compare({"long": a, "short": other.evaluate("validation")})
+    with pytest.raises(dsokr.ConfigError, match="expected a dsokr.Evaluation"):
+        dsokr.compare({"long": a, "short": b.metrics})
+
+
+def test_frames(model, other):
+    pytest.importorskip("pandas")
+    curve = model.learning_curve()
+    assert list(curve["epoch"]) == [1, 2, 3] and curve["mrr"].iloc[-1] == model.log[-1]["metrics"]["mrr"]
+    frame = dsokr.Ensemble.load([model.path, other.path]).evaluate("validation").to_pandas()
+    assert list(frame.index) == [str(model.path), str(other.path), "ensemble", "chance"]
+    assert frame.loc[str(model.path), "mrr"] == model.evaluate("validation").metrics["mrr"]
+    evaluation = model.evaluate("test")
+    rows = evaluation.queries_to_pandas()
+    assert len(rows) == 200 and math.isclose(rows["reciprocal_rank"].mean(), evaluation.metrics["mrr"])
+    compared = dsokr.compare({"a": evaluation, "b": other.evaluate("test")}, resamples=100).to_pandas()
+    assert set(compared["run"]) == {"a", "b"}
+
+
+def test_notebooks_draw_molecules(model):
+    hits = model.search(TEXTS[0], k=3)
+    assert hits._repr_html_().count("<svg") == 3 and hits[0]._repr_svg_().startswith("<svg")
+    plain = dsokr.Hits([dsokr.Hit("1", "<b>no molecule</b>", 1.0)])
+    assert "<svg" not in plain._repr_html_() and "&lt;b&gt;" in plain._repr_html_()
+    assert plain[0]._repr_svg_() is None
+    assert "mrr" in model.evaluate()._repr_html_()
+
+
+class Enough(Exception):
+    pass
+
+
+def test_a_stopped_training_is_resumed(model, config, folder):
+    """Ctrl-C, and an exception of the callback, leave a run that goes on to the same result."""
+
+    def interrupt(line):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def enough(line):
+        raise Enough
+
+    for name, callback, error in [("stopped", interrupt, KeyboardInterrupt), ("raised", enough, Enough)]:
+        with pytest.raises(error) as raised:
+            dsokr.train(config, set=SHORT, out=folder / name, seed=1, callback=callback)
+        assert isinstance(raised.value.__cause__, dsokr.Error) and "resume=True" in str(raised.value.__cause__)
+        assert (folder / name / "checkpoint").is_dir() and not (folder / name / "metrics.json").exists()
+        resumed = dsokr.train(config, set=SHORT, out=folder / name, seed=1, resume=True)
+        assert np.array_equal(resumed.encode(TEXTS), model.encode(TEXTS))
+        assert resumed.evaluate().metrics == model.evaluate().metrics
+
+
+def test_a_process_that_ends_leaves_a_run_that_can_be_resumed(model, config, folder):
+    code = "import dsokr, os, sys; dsokr.train(sys.argv[1], set={'training.epochs': 3}, out=sys.argv[2], seed=1, "
+    code += "callback=lambda line: line['epoch'] == 2 and os._exit(7))"
+    found = subprocess.run([sys.executable, "-c", code, str(config), str(folder / "ended")])
+    assert found.returncode == 7 and not [path for path in folder.iterdir() if path.name.endswith(".partial")]
+    resumed = dsokr.train(config, set=SHORT, out=folder / "ended", seed=1, resume=True)
+    assert np.array_equal(resumed.encode(TEXTS), model.encode(TEXTS))
+
+
+def test_the_lock_is_released_while_training(config, folder):
+    counted = []
+    done = threading.Event()
+
+    def count():
+        while not done.wait(0.001):
+            counted.append(None)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    dsokr.train(config, set=SHORT, out=folder / "counted")
+    done.set()
+    thread.join()
+    assert len(counted) > 50
+
+
+def test_ctrl_c_without_a_callback(config, folder):
+    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        dsokr.train(config, set={"training.epochs": 100_000}, out=folder / "long")
+    timer.join()
+    assert list((folder / "long" / "checkpoint").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"config": "none.toml"}, dsokr.FileError, "none.toml: not found"),
+        ({"set": {"training.epochs": -1}}, dsokr.ConfigError, "training.epochs"),
+        ({"set": {"training.epoch": 1}}, dsokr.ConfigError, "with set: .*epoch"),
+        ({"set": {"training.epochs": None}}, dsokr.ConfigError, r"set\['training.epochs'\]: None"),
+        ({"set": {"": 1}}, dsokr.ConfigError, "set: "),
+        ({"seed": -1}, dsokr.ConfigError, "seed: -1"),
+        ({"device": "gpu"}, dsokr.ConfigError, "device: .*no device"),
+        ({"device": "cuda"}, dsokr.ConfigError, "device cuda:0: "),
+        ({"out": "taken"}, dsokr.FileError, "taken exists: continue it with resume=True"),
+        ({"data": "nowhere"}, dsokr.FileError, "nowhere"),
+    ],
+)
+def test_wrong_trainings(config, folder, monkeypatch, change, error, message):
+    monkeypatch.chdir(folder)
+    (folder / "taken").mkdir(exist_ok=True)
+    with pytest.raises(error, match=message):
+        dsokr.train(**{"config": config, "out": "new", **change})
+    assert not (folder / "new").exists()
+
+
+def test_wrong_models(model, folder):
+    with pytest.raises(dsokr.FileError, match="nothing: not found") as raised:
+        dsokr.Model.load(folder / "nothing")
+    assert isinstance(raised.value, OSError)
+    with pytest.raises(dsokr.FileError, match="config.toml"):
+        dsokr.Model.load(folder)
+    with pytest.raises(dsokr.ConfigError, match="paths: none"):
+        dsokr.Ensemble.load([])
+    for queries in ("", [" "], np.ones((2, 3))):
+        with pytest.raises(dsokr.ConfigError):
+            model.encode(queries)
+    with pytest.raises(dsokr.ConfigError, match="2001|2000"):
+        model.search(TEXTS[0], k=100_000)
+    with pytest.raises(dsokr.ConfigError, match='split: "train"'):
+        model.evaluate("train")
+    with pytest.raises(dsokr.ConfigError, match="split: given beside queries"):
+        model.evaluate("test", queries="q.tsv")
+    with pytest.raises(dsokr.FileError, match="q.tsv"):
+        model.evaluate(queries=folder / "q.tsv")
+    with pytest.raises(dsokr.ConfigError, match="coordinates"):
+        model.evaluate(coordinates=np.ones((3, 3)))
+    assert model.search([]) == [] and model.encode([]).shape == (0, model.candidates.dim)
+
+
+def test_a_file_of_queries(model, folder, config):
+    queries = config.parents[1] / "datasets" / "quickstart" / "test.tsv"
+    assert model.evaluate(queries=queries).metrics == model.evaluate("test").metrics
+
+
+def encode(path, queue):
+    queue.put(dsokr.Model.load(path).encode(TEXTS))
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_other_processes(model, method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    process = context.Process(target=encode, args=(model.path, queue))
+    process.start()
+    found = queue.get(timeout=60)
+    process.join(60)
+    assert process.exitcode == 0 and np.array_equal(found, model.encode(TEXTS))
+
+
+def test_threads_of_the_caller(model):
+    found = [None] * 4
+
+    def run(at):
+        found[at] = model.encode(TEXTS)
+
+    threads = [threading.Thread(target=run, args=(at,)) for at in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(each, model.encode(TEXTS)) for each in found)
