@@ -1,5 +1,7 @@
 """Estimators in scikit-learn's own checks, pipelines and searches."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -14,11 +16,28 @@ from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
-from dsokr.sklearn import KernelSketch  # noqa: E402
+from dsokr.sklearn import IOKR, KernelSketch, SketchedKernelRidge  # noqa: E402
+
+
+def no_kernels(estimator):
+    """Checks whose matrices are not positive semi-definite, so no kernel's."""
+    if getattr(estimator, "kernel", None) != "precomputed":
+        return {}
+    reason = "the matrix is not positive semi-definite"
+    return dict.fromkeys(["check_positive_only_tag_during_fit", "check_estimators_dtypes"], reason)
 
 
 @parametrize_with_checks(
-    [KernelSketch("linear"), KernelSketch("gaussian", kernel_params={"gamma": 0.1}, sketch="gaussian")]
+    [
+        KernelSketch("linear"),
+        KernelSketch("gaussian", kernel_params={"gamma": 0.1}, sketch="gaussian"),
+        SketchedKernelRidge("gaussian", kernel_params={"gamma": 0.1}),
+        SketchedKernelRidge("linear", None),
+        KernelSketch("precomputed"),
+        IOKR("gaussian", kernel_params={"gamma": 0.1}, alpha=1e-6),
+        IOKR("gaussian", None, 1e-6, kernel_params={"gamma": 0.1}, input_size=50),
+    ],
+    expected_failed_checks=no_kernels,
 )
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
@@ -59,10 +78,215 @@ def test_pipelines_and_searches():
         (KernelSketch(sketch="hash"), "sketch: 'hash', allowed: accumulation"),
         (KernelSketch(sketch="gaussian", sketch_params={"density": 1}), "sketch_params: .*density"),
         (KernelSketch(sketch="sparsified-gaussian"), "sketch_params: .*density"),
-        (KernelSketch(random_state=-1), "seed: -1"),
+        (KernelSketch(random_state=-1), "random_state: -1"),
         (KernelSketch(power=7.0), "power = 7"),
     ],
 )
 def test_wrong_parameters(estimator, message):
     with pytest.raises(dsokr.ConfigError, match=message):
         estimator.fit(np.eye(5))
+
+
+@pytest.fixture
+def regression():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((60, 5))
+    return x, np.stack([np.sin(x[:, 0]), x[:, 1] * x[:, 2]], 1), rng.standard_normal((7, 5))
+
+
+@pytest.mark.parametrize("size", [None, 60])
+def test_ridge_is_that_of_scikit_learn(regression, size):
+    """Without a sketch, and with one that takes every row."""
+    from sklearn.kernel_ridge import KernelRidge
+
+    x, y, other = regression
+    theirs = KernelRidge(kernel="rbf", gamma=0.2, alpha=60 * 1e-3).fit(x, y).predict(other)
+    ours = SketchedKernelRidge("gaussian", size, 1e-3, kernel_params={"gamma": 0.2}).fit(x, y).predict(other)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert ours.shape == (7, 2) and ours.dtype == np.float64
+
+
+def test_ridge_with_a_linear_kernel(regression):
+    x, y, other = regression
+    ours = SketchedKernelRidge("linear", 5, 1e-2, sketch="gaussian").fit(x, y).predict(other)
+    # five sketched inputs span all five dimensions, so it is ridge regression
+    theirs = other @ np.linalg.solve(x.T @ x + 60 * 1e-2 * np.eye(5), x.T @ y)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_search_over_size_and_alpha(regression):
+    x, y, _ = regression
+    model = SketchedKernelRidge("gaussian", kernel_params={"gamma": 0.2})
+    search = GridSearchCV(model, {"size": [2, 40], "alpha": [1e-3, 1e2]}, cv=3).fit(x, y)
+    assert search.best_params_ == {"size": 40, "alpha": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (SketchedKernelRidge(alpha=0.0), "alpha: 0.0, allowed"),
+        (SketchedKernelRidge(alpha=float("nan")), "alpha: nan"),
+        (SketchedKernelRidge(size=0), "size: 0"),
+        (SketchedKernelRidge("euclid"), "kernel: "),
+        (SketchedKernelRidge(sketch="leverage"), "pilot = 200"),
+        (SketchedKernelRidge(random_state=1.5), "random_state: 1.5"),
+    ],
+)
+def test_wrong_parameters_of_a_regression(estimator, message):
+    with pytest.raises(dsokr.ConfigError, match=message):
+        estimator.fit(np.eye(5), np.ones(5))
+
+
+@pytest.mark.parametrize("sketch", ["subsampling", "gaussian", "count-sketch", "leverage"])
+def test_a_precomputed_kernel_has_fewer_components_than_rows(sketch):
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    rng = np.random.default_rng(0)
+    x, other = rng.standard_normal((50, 3)), rng.standard_normal((9, 3))
+    gram, values = rbf_kernel(x, gamma=0.2), rbf_kernel(other, x, gamma=0.2)
+    parameters = {"lambda_": 1e-3, "pilot": 50} if sketch == "leverage" else None
+    options = {"sketch": sketch, "sketch_params": parameters, "random_state": 2}
+    found = KernelSketch("precomputed", 12, **options).fit(gram)
+    z = found.transform(values)
+    assert z.shape == (9, found.map_.shape[1]) and z.shape[1] <= 12 and z.dtype == np.float32
+    # inner products are those of the basis of the same kernel and sketch, whatever the signs of its axes
+    if sketch != "leverage":
+        same = KernelSketch("gaussian", 12, kernel_params={"gamma": 0.2}, **options).fit(x).transform(other)
+        np.testing.assert_allclose(z @ z.T, same @ same.T, atol=1e-4)
+    whole = KernelSketch("precomputed", 50).fit(gram).transform(values)
+    exact = np.abs(whole @ whole.T - rbf_kernel(other, gamma=0.2))
+    assert exact.mean() < np.abs(z @ z.T - rbf_kernel(other, gamma=0.2)).mean()
+
+
+@pytest.mark.parametrize(
+    ("gram", "message"),
+    [
+        (np.ones((3, 4)), r"X: shape \(3, 4\)"),
+        (np.triu(np.ones((4, 4))), "not symmetric"),
+        (-np.eye(4), "eigenvalue -1"),
+        (np.zeros((4, 4)), "eigenvalue 0"),
+    ],
+)
+def test_wrong_precomputed_kernels(gram, message):
+    with pytest.raises(dsokr.ConfigError, match=message):
+        KernelSketch("precomputed").fit(gram)
+    with pytest.raises(dsokr.ConfigError, match="power: 0.5"):
+        KernelSketch("precomputed", power=0.5).fit(np.eye(4))
+
+
+@pytest.fixture
+def labelled():
+    """Label sets that follow from the inputs."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((120, 6))
+    return x, (x[:, :4] > 0.3)
+
+
+@pytest.mark.parametrize("form", [np.asarray, "sparse", dsokr.as_rows])
+@pytest.mark.parametrize("sizes", [(40, None), (None, 60)])
+def test_structured_outputs(labelled, form, sizes):
+    from scipy.sparse import csr_array
+
+    x, y = labelled
+    given = csr_array(y.astype(np.float32)) if form == "sparse" else form(y)
+    training = given.select(list(range(100))) if form is dsokr.as_rows else given[:100]
+    model = IOKR(
+        "gaussian",
+        sizes[0],
+        1e-4,
+        kernel_params={"gamma": 0.1},
+        output_kernel="gaussian",
+        output_kernel_params={"gamma": 0.5},
+        input_size=sizes[1],
+    )
+    found = model.fit(x[:100], training).predict(x[100:])
+    found = found.toarray() if hasattr(found, "toarray") else found
+    assert found.shape == (20, 4) and (found == y[100:]).mean() > 0.8
+    ranks = model.candidates_.rank(model.coordinates(x[:100]), range(100))
+    assert ranks.metrics()["mrr"] > 0.1
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.coordinates(x), model.coordinates(x))
+    assert np.array_equal(again.candidates_.constants, model.candidates_.constants)
+
+
+def test_search_over_size_and_alpha_of_iokr(labelled):
+    x, y = labelled
+    model = IOKR("gaussian", kernel_params={"gamma": 0.1}, output_kernel="cosine")
+    search = GridSearchCV(model, {"size": [1, 60], "alpha": [1e-4, 1e3]}, cv=3).fit(x, y.astype(float))
+    assert search.best_params_ == {"size": 60, "alpha": 1e-4}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (IOKR(alpha=-1), "alpha: -1"),
+        (IOKR(size=0), "size: 0"),
+        (IOKR(input_size=0), "input_size: 0"),
+        (IOKR(output_kernel="euclid"), "output_kernel: "),
+        (IOKR(input_size=3, input_sketch="hash"), "input_sketch: 'hash'"),
+    ],
+)
+def test_wrong_parameters_of_iokr(estimator, message):
+    with pytest.raises(dsokr.ConfigError, match=message):
+        estimator.fit(np.eye(5), np.eye(5))
+
+
+ARFF = """@relation labels
+{attributes}
+@data
+{rows}
+"""
+
+CONFIG = """
+[data]
+source = "multi-label"
+folder = "sets"
+file = "sets.arff"
+labels = 4
+splits = {{ order = "file", train = 80, validation = 20 }}
+[output]
+label = "labels"
+only_training = true
+features = {{ kind = "labels", column = "labels" }}
+kernel = {{ name = "gaussian", gamma = 0.5 }}
+[sketch]
+{sketch}
+[encoder]
+kind = "kernel-machine"
+inputs = {{ kind = "vectors", scaling = "none" }}
+kernel = {{ name = "gaussian", gamma = 0.1 }}
+lambda = 1e-4
+[evaluation]
+metric = "f1"
+missing_gold = "rank-infinity"
+"""
+
+
+@pytest.mark.parametrize("size", [12, None])
+def test_predictions_equal_those_of_a_run(labelled, tmp_path, size):
+    """The same regression by a configuration, which the command reads."""
+    if not hasattr(dsokr, "train"):
+        pytest.skip("built without the feature run")
+    x, y = labelled
+    x = x.astype(np.float32)
+    (tmp_path / "sets").mkdir()
+    names = [f"@attribute x{at} numeric" for at in range(6)] + [f"@attribute l{at} {{0,1}}" for at in range(4)]
+    rows = [",".join([*map(repr, map(float, a)), *map(str, map(int, b))]) for a, b in zip(x, y, strict=True)]
+    text = ARFF.format(attributes="\n".join(names), rows="\n".join(rows))
+    (tmp_path / "sets" / "sets.arff").write_text(text)
+    sketch = "full = true" if size is None else f"size = {size}"
+    (tmp_path / "sets.toml").write_text(CONFIG.format(sketch=sketch))
+    run = dsokr.train(tmp_path / "sets.toml", out=tmp_path / "run", data=tmp_path)
+    model = IOKR(
+        "gaussian",
+        size,
+        1e-4,
+        kernel_params={"gamma": 0.1},
+        output_kernel="gaussian",
+        output_kernel_params={"gamma": 0.5},
+        sketch="gaussian",
+    ).fit(x[:80], y[:80])
+    validation = x[80:100]
+    assert np.array_equal(model.coordinates(validation), run.encode(validation))
+    sets = [" ".join(f"l{at}" for at in np.flatnonzero(row)) for row in model.predict(validation)]
+    assert sets == [hit.label for hit in run.evaluate("validation").best]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,6 +86,18 @@ def _sparse(values: Any, name: str) -> Rows:
         csr.sum_duplicates()
     offsets, columns = (np.ascontiguousarray(part, np.int64) for part in (csr.indptr, csr.indices))
     return Rows.sparse(csr.shape[1], offsets, columns, _converted(csr.data, name, np.float32), name)
+
+
+def _pickled(rows: Rows) -> tuple[Any, ...]:
+    if rows.kind == "sparse":
+        return Rows.sparse, (rows.shape[1], *rows.csr(), "Y")
+    array = rows.toarray()
+    if rows.kind == "bit":
+        return Rows.bits, (np.packbits(array != 0, axis=1).ravel(), array.shape[1], "Y")
+    return Rows.dense, (array, "Y")
+
+
+copyreg.pickle(Rows, _pickled)
 
 
 def to_scipy(rows: Rows) -> Any:

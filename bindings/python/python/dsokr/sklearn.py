@@ -2,34 +2,95 @@
 
 from __future__ import annotations
 
+import copyreg
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _sketches
+from . import _dsokr, _sketches
 from ._basis import Basis
+from ._candidates import Candidates
 from ._errors import ConfigError
-from ._rows import whole
+from ._rows import Rows, as_rows, real, whole
+from ._tables import to_json
 
-__all__ = ["KernelSketch"]
+__all__ = ["IOKR", "KernelSketch", "SketchedKernelRidge"]
 
 _KINDS = {kind.kind: kind for kind in _sketches.Sketch.__subclasses__()}
+_DTYPES = [np.float32, np.float64]
+
+
+def _sketch(kind: str, size: int, parameters: Mapping[str, Any] | None, name: str = "sketch") -> _sketches.Sketch:
+    if kind not in _KINDS:
+        raise ConfigError(f"{name}: {kind!r}, allowed: {', '.join(sorted(_KINDS))}")
+    try:
+        return _KINDS[kind](size, **(parameters or {}))
+    except TypeError as error:
+        raise ConfigError(f"{name}_params: {error}") from None
+
+
+def _sized(size: int | None, rows: int, kind: str, parameters: Any, name: str) -> tuple[str, int] | None:
+    """Table and size of a sketch of at most ``rows`` rows; none without a size."""
+    if size is None:
+        return None
+    least = min(whole(size, "size" if name == "sketch" else "input_size", 1), rows)
+    return to_json(_sketch(kind, least, parameters, name).table(), name, "kind"), least
+
+
+def _kernel(name: str, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"name": name, **(parameters or {})}
+
+
+def _seed(random_state: int | None) -> int:
+    return 0 if random_state is None else whole(random_state, "random_state", 0, 2**64 - 1)
+
+
+def _alpha(alpha: float) -> float:
+    if not real(alpha, "alpha") > 0:
+        raise ConfigError(f"alpha: {alpha}, allowed: finite numbers above 0")
+    return float(alpha)
+
+
+def _pickled(machine: _dsokr.KernelMachine) -> tuple[Any, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        machine.save(Path(folder))
+        return _unpickled, ({file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())},)
+
+
+def _unpickled(files: dict[str, bytes]) -> _dsokr.KernelMachine:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            (Path(folder) / name).write_bytes(content)
+        return _dsokr.KernelMachine.load(Path(folder))
+
+
+copyreg.pickle(_dsokr.KernelMachine, _pickled)
 
 
 class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Coordinates in the basis of a sketched kernel: inner products approximate the kernel.
 
     ``kernel`` and ``kernel_params`` are a kernel of ``dsokr.Basis.fit`` by name, such as "cosine" or "gaussian" with
-    ``{"gamma": 0.5}``. ``n_components`` is the size of the sketch, at most the number of training rows is used; the
-    number of coordinates is that or, for a kernel of lower rank, less. ``sketch`` and ``sketch_params`` are the kind of
-    sketch by name: "subsampling", "leverage", "gaussian", "sparsified-rademacher", "sparsified-gaussian",
-    "accumulation", "count-sketch". ``power`` tempers the spectrum (0 to 1, None: not at all). ``random_state`` is the
-    seed, a whole number from 0, or None for 0.
+    ``{"gamma": 0.5}``, or "precomputed": then the fit takes the kernel matrix of the training rows, and ``transform``
+    the kernel's values with them, a row each. ``n_components`` is the size of the sketch, at most the number of
+    training rows is used; the number of coordinates is that or, for a kernel of lower rank, less. ``sketch`` and
+    ``sketch_params`` are the kind of sketch by name: "subsampling", "leverage", "gaussian", "sparsified-rademacher",
+    "sparsified-gaussian", "accumulation", "count-sketch". ``power`` tempers the spectrum (0 to 1, None: not at all),
+    but not that of a precomputed kernel. ``random_state`` is the seed, a whole number from 0, or None for 0.
 
-    After the fit ``basis_`` is the ``dsokr.Basis``.
+    After the fit ``basis_`` is the ``dsokr.Basis``; a precomputed kernel has ``map_`` (n, p), which takes the kernel's
+    values to coordinates.
     """
 
     def __init__(
@@ -55,20 +116,18 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def fit(self, X: Any, y: Any = None) -> KernelSketch:
         """Fits the basis on the rows of a dense or sparse matrix; ``y`` plays no part."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64])
-        if self.sketch not in _KINDS:
-            raise ConfigError(f"sketch: {self.sketch!r}, allowed: {', '.join(sorted(_KINDS))}")
+        X = self._validated(X, True)
         size = min(whole(self.n_components, "n_components", 1), X.shape[0])
-        try:
-            sketch = _KINDS[self.sketch](size, **(self.sketch_params or {}))
-        except TypeError as error:
-            raise ConfigError(f"sketch_params: {error}") from None
+        sketch = _sketch(self.sketch, size, self.sketch_params)
+        if self.kernel == "precomputed":
+            self.map_ = self._map(X, sketch)
+            return self
         self.basis_ = Basis.fit(
             X,
-            {"name": self.kernel, **(self.kernel_params or {})},
+            _kernel(self.kernel, self.kernel_params),
             sketch,
             power=self.power,
-            seed=0 if self.random_state is None else self.random_state,
+            seed=_seed(self.random_state),
             tolerance=self.tolerance,
         )
         return self
@@ -76,15 +135,209 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def transform(self, X: Any) -> np.ndarray:
         """Coordinates of the rows of a matrix of the kind of the fit (dense or sparse), (n, p) float32."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=False)
+        X = self._validated(X, False)
+        if self.kernel == "precomputed":
+            return (X @ self.map_).astype(np.float32)
         return self.basis_.project(X)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        if self.kernel == "precomputed":
+            return validate_data(self, X, dtype=np.float64, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
+
+    def _map(self, gram: np.ndarray, sketch: _sketches.Sketch) -> np.ndarray:
+        """Rᵀ U Λ^(−1/2), with R K Rᵀ = U Λ Uᵀ."""
+        n = len(gram)
+        if gram.shape != (n, n):
+            raise ConfigError(f"X: shape {gram.shape}, expected a kernel matrix ({n}, {n}) of the training rows")
+        if not np.allclose(gram, gram.T, rtol=1e-5, atol=1e-8 * np.abs(gram).max()):
+            raise ConfigError("X: a matrix that is not symmetric, expected a kernel matrix of the training rows")
+        if self.power is not None:
+            raise ConfigError(f"power: {self.power!r}, allowed beside kernel='precomputed': None")
+        scores = None
+        if isinstance(sketch, _sketches.Leverage):
+            ridge = n * real(sketch.lambda_, "sketch_params['lambda_']") * np.eye(n)
+            scores = np.linalg.solve(gram + ridge, gram).diagonal().clip(0).tolist()
+        table = to_json(sketch.table(), "sketch", "kind")
+        drawn = _dsokr.sketch_matrix(table, sketch.size, n, _seed(self.random_state), scores)
+        sketched = drawn @ gram @ drawn.T
+        values, vectors = np.linalg.eigh((sketched + sketched.T) / 2)
+        largest = max(values[-1], -values[0])
+        if not largest > 0 or values[0] < -1e-6 * largest:
+            raise ConfigError(f"X: a matrix with the eigenvalue {values[0]}, expected a positive semi-definite kernel")
+        kept = values > real(self.tolerance, "tolerance") * largest
+        return drawn.T @ (vectors[:, kept] / np.sqrt(values[kept]))[:, ::-1]
 
     @property
     def _n_features_out(self) -> int:
-        return self.basis_.rank
+        return self.map_.shape[1] if self.kernel == "precomputed" else self.basis_.rank
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Kernel ridge regression, of one number or a vector, in the span of sketched training inputs.
+
+    It is the least of (1/n) Σ ‖h(xᵢ) − yᵢ‖² + ``alpha`` ‖h‖², without an intercept; scikit-learn's ``KernelRidge`` has
+    n · ``alpha`` for its alpha. ``size`` is the size of the sketch, at most the number of training rows is used; with
+    None there is no sketch and every training input is an anchor. Kernel, sketch and ``random_state`` are those of
+    ``KernelSketch``, without "precomputed".
+    """
+
+    def __init__(
+        self,
+        kernel: str = "cosine",
+        size: int | None = 100,
+        alpha: float = 1e-3,
+        *,
+        kernel_params: Mapping[str, Any] | None = None,
+        sketch: str = "subsampling",
+        sketch_params: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.size = size
+        self.alpha = alpha
+        self.kernel_params = kernel_params
+        self.sketch = sketch
+        self.sketch_params = sketch_params
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> SketchedKernelRidge:
+        """Fits on the rows of a dense or sparse matrix; ``y`` is (n,) or (n, p)."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, y_numeric=True, dtype=_DTYPES)
+        if not isinstance(y, np.ndarray):
+            raise ConfigError(f"y: {type(y).__name__}, expected a dense array")
+        self._one = y.ndim == 1
+        self.machine_ = _dsokr.KernelMachine.ridge(
+            as_rows(X, "X"),
+            to_json(_kernel(self.kernel, self.kernel_params), "kernel"),
+            np.ascontiguousarray(y.reshape(len(y), -1), np.float64),
+            _alpha(self.alpha),
+            _sized(self.size, X.shape[0], self.sketch, self.sketch_params, "sketch"),
+            _seed(self.random_state),
+        )
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions, (n,) or (n, p) as ``y`` was: float64, with the precision of float32."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        found = self.machine_.predict(as_rows(X, "X")).astype(np.float64)
+        return found.ravel() if self._one else found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+class IOKR(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Input output kernel regression: predicts structured outputs, by kernel ridge regression in a feature space of them.
+
+    Outputs ``Y`` are rows of features: label sets, fingerprints, counts or numbers. h(x) is the least of
+    (1/n) Σ ‖h(xᵢ) − ψ(yᵢ)‖² + ``alpha`` ‖h‖², and the prediction is the training output nearest to h(x).
+
+    ``kernel`` compares inputs and ``output_kernel`` outputs; both are kernels of ``dsokr.Basis.fit`` by name. ``size``
+    is the size of the ``sketch`` of the outputs, at most the number of training rows is used; None is IOKR without a
+    sketch of them. ``input_size`` is that of the ``input_sketch`` (default: none). ``random_state`` is the seed, a
+    whole number from 0, or None for 0.
+
+    After the fit ``candidates_`` are the training outputs as ``dsokr.Candidates``, with ids 0, 1, …, on which
+    ``coordinates`` are ranked.
+    """
+
+    def __init__(
+        self,
+        kernel: str = "cosine",
+        size: int | None = 300,
+        alpha: float = 1e-3,
+        *,
+        kernel_params: Mapping[str, Any] | None = None,
+        output_kernel: str = "linear",
+        output_kernel_params: Mapping[str, Any] | None = None,
+        sketch: str = "subsampling",
+        sketch_params: Mapping[str, Any] | None = None,
+        input_size: int | None = None,
+        input_sketch: str = "subsampling",
+        input_sketch_params: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.size = size
+        self.alpha = alpha
+        self.kernel_params = kernel_params
+        self.output_kernel = output_kernel
+        self.output_kernel_params = output_kernel_params
+        self.sketch = sketch
+        self.sketch_params = sketch_params
+        self.input_size = input_size
+        self.input_sketch = input_sketch
+        self.input_sketch_params = input_sketch_params
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> IOKR:
+        """Fits on the rows of a dense or sparse matrix, and as many outputs: (n,), (n, d), sparse, or ``Rows``."""
+        if isinstance(Y, Rows):
+            X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES)
+            if len(Y) != X.shape[0]:
+                raise ConfigError(f"Y: {len(Y)} rows, expected {X.shape[0]}")
+        else:
+            X, Y = validate_data(self, X, Y, accept_sparse="csr", multi_output=True, dtype=_DTYPES)
+            if Y.dtype.kind not in "fiub":
+                raise ConfigError(f"Y: Unknown label type: dtype {Y.dtype}, allowed: real numbers and bool")
+        self.outputs_ = Y
+        n = X.shape[0]
+        self.machine_ = _dsokr.KernelMachine.structured(
+            as_rows(X, "X"),
+            to_json(_kernel(self.kernel, self.kernel_params), "kernel"),
+            self._output_rows(),
+            to_json(_kernel(self.output_kernel, self.output_kernel_params), "output_kernel"),
+            _sized(self.size, n, self.sketch, self.sketch_params, "sketch"),
+            _alpha(self.alpha),
+            _sized(self.input_size, n, self.input_sketch, self.input_sketch_params, "input_sketch"),
+            _seed(self.random_state),
+        )
+        self.candidates_ = self._candidates()
+        return self
+
+    def coordinates(self, X: Any) -> np.ndarray:
+        """h(x) of each row, (n, p) float32, which ``candidates_`` ranks."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        return self.machine_.predict(as_rows(X, "X"))
+
+    def predict(self, X: Any) -> Any:
+        """The training output nearest to h(x), of each row: rows of the kind that the fit was given."""
+        coordinates = self.coordinates(X)
+        best = self.candidates_.top_k(coordinates, 1)[0].ravel()
+        return self.outputs_.select(best.tolist()) if isinstance(self.outputs_, Rows) else self.outputs_[best]
+
+    def _output_rows(self) -> Rows:
+        outputs = self.outputs_
+        return as_rows(outputs.reshape(-1, 1) if getattr(outputs, "ndim", 2) == 1 else outputs, "Y")
+
+    def _candidates(self) -> Candidates:
+        rows = self._output_rows()
+        ids = [str(at) for at in range(len(rows))]
+        return Candidates._of(self.machine_.candidates(rows, ids, [""] * len(rows)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("candidates_", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "machine_"):
+            self.candidates_ = self._candidates()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         return tags
