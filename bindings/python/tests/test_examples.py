@@ -31,7 +31,35 @@ def test_torch_tensors_are_read_in_place():
         dsokr.as_rows(torch.ones(2, 2, requires_grad=True))
 
 
-def test_readme():
-    """The program of the README runs."""
-    program = re.search(r"```python\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
-    exec(compile(program[1], "README.md", "exec"), {})
+PAGES = [FOLDER / "README.md", FOLDER.parents[1] / "book" / "src" / "python.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_programs_of_pages(page, tmp_path, monkeypatch):
+    """The programs of a page run, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    programs = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert len(programs) >= 2
+    for program in programs:
+        if "sklearn" in program:
+            pytest.importorskip("sklearn")
+        if hasattr(dsokr, "train") or "dsokr.train" not in program:
+            exec(compile(program, page.name, "exec"), {})
+
+
+def test_notebook(tmp_path):
+    """Every cell runs, and molecules are drawn."""
+    pytest.importorskip("pandas")
+    pytest.importorskip("ipykernel")
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    if not hasattr(dsokr, "train"):
+        pytest.skip("built without the feature run")
+    notebook = nbformat.read(FOLDER / "examples" / "text_to_molecule.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "stored without outputs"
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    shown = [output["data"] for output in outputs if "data" in output]
+    assert any("<svg" in data.get("text/html", "") for data in shown)
+    assert any("image/svg+xml" in data for data in shown)
+    assert any("95 % interval" in data.get("text/html", "") for data in shown)
+    assert any("MRR" in output.get("text", "") for output in outputs)
