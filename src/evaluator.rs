@@ -7,14 +7,11 @@ use crate::Error;
 use crate::config::Checked;
 use crate::golds::has_gold;
 use crate::metric::{Needs, RESAMPLES, intervals};
-use crate::molecules::drawing;
+use crate::molecules::{EXAMPLES, drawing};
 use crate::run::Report;
 use crate::scores::{Decoder, Evaluation, Scores, chance, evaluate};
 use dsokr_data::SplitName;
-use dsokr_data::{DataRoot, Dataset, Selected, Split, Truth};
-
-/// Number of molecules that are drawn.
-const EXAMPLES: usize = 20;
+use dsokr_data::{DataRoot, Dataset, Selected, Split};
 
 /// Evaluates coordinates on the splits of a data set, and knows their chance level and ceiling.
 pub struct Evaluator<'a> {
@@ -130,18 +127,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The report on the coordinates of the evaluated split, and drawings of the first queries if
-    /// outputs are molecules.
+    /// outputs are molecules or graphs.
     pub(crate) fn report(&self, z: &[f32]) -> Result<(Report, Option<String>), Error> {
         let name = self.config.evaluation.split;
         let found = self.evaluate(name, z)?;
         let chance = chance(&found, self.decoder.candidates, self.config)?;
-        let drawn = match &found.outputs {
-            Some((Truth::Molecules(truth), Truth::Molecules(predicted))) => {
-                let n = truth.len().min(EXAMPLES);
-                Some(drawing(&self.reported().inputs, &truth[..n], &predicted[..n])?)
-            }
-            _ => None,
-        };
+        let draw = |outputs| drawing(&self.reported().inputs, outputs, EXAMPLES);
+        let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
         let intervals = intervals(&found, RESAMPLES, self.config.seed)?;
         let (metrics, perfect_h) = (found.scores, self.perfect(name)?);
         Ok((Report { split: name, metrics, intervals, chance, perfect_h }, drawn))

@@ -93,7 +93,7 @@ pub use kinds::{EncoderTable, register};
 pub use labels::LabelScores;
 pub use learner::{Choice, ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
 pub use metric::{Metric, RESAMPLES, intervals};
-pub use molecules::{MoleculeScores, drawing};
+pub use molecules::{EXAMPLES, MoleculeScores, drawing};
 pub use network::Network;
 pub use quantiles::{Coverage, QuantileScores, Quantiles};
 pub use rankings::RankingScores;

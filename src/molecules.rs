@@ -1,6 +1,6 @@
-use dsokr_data::{Inputs, Structure};
+use dsokr_data::{Inputs, Structure, Truth};
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
-use dsokr_molecule::graph::Graph;
+use dsokr_molecule::graph::{Graph, NamedGraph};
 use dsokr_molecule::{svg_column, svg_pair, svg_text};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -98,36 +98,70 @@ fn mean(found: &[EditDistance]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
-/// Drawings of true molecules, each with the predicted one beside it and the query's text above, as one
-/// SVG document; captions say the SMILES and the edit distance, bonds compared.
+/// The queries that are drawn, unless another number is asked for.
+pub const EXAMPLES: usize = 20;
+
+/// Drawings of the first `count` true molecules or graphs, each with the predicted one beside it and the
+/// query's text above, as one SVG document; none for outputs of other kinds. Captions say the SMILES of
+/// molecules, and the edit distance with bonds or labels of edges compared.
 ///
 /// # Errors
 /// None for molecules that have been read before.
 pub fn drawing(
     inputs: &Inputs,
-    truth: &[Structure],
-    predicted: &[Structure],
-) -> Result<String, Error> {
+    (truth, predicted): &(Truth, Truth),
+    count: usize,
+) -> Result<Option<String>, Error> {
+    let (Some(truth), Some(predicted)) = (drawn(truth, count)?, drawn(predicted, count)?) else {
+        return Ok(None);
+    };
     let texts = match inputs {
         Inputs::Texts(texts) => texts.as_slice(),
         Inputs::Vectors(_) | Inputs::Kernels(_) => &[],
     };
     let mut documents = Vec::new();
-    for (query, (truth, predicted)) in truth.iter().zip(predicted).enumerate() {
-        let (a, b) = (&truth.graph, &predicted.graph);
+    for (query, (truth, predicted)) in truth.iter().zip(&predicted).enumerate() {
+        let (a, b) = (truth.graph, predicted.graph);
         let found = edit_distance(a, b, &limit(a, b));
-        let (left, right) = (truth.molecule()?, predicted.molecule()?);
         let edits = match found.exact() {
             Some(1) => "1 edit".to_owned(),
             Some(edits) => format!("{edits} edits"),
             None => format!("{} to {} edits", found.lower, found.upper),
         };
-        let captions = [
-            format!("true: {}", truth.smiles),
-            format!("predicted: {}, {edits}", predicted.smiles),
-        ];
+        let captions =
+            [format!("true{}", truth.name), format!("predicted{}, {edits}", predicted.name)];
         documents.extend(texts.get(query).map(|text| svg_text(text)));
-        documents.push(svg_pair((&left, &captions[0]), (&right, &captions[1])));
+        documents.push(svg_pair((&truth.svg, &captions[0]), (&predicted.svg, &captions[1])));
     }
-    Ok(svg_column(&documents))
+    Ok(Some(svg_column(&documents)))
+}
+
+/// An output as it is drawn.
+struct Drawn<'a> {
+    graph: &'a Graph,
+    svg: String,
+    /// What the caption says after *true* or *predicted*.
+    name: String,
+}
+
+/// The first `count` outputs; none if they are neither molecules nor graphs.
+fn drawn(outputs: &Truth, count: usize) -> Result<Option<Vec<Drawn<'_>>>, Error> {
+    Ok(match outputs {
+        Truth::Molecules(all) => {
+            Some(all.iter().take(count).map(Drawn::molecule).collect::<Result<_, Error>>()?)
+        }
+        Truth::Graphs(all) => Some(all.iter().take(count).map(Drawn::graph).collect()),
+        Truth::Labels(_) | Truth::Rankings(_) => None,
+    })
+}
+
+impl<'a> Drawn<'a> {
+    fn molecule(own: &'a Structure) -> Result<Self, Error> {
+        let (svg, name) = (own.molecule()?.svg(), format!(": {}", own.smiles));
+        Ok(Self { graph: &own.graph, svg, name })
+    }
+
+    fn graph(own: &'a NamedGraph) -> Self {
+        Self { graph: &own.graph, svg: own.svg(), name: String::new() }
+    }
 }

@@ -79,7 +79,8 @@ impl OutputScores {
                 graphs(&pairs.collect::<Vec<_>>())
             }
             (Truth::Graphs(truth), Truth::Graphs(predicted)) => {
-                graphs(&truth.iter().zip(predicted).collect::<Vec<_>>())
+                let pairs = truth.iter().zip(predicted).map(|(a, b)| (&a.graph, &b.graph));
+                graphs(&pairs.collect::<Vec<_>>())
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
                 let both = [truth.as_slice(), predicted.as_slice()].concat();
@@ -204,6 +205,13 @@ impl Evaluation {
             self.queries.crossing = Some(found.crossing);
         }
         Ok(self)
+    }
+
+    /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
+    /// edges, and of graphs with them. A distance that is not proven counts with its upper bound.
+    pub fn edit_distances(&self) -> Option<[&[f64]; 2]> {
+        let QueryValues { distances, bond_distances, .. } = &self.queries;
+        Some([distances.as_deref()?, bond_distances.as_deref()?])
     }
 
     /// An evaluation of outputs alone.
@@ -351,11 +359,12 @@ pub(crate) fn chance(
 ) -> Result<Scores, Error> {
     let Metrics { candidates: count, duplicate_candidates, .. } = found.scores.ranks;
     let ranks = Metrics::chance(&found.ranks, count, duplicate_candidates)?;
-    let Some((truth, _)) = &found.outputs else { return Ok(ranks.into()) };
+    let scores = Scores { numbers: found.scores.numbers, ..ranks.into() };
+    let Some((truth, _)) = &found.outputs else { return Ok(scores) };
     let mut random = generator(config.seed, "chance", 0);
     let drawn =
         (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
     let drawn = Truth::of_labels(drawn, &config.output.features)?;
     let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
-    Ok(Scores { outputs, ..ranks.into() })
+    Ok(Scores { outputs, ..scores })
 }

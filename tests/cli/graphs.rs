@@ -12,12 +12,26 @@ fn graphs_are_found_from_sentences_and_judged_by_edit_distance() {
     assert!(number(&report, "mrr") > 10.0 * number(&report["chance"], "mrr"), "{report}");
     assert!(2.0 * number(&report, "ged") < number(&report["chance"], "ged"), "{report}");
     assert!(number(&report, "exact") > 0.1, "{report}");
+    let svg = sandbox.read("runs/graphs/examples.svg");
+    let drawn = |part: &str| svg.matches(part).count();
+    assert_eq!((drawn(">true</text>"), drawn(">predicted, ")), (20, 20));
+    assert!(drawn("<circle") > 100 && drawn(">green</text>") > 20, "{svg}");
+    assert!(svg.contains("a fan of three green nodes, with a strong tail of length 2 in blue"));
     // what the candidates are is read from the run
     let data = concat!(env!("CARGO_MANIFEST_DIR"));
-    let again = json(&sandbox.succeed(&["evaluate", "runs/graphs", "--data", data, "--json"]));
+    let evaluate = ["evaluate", "runs/graphs", "--data", data, "--json", "--report", "report"];
+    let again = json(&sandbox.succeed(&evaluate));
     assert_eq!(again["ged"], report["ged"]);
+    assert_eq!(sandbox.read("report/examples.svg"), svg);
+    let table = sandbox.read("report/ranks.tsv");
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split('\t').collect()).collect();
+    let width = rows[0].len();
+    assert_eq!(rows[0][width - 2..], ["ged", "ged_bonds"]);
+    let sum: f64 = rows[1..].iter().map(|row| row[width - 1].parse::<f64>().unwrap()).sum();
+    assert!((sum / 40.0 - number(&report, "ged_bonds")).abs() < 1e-12, "{table}");
+    assert_eq!(sandbox.read("report/worst.tsv").lines().count(), 21);
     let found = sandbox.succeed(&["search", "runs/graphs", "a ring of six red nodes"]);
-    assert!(found.contains("\"nodes\":["), "{found}");
+    assert!(found.contains("{\"nodes\":[\"red\",\"red\","), "{found}");
 }
 
 /// A folder in the layout of the TUDataset collection holds the same graphs.

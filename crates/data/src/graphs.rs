@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use dsokr_molecule::graph::{Graph, parse_json_lines, read_json_lines, read_tudataset};
+use dsokr_molecule::graph::{NamedGraph, parse_json_lines, read_json_lines, read_tudataset};
 
 use crate::Error;
 use crate::error::CANDIDATES;
@@ -11,7 +11,7 @@ use crate::table::Table;
 
 /// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
 /// ids.
-pub(crate) fn read(path: &Path, table: &Table, id: &str) -> Result<Vec<Graph>, Error> {
+pub(crate) fn read(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
     let graphs = match path.is_dir() {
         true => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -29,7 +29,7 @@ pub(crate) fn read(path: &Path, table: &Table, id: &str) -> Result<Vec<Graph>, E
     }
     let ids = table.column(id)?.iter().enumerate();
     let graph = |(row, id): (usize, &String)| {
-        let found = rows.get(id.as_str()).map(|&at| graphs[at].graph.clone());
+        let found = rows.get(id.as_str()).map(|&at| graphs[at].clone());
         found.ok_or_else(|| {
             let message = format!("id {id:?} is not among the graphs of {}", path.display());
             Error::line(table.path(), table.line(row), message)
@@ -38,17 +38,10 @@ pub(crate) fn read(path: &Path, table: &Table, id: &str) -> Result<Vec<Graph>, E
     ids.map(graph).collect()
 }
 
-/// A graph as one JSON line, which [`of_label`] reads.
-pub(crate) fn label(graph: &Graph) -> String {
-    let edges: Vec<[u64; 3]> = graph.edges().map(|(a, b, l)| [a as u64, b as u64, l]).collect();
-    serde_json::json!({"nodes": graph.labels(), "edges": edges}).to_string()
-}
-
 /// The graph that is a candidate's label.
-pub(crate) fn of_label(label: &str) -> Result<Graph, Error> {
+pub(crate) fn of_label(label: &str) -> Result<NamedGraph, Error> {
     let mut graphs = parse_json_lines(label.as_bytes(), Path::new(CANDIDATES))?;
-    let graph = graphs.pop().map(|named| named.graph);
-    graph.ok_or_else(|| Error::label(label, "a graph".into()))
+    graphs.pop().ok_or_else(|| Error::label(label, "a graph".into()))
 }
 
 #[cfg(test)]
@@ -57,8 +50,9 @@ mod tests {
 
     #[test]
     fn labels_hold_the_graph() {
-        let graph = Graph::new(vec![u64::MAX, 0, 7], &[(2, 0, u64::MAX), (1, 2, 0)]).unwrap();
-        assert_eq!(of_label(&label(&graph)).unwrap(), graph);
+        let line = r#"{"nodes":[18446744073709551615,"red",0],"edges":[[0,2,"7"],[1,2,0]]}"#;
+        let graph = of_label(line).unwrap();
+        assert_eq!(of_label(&graph.json_line()).unwrap(), graph);
         assert!(of_label("{}").unwrap_err().to_string().contains("candidates.safetensors"));
     }
 }

@@ -5,7 +5,7 @@ use dsokr_basis::features::{
     kemeny_signs,
 };
 use dsokr_basis::{Features, RowSource};
-use dsokr_molecule::graph::Graph;
+use dsokr_molecule::graph::{Graph, NamedGraph};
 use dsokr_molecule::kernels::GraphVocabulary;
 use dsokr_molecule::{Molecule, MoleculeFeatures};
 
@@ -152,8 +152,9 @@ impl Outputs {
             }
             OutputFeatures::Graphs { file, graph } => {
                 let graphs = graphs::read(&root.file(file), table, id)?;
-                shown = graphs.iter().map(graphs::label).collect();
-                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
+                shown = graphs.iter().map(NamedGraph::json_line).collect();
+                let own: Vec<&Graph> = graphs.iter().map(|named| &named.graph).collect();
+                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &own)?;
                 truth = Some(Truth::Graphs(graphs));
                 Box::new(Features::Sparse(rows))
             }

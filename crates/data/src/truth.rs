@@ -1,4 +1,4 @@
-use dsokr_molecule::graph::Graph;
+use dsokr_molecule::graph::NamedGraph;
 
 use crate::config::OutputFeatures;
 use crate::table::Table;
@@ -11,7 +11,7 @@ pub enum Truth {
     /// Molecules, evaluated by graph edit distance.
     Molecules(Vec<Structure>),
     /// Graphs of any kind, evaluated by graph edit distance.
-    Graphs(Vec<Graph>),
+    Graphs(Vec<NamedGraph>),
     /// Sets of labels, evaluated by F1.
     Labels(Vec<Vec<String>>),
     /// Rankings, evaluated by Kendall's τ: the rank of each item, from 0, the best.

@@ -14,7 +14,7 @@
 //! let distance = edit_distance(&Graph::from(&benzene), &Graph::from(&pyridine), &Limit::NONE);
 //! assert_eq!(distance.exact(), Some(1));
 //!
-//! let drawing = svg_pair((&benzene, "truth"), (&pyridine, "prediction"));
+//! let drawing = svg_pair((&benzene.svg(), "truth"), (&pyridine.svg(), "prediction"));
 //! assert!(drawing.starts_with("<svg"));
 //!
 //! let rows = Morgan::default().counts(&[benzene, pyridine])?;

@@ -2,6 +2,7 @@
 
 mod data;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_molecule::graph::{
@@ -36,7 +37,12 @@ fn json_lines_of_both_kinds_of_keys_and_labels_are_read() {
     ];
     for (line, expected) in lines.iter().zip(expected) {
         assert_eq!(line.graph, expected.unwrap());
+        let again = parse_json_lines(line.json_line().as_bytes(), Path::new("again")).unwrap();
+        assert_eq!((&again[0].graph, &again[0].texts), (&line.graph, &line.texts));
     }
+    let written = r#"{"nodes":["C","O",3],"edges":[[0,1,2],[0,2,0],[1,2,"x"]]}"#;
+    assert_eq!(lines[1].json_line(), written);
+    assert_eq!((lines[1].written(label("O")), lines[1].written(3)), ("O".into(), "3".into()));
 }
 
 /// The golden file is read by its own keys and gives what the SMILES beside it gives: in QM9's part,
@@ -153,7 +159,12 @@ fn tu_data_sets_are_read_from_their_folder() {
     assert_eq!(graphs, tu(&WHOLE).unwrap());
     let first = Graph::new(vec![0, 1, u64::MAX], &[(0, 1, 3), (1, 2, 4)]).unwrap();
     let second = Graph::new(vec![0, 7], &[(0, 1, 5)]).unwrap();
-    let named = |id: &str, graph, class| NamedGraph { id: id.into(), graph, class: Some(class) };
+    let named = |id: &str, graph, class| NamedGraph {
+        id: id.into(),
+        graph,
+        class: Some(class),
+        texts: BTreeMap::new(),
+    };
     assert_eq!(graphs, [named("1", first, 1), named("2", second, -1)]);
 }
 

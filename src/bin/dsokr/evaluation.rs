@@ -7,10 +7,10 @@ use dsokr::basis::store::write_atomically;
 use dsokr::data::SplitName;
 use dsokr::data::{Inputs, Split, Truth};
 use dsokr::decode::report::{Comparison, Difference, compare};
-use dsokr::decode::{Metrics, Pool, Rank, bootstrap};
+use dsokr::decode::{Metrics, Pool, Rank};
 use dsokr::device::Processor;
 use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, tables};
-use dsokr::{Error, Metric, RESAMPLES, Scores, drawing, intervals};
+use dsokr::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
 use crate::plot::Format;
@@ -47,17 +47,18 @@ pub struct Queries {
 /// What is shown of an evaluation.
 #[derive(clap::Args)]
 pub struct Shown {
-    /// Draw true molecules beside the predicted ones in this SVG file.
+    /// Draw true molecules or graphs beside the predicted ones in this SVG file.
     #[arg(long)]
     draw: Option<PathBuf>,
     /// Number of queries to draw, from the first.
-    #[arg(long, default_value_t = 20, requires = "draw")]
+    #[arg(long, default_value_t = EXAMPLES, requires = "draw")]
     examples: usize,
     /// Print 95 % confidence intervals of all metrics, by bootstrap over queries.
     #[arg(long)]
     ci: bool,
-    /// Write a report into this folder: metrics, tables of queries, and figures of Hits@k, ranks, the
-    /// reliability of scores and learning curves; book/src/files.md describes each file.
+    /// Write a report into this folder: metrics, tables of queries, figures of Hits@k, ranks, the
+    /// reliability of scores and learning curves, and drawings of molecules and graphs; book/src/files.md
+    /// describes each file.
     #[arg(long)]
     report: Option<PathBuf>,
     /// File formats of the report's figures.
@@ -205,11 +206,11 @@ impl Shown {
         let mut metrics = found.scores.clone();
         if self.ci || self.report.is_some() {
             between = intervals(&found, RESAMPLES, runs.config().seed)?;
-            let of_ranks = bootstrap(&found.ranks, RESAMPLES, runs.config().seed)?;
-            metrics.ranks = metrics.ranks.with_intervals(&of_ranks);
+            metrics.ranks.mrr_ci95 = between.get("mrr").copied();
         }
         let counts = (metrics.candidates, metrics.duplicate_candidates);
-        let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?.into();
+        let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?;
+        let chance = Scores { numbers: metrics.numbers, ..chance.into() };
         let (members, mut drawn) =
             if runs.members().len() > 1 { each(runs, asked)? } else { Default::default() };
         drawn.truncate(DRAWN);
@@ -224,6 +225,7 @@ impl Shown {
             }
             None => None,
         };
+        let distances = found.edit_distances().map(|both| both.map(<[f64]>::to_vec));
         let (golds, outputs) = (found.golds, found.outputs);
         let name = if members.is_empty() { runs.names()[0].clone() } else { "ensemble".into() };
         let ranks: Vec<NamedRanks> = [(name, found.ranks)].into_iter().chain(drawn).collect();
@@ -250,6 +252,7 @@ impl Shown {
                 ranks,
                 learning: &learning,
                 outputs: outputs.as_ref(),
+                distances: distances.as_ref(),
                 candidates,
                 quantiles,
                 resamples,
@@ -326,7 +329,7 @@ fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<(Vec<Own>, Vec<Named
     runs.members().iter().zip(asked.splits()).enumerate().map(own).collect()
 }
 
-/// Draws the first `count` true molecules beside the predicted ones.
+/// Draws the first `count` true molecules or graphs beside the predicted ones.
 fn draw(
     file: &Path,
     count: usize,
@@ -336,18 +339,14 @@ fn draw(
     let wrong = |key: &str, found: String, allowed: String| {
         Err(Error::Value { key: key.into(), found, allowed })
     };
-    let Some((Truth::Molecules(truth), Truth::Molecules(predicted))) = outputs else {
-        let allowed = "absent: no true molecules are known".into();
+    let drawn = outputs.map(|outputs| drawing(inputs, outputs, count)).transpose()?.flatten();
+    let (Some(svg), Some((truth, _))) = (drawn, outputs) else {
+        let allowed = "absent: no true molecules or graphs are known".into();
         return wrong("--draw", file.display().to_string(), allowed);
     };
-    match (truth.get(..count), predicted.get(..count)) {
-        (Some(truth), Some(predicted)) if count > 0 => {
-            let svg = drawing(inputs, truth, predicted)?;
-            Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
-        }
-        _ => {
-            let allowed = format!("1 to {}, the number of queries", truth.len());
-            wrong("--examples", count.to_string(), allowed)
-        }
+    if !(1..=truth.len()).contains(&count) {
+        let allowed = format!("1 to {}, the number of queries", truth.len());
+        return wrong("--examples", count.to_string(), allowed);
     }
+    Ok(write_atomically(file, |out| out.write_all(svg.as_bytes()))?)
 }

@@ -10,7 +10,7 @@ use dsokr::decode::report::{
 };
 use dsokr::decode::{Candidates, Decoded, Rank};
 use dsokr::run::{LearningCurve, is_run, tables};
-use dsokr::{Error, LabelScores, Quantiles, Scores};
+use dsokr::{EXAMPLES, Error, LabelScores, Quantiles, Scores, drawing};
 
 use crate::plot::{self, Figures, Format};
 
@@ -25,6 +25,9 @@ const BINS: usize = 10;
 
 /// Number of queries in the table of the worst.
 const WORST: usize = 20;
+
+/// Names of the columns of edit distances.
+const DISTANCES: [&str; 2] = ["ged", "ged_bonds"];
 
 /// The contents of a report.
 pub struct Evaluated<'a> {
@@ -43,6 +46,9 @@ pub struct Evaluated<'a> {
     pub learning: &'a [(String, LearningCurve)],
     /// The true and the predicted outputs, where they are compared.
     pub outputs: Option<&'a (Truth, Truth)>,
+    /// The edit distances of each query, if outputs are molecules or graphs: without and with labels of
+    /// edges.
+    pub distances: Option<&'a [Vec<f64>; 2]>,
     /// The candidates.
     pub candidates: &'a Candidates,
     /// The predicted quantiles, if outputs are numbers.
@@ -71,7 +77,7 @@ pub fn check_folder(key: &str, folder: &Path) -> Result<(), Error> {
 }
 
 /// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv`
-/// alone is written of those about ranks.
+/// alone is written of those about ranks, and `worst.tsv` is about edit distances.
 pub fn write(
     folder: &Path,
     found: &Evaluated,
@@ -104,28 +110,45 @@ pub fn write(
         labels.iter().for_each(|label| table += &line(&label.cells()));
         put("labels.tsv", &table)?;
     }
+    let inputs = &found.split.inputs;
+    let drawn = found.outputs.map(|outputs| drawing(inputs, outputs, EXAMPLES)).transpose()?;
+    if let Some(svg) = drawn.flatten() {
+        put("examples.svg", &svg)?;
+    }
     let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
     let rows = query_rows(&ids, golds, found.decoded, found.candidates)?;
-    let mut table = QueryRow::COLUMNS.join("\t") + "\n";
-    rows.iter().for_each(|row| table += &line(&row.cells()));
+    let cells = |query: usize| -> Vec<String> {
+        let distances = found.distances.iter().flat_map(|both| both.iter());
+        let distances = distances.map(|all| all[query].to_string());
+        rows[query].cells().into_iter().chain(distances).collect()
+    };
+    let distances: &[&str] = if found.distances.is_some() { &DISTANCES } else { &[] };
+    let columns = [&QueryRow::COLUMNS, distances].concat().join("\t") + "\n";
+    let mut table = columns.clone();
+    (0..rows.len()).for_each(|query| table += &line(&cells(query)));
     put("ranks.tsv", &table)?;
-    if !found.scores.has_ranks() {
-        return Ok(());
-    }
+    let worst = match (found.scores.has_ranks(), found.distances) {
+        (true, _) => worst(ranks, WORST),
+        (false, Some([_, distances])) => farthest(distances),
+        (false, None) => return Ok(()),
+    };
 
-    let mut table = String::from("text\tgold_label\t") + &QueryRow::COLUMNS.join("\t") + "\n";
-    for query in worst(ranks, WORST) {
+    let mut table = String::from("text\tgold_label\t") + &columns;
+    for query in worst {
         let gold = found.candidates.find(&golds[query]);
         let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
-        let text = match &found.split.inputs {
+        let text = match inputs {
             Inputs::Texts(texts) => texts[query].clone(),
             Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
         };
         let own = [text, gold.to_owned()];
-        let cells: Vec<String> = own.into_iter().chain(rows[query].cells()).collect();
+        let cells: Vec<String> = own.into_iter().chain(cells(query)).collect();
         table += &line(&cells);
     }
     put("worst.tsv", &table)?;
+    if !found.scores.has_ranks() {
+        return Ok(());
+    }
 
     let bins = reliability(found.decoded, BINS)?;
     let mut table = ReliabilityBin::COLUMNS.join("\t") + "\n";
@@ -141,6 +164,14 @@ pub fn write(
     }
     plot::hits(to, &hits)?;
     plot::ranks(to, &histograms)
+}
+
+/// The queries of the largest distances, the largest first.
+fn farthest(distances: &[f64]) -> Vec<usize> {
+    let mut queries: Vec<usize> = (0..distances.len()).collect();
+    queries.sort_by(|&a, &b| distances[b].total_cmp(&distances[a]));
+    queries.truncate(WORST);
+    queries
 }
 
 /// The quantiles of each query, and its true number if it is known.

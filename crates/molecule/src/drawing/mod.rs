@@ -1,8 +1,18 @@
-//! Drawings of molecules, one or several in an SVG document.
+//! Drawings of molecules and graphs, one or several in an SVG document.
 
+mod graph;
+mod layout;
 mod molecule;
 
-use crate::Molecule;
+/// A place in pixels, to the right and down.
+type Point = [f64; 2];
+
+/// How far the middle of capitals lies above the baseline, in parts of the size of the letters. Not every
+/// reader of SVG knows `dominant-baseline`.
+const MIDDLE: f64 = 0.36;
+
+/// The smallest side of a drawing without its padding.
+const LEAST: f64 = 40.0;
 
 /// Space below a drawing for its caption.
 const CAPTION: f64 = 28.0;
@@ -10,20 +20,20 @@ const CAPTION: f64 = 28.0;
 /// Width of a letter of the caption.
 const LETTER: f64 = 10.0;
 
-/// Two molecules side by side, each with a caption below it (such as truth and prediction), as one
-/// SVG document.
+/// Two drawings, SVG documents, side by side, each with a caption below it (such as truth and
+/// prediction), as one document.
 ///
 /// ```
 /// use dsokr_molecule::{Molecule, svg_pair};
 ///
-/// let (truth, predicted) = (Molecule::parse("CCO")?, Molecule::parse("CCN")?);
+/// let (truth, predicted) = (Molecule::parse("CCO")?.svg(), Molecule::parse("CCN")?.svg());
 /// let svg = svg_pair((&truth, "truth"), (&predicted, "GED < 2"));
 /// assert!(svg.contains("GED &lt; 2"));
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 #[must_use]
-pub fn svg_pair(left: (&Molecule, &str), right: (&Molecule, &str)) -> String {
-    let drawings = [left, right].map(|(molecule, caption)| (molecule.svg(), caption));
+pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
+    let drawings = [left, right];
     let sizes = drawings.each_ref().map(|(svg, _)| (length(svg, "width"), length(svg, "height")));
     let height = sizes.iter().fold(0.0_f64, |most, size| most.max(size.1));
     // as wide as the drawing and its caption need
@@ -103,7 +113,7 @@ pub fn svg_column(documents: &[String]) -> String {
     let height: f64 = documents.iter().map(|svg| length(svg, "height")).sum();
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">\n"
+         viewBox=\"0 0 {width} {height}\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     let mut y = 0.0;
     for document in documents {
@@ -112,6 +122,24 @@ pub fn svg_column(documents: &[String]) -> String {
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// An SVG document around some points, at least one, without its end: the opening tag, and white ground
+/// with `padding` on every side.
+fn opened(points: &[Point], padding: f64) -> String {
+    let bounds = |axis: usize| {
+        let values = points.iter().map(|point| point[axis]);
+        let (low, high) = values
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        let side = (high - low).max(LEAST) + 2.0 * padding;
+        ((low + high - side) / 2.0, side)
+    };
+    let ((x, width), (y, height)) = (bounds(0), bounds(1));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"{x:.2} {y:.2} {width:.2} {height:.2}\">\n  <rect x=\"{x:.2}\" y=\"{y:.2}\" \
+         width=\"{width:.2}\" height=\"{height:.2}\" fill=\"white\"/>\n"
+    )
 }
 
 /// A length attribute of the outermost element, in pixels.

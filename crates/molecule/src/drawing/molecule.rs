@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::{MIDDLE, Point, opened};
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 
 /// Length of a bond, and space around a drawing.
@@ -11,11 +12,13 @@ const PADDING: f64 = 20.0;
 /// Length of a bond in RDKit's coordinates.
 const UNIT: f64 = 1.5;
 
-/// Half the size of the blank behind a label, and the size of its letters.
-const LABEL: [f64; 2] = [8.0, 7.0];
-const FONT: f64 = 12.0;
+/// Half the height of the blank behind a label, half the width for each letter, and its least.
+const HALF_HEIGHT: f64 = 7.0;
+const HALF_LETTER: f64 = 3.9;
+const HALF_WIDTH: f64 = 8.0;
 
-type Point = [f64; 2];
+/// Size of the letters of labels.
+const FONT: f64 = 12.0;
 
 impl Molecule {
     /// A drawing as a self-contained SVG document; hydrogens on carbon and configurations of atoms are not
@@ -67,18 +70,7 @@ fn circle(atoms: usize) -> Vec<Point> {
 }
 
 fn draw(molecule: &Molecule, points: &[Point]) -> String {
-    let bounds = |axis: usize| {
-        let values = points.iter().map(|point| point[axis]);
-        let (low, high) = values
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        (low - PADDING, (high - low).max(BOND) + 2.0 * PADDING)
-    };
-    let ((x, width), (y, height)) = (bounds(0), bounds(1));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"{x:.2} {y:.2} {width:.2} {height:.2}\">\n  <rect x=\"{x:.2}\" y=\"{y:.2}\" \
-         width=\"{width:.2}\" height=\"{height:.2}\" fill=\"white\"/>\n"
-    );
+    let mut svg = opened(points, PADDING);
     for bond in molecule.bonds() {
         draw_bond(&mut svg, bond, bond.atoms.map(|atom| points[atom]));
     }
@@ -87,18 +79,19 @@ fn draw(molecule: &Molecule, points: &[Point]) -> String {
         if label.is_empty() {
             continue;
         }
-        let [half_width, half_height] = LABEL;
+        let half_width = HALF_WIDTH.max(HALF_LETTER * label.chars().count() as f64);
         let color = color(molecule.atoms()[index].element);
         // Writing to a `String` cannot fail.
         let _ = write!(
             svg,
             "  <rect x=\"{:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{:.2}\" fill=\"white\"/>\n  \
-             <text x=\"{x:.2}\" y=\"{y:.2}\" font-family=\"sans-serif\" font-size=\"{FONT}\" \
-             text-anchor=\"middle\" dominant-baseline=\"central\" fill=\"{color}\">{label}</text>\n",
+             <text x=\"{x:.2}\" y=\"{:.2}\" font-family=\"sans-serif\" font-size=\"{FONT}\" \
+             text-anchor=\"middle\" fill=\"{color}\">{label}</text>\n",
             x - half_width,
-            y - half_height,
+            y - HALF_HEIGHT,
             2.0 * half_width,
-            2.0 * half_height,
+            2.0 * HALF_HEIGHT,
+            y + MIDDLE * FONT,
         );
     }
     svg.push_str("</svg>\n");
@@ -187,14 +180,14 @@ fn is_straight(molecule: &Molecule, index: usize) -> bool {
     }
 }
 
-/// The colour of an element's label (CPK).
+/// The colour of an element's label (CPK, where needed darker, to be legible on white).
 fn color(element: Element) -> &'static str {
     match element {
         Element::N => "#3050F8",
         Element::O => "#FF0D0D",
-        Element::S => "#FFFF30",
-        Element::CL => "#1FF01F",
-        Element::F => "#90E050",
+        Element::S => "#A08000",
+        Element::CL => "#18A818",
+        Element::F => "#5CA82C",
         Element::BR => "#A62929",
         Element::I => "#940094",
         Element::P => "#FF8000",

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dsokr_basis::store::open_input;
+use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
 use super::{Graph, MAX_EDGES, MAX_LINE, MAX_NODES, NamedGraph, label};
@@ -90,12 +91,56 @@ fn parse(text: &[u8], path: &Path, line: usize) -> Result<NamedGraph, Error> {
     })?;
     super::check_size(path, line, "nodes", row.nodes.len(), MAX_NODES)?;
     super::check_size(path, line, "edges", row.edges.len(), MAX_EDGES)?;
-    let labels = row.nodes.into_iter().map(|Label(label)| label).collect();
-    let edges: Vec<_> = row.edges.into_iter().map(|Edge(a, b, label)| (a, b, label)).collect();
+    let labels = row.nodes.iter().map(Label::value).collect();
+    let edges: Vec<_> = row.edges.iter().map(|Edge(a, b, label)| (*a, *b, label.value())).collect();
     let graph =
         Graph::new(labels, &edges).map_err(|error| Error::line(path, line, error.to_string()))?;
     let id = row.id.map_or_else(|| line.to_string(), |Id(id)| id);
-    Ok(NamedGraph { id, graph, class: None })
+    let text = |label| match label {
+        Label::Text(text) => Some((super::label(&text), text)),
+        Label::Number(_) => None,
+    };
+    let all = row.nodes.into_iter().chain(row.edges.into_iter().map(|Edge(.., label)| label));
+    Ok(NamedGraph { id, graph, class: None, texts: all.filter_map(text).collect() })
+}
+
+impl NamedGraph {
+    /// A label of a node or an edge as the file writes it.
+    #[must_use]
+    pub fn written(&self, label: u64) -> String {
+        self.texts.get(&label).cloned().unwrap_or_else(|| label.to_string())
+    }
+
+    /// The graph as one JSON line, which [`parse_json_lines`] reads, with the labels that are texts as
+    /// texts. Id and class are left out.
+    ///
+    /// ```
+    /// use std::path::Path;
+    /// use dsokr_molecule::graph::parse_json_lines;
+    ///
+    /// let text = r#"{"nodes":["red",7],"edges":[[0,1,0]]}"#;
+    /// assert_eq!(parse_json_lines(text.as_bytes(), Path::new("graphs"))?[0].json_line(), text);
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn json_line(&self) -> String {
+        let label = |&label: &u64| match self.texts.get(&label) {
+            Some(text) => Label::Text(text.clone()),
+            None => Label::Number(label),
+        };
+        let edge = |(a, b, own): (usize, usize, u64)| (a, b, label(&own));
+        let nodes = self.graph.labels().iter().map(label).collect();
+        let line = Line { nodes, edges: self.graph.edges().map(edge).collect() };
+        // texts and numbers can always be written
+        serde_json::to_string(&line).unwrap_or_default()
+    }
+}
+
+/// What [`NamedGraph::json_line`] writes.
+#[derive(Serialize)]
+struct Line {
+    nodes: Vec<Label>,
+    edges: Vec<(usize, usize, Label)>,
 }
 
 #[derive(serde::Deserialize)]
@@ -110,9 +155,24 @@ struct Row {
 
 struct Id(String);
 
-struct Label(u64);
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Label {
+    Text(String),
+    Number(u64),
+}
 
-struct Edge(usize, usize, u64);
+impl Label {
+    /// The number that stands for it.
+    fn value(&self) -> u64 {
+        match self {
+            Self::Text(text) => label(text),
+            Self::Number(number) => *number,
+        }
+    }
+}
+
+struct Edge(usize, usize, Label);
 
 /// Reads a text or a whole number, each in its way; `what` says what it stands for.
 struct TextOrNumber<T> {
@@ -147,7 +207,8 @@ impl<'de> Deserialize<'de> for Id {
 impl<'de> Deserialize<'de> for Label {
     /// A negative number stands for itself modulo 2⁶⁴.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (text, number) = (|text: &str| Label(label(text)), |number: i128| Label(number as u64));
+        let text = |text: &str| Label::Text(text.to_owned());
+        let number = |number: i128| Label::Number(number as u64);
         deserializer.deserialize_any(TextOrNumber { what: "a label", text, number })
     }
 }
@@ -166,7 +227,7 @@ impl<'de> Deserialize<'de> for Edge {
                     node.ok_or_else(|| de::Error::invalid_length(place, &self))
                 };
                 let (a, b) = (node(0)?, node(1)?);
-                let label = list.next_element::<Label>()?.map_or(0, |Label(label)| label);
+                let label = list.next_element::<Label>()?.unwrap_or(Label::Number(0));
                 if list.next_element::<serde::de::IgnoredAny>()?.is_some() {
                     return Err(de::Error::invalid_length(4, &self));
                 }

@@ -4,6 +4,7 @@
 mod json_lines;
 mod tudataset;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::refinement::graph_hash;
@@ -30,6 +31,9 @@ pub struct NamedGraph {
     pub graph: Graph,
     /// Its class, where the file gives one.
     pub class: Option<i64>,
+    /// The labels of nodes and edges that the file writes as texts, by the hash that stands for each
+    /// ([`label`]).
+    pub texts: BTreeMap<u64, String>,
 }
 
 /// A step along an edge: the node it leads to and the edge's label.

@@ -1,5 +1,6 @@
 //! Graphs in the text layout of the TUDataset collection (Morris et al. 2020).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Graph, MAX_EDGES, MAX_NODES, NamedGraph, check_size, empty};
@@ -110,7 +111,8 @@ impl TuFiles<'_> {
             let graph =
                 Graph::new(labels, &list).map_err(|e| Error::file(&path("A"), e.to_string()))?;
             let class = classes.as_ref().and_then(|classes| classes.get(index).copied());
-            graphs.push(NamedGraph { id: (index + 1).to_string(), graph, class });
+            let (id, texts) = ((index + 1).to_string(), BTreeMap::new());
+            graphs.push(NamedGraph { id, graph, class, texts });
         }
         Ok(graphs)
     }

@@ -6,19 +6,19 @@ use crate::graph::Graph;
 const FAR: u32 = u32::MAX;
 
 /// Breadth-first search from one node at a time; its memory is used again.
-pub(super) struct Distances {
+pub(crate) struct Distances {
     distance: Vec<u32>,
     /// The nodes reached, by increasing distance.
     reached: Vec<usize>,
 }
 
 impl Distances {
-    pub(super) fn new(graph: &Graph) -> Self {
+    pub(crate) fn new(graph: &Graph) -> Self {
         Self { distance: vec![FAR; graph.len()], reached: Vec::new() }
     }
 
     /// Searches from `source` as far as `limit` edges, only through nodes that `allowed` admits.
-    pub(super) fn search(
+    pub(crate) fn search(
         &mut self,
         graph: &Graph,
         source: usize,
@@ -46,12 +46,12 @@ impl Distances {
     }
 
     /// The nodes that the last search reached, by increasing distance, the source first.
-    pub(super) fn reached(&self) -> &[usize] {
+    pub(crate) fn reached(&self) -> &[usize] {
         &self.reached
     }
 
     /// The distance of a node from the source, `None` if it was not reached.
-    pub(super) fn of(&self, node: usize) -> Option<usize> {
+    pub(crate) fn of(&self, node: usize) -> Option<usize> {
         let distance = self.distance[node];
         (distance != FAR).then_some(distance as usize)
     }

@@ -12,7 +12,7 @@
 //! with probability about `N²/2⁶⁵`: 3 in a million for ten million of them.
 
 mod counts;
-mod distances;
+pub(crate) mod distances;
 mod k_core;
 mod nspd;
 mod shortest_path;

@@ -1,6 +1,9 @@
 //! Drawings are well-formed documents that show the molecule.
 
+use std::path::Path;
+
 use dsokr_basis::random::generator;
+use dsokr_molecule::graph::parse_json_lines;
 use dsokr_molecule::svg_pair;
 
 use crate::support::{chebi, parse, quickstart};
@@ -67,9 +70,31 @@ fn the_order_of_atoms_does_not_matter() {
 #[test]
 fn pairs_have_two_drawings_and_their_captions() {
     let (one, other) = (parse("OC(=O)c1ccccc1"), parse("C"));
-    let svg = svg_pair((&one, "truth <a & \"b\">"), (&other, "GED\n3\u{0}"));
+    let svg = svg_pair((&one.svg(), "truth <a & \"b\">"), (&other.svg(), "GED\n3\u{0}"));
     let names = elements(&svg);
     assert_eq!(names.iter().filter(|name| *name == "svg").count(), 3);
     assert!(svg.contains("truth &lt;a &amp; \"b\"&gt;</text>"));
     assert!(svg.contains("GED 3\u{fffd}</text>"));
+}
+
+#[test]
+fn graphs_of_any_kind_are_drawn() {
+    let drawn = |text: &str| parse_json_lines(text.as_bytes(), Path::new("g")).unwrap()[0].svg();
+    let svg = drawn(
+        r#"{"nodes": ["a<b", "a long label", 7, 0], "edges": [[0, 1, "x"], [1, 2, 3], [2, 3, 0]]}"#,
+    );
+    let names = elements(&svg);
+    let count = |wanted: &str| names.iter().filter(|name| *name == wanted).count();
+    assert_eq!((count("circle"), count("line")), (4, 3));
+    // two edges have labels, which stand on white ground
+    assert_eq!((count("rect"), count("text")), (1 + 2, 3 + 2));
+    for label in [">a&lt;b<", ">a long …<", ">7<", ">x<", ">3<"] {
+        assert!(svg.contains(label), "no {label:?} in {svg}");
+    }
+    for text in [r#"{"nodes": [1], "edges": []}"#, r#"{"nodes": [1, 1, 2], "edges": [[0, 1]]}"#] {
+        assert!(elements(&drawn(text)).contains(&"circle".to_owned()), "{text}");
+    }
+    assert!(drawn(r#"{"nodes": [], "edges": []}"#).contains("0 nodes, 0 edges"));
+    let large = format!("{{\"nodes\": [{}0], \"edges\": [[0, 100]]}}", "0, ".repeat(100));
+    assert!(drawn(&large).contains("101 nodes, 1 edges"));
 }
