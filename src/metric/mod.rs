@@ -91,12 +91,11 @@ impl Metric {
         self.0.name
     }
 
-    /// The metric; none where it is not known or not finite.
-    ///
-    /// Ranks say nothing, and are not known here, where no gold is a candidate.
+    /// The metric; none where it is not known or not finite. Those of ranks are known where
+    /// [`Scores::has_ranks`].
     pub fn known(self, scores: &Scores) -> Option<f64> {
-        let ranked = match self.0.needs {
-            Needs::Ranks | Needs::FiniteRanks => scores.missing_gold < scores.queries,
+        let carries = match self.0.needs {
+            Needs::Ranks | Needs::FiniteRanks => scores.has_ranks(),
             Needs::Graphs
             | Needs::Labels
             | Needs::Rankings
@@ -104,7 +103,7 @@ impl Metric {
             | Needs::FeatureSpace
             | Needs::Quantiles => true,
         };
-        (self.0.value)(scores).filter(|value| ranked && value.is_finite())
+        (self.0.value)(scores).filter(|value| carries && value.is_finite())
     }
 
     /// What the metric summarises; none where it is not known.

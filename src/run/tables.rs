@@ -14,9 +14,7 @@ pub fn cell(text: &str) -> String {
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
     let mut text = String::new();
-    // the row of chance does not know that outputs are numbers
-    let numbers = rows.iter().any(|(_, m)| m.numbers);
-    if !numbers && rows.iter().any(|(_, m)| m.has_ranks()) {
+    if rows.iter().any(|(_, m)| m.has_ranks()) {
         text += &ranks(rows);
     }
     if rows.iter().any(|(_, m)| m.squared_error.is_some()) {

@@ -165,7 +165,8 @@ impl SweepRun {
         };
         let known = |metric: Metric| Some((metric.name(), metric.known(&report.metrics)?));
         let metrics: BTreeMap<_, _> = Metric::all().filter_map(known).collect();
-        let value = metrics.get(metric.name()).copied();
+        // a metric that is not known otherwise still chooses
+        let value = Some(metric.value(&report.metrics)).filter(|value| value.is_finite());
         let ci95 = report.intervals.get(metric.name()).copied();
         Self { setting, path, value, ci95, metrics, failure: None }
     }

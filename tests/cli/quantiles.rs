@@ -110,6 +110,18 @@ fn quantiles_are_trained_evaluated_and_searched() {
     let both = json(&sandbox.succeed(&["evaluate", "runs/small", "runs/other", "--json"]));
     assert!(number(&both, "mrr") > 0.0 && both["pinball"].is_null(), "{both}");
     assert!(number(&both["members"][1], "pinball") > 0.0, "{both}");
+
+    // ranks of numbers carry no information
+    let interval = sandbox.succeed(&["evaluate", "runs/small", "--ci"]);
+    let comparison = sandbox.succeed(&["compare", "runs/small", "runs/other"]);
+    for text in [&interval, &comparison] {
+        assert!(text.contains("pinball") && text.contains("crossing"), "{text}");
+        let ranks = ["mrr", "MRR", "hits", "Hits", "rank"];
+        assert!(ranks.iter().all(|name| !text.contains(name)), "{text}");
+    }
+    let intervals = json(&sandbox.succeed(&["evaluate", "runs/small", "--ci", "--json"]));
+    assert!(intervals["mrr_ci95"].is_null() && intervals["intervals"]["mrr"].is_null());
+    assert!(report["intervals"]["pinball"].is_array() && report["intervals"]["mrr"].is_null());
 }
 
 #[test]
