@@ -82,7 +82,12 @@ impl Panel {
         let widest = y_ticks.iter().map(|(_, label)| font::width(label, TICK)).fold(0.0, f64::max);
         let start = left + MARGIN + LABEL + 4.0 + widest + 5.0;
         let end = left + width - MARGIN - 5.0;
-        let padding = if self.series.iter().any(|s| !s.bars.is_empty()) { 0.0 } else { 0.03 };
+        let any = |has: fn(&Series) -> bool| self.series.iter().any(has);
+        let padding = match (any(|series| !series.bars.is_empty()), any(|s| !s.points.is_empty())) {
+            (true, _) => 0.0,
+            (false, true) => 0.08,
+            (false, false) => 0.03,
+        };
         let x = self.x.over(self.positions(), padding, (start, end - start));
         for (value, label) in &y_ticks {
             let at = y.place(*value);
@@ -121,7 +126,12 @@ impl Panel {
                 let (from, line) = (left + MARGIN + offset, base - 0.36 * LABEL);
                 let series = &self.series[*at];
                 let connected = series.points.is_empty();
-                if connected && (series.bars.is_empty() || several) {
+                if !several && !series.bars.is_empty() {
+                    let (right, half) = (from + SAMPLE - 5.0, 0.3 * LABEL);
+                    let [low, high] = [line + half, line - half];
+                    let corners = vec![(from, low), (from, high), (right, high), (right, low)];
+                    drawing.area(corners, named(*at), 1.0);
+                } else if connected {
                     let stroke = Stroke { dashed: series.dashed, ..Stroke::new(named(*at), 1.3) };
                     drawing.line(vec![(from, line), (from + SAMPLE - 5.0, line)], stroke);
                 }

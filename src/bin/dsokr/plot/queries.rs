@@ -35,7 +35,9 @@ pub fn ranks(to: Figures, runs: &[(String, RankHistogram)]) -> Result<(), Error>
         };
         Series {
             name: format!("{name}{missing}"),
-            bars: bins.map(|bin| (bin.first as f64, bin.last as f64 + 1.0, bin.queries)).collect(),
+            bars: bins
+                .map(|bin| (bin.first as f64 - 0.5, bin.last as f64 + 0.5, bin.queries))
+                .collect(),
             ..Series::default()
         }
     });
@@ -73,6 +75,6 @@ pub fn coverage(to: Figures, shares: &[Coverage]) -> Result<(), Error> {
         ..Series::default()
     };
     let x = Axis::linear("level of the quantile").with_zero().at_most(1.0);
-    let y = Axis::linear("share of numbers at most the quantile").with_zero().at_most(1.0);
+    let y = Axis::linear("share at most the quantile").with_zero().at_most(1.0);
     to.save("reliability", &figure(&[Panel { x, y, series: vec![observed, ideal] }]))
 }
