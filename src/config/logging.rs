@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoggingConfig {
-    /// Whether every evaluation is also written as TensorBoard scalars, into the folder `tensorboard` of
-    /// the run: `tensorboard --logdir runs` shows all runs.
+    /// Whether every evaluation, and the loss of steps, is also written as TensorBoard scalars, into the
+    /// folder `tensorboard` of the run: `tensorboard --logdir runs` shows all runs.
     pub tensorboard: bool,
 }

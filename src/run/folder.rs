@@ -257,7 +257,7 @@ impl Folder {
     }
 
     /// Finishes the run with the report on the evaluated split, and with drawings if outputs are
-    /// molecules.
+    /// molecules or graphs.
     pub(crate) fn report_on(&self, evaluator: &Evaluator, z: &[f32]) -> Result<Report, Error> {
         let (report, drawings) = evaluator.report(z)?;
         if let Some(svg) = drawings {
@@ -301,6 +301,11 @@ impl Folder {
 }
 
 impl CheckpointSink<Scores> for Folder {
+    fn step(&mut self, step: u64, loss: f64, rate: f64) -> Result<(), dsokr_train::Error> {
+        let values = [("step/loss".to_owned(), loss), ("step/learning_rate".to_owned(), rate)];
+        Ok(self.scalars(step, &values)?)
+    }
+
     fn log(&mut self, line: &LogLine<Scores>) -> Result<(), dsokr_train::Error> {
         self.append(line)?;
         let of_training = [

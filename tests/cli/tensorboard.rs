@@ -69,7 +69,7 @@ fn scalars(sandbox: &Sandbox, run: &str) -> (Vec<(u64, String, f32)>, Vec<u64>) 
 }
 
 #[test]
-fn evaluations_are_scalars() {
+fn evaluations_and_steps_are_scalars() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&["train", "small.toml", "--out", "off"]);
     assert!(!sandbox.path("off/tensorboard").exists());
@@ -92,6 +92,17 @@ fn evaluations_are_scalars() {
         }
     }
     assert_eq!(found.iter().filter(|(_, tag, _)| tag == "training/loss").count(), 3);
+    // every step of three epochs, whose mean over an epoch the evaluation has
+    let steps = |name: &str| -> Vec<(u64, f32)> {
+        let own = found.iter().filter(|(_, tag, _)| tag == name);
+        own.map(|(step, _, value)| (*step, *value)).collect()
+    };
+    let losses = steps("step/loss");
+    assert!(losses.iter().map(|(step, _)| *step).eq(1..=24), "{losses:?}");
+    assert_eq!(steps("step/learning_rate").len(), 24);
+    let mean = losses[..8].iter().map(|(_, loss)| f64::from(*loss)).sum::<f64>() / 8.0;
+    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert!((mean / number(&first, "loss") - 1.0).abs() < 1e-5, "{losses:?} {first}");
 
     // a training that goes on: readers discard what came after its checkpoint
     fs::remove_file(sandbox.path("on/metrics.json")).unwrap();

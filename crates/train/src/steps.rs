@@ -71,8 +71,20 @@ pub struct LogLine<M> {
     pub metrics: M,
 }
 
+/// The most steps whose loss is logged, evenly spaced.
+const LOGGED: u64 = 2_000;
+
 /// The store of a training's state. `()` stores nothing.
 pub trait CheckpointSink<M> {
+    /// Stores the loss and the learning rate of a step; called for every step, in long trainings for at
+    /// most 2,000 evenly spaced ones. By default nothing is stored.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    fn step(&mut self, _step: u64, _loss: f64, _learning_rate: f64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Stores the result of an evaluation.
     ///
     /// # Errors
@@ -244,6 +256,9 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
+                if step.is_multiple_of(self.total.div_ceil(LOGGED)) {
+                    self.sink.step(step, loss, rate)?;
+                }
                 let (timed, elapsed) = (step - self.first, self.begun.elapsed());
                 if !self.estimated && estimate_is_due(timed, elapsed) {
                     self.estimated = true;
