@@ -17,6 +17,9 @@ const LEAST: f64 = 40.0;
 /// Space below a drawing for its caption.
 const CAPTION: f64 = 28.0;
 
+/// Space between drawings side by side.
+const BETWEEN: f64 = 20.0;
+
 /// Width of a letter of the caption.
 const LETTER: f64 = 10.0;
 
@@ -39,7 +42,7 @@ pub fn svg_pair(left: (&str, &str), right: (&str, &str)) -> String {
     // as wide as the drawing and its caption need
     let widths = [0, 1].map(|side| {
         let letters = drawings[side].1.chars().count() as f64;
-        sizes[side].0.max(LETTER * (letters + 2.0))
+        sizes[side].0.max(LETTER * (letters + 2.0)) + BETWEEN
     });
     let width = widths[0] + widths[1];
     let total = height + CAPTION;
