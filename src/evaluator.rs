@@ -136,7 +136,8 @@ impl<'a> Evaluator<'a> {
         let drawn = found.outputs.as_ref().map(draw).transpose()?.flatten();
         let intervals = intervals(&found, RESAMPLES, self.config.seed)?;
         let (metrics, perfect_h) = (found.scores, self.perfect(name)?);
-        Ok((Report { split: name, metrics, intervals, chance, perfect_h }, drawn))
+        let skipped_rows = self.dataset.skipped.clone();
+        Ok((Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows }, drawn))
     }
 
     /// The pairs of the report.

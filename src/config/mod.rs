@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
-use dsokr_data::config::DataConfig;
+use dsokr_data::config::{DataConfig, OnBadRow};
 use dsokr_data::{DataRoot, InputKind, Source, SplitName};
 
 use schemars::JsonSchema;
@@ -237,6 +237,16 @@ impl Checked {
                 }
             },
         }
+    }
+
+    /// The same with a different action at rows of tables that cannot be read.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for [`OnBadRow::Skip`] of pairs that do not come from tables.
+    pub(crate) fn with_on_bad_row(mut self, on_bad_row: OnBadRow) -> Result<Self, Error> {
+        self.config.data.on_bad_row = on_bad_row;
+        self.config.data.validate()?;
+        Ok(self)
     }
 
     /// Whether an override has set a key.

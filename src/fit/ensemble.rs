@@ -1,5 +1,6 @@
 //! Training the members of an ensemble.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -138,5 +139,6 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     let (found, _) = run.evaluate(&asked)?;
     let chance = chance(&found, &run.members()[0].candidates, run.config())?;
     let intervals = intervals(&found, RESAMPLES, run.config().seed)?;
-    Ok(Report { split: name, metrics: found.scores, intervals, chance, perfect_h: None })
+    let (metrics, skipped_rows) = (found.scores, BTreeMap::new());
+    Ok(Report { split: name, metrics, intervals, chance, perfect_h: None, skipped_rows })
 }

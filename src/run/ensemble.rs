@@ -15,6 +15,7 @@ use crate::config::{Checked, IN_ENSEMBLES, Search};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::scores::{Evaluation, judged};
 use dsokr_data::Split;
+use dsokr_data::config::OnBadRow;
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
 const RULE: &str = "combination.json";
@@ -83,6 +84,16 @@ impl EnsembleRun {
         }
         let rule = if members.len() == 1 { Combination::default() } else { rule };
         Ok(Self { names, members, rule })
+    }
+
+    /// The same with [`Run::on_bad_row`] of every member.
+    ///
+    /// # Errors
+    /// As of the members.
+    pub fn on_bad_row(mut self, on_bad_row: OnBadRow) -> Result<Self, Error> {
+        let members = self.members.into_iter().map(|run| run.on_bad_row(on_bad_row));
+        self.members = members.collect::<Result<_, _>>()?;
+        Ok(self)
     }
 
     /// The names of the members.

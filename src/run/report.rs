@@ -25,6 +25,9 @@ pub struct Report {
     /// the sketch allows (thesis, section 5.3). None if outputs are not sketched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perfect_h: Option<Scores>,
+    /// Number of rows that were skipped of each file of the data, where `data.on_bad_row` is `"skip"`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped_rows: BTreeMap<String, usize>,
 }
 
 impl fmt::Display for Report {
@@ -33,6 +36,12 @@ impl fmt::Display for Report {
         rows.extend(self.perfect_h.iter().map(|scores| ("perfect h", scores)));
         rows.push(("chance", &self.chance));
         let counts = tables::counts(&self.split.to_string(), &self.metrics);
-        write!(out, "{counts}\n{}", tables::metrics(&rows))
+        write!(out, "{counts}\n{}", tables::metrics(&rows))?;
+        if !self.skipped_rows.is_empty() {
+            let files = self.skipped_rows.iter().map(|(file, rows)| format!("{rows} of {file}"));
+            let files: Vec<String> = files.collect();
+            writeln!(out, "skipped rows: {}", files.join(", "))?;
+        }
+        Ok(())
     }
 }

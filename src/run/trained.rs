@@ -12,6 +12,7 @@ use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::scores::{Decoder, Evaluation, Origin, evaluate};
 use crate::targets::{self, StoredTargets};
+use dsokr_data::config::OnBadRow;
 use dsokr_data::{DataRoot, Source, Split, SplitName};
 use dsokr_train::check_basis;
 
@@ -65,6 +66,15 @@ impl Run {
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
         let predictor = config.encoder.load(&run)?;
         Ok(Self { config, candidates, predictor, basis, space: outputs, origin, labels })
+    }
+
+    /// The same run with a different action at rows of tables that cannot be read; at first it is that of
+    /// the configuration.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for [`OnBadRow::Skip`] of a run whose data are no tables.
+    pub fn on_bad_row(self, on_bad_row: OnBadRow) -> Result<Self, Error> {
+        Ok(Self { config: self.config.with_on_bad_row(on_bad_row)?, ..self })
     }
 
     /// A run of a predictor that was not made by [`fit`](crate::fit()), with candidates in the

@@ -2,6 +2,7 @@
 
 mod advice;
 mod bad_input;
+mod bad_rows;
 mod book;
 mod chebi20;
 mod compare;

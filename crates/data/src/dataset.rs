@@ -1,8 +1,9 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::random::generator;
 
-use crate::config::{DataConfig, DataSource, OutputSource, SplitName};
+use crate::config::{DataConfig, DataSource, OnBadRow, OutputSource, SplitName};
 use crate::pool::PoolFile;
 use crate::table::read_official;
 use crate::{DataRoot, Error, Inputs, Outputs, Truth, official, synthetic, tables};
@@ -82,6 +83,9 @@ pub struct Dataset {
     pub validation: Split,
     /// Pairs that nothing is chosen on.
     pub test: Option<Split>,
+    /// Number of rows that were skipped of each file, by its path under the data root; files without such
+    /// rows are absent.
+    pub skipped: BTreeMap<String, usize>,
 }
 
 /// What a configuration says of the data.
@@ -105,7 +109,7 @@ impl Source<'_> {
         let mut dataset = match &self.data.source {
             DataSource::Tables(tables) => tables::load(tables, self, root)?,
             DataSource::Pool(pool) => {
-                PoolFile::read(&root.file(&pool.file), pool, self.outputs.columns())?
+                PoolFile::read(&root.file(&pool.file), pool, self.outputs.columns(), self)?
                     .dataset(self, root)?
             }
             DataSource::MultiLabel(pool) => {
@@ -139,7 +143,12 @@ impl Source<'_> {
             DataSource::Tables(tables) => read(tables::file(tables, name)),
             DataSource::Official(config) => read(official::file(config, name)),
             DataSource::Pool(pool) => {
-                let file = PoolFile::read(&root.file(&pool.file), pool, features.truth())?;
+                // rows are skipped for the columns that the training read, so that the splits are the same
+                let columns: Vec<&str> = match self.data.on_bad_row {
+                    OnBadRow::Stop => features.truth().into_iter().collect(),
+                    OnBadRow::Skip => self.outputs.columns().collect(),
+                };
+                let file = PoolFile::read(&root.file(&pool.file), pool, columns, self)?;
                 file.split(name, self)?.ok_or_else(absent)
             }
             DataSource::MultiLabel(pool) => {
@@ -161,10 +170,10 @@ impl Source<'_> {
     pub fn read_queries(&self, path: &Path, root: Option<&DataRoot>) -> Result<Split, Error> {
         let features = self.outputs.features;
         match &self.data.source {
-            DataSource::Tables(tables) => tables::read_queries(path, tables, self.seed, root),
+            DataSource::Tables(tables) => tables::read_queries(path, tables, self, root),
             DataSource::Pool(pool) => {
                 let own = is_file_of(path, &pool.file, root);
-                PoolFile::read(path, pool, features.truth())?.queries(self, own)
+                PoolFile::read(path, pool, features.truth(), self)?.queries(self, own)
             }
             DataSource::MultiLabel(pool) => {
                 let own = is_file_of(path, &pool.file, root);

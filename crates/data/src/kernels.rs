@@ -4,7 +4,7 @@ use faer::Mat;
 
 use super::DataRoot;
 use super::row_index::RowIndex;
-use crate::config::KernelInputsConfig;
+use crate::config::{KernelInputsConfig, OnBadRow};
 use crate::table::Table;
 use crate::{Error, read_matrix};
 
@@ -20,9 +20,10 @@ impl Kernels {
     pub(super) fn load(
         config: &KernelInputsConfig,
         root: &DataRoot,
+        on_bad_row: OnBadRow,
         training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
     ) -> Result<Self, Error> {
-        let (index, table) = RowIndex::read(root.file(&config.table), &config.id)?;
+        let (index, table) = RowIndex::read(root.file(&config.table), &config.id, on_bad_row)?;
         let n = table.len();
         let read = |name: &String| {
             let features = root.file(name);

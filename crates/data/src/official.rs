@@ -1,6 +1,6 @@
 //! Pairs and outputs from files of the official ChEBI-20 layout.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
@@ -45,6 +45,7 @@ pub(crate) fn load(config: &OfficialConfig, root: &DataRoot) -> Result<Dataset, 
             rows: Box::new(Features::Dense(DenseRows::new(width, values)?)),
             truth: None,
         },
+        skipped: BTreeMap::new(),
     })
 }
 

@@ -10,12 +10,12 @@ use dsokr_molecule::kernels::GraphVocabulary;
 use dsokr_molecule::{Molecule, MoleculeFeatures};
 
 use super::feature_file::{FeatureFile, read_features, read_packed};
-use super::table::{Table, unique_ids};
+use super::table::{Table, bad_ids, unique_ids};
 use super::truth::labels;
-use super::{DataRoot, Truth, graphs, structure};
+use super::{DataRoot, Truth, graphs, rankings, structure};
 use crate::Error;
 use crate::config::{
-    CandidateConfig, FeatureFileConfig, OutputFeatures, OutputSource, RankingEmbedding,
+    CandidateConfig, FeatureFileConfig, OnBadRow, OutputFeatures, OutputSource, RankingEmbedding,
 };
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
@@ -63,28 +63,76 @@ fn counts(rows: SparseRows, log: bool, min_outputs: usize) -> Result<Box<dyn Row
     Ok(Box::new(Features::Sparse(rows)))
 }
 
-/// A column of numbers as rows of one.
-fn numbers(table: &Table, column: &str) -> Result<Features, Error> {
-    let number = |(row, cell): (usize, &String)| {
+/// The numbers of a column, or for a cell that is none [`Error::Line`].
+fn numbers<'t>(
+    table: &'t Table,
+    column: &'t str,
+) -> Result<impl Iterator<Item = Result<f32, Error>> + 't, Error> {
+    let number = move |(row, cell): (usize, &String)| {
         let number = cell.trim().parse::<f32>().ok().filter(|number| number.is_finite());
         number.ok_or_else(|| {
             let message = format!("{cell:?} in the column {column:?}: allowed is a finite number");
             Error::line(table.path(), table.line(row), message)
         })
     };
-    let values = table.column(column)?.iter().enumerate().map(number);
-    Ok(DenseRows::new(1, values.collect::<Result<Vec<f32>, _>>()?)?.into())
+    Ok(table.column(column)?.iter().enumerate().map(number))
+}
+
+/// The table that `read` reads, without the rows whose id or output cannot be read where such rows are
+/// skipped. Columns that were not read are not checked.
+pub(crate) fn good_rows(
+    features: &OutputFeatures,
+    id: &str,
+    on_bad_row: OnBadRow,
+    read: impl FnOnce(OnBadRow) -> Result<Table, Error>,
+) -> Result<Table, Error> {
+    fn bad<T>(cells: impl Iterator<Item = Result<T, Error>>) -> Vec<(usize, Error)> {
+        cells.enumerate().filter_map(|(row, cell)| Some((row, cell.err()?))).collect()
+    }
+    if features.follow_rows() {
+        return read(OnBadRow::Stop).map_err(|error| on_bad_row.refusal(error));
+    }
+    let table = read(on_bad_row)?;
+    if on_bad_row == OnBadRow::Stop {
+        return Ok(table);
+    }
+    let column = features.column().filter(|column| table.has(column)).unwrap_or_default();
+    let outputs = match features {
+        _ if column.is_empty() => Vec::new(),
+        OutputFeatures::Molecules { .. } | OutputFeatures::Substructures { .. } => {
+            structure::bad_rows(&table, column)?
+        }
+        OutputFeatures::Rankings { embedding, .. } => {
+            bad(rankings::column(&table, column, *embedding)?)
+        }
+        OutputFeatures::Numbers { .. } => bad(numbers(&table, column)?),
+        OutputFeatures::Ngrams { .. }
+        | OutputFeatures::Labels { .. }
+        | OutputFeatures::Graphs { .. }
+        | OutputFeatures::File(_)
+        | OutputFeatures::Source {} => Vec::new(),
+    };
+    let ids = bad_ids(&table, id)?;
+    table.without(ids.into_iter().chain(outputs))
 }
 
 impl Outputs {
     /// Reads the table of outputs.
-    pub(super) fn read(config: &OutputSource, root: &DataRoot) -> Result<Self, Error> {
+    pub(super) fn read_table(
+        config: &OutputSource,
+        on_bad_row: OnBadRow,
+        root: &DataRoot,
+    ) -> Result<Table, Error> {
         let file = config
             .table
             .ok_or_else(|| Error::value("output.table", "absent", "the table of outputs"))?;
         let mut columns = vec![config.id];
         columns.extend(config.columns());
-        Self::from_table(&Table::read(&root.file(file), &columns)?, config.id, config, root)
+        let table = good_rows(config.features, config.id, on_bad_row, |on_bad_row| {
+            Table::read_rows(&root.file(file), &columns, on_bad_row)
+        })?;
+        table.log_skipped();
+        Ok(table)
     }
 
     /// From a table with the columns of [`OutputSource::columns`] and ids in the column `id`.
@@ -141,7 +189,10 @@ impl Outputs {
                     RankingEmbedding::Hamming => Features::Bits(hamming_one_hot(ranks)?),
                 })
             }
-            OutputFeatures::Numbers { column } => Box::new(numbers(table, column)?),
+            OutputFeatures::Numbers { column } => {
+                let values = numbers(table, column)?.collect::<Result<Vec<f32>, _>>()?;
+                Box::new(Features::from(DenseRows::new(1, values)?))
+            }
             OutputFeatures::Molecules { graph, .. } => {
                 let graphs: Vec<&Graph> = match &truth {
                     Some(Truth::Molecules(read)) => read.iter().map(|read| &read.graph).collect(),

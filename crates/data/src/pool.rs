@@ -12,8 +12,9 @@ use crate::config::{
 };
 use crate::error::extension_of;
 use crate::multi_label::{read_arff, read_libsvm};
-use crate::structure::texts;
-use crate::table::Table;
+use crate::outputs::good_rows;
+use crate::structure::{readable_texts, texts};
+use crate::table::{Table, skipped_rows};
 use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split, Truth};
 
 /// The file: ids and outputs in a table, and the inputs of its rows.
@@ -47,19 +48,24 @@ impl<'a> PoolFile<'a> {
         path: &Path,
         pool: &'a PoolConfig,
         outputs: impl IntoIterator<Item = &'a str>,
+        source: &Source,
     ) -> Result<Self, Error> {
         let PoolConfig { id, inputs, splits, .. } = pool;
         let mut columns = vec![id.as_str(), inputs.column.as_str()];
         columns.extend(outputs);
         let numbered = ["txt", "smi"].contains(&&*extension_of(path));
-        let table = match numbered {
+        let on_bad_row = source.data.on_bad_row;
+        let read = |on_bad_row| match numbered {
             true => {
-                let table = Table::read_lines(path, id, &inputs.column)?;
+                let table = Table::read_lines(path, id, &inputs.column, on_bad_row)?;
                 columns.iter().try_for_each(|column| table.column(column).map(|_| ()))?;
-                table
+                Ok(table)
             }
-            false => Table::read(path, &columns)?,
+            false => Table::read_rows(path, &columns, on_bad_row),
         };
+        let table = good_rows(source.outputs.features, id, on_bad_row, read)?;
+        let table = readable_texts(table, inputs, on_bad_row)?;
+        table.log_skipped();
         Ok(Self { table, id, inputs: RowInputs::Texts(inputs), splits, numbered })
     }
 
@@ -110,6 +116,7 @@ impl<'a> PoolFile<'a> {
             train: split(drawn.train)?,
             validation: held_out(drawn.validation)?,
             test: if drawn.test.is_empty() { None } else { Some(held_out(drawn.test)?) },
+            skipped: skipped_rows([&file.table], root),
             outputs: all,
         })
     }

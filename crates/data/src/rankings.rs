@@ -2,37 +2,40 @@ use super::table::Table;
 use crate::Error;
 use crate::config::RankingEmbedding;
 
-/// The rankings of a column, whose ranks are counted from 1 in the table: the rank of each item, from 0.
+/// The rankings of a column, whose ranks are counted from 1 in the table: the rank of each item, from 0;
+/// [`Error::Line`] for a cell that is no ranking of as many items as the first, or that the embedding does
+/// not take.
 ///
 /// # Errors
-/// [`Error::Line`] for a cell that is no ranking of as many items as the first, or that the embedding
-/// does not take.
-pub(super) fn column(
-    table: &Table,
+/// A column that was not read.
+pub(super) fn column<'t>(
+    table: &'t Table,
     column: &str,
     embedding: RankingEmbedding,
-) -> Result<Vec<Vec<u32>>, Error> {
-    let cells = table.column(column)?;
-    let wrong = |row: usize, allowed: String| {
-        let message = format!("the ranking {:?}: allowed is {allowed}", cells[row]);
-        Error::line(table.path(), table.line(row), message)
-    };
-    let mut rankings: Vec<Vec<u32>> = Vec::with_capacity(cells.len());
-    for (row, cell) in cells.iter().enumerate() {
-        let ranks = parse(cell).ok_or_else(|| wrong(row, RANKS.into()))?;
-        let items = rankings.first().map_or(ranks.len(), Vec::len);
+) -> Result<impl Iterator<Item = Result<Vec<u32>, Error>> + 't, Error> {
+    let mut first = None;
+    let ranking = move |cell: &str| {
+        let ranks = parse(cell).ok_or(RANKS)?;
+        let items = first.unwrap_or(ranks.len());
         if ranks.len() != items || items < 2 {
-            let allowed = format!("the ranks of {} items, as in every row", items.max(2));
-            return Err(wrong(row, allowed));
+            return Err(format!("the ranks of {} items, as in every row", items.max(2)));
         }
         let mut sorted = ranks.clone();
         sorted.sort_unstable();
         if embedding == RankingEmbedding::Hamming && !sorted.iter().copied().eq(0..items as u32) {
-            return Err(wrong(row, format!("each of the ranks 1 to {items} once")));
+            return Err(format!("each of the ranks 1 to {items} once"));
         }
-        rankings.push(ranks);
-    }
-    Ok(rankings)
+        first = Some(items);
+        Ok(ranks)
+    };
+    let cells = table.column(column)?.iter().enumerate();
+    Ok(cells.scan(ranking, |ranking, (row, cell)| {
+        let wrong = |allowed: String| {
+            let message = format!("the ranking {cell:?}: allowed is {allowed}");
+            Error::line(table.path(), table.line(row), message)
+        };
+        Some(ranking(cell).map_err(wrong))
+    }))
 }
 
 /// The ranking that is a candidate's label.

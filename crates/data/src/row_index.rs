@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::Error;
+use crate::config::OnBadRow;
 use crate::table::{Table, unique_ids};
 
 /// The row of each id in a table that feature files follow.
@@ -14,8 +15,12 @@ pub(super) struct RowIndex {
 
 impl RowIndex {
     /// Reads the table, whose ids may not repeat.
-    pub(super) fn read(path: PathBuf, id: &str) -> Result<(Self, Table), Error> {
-        let table = Table::read(&path, &[id])?;
+    pub(super) fn read(
+        path: PathBuf,
+        id: &str,
+        on_bad_row: OnBadRow,
+    ) -> Result<(Self, Table), Error> {
+        let table = Table::read_followed(&path, &[id], on_bad_row)?;
         let rows = unique_ids(&table, id)?;
         let rows = rows.into_iter().map(|(id, row)| (id.to_owned(), row)).collect();
         Ok((Self { path, rows }, table))

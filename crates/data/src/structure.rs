@@ -4,7 +4,7 @@ use dsokr_molecule::graph::Graph;
 use rayon::prelude::*;
 
 use super::table::Table;
-use crate::config::TextConfig;
+use crate::config::{OnBadRow, TextConfig};
 use crate::error::shorten;
 use crate::{Error, Source};
 
@@ -15,16 +15,45 @@ use crate::{Error, Source};
 pub(super) fn column<T: Send>(
     table: &Table,
     column: &str,
-    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send,
 ) -> Result<Vec<T>, Error> {
+    cells(table, column, parse)?.collect()
+}
+
+fn cells<'t, T: Send>(
+    table: &'t Table,
+    column: &str,
+    parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send + 't,
+) -> Result<impl IndexedParallelIterator<Item = Result<T, Error>> + 't, Error> {
     let cells = table.column(column)?.par_iter().enumerate();
-    let read = |(row, smiles): (usize, &String)| {
+    let read = move |(row, smiles): (usize, &String)| {
         parse(smiles).map_err(|reason| {
             let message = format!("the SMILES {:?}: {reason}", shorten(smiles));
             Error::line(table.path(), table.line(row), message)
         })
     };
-    cells.map(read).collect()
+    Ok(cells.map(read))
+}
+
+/// The table without the rows whose texts should be SMILES and are not, where such rows are skipped.
+pub(super) fn readable_texts(
+    table: Table,
+    config: &TextConfig,
+    on_bad_row: OnBadRow,
+) -> Result<Table, Error> {
+    match on_bad_row {
+        OnBadRow::Skip if config.more_smiles > 0 => {
+            let bad = bad_rows(&table, &config.column)?;
+            table.without(bad)
+        }
+        OnBadRow::Skip | OnBadRow::Stop => Ok(table),
+    }
+}
+
+/// The rows of a column whose cells are not SMILES, with what is wrong with them.
+pub(super) fn bad_rows(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
+    let cells = self::cells(table, column, Molecule::parse)?.enumerate();
+    Ok(cells.filter_map(|(row, molecule)| Some((row, molecule.err()?))).collect())
 }
 
 /// A table's texts, each as [`written`] says.

@@ -1,5 +1,7 @@
 //! Vectors that are drawn: the papers' synthetic least squares.
 
+use std::collections::BTreeMap;
+
 use dsokr_basis::Features;
 use dsokr_basis::features::DenseRows;
 use dsokr_basis::random::{Generator, generator};
@@ -60,7 +62,8 @@ pub(super) fn load(config: &SyntheticConfig, seed: u64) -> Result<Dataset, Error
         candidates: held.collect(),
         truth: None,
     };
-    Ok(Dataset { outputs, train, validation, test: (config.test > 0).then_some(test) })
+    let test = (config.test > 0).then_some(test);
+    Ok(Dataset { outputs, train, validation, test, skipped: BTreeMap::new() })
 }
 
 /// The pairs of one split alone; none if there is no such split.

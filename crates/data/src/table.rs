@@ -9,6 +9,7 @@
 //! Text is UTF-8, with or without a byte-order mark; lines end with `\n` or `\r\n`; blank lines are
 //! allowed at the end only.
 
+mod bad_rows;
 mod comma;
 mod json_lines;
 mod lines;
@@ -17,10 +18,14 @@ mod stream;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::config::OnBadRow;
 use crate::error::{extension_of, shorten};
+use bad_rows::BadRows;
+pub(crate) use bad_rows::skipped_rows;
 pub(crate) use lines::Lines;
 pub use official::{Official, read_official};
 pub use stream::{TextFormat, TextReader, TextRow};
@@ -49,6 +54,7 @@ pub struct Table {
     names: Vec<String>,
     columns: Vec<Vec<String>>,
     lines: Vec<usize>,
+    bad: BadRows,
 }
 
 impl Table {
@@ -60,11 +66,23 @@ impl Table {
     /// # Errors
     /// Whatever is wrong with the file, with its line.
     pub fn read(path: &Path, columns: &[&str]) -> Result<Table, Error> {
+        Self::read_rows(path, columns, OnBadRow::Stop)
+    }
+
+    /// As [`read`](Self::read); with [`OnBadRow::Skip`] without blank lines and rows with a wrong number of
+    /// fields, that are not UTF-8 or not JSON objects with these keys. In a CSV file a quotation mark
+    /// without a partner and text that is not UTF-8 are errors nevertheless, since the end of the row is
+    /// unknown.
+    ///
+    /// # Errors
+    /// Whatever else is wrong with the file, with its line.
+    pub fn read_rows(path: &Path, columns: &[&str], on_bad_row: OnBadRow) -> Result<Table, Error> {
         let mut table = Table {
             path: path.to_path_buf(),
             names: Vec::with_capacity(columns.len()),
             columns: Vec::new(),
             lines: Vec::new(),
+            bad: BadRows::new(on_bad_row),
         };
         for &name in columns {
             if !table.names.iter().any(|known| known == name) {
@@ -81,20 +99,35 @@ impl Table {
         Ok(table)
     }
 
+    /// Reads a table whose rows a matrix follows, so that none may be skipped.
+    pub(crate) fn read_followed(
+        path: &Path,
+        columns: &[&str],
+        on_bad_row: OnBadRow,
+    ) -> Result<Table, Error> {
+        Self::read(path, columns).map_err(|error| on_bad_row.refusal(error))
+    }
+
     /// Reads a file with one text a line and nothing else: the column `text`, and the column `id`, which
     /// holds the numbers of the lines, from 1.
     ///
     /// # Errors
-    /// A file that cannot be read, is empty, is not UTF-8, or has a blank line.
-    pub fn read_lines(path: &Path, id: &str, text: &str) -> Result<Table, Error> {
-        let (mut texts, mut lines) = (Vec::new(), Lines::open(path)?);
-        while let Some((_, line)) = lines.next()? {
-            texts.push(line.to_owned());
-        }
-        if texts.is_empty() {
+    /// A file that cannot be read or is empty; a line that is not UTF-8 or is blank, unless such lines are
+    /// skipped.
+    pub fn read_lines(
+        path: &Path,
+        id: &str,
+        text: &str,
+        on_bad_row: OnBadRow,
+    ) -> Result<Table, Error> {
+        let bad = BadRows::new(on_bad_row);
+        let mut table = Table { bad, ..Self::numbered(path, id, text, Vec::new()) };
+        let values = |line: usize, text: &str| Ok(vec![line.to_string(), text.to_owned()]);
+        table.push_lines(Lines::open(path)?, values)?;
+        if table.is_empty() {
             return Err(Error::empty(path));
         }
-        Ok(Self::numbered(path, id, text, texts))
+        Ok(table)
     }
 
     /// A column of values and one of ids, the numbers of the rows from 1, which count as their lines.
@@ -102,7 +135,7 @@ impl Table {
         let lines: Vec<usize> = (1..=values.len()).collect();
         let ids = lines.iter().map(usize::to_string).collect();
         let (names, columns) = (vec![id.to_owned(), name.to_owned()], vec![ids, values]);
-        Self { path: path.to_path_buf(), names, columns, lines }
+        Self { path: path.to_path_buf(), names, columns, lines, bad: BadRows::default() }
     }
 
     /// Some rows, in a given order.
@@ -116,6 +149,7 @@ impl Table {
             names: self.names.clone(),
             columns: self.columns.iter().map(pick).collect(),
             lines: rows.iter().map(|&row| self.lines[row]).collect(),
+            bad: self.bad.clone(),
         }
     }
 
@@ -144,6 +178,11 @@ impl Table {
         found.ok_or_else(|| Error::missing_column(&self.path, name, &self.names))
     }
 
+    /// Whether the column was read.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
+    }
+
     /// The line of the file, from 1, on which a row starts: for messages about the row.
     ///
     /// # Panics
@@ -153,11 +192,30 @@ impl Table {
     }
 
     /// Adds one row; `values` are in the order of `self.names`.
-    fn push(&mut self, line: usize, values: impl Iterator<Item = String>) {
+    fn push(&mut self, line: usize, values: Vec<String>) {
         for (column, value) in self.columns.iter_mut().zip(values) {
             column.push(value);
         }
         self.lines.push(line);
+    }
+
+    /// Adds a row for each line, whose number and text `values` reads.
+    fn push_lines(
+        &mut self,
+        mut lines: Lines<File>,
+        values: impl Fn(usize, &str) -> Result<Vec<String>, Error>,
+    ) -> Result<(), Error> {
+        loop {
+            let row = match lines.next() {
+                Ok(None) => return self.first_bad_if_empty(),
+                Ok(Some((line, text))) => values(line, text).map(|values| (line, values)),
+                Err(error) => Err(error),
+            };
+            match row {
+                Ok((line, values)) => self.push(line, values),
+                Err(error) => self.bad.take(error)?,
+            }
+        }
     }
 
     /// The positions of the wanted columns in a header, which must not name a column twice.
@@ -183,20 +241,33 @@ impl Table {
 /// not read.
 pub fn unique_ids<'t>(table: &'t Table, column: &str) -> Result<HashMap<&'t str, usize>, Error> {
     let ids = table.column(column)?;
-    index_ids(&table.path, column, ids, &table.lines)
+    index_ids(&table.path, column, ids, &table.lines, |_, error| Err(error))
 }
 
-/// [`unique_ids`] of ids with their lines.
+/// The rows whose ids are empty or occur before, with what is wrong with them.
+pub(crate) fn bad_ids(table: &Table, column: &str) -> Result<Vec<(usize, Error)>, Error> {
+    let mut bad = Vec::new();
+    index_ids(&table.path, column, table.column(column)?, &table.lines, |row, error| {
+        bad.push((row, error));
+        Ok(())
+    })?;
+    Ok(bad)
+}
+
+/// The row of each id, of ids with their lines; `refuse` is called with each that is empty or occurs
+/// before.
 fn index_ids<'t>(
     path: &Path,
     column: &str,
     ids: &'t [String],
     lines: &[usize],
+    mut refuse: impl FnMut(usize, Error) -> Result<(), Error>,
 ) -> Result<HashMap<&'t str, usize>, Error> {
     let mut rows: HashMap<&str, usize> = HashMap::with_capacity(ids.len());
     for ((row, id), &line) in ids.iter().enumerate().zip(lines) {
         if id.trim().is_empty() {
-            return Err(Error::empty_value(path, line, column));
+            refuse(row, Error::empty_value(path, line, column))?;
+            continue;
         }
         match rows.entry(id) {
             Entry::Vacant(place) => {
@@ -208,7 +279,7 @@ fn index_ids<'t>(
                 let message = format!(
                     "id {id:?} in column {column:?} is already on line {first}; ids must be unique"
                 );
-                return Err(Error::line(path, line, message));
+                refuse(row, Error::line(path, line, message))?;
             }
         }
     }
@@ -225,15 +296,15 @@ fn read_tabs(table: &mut Table) -> Result<(), Error> {
     };
     let header: Vec<String> = header.split('\t').map(str::to_owned).collect();
     let positions = table.positions(line, &header)?;
-    while let Some((line, text)) = lines.next()? {
+    table.push_lines(lines, |line, text| {
         let found = text.split('\t').count();
         if found != header.len() {
             return Err(Error::ragged(&path, line, found, &header));
         }
         // `found` fields are there, so `nth` finds the position of every column.
         let fields = positions.iter().filter_map(|&at| text.split('\t').nth(at));
-        table.push(line, fields.map(str::to_owned));
-    }
+        Ok(fields.map(str::to_owned).collect())
+    })?;
     if table.is_empty() {
         return Err(Error::no_rows(&path, &header));
     }

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use dsokr_basis::RowSource;
 
-use crate::config::{InputsConfig, SplitName, TablesConfig};
+use crate::config::{InputsConfig, OnBadRow, SplitName, TablesConfig, TextConfig};
 use crate::feature_file::read_features;
 use crate::kernels::Kernels;
 use crate::outputs::checked_rows;
 use crate::row_index::RowIndex;
-use crate::structure::texts;
-use crate::table::Table;
+use crate::structure::{readable_texts, texts};
+use crate::table::{Table, skipped_rows};
 use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split};
 
 /// Reads all pairs and outputs.
@@ -21,25 +21,30 @@ pub(crate) fn load(
     source: &Source,
     root: &DataRoot,
 ) -> Result<Dataset, Error> {
-    let read = |file: &String| Pairs::read(&root.file(file), tables, source.seed);
+    let on_bad_row = source.data.on_bad_row;
+    let read = |file: &String| Pairs::read(&root.file(file), tables, source);
     let (train, validation) = (read(&tables.train)?, read(&tables.validation)?);
     let test = tables.test.as_ref().map(read).transpose()?;
-    let outputs = Outputs::read(&source.outputs, root)?;
-    let files = InputFiles::load(&tables.inputs, root, |index| train.rows(index))?;
+    let table = Outputs::read_table(&source.outputs, on_bad_row, root)?;
+    let outputs = Outputs::from_table(&table, source.outputs.id, &source.outputs, root)?;
     let index: HashMap<&str, usize> =
         outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
+    let train = train.with_outputs(&index)?;
+    let files = InputFiles::load(&tables.inputs, root, on_bad_row, |index| train.rows(index))?;
+    let read = [&table, &train.table, &validation.table].into_iter();
+    let skipped = skipped_rows(read.chain(test.as_ref().map(|test| &test.table)), root);
     let held_out = |pairs: Pairs| {
         let mut split = pairs.queries(&index, files.as_ref())?;
         // the outputs' own, so that it need not stand in the table of pairs too
         split.truth = outputs.truth_of(&split.outputs);
         Ok::<_, Error>(split)
     };
-    train.check_outputs(&index)?;
     Ok(Dataset {
         validation: held_out(validation)?,
         test: test.map(held_out).transpose()?,
         train: train.join(&index, files.as_ref())?,
         outputs,
+        skipped,
     })
 }
 
@@ -55,14 +60,14 @@ pub(crate) fn file(tables: &TablesConfig, name: SplitName) -> Option<&String> {
 pub(crate) fn read_queries(
     path: &Path,
     tables: &TablesConfig,
-    seed: u64,
+    source: &Source,
     root: Option<&DataRoot>,
 ) -> Result<Split, Error> {
-    let pairs = Pairs::read(path, tables, seed)?;
+    let pairs = Pairs::read(path, tables, source)?;
     let files = match (&tables.inputs, root) {
         (InputsConfig::Text(_), _) => None,
-        (inputs, Some(root)) => InputFiles::load(inputs, root, |index| {
-            Pairs::read(&root.file(&tables.train), tables, seed)?.rows(index)
+        (inputs, Some(root)) => InputFiles::load(inputs, root, source.data.on_bad_row, |index| {
+            Pairs::read(&root.file(&tables.train), tables, source)?.rows(index)
         })?,
         (_, None) => {
             let message = "the inputs lie in files under the data root, which is not given";
@@ -79,28 +84,30 @@ struct Pairs<'a> {
     id: &'a str,
     /// Column of the texts, or of the ids of inputs that lie in files of their own.
     input: &'a str,
-    texts: Vec<String>,
+    /// How the texts are read; none if inputs lie in files of their own.
+    texts: Option<&'a TextConfig>,
+    seed: u64,
     /// Column of the queries' ids, where there is one.
     query: Option<&'a str>,
 }
 
 impl<'a> Pairs<'a> {
-    fn read(path: &Path, tables: &'a TablesConfig, seed: u64) -> Result<Self, Error> {
+    fn read(path: &Path, tables: &'a TablesConfig, source: &Source) -> Result<Self, Error> {
         let id = tables.id.as_str();
-        let input = match &tables.inputs {
-            InputsConfig::Text(text) => &text.column,
-            InputsConfig::Features(_) => id,
-            InputsConfig::Kernels(kernels) => &kernels.column,
+        let (input, texts) = match &tables.inputs {
+            InputsConfig::Text(text) => (text.column.as_str(), Some(text)),
+            InputsConfig::Features(_) => (id, None),
+            InputsConfig::Kernels(kernels) => (kernels.column.as_str(), None),
         };
         let query = tables.query.as_deref();
         let mut columns = vec![id, input];
         columns.extend(query);
-        let table = Table::read(path, &columns)?;
-        let texts = match &tables.inputs {
-            InputsConfig::Text(text) => texts(&table, text, seed)?,
-            InputsConfig::Features(_) | InputsConfig::Kernels(_) => Vec::new(),
-        };
-        Ok(Self { table, id, input, query, texts })
+        let on_bad_row = source.data.on_bad_row;
+        let mut table = Table::read_rows(path, &columns, on_bad_row)?;
+        if let Some(texts) = texts {
+            table = readable_texts(table, texts, on_bad_row)?;
+        }
+        Ok(Self { table, id, input, query, texts, seed: source.seed })
     }
 
     /// The rows of the inputs in the files that hold them.
@@ -108,14 +115,16 @@ impl<'a> Pairs<'a> {
         index.of(&self.table, self.input)
     }
 
-    /// Refuses an output that is not in the index.
-    fn check_outputs(&self, index: &HashMap<&str, usize>) -> Result<(), Error> {
-        let mut ids = self.table.column(self.id)?.iter().enumerate();
-        ids.find(|(_, id)| !index.contains_key(id.as_str())).map_or(Ok(()), |(row, id)| {
+    /// The pairs whose outputs are in the index; all others are bad rows.
+    fn with_outputs(self, index: &HashMap<&str, usize>) -> Result<Self, Error> {
+        let ids = self.table.column(self.id)?.iter().enumerate();
+        let unknown = ids.filter(|(_, id)| !index.contains_key(id.as_str())).map(|(row, id)| {
             let message =
                 format!("id {id:?} is not among the outputs of the configuration's output.table");
-            Err(Error::line(self.table.path(), self.table.line(row), message))
-        })
+            (row, Error::line(self.table.path(), self.table.line(row), message))
+        });
+        let unknown: Vec<(usize, Error)> = unknown.collect();
+        Ok(Self { table: self.table.without(unknown)?, ..self })
     }
 
     fn join(
@@ -123,16 +132,18 @@ impl<'a> Pairs<'a> {
         index: &HashMap<&str, usize>,
         files: Option<&InputFiles>,
     ) -> Result<Split, Error> {
+        self.table.log_skipped();
         let ids = self.table.column(self.id)?.to_vec();
         let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
-        let inputs = match files {
-            None => Inputs::Texts(self.texts),
-            Some(InputFiles::Vectors { index, rows }) => {
+        let inputs = match (files, self.texts) {
+            (Some(InputFiles::Vectors { index, rows }), _) => {
                 Inputs::Vectors(rows.select(&self.rows(index)?)?)
             }
-            Some(InputFiles::Kernels(kernels)) => {
+            (Some(InputFiles::Kernels(kernels)), _) => {
                 Inputs::Kernels(kernels.of(&self.table, self.input)?)
             }
+            (None, Some(config)) => Inputs::Texts(texts(&self.table, config, self.seed)?),
+            (None, None) => Inputs::Texts(Vec::new()),
         };
         let queries = self.query.map(|column| self.table.column(column).map(<[_]>::to_vec));
         Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
@@ -204,18 +215,20 @@ impl InputFiles {
     fn load(
         inputs: &InputsConfig,
         root: &DataRoot,
+        on_bad_row: OnBadRow,
         training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
     ) -> Result<Option<Self>, Error> {
         Ok(match inputs {
             InputsConfig::Text(_) => None,
             InputsConfig::Features(config) => {
-                let (index, table) = RowIndex::read(root.file(&config.table), &config.id)?;
+                let (index, table) =
+                    RowIndex::read(root.file(&config.table), &config.id, on_bad_row)?;
                 let path = root.file(&config.file);
                 let rows = read_features(&path, config.key.as_deref())?;
                 Some(Self::Vectors { index, rows: checked_rows(rows, &path, &table)? })
             }
             InputsConfig::Kernels(config) => {
-                Some(Self::Kernels(Kernels::load(config, root, training)?))
+                Some(Self::Kernels(Kernels::load(config, root, on_bad_row, training)?))
             }
         })
     }

@@ -30,7 +30,8 @@ impl Truth {
                 Some(Self::Labels(cells.map(|cell| labels(cell, *separator).collect()).collect()))
             }
             OutputFeatures::Rankings { column, embedding } => {
-                Some(Self::Rankings(rankings::column(table, column, *embedding)?))
+                let rankings = rankings::column(table, column, *embedding)?;
+                Some(Self::Rankings(rankings.collect::<Result<_, _>>()?))
             }
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams { .. }

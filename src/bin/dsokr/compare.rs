@@ -56,7 +56,8 @@ impl Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let queries = &arguments.queries;
     let device = arguments.device.open()?;
-    let open = |path: &PathBuf| EnsembleRun::open(std::slice::from_ref(path), &device);
+    let open =
+        |path: &PathBuf| queries.apply(EnsembleRun::open(std::slice::from_ref(path), &device)?);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
     let wanted = queries.wanted(&runs[0]);
     let asked = runs.iter().map(|run| queries.ask(run, wanted));

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr::Error;
+use dsokr::data::config::OnBadRow;
 use dsokr::data::write_matrix;
 use dsokr::decode::CandidateBlocks;
 use dsokr::device::Processor;
@@ -56,6 +57,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             let allowed = "a file, which is read twice, first for the number of its texts";
             return Err(Error::value("FILE", "-", allowed));
         }
+        // the rows of the matrix follow those of the file
+        let run = run.on_bad_row(OnBadRow::Stop)?;
         let mut texts = arguments.texts.open(file, &run)?;
         let mut rows = 0;
         loop {

@@ -30,7 +30,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, device, .. } = arguments;
-    let mut runs = EnsembleRun::open(&arguments.runs, &device.open()?)?;
+    let mut runs = queries.apply(EnsembleRun::open(&arguments.runs, &device.open()?)?)?;
     arguments.combine.apply(&mut runs)?;
     if arguments.fit_weights {
         let validation = queries.ask(&runs, Wanted::Split(SplitName::Validation))?;

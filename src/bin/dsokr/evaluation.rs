@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dsokr::basis::store::write_atomically;
-use dsokr::data::SplitName;
-use dsokr::data::{Inputs, Split, Truth};
+use dsokr::data::config::OnBadRow;
+use dsokr::data::{Inputs, Split, SplitName, Truth};
 use dsokr::decode::report::{Comparison, Difference, compare};
 use dsokr::decode::{Metrics, Pool, Rank};
 use dsokr::device::Processor;
@@ -42,6 +42,10 @@ pub struct Queries {
     /// environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
+    /// What happens at rows of tables that cannot be read: stop or skip; default: what each run's
+    /// configuration says.
+    #[arg(long)]
+    on_bad_row: Option<OnBadRow>,
 }
 
 /// What is shown of an evaluation.
@@ -141,6 +145,14 @@ impl std::fmt::Display for Wanted<'_> {
 }
 
 impl Queries {
+    /// Runs that read the queries.
+    pub fn apply(&self, runs: EnsembleRun) -> Result<EnsembleRun, Error> {
+        match self.on_bad_row {
+            Some(on_bad_row) => runs.on_bad_row(on_bad_row),
+            None => Ok(runs),
+        }
+    }
+
     /// The queries that the command names, else the split that the configuration evaluates.
     pub fn wanted(&self, runs: &EnsembleRun) -> Wanted<'_> {
         match &self.queries {

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr::Error;
+use dsokr::data::config::OnBadRow;
 use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
 
@@ -25,6 +26,10 @@ pub struct Arguments {
     top: usize,
     #[command(flatten)]
     texts: Texts,
+    /// What happens at rows that cannot be read: stop, or skip, which lists and counts them and answers the
+    /// others; default: what the first run's configuration says.
+    #[arg(long)]
+    on_bad_row: Option<OnBadRow>,
     #[command(flatten)]
     combine: Combine,
     /// What is printed.
@@ -50,9 +55,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some((file, runs)) = arguments.paths.split_last() else { return Ok(()) };
     let device = arguments.device.open()?;
     let mut runs = EnsembleRun::open(runs, &device)?;
+    if let Some(on_bad_row) = arguments.on_bad_row {
+        runs = runs.on_bad_row(on_bad_row)?;
+    }
     arguments.combine.apply(&mut runs)?;
     let first = &runs.members()[0];
-    let mut queries = arguments.texts.open(file, first)?;
+    let mut queries = arguments.texts.open(file, first)?.on_bad_row(first.config.data.on_bad_row);
     let mut header = match arguments.format {
         Format::Jsonl => String::new(),
         Format::Tsv => report::line(&Answer::columns(&runs)),

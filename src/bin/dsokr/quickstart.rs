@@ -28,6 +28,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         resume: false,
         seeds: None,
         overrides: Vec::new(),
+        on_bad_row: None,
         data: None,
         device: Processor::Cpu,
         json: *json,

@@ -28,6 +28,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let runs = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
+    let runs = arguments.queries.apply(runs)?;
     if runs.members().len() > 1 {
         let found = format!("{}, an ensemble", arguments.run.display());
         return Err(Error::value("--run", found, "the run of one model, or one of its members/"));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr::Error;
 use dsokr::basis::RowSource;
+use dsokr::data::config::OnBadRow;
 use dsokr::data::feature_file::{FeatureFile, read_features};
 use dsokr::data::table::{TextFormat, TextReader};
 use dsokr::data::{InputKind, Inputs, Split};
@@ -88,6 +89,15 @@ impl Batch {
 }
 
 impl Queries {
+    /// The same queries with a different action at texts that cannot be read.
+    pub fn on_bad_row(self, on_bad_row: OnBadRow) -> Self {
+        match self {
+            Self::Texts(texts) => Self::Texts(texts.on_bad_row(on_bad_row)),
+            // a matrix has no such rows, and the rows of a file have been read as the run says
+            Self::Matrix { .. } | Self::Split { .. } => self,
+        }
+    }
+
     /// The next queries, at most `most`; none at the end.
     pub fn batch(&mut self, most: usize) -> Result<Batch, Error> {
         match self {

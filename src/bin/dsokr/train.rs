@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr::config::{Checked, Config, Override};
+use dsokr::data::config::OnBadRow;
 use dsokr::device::Processor;
 use dsokr::repeat::Seeds;
 use dsokr::run::EmbeddingCurve;
@@ -26,6 +27,10 @@ pub struct Arguments {
     /// Change a value of the configuration; can be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub overrides: Vec<Override>,
+    /// What happens at rows of tables that cannot be read: stop, or skip, which lists and counts them and
+    /// goes on without them; the same as --set data.on_bad_row=….
+    #[arg(long, value_parser = on_bad_row)]
+    pub on_bad_row: Option<Override>,
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     pub data: Option<PathBuf>,
@@ -37,8 +42,15 @@ pub struct Arguments {
     pub json: bool,
 }
 
+fn on_bad_row(text: &str) -> Result<Override, String> {
+    text.parse::<OnBadRow>()?;
+    format!("data.on_bad_row={text}").parse()
+}
+
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
-    let config: Checked = Config::load_with(&arguments.config, &arguments.overrides)?;
+    let overrides: Vec<Override> =
+        arguments.overrides.iter().chain(&arguments.on_bad_row).cloned().collect();
+    let config: Checked = Config::load_with(&arguments.config, &overrides)?;
     let root = config.data_root(arguments.data.as_deref())?;
     let request = Request {
         config: &config,

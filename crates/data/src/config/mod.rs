@@ -69,9 +69,39 @@ pub struct DataConfig {
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
     #[serde(default)]
     pub corrupted: f64,
+    /// What happens at a row of a table that cannot be read: with a wrong number of fields, not UTF-8, not
+    /// JSON, blank, or with an id that is empty or occurs before where ids are unique; with a SMILES, a
+    /// ranking or a number that is none; and at a training pair whose output is unknown. Rows that a matrix
+    /// follows are never skipped.
+    #[serde(default)]
+    pub on_bad_row: OnBadRow,
     /// Where the pairs come from.
     #[serde(flatten)]
     pub source: DataSource,
+}
+
+/// What happens at a row that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnBadRow {
+    /// It is an error, with file, line and reason.
+    #[default]
+    Stop,
+    /// It is left out. The log lists the first ones, and `metrics.json` has their number. Of the sources
+    /// `tables` and `pool`.
+    Skip,
+}
+
+impl std::str::FromStr for OnBadRow {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "stop" => Ok(Self::Stop),
+            "skip" => Ok(Self::Skip),
+            other => Err(format!("{other:?} is neither \"stop\" nor \"skip\"")),
+        }
+    }
 }
 
 /// Where pairs come from. Files are named inside `folder`, a folder under the data root (`--data`, else
@@ -97,8 +127,9 @@ impl<'de> Deserialize<'de> for DataConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = Table::read(deserializer)?;
         let corrupted = table.take("corrupted")?.unwrap_or_default();
-        let source = table.tagged("source", "tables", &["corrupted"])?;
-        Ok(Self { corrupted, source })
+        let on_bad_row = table.take("on_bad_row")?.unwrap_or_default();
+        let source = table.tagged("source", "tables", &["corrupted", "on_bad_row"])?;
+        Ok(Self { corrupted, on_bad_row, source })
     }
 }
 
@@ -209,6 +240,14 @@ impl DataConfig {
     pub fn validate(&self) -> Result<(), Error> {
         let holds = (0.0..=1.0).contains(&self.corrupted);
         check(holds, "data.corrupted", self.corrupted, "a number in [0, 1]")?;
+        let holds = match &self.source {
+            DataSource::Tables(_) | DataSource::Pool(_) => true,
+            DataSource::MultiLabel(_) | DataSource::Official(_) | DataSource::Synthetic(_) => {
+                self.on_bad_row == OnBadRow::Stop
+            }
+        };
+        let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
+        check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         match &self.source {
             DataSource::Tables(tables) => tables.validate(),
             DataSource::Pool(pool) => pool.validate(),

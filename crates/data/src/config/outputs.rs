@@ -205,8 +205,13 @@ impl OutputFeatures {
         matches!(self, Self::Rankings { .. })
     }
 
+    /// Whether the features are the rows of a matrix that follows the table of outputs.
+    pub(crate) fn follow_rows(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
     /// The column that features are computed from.
-    fn column(&self) -> Option<&str> {
+    pub(crate) fn column(&self) -> Option<&str> {
         match self {
             Self::Ngrams { column, .. }
             | Self::Labels { column, .. }

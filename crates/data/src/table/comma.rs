@@ -42,11 +42,13 @@ pub(super) fn read(table: &mut Table) -> Result<(), Error> {
     let positions = table.positions(header.line, &names)?;
     while let Some(Record { line, fields }) = records.next(table)? {
         if fields.len() != names.len() {
-            return Err(Error::ragged(&path, line, fields.len(), &names));
+            table.bad.take(Error::ragged(&path, line, fields.len(), &names))?;
+            continue;
         }
         let values = positions.iter().filter_map(|&at| fields.get(at));
-        table.push(line, values.map(str::to_owned));
+        table.push(line, values.map(str::to_owned).collect());
     }
+    table.first_bad_if_empty()?;
     if table.is_empty() {
         return Err(Error::no_rows(&path, &names));
     }
@@ -54,7 +56,7 @@ pub(super) fn read(table: &mut Table) -> Result<(), Error> {
 }
 
 impl Records<'_> {
-    fn next(&mut self, table: &Table) -> Result<Option<Record>, Error> {
+    fn next(&mut self, table: &mut Table) -> Result<Option<Record>, Error> {
         let mut fields = csv::StringRecord::new();
         let more = self
             .reader
@@ -77,7 +79,7 @@ impl Records<'_> {
         };
         if blank {
             let line = self.line + usize::from(split_pair && ends.starts_with(b"\n"));
-            return Err(Error::blank_line(&table.path, line));
+            table.bad.take(Error::blank_line(&table.path, line))?;
         }
         self.line += newlines(ends);
         let line = self.line;

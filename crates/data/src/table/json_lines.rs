@@ -44,12 +44,8 @@ impl<'de> Deserialize<'de> for Object<'de> {
 }
 
 pub(super) fn read(table: &mut Table) -> Result<(), Error> {
-    let path = table.path.clone();
-    let mut lines = Lines::open(&path)?;
-    while let Some((line, text)) = lines.next()? {
-        let values = values(&path, line, text, &table.names)?;
-        table.push(line, values.into_iter());
-    }
+    let (path, names) = (table.path.clone(), table.names.clone());
+    table.push_lines(Lines::open(&path)?, |line, text| values(&path, line, text, &names))?;
     if table.is_empty() {
         return Err(Error::empty(&path));
     }

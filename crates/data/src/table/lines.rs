@@ -14,6 +14,8 @@ pub(crate) struct Lines<R> {
     reader: BufReader<R>,
     buffer: Vec<u8>,
     number: usize,
+    /// Whether the line in the buffer has not been returned yet.
+    pending: bool,
 }
 
 impl Lines<File> {
@@ -27,7 +29,7 @@ impl<R: Read> Lines<R> {
     /// The lines of a stream, which errors call `path`.
     pub(super) fn new(path: &Path, stream: R) -> Self {
         let reader = BufReader::with_capacity(1 << 16, stream);
-        Self { path: path.into(), reader, buffer: Vec::new(), number: 0 }
+        Self { path: path.into(), reader, buffer: Vec::new(), number: 0, pending: false }
     }
 
     /// Whether the whole next line is in memory.
@@ -35,23 +37,25 @@ impl<R: Read> Lines<R> {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// The next line that is not blank, with its number from 1; `None` at the end.
+    /// The next line that is not blank, with its number from 1; `None` at the end. After an error about a
+    /// line the next call returns the line behind it.
     pub(super) fn next(&mut self) -> Result<Option<(usize, &str)>, Error> {
         let mut blank = None;
-        loop {
+        while !std::mem::take(&mut self.pending) {
             if !self.advance()? {
                 return Ok(None);
             }
             // A line of tabs is a row of empty fields, not a blank line.
-            if !self.buffer.iter().all(|&byte| byte == b' ') {
-                break;
+            if self.buffer.iter().all(|&byte| byte == b' ') {
+                blank.get_or_insert(self.number);
+            } else {
+                self.pending = true;
+                if let Some(line) = blank {
+                    return Err(Error::blank_line(&self.path, line));
+                }
             }
-            blank.get_or_insert(self.number);
         }
-        match blank {
-            Some(line) => Err(Error::blank_line(&self.path, line)),
-            None => self.current().map(Some),
-        }
+        self.current().map(Some)
     }
 
     /// Reads the next line, without its end; false if there is none.

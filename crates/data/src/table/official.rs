@@ -79,7 +79,7 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
     if ids.is_empty() {
         return Err(Error::empty(path));
     }
-    index_ids(path, COLUMNS[0], &ids, &places)?;
+    index_ids(path, COLUMNS[0], &ids, &places, |_, error| Err(error))?;
     let features = DenseRows::new(width, values).map_err(|reason| Error::rows(path, reason))?;
     Ok(Official { ids, descriptions, features })
 }

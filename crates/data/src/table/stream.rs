@@ -4,8 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::lines::Lines;
-use super::{Table, json_lines};
+use super::{BadRows, Table, json_lines};
 use crate::Error;
+use crate::config::OnBadRow;
 use crate::error::extension_of;
 
 /// How a stream of texts is written.
@@ -66,6 +67,7 @@ pub struct TextReader<R> {
     count: usize,
     /// An error behind texts that were returned before it.
     pending: Option<Error>,
+    bad: BadRows,
 }
 
 enum Rows<R> {
@@ -98,6 +100,7 @@ impl<R: Read> TextReader<R> {
                 names: columns.clone(),
                 columns: Vec::new(),
                 lines: Vec::new(),
+                bad: BadRows::default(),
             };
             table.positions(line, names)
         };
@@ -132,15 +135,21 @@ impl<R: Read> TextReader<R> {
             }
             TextFormat::JsonLines => Rows::JsonLines(Lines::new(path, stream)),
         };
-        Ok(Self { path: path.into(), rows, columns, count: 0, pending: None })
+        let bad = BadRows::default();
+        Ok(Self { path: path.into(), rows, columns, count: 0, pending: None, bad })
+    }
+
+    /// The same reader with a different action at texts that cannot be read; at first they are errors.
+    pub fn on_bad_row(self, on_bad_row: OnBadRow) -> Self {
+        Self { bad: BadRows::new(on_bad_row), ..self }
     }
 
     /// The next texts, `most` of them at the most; none at the end. There are fewer where the stream
     /// has no more ready, so that nobody waits for texts that come later.
     ///
     /// # Errors
-    /// A line that is not UTF-8, does not have the columns, or whose text is empty; the texts before it
-    /// are returned first.
+    /// A line that is not UTF-8, does not have the columns, or whose text is empty, unless such lines are
+    /// skipped; the texts before it are returned first.
     pub fn batch(&mut self, most: usize) -> Result<Vec<TextRow>, Error> {
         if let Some(error) = self.pending.take() {
             return Err(error);
@@ -149,12 +158,20 @@ impl<R: Read> TextReader<R> {
         while rows.len() < most && (rows.is_empty() || self.is_ready()) {
             match self.row() {
                 Ok(Some(row)) => rows.push(row),
-                Ok(None) => break,
-                Err(error) if rows.is_empty() => return Err(error),
-                Err(error) => {
-                    self.pending = Some(error);
+                Ok(None) => {
+                    if rows.is_empty() {
+                        self.bad.log_count(&self.path, self.count);
+                    }
                     break;
                 }
+                Err(error) => match self.bad.take(error) {
+                    Ok(()) => self.bad.log_last(&self.path),
+                    Err(error) if rows.is_empty() => return Err(error),
+                    Err(error) => {
+                        self.pending = Some(error);
+                        break;
+                    }
+                },
             }
         }
         Ok(rows)

@@ -1,0 +1,147 @@
+//! Rows that cannot be read.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tracing::warn;
+
+use super::Table;
+use crate::config::OnBadRow;
+use crate::{DataRoot, Error};
+
+/// Skipped rows of a file that the log lists; the others are counted.
+const LISTED: usize = 20;
+
+/// A row that was skipped.
+#[derive(Clone, Debug)]
+struct BadRow {
+    /// The line on which it starts, from 1.
+    line: usize,
+    /// What was found and what is allowed.
+    message: String,
+}
+
+/// What happens to rows that cannot be read, and those that were skipped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BadRows {
+    on_bad_row: OnBadRow,
+    skipped: Vec<BadRow>,
+}
+
+impl BadRows {
+    pub(crate) fn new(on_bad_row: OnBadRow) -> Self {
+        Self { on_bad_row, skipped: Vec::new() }
+    }
+
+    /// Keeps an error about a line if such rows are skipped.
+    ///
+    /// # Errors
+    /// Every other error.
+    pub(crate) fn take(&mut self, error: Error) -> Result<(), Error> {
+        match (self.on_bad_row, error) {
+            (OnBadRow::Skip, Error::Line { line, message, .. }) => {
+                self.skipped.push(BadRow { line, message });
+                Ok(())
+            }
+            (OnBadRow::Skip | OnBadRow::Stop, error) => Err(error),
+        }
+    }
+
+    /// Logs the row that was skipped last, one of the first.
+    pub(super) fn log_last(&self, path: &Path) {
+        if let Some(row) = self.skipped.last().filter(|_| self.skipped.len() <= LISTED) {
+            row.log(path);
+        }
+    }
+
+    /// Logs the number of skipped rows, if there are any, beside a number of other ones.
+    pub(super) fn log_count(&self, path: &Path, others: usize) {
+        let count = self.skipped.len();
+        if count > 0 {
+            let first = if count > LISTED { "; the first ones are listed" } else { "" };
+            warn!("{}: {count} of {} rows are skipped{first}", path.display(), count + others);
+        }
+    }
+}
+
+impl BadRow {
+    fn log(&self, path: &Path) {
+        warn!("{}:{}: {}; the row is skipped", path.display(), self.line, self.message);
+    }
+}
+
+impl OnBadRow {
+    /// An error about a row that a matrix follows, which says so where others are skipped.
+    pub(crate) fn refusal(self, error: Error) -> Error {
+        match (self, error) {
+            (Self::Skip, Error::Line { path, line, message }) => {
+                let message = format!("{message}; rows that a matrix follows are never skipped");
+                Error::Line { path, line, message }
+            }
+            (Self::Skip | Self::Stop, error) => error,
+        }
+    }
+}
+
+impl Table {
+    /// Number of rows that were skipped.
+    pub fn skipped(&self) -> usize {
+        self.bad.skipped.len()
+    }
+
+    /// The table without the rows that `errors` are about.
+    ///
+    /// # Errors
+    /// The first error, unless bad rows are skipped; a table of which no row is left.
+    pub(crate) fn without(
+        mut self,
+        errors: impl IntoIterator<Item = (usize, Error)>,
+    ) -> Result<Self, Error> {
+        let mut errors = errors.into_iter().peekable();
+        if errors.peek().is_none() {
+            return Ok(self);
+        }
+        let mut good = vec![true; self.len()];
+        for (row, error) in errors {
+            // a row with two errors is listed with the first
+            if std::mem::take(&mut good[row]) {
+                self.bad.take(error)?;
+            }
+        }
+        let rows: Vec<usize> = (0..good.len()).filter(|&row| good[row]).collect();
+        let left = self.select(&rows);
+        left.first_bad_if_empty()?;
+        Ok(left)
+    }
+
+    /// Refuses a table of which every row was skipped, with what is wrong with the first.
+    pub(super) fn first_bad_if_empty(&self) -> Result<(), Error> {
+        match self.bad.skipped.iter().min_by_key(|row| row.line) {
+            Some(BadRow { line, message }) if self.is_empty() => {
+                let message = format!("{message}; no row of the file can be used");
+                Err(Error::line(&self.path, *line, message))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Lists the first skipped rows in the log, and counts them.
+    pub(crate) fn log_skipped(&self) {
+        let mut rows: Vec<&BadRow> = self.bad.skipped.iter().collect();
+        rows.sort_by_key(|row| row.line);
+        rows.into_iter().take(LISTED).for_each(|row| row.log(&self.path));
+        self.bad.log_count(&self.path, self.len());
+    }
+}
+
+/// Number of skipped rows of each table that has some, by its path under the data root.
+pub(crate) fn skipped_rows<'t>(
+    tables: impl IntoIterator<Item = &'t Table>,
+    root: &DataRoot,
+) -> BTreeMap<String, usize> {
+    let skipped = tables.into_iter().filter(|table| table.skipped() > 0).map(|table| {
+        let below = root.folder().and_then(|folder| table.path().strip_prefix(folder).ok());
+        (below.unwrap_or(table.path()).display().to_string(), table.skipped())
+    });
+    skipped.collect()
+}
