@@ -303,21 +303,22 @@ def test_a_file_of_queries(model, folder, config):
     assert model.evaluate(queries=queries).metrics == model.evaluate("test").metrics
 
 
-def encode(path, queue):
-    queue.put(dsokr.Model.load(path).encode(TEXTS))
+def work(path, config, out, queue):
+    trained = dsokr.train(config, set=SHORT, out=out, seed=1)
+    queue.put((dsokr.Model.load(path).encode(TEXTS), trained.encode(TEXTS)))
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_other_processes(model, method):
+def test_other_processes(model, config, folder, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
     context = multiprocessing.get_context(method)
     queue = context.Queue()
-    process = context.Process(target=encode, args=(model.path, queue))
+    process = context.Process(target=work, args=(model.path, config, folder / method, queue))
     process.start()
-    found = queue.get(timeout=60)
+    found = queue.get(timeout=120)
     process.join(60)
-    assert process.exitcode == 0 and np.array_equal(found, model.encode(TEXTS))
+    assert process.exitcode == 0 and all(np.array_equal(each, model.encode(TEXTS)) for each in found)
 
 
 def test_threads_of_the_caller(model):
