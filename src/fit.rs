@@ -115,7 +115,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     let targets = learner.targets(&outputs)?;
     let candidates = targets.candidates(&dataset.outputs)?;
     info!(
-        kernel = config.output.kernel.name(),
+        kernel = config.output.kernel_name(),
         rank = targets.width(),
         sketched = targets.as_basis().is_some(),
         candidates = candidates.len(),

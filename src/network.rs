@@ -54,7 +54,7 @@ impl<R: Recipe> Learner for R {
     }
 
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        let plain = matches!(config.output.kernel, Kernel::Linear | Kernel::Cosine);
+        let plain = matches!(config.output.kernel, Some(Kernel::Linear | Kernel::Cosine));
         if config.sketch.full && !plain {
             let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
                            kernels linear and cosine";

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use dsokr_basis::features::{Block, DenseRows, distinct};
+use dsokr_basis::features::{Block, DenseRows, PartRows, distinct};
 use dsokr_basis::{Basis, Features, Projection, RowKind, RowSource, SketchKind, SketchOptions};
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::{OutputSpace, Points, Targets};
 use tracing::warn;
 
-use crate::config::{Checked, Search};
+use crate::config::{Checked, Search, SummandConfig};
 use crate::exact::AnswerSpace;
 use crate::run::BASIS;
 use crate::scores::Origin;
@@ -113,7 +113,7 @@ impl<'a> TrainingOutputs<'a> {
         let (size, seed) = (self.config.sketch.size, self.config.seed);
         let fitted = fit_basis(self.config, &self.selected(all), size, seed)?;
         let (rank, size) = (fitted.rank(), fitted.options().size);
-        if rank < size {
+        if rank < size && self.config.output.kernels.is_empty() {
             warn!(
                 rank,
                 size,
@@ -125,17 +125,27 @@ impl<'a> TrainingOutputs<'a> {
     }
 }
 
-/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed; without a
-/// sketch the unit vectors of the feature space, in which targets are the feature rows.
+/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed, or the leading
+/// coordinates of the sum of its kernels; without a sketch the unit vectors of the feature space, in which targets are the feature rows.
 pub(crate) fn fit_basis(
     config: &Checked,
     outputs: &Selected,
     size: usize,
     seed: u64,
 ) -> Result<Basis, Error> {
-    let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
+    let sketch = &config.sketch;
     let options = |kind: &SketchKind, size| {
         SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
+    };
+    let Some(kernel) = config.output.kernel.clone() else {
+        let part = |(summand, rows): (&SummandConfig, PartRows)| {
+            let options = options(&sketch.method, summand.size);
+            let basis = Basis::fit(summand.kernel.clone(), &rows, &options)?;
+            Ok((summand.weight, basis.tempered(&summand.tempering(), &rows)?))
+        };
+        let parts = config.output.summands().zip(PartRows::all(outputs)).map(part);
+        let basis = Basis::sum(parts.collect::<Result<_, Error>>()?, size, outputs)?;
+        return Ok(basis.tempered(&config.output.tempering(), outputs)?);
     };
     if sketch.full {
         let width = outputs.width();

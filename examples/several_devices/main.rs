@@ -89,7 +89,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
 
     let rows = known(&dataset.train);
     let outputs = Selected::new(dataset.outputs.rows.as_ref(), &rows);
-    let (kernel, sketch) = (config.output.kernel.clone(), &config.sketch);
+    let (kernel, sketch) = (config.output.single_kernel()?.clone(), &config.sketch);
     let options = SketchOptions::new(&sketch.method, sketch.size)
         .with_seed(config.seed)
         .with_tolerance(sketch.tolerance);

@@ -26,7 +26,8 @@ pub(crate) fn larger_sketch(
     let small = |&size: &usize| size <= pairs && size.saturating_mul(rows) <= MOST;
     let sizes: Vec<usize> =
         MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple)).filter(small).collect();
-    if sizes.len() < 2 || config.encoder.needs_cpu() || config.sketch.full {
+    let several = !config.output.kernels.is_empty();
+    if sizes.len() < 2 || config.encoder.needs_cpu() || config.sketch.full || several {
         return Ok(None);
     }
     let study = Study::load(config, root)?;

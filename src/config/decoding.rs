@@ -86,8 +86,9 @@ impl DecodingConfig {
         check(known, "decoding.search", "\"exact\"", allowed)?;
         let allowed =
             "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
-        let linear = output.kernel.feature_scale(1.0).is_some();
-        check(linear, "output.kernel.name", format!("{:?}", output.kernel.name()), allowed)?;
+        let kernel = output.single_kernel()?;
+        let linear = kernel.feature_scale(1.0).is_some();
+        check(linear, "output.kernel.name", format!("{:?}", kernel.name()), allowed)?;
         let tempering = output.tempering();
         for (key, found, holds) in [
             ("output.power", tempering.power.to_string(), tempering.power == 0.0),
@@ -99,7 +100,7 @@ impl DecodingConfig {
         }
         let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
         check(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
-        let free = !(self.normalise && features.are_labels() && !output.kernel.is_normalised());
+        let free = !(self.normalise && features.are_labels() && !kernel.is_normalised());
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
                        answer says how many labels it has";
         check(free, "decoding.normalise", true, allowed)?;

@@ -181,7 +181,8 @@ impl KernelMachineConfig {
         if quantiles {
             let normalise = config.decoding.normalise;
             check(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
-            let (kernel, allowed) = (&config.output.kernel, "\"linear\": quantiles are of numbers");
+            let (kernel, allowed) =
+                (config.output.single_kernel()?, "\"linear\": quantiles are of numbers");
             check(*kernel == linear(), "output.kernel.name", kernel.name(), allowed)?;
         }
         let metric = config.evaluation.metric;

@@ -25,7 +25,7 @@ pub use kernel_machine::{
 };
 pub use load::Override;
 pub use logging::LoggingConfig;
-pub use output::{OutputConfig, SketchConfig};
+pub use output::{OutputConfig, SketchConfig, SummandConfig};
 pub use reference::reference;
 
 use std::collections::BTreeMap;
@@ -135,6 +135,9 @@ impl Config {
         self.sketch.validate()?;
         self.encoder.validate()?;
         self.check_inputs()?;
+        let several = !self.output.kernels.is_empty();
+        let allowed = "false: several output.kernels are compared in a basis";
+        check(!(several && self.sketch.full), "sketch.full", true, allowed)?;
         self.training.validate()?;
         self.evaluation.validate()?;
         self.decoding.validate()?;

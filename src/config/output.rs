@@ -3,7 +3,7 @@ use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSour
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check;
+use super::{check, value};
 use crate::Error;
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
@@ -29,8 +29,9 @@ pub struct OutputConfig {
     /// Rows of features that the kernel compares.
     #[serde(default)]
     pub features: OutputFeatures,
-    /// The output kernel.
-    pub kernel: Kernel,
+    /// The output kernel; left out beside `kernels`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Kernel>,
     /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its
     /// standard deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates
     /// apart.
@@ -43,6 +44,63 @@ pub struct OutputConfig {
     /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalised: Option<bool>,
+    /// Several kernels, whose weighted sum is the output kernel, in the place of `features` and `kernel`.
+    /// The leading `sketch.size` principal axes of the sum are kept. `power`, `centred` and `normalised`
+    /// above then change the sum, which is normalised by default where all kernels are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<SummandConfig>,
+}
+
+/// One of several output kernels, with features and a sketch of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SummandConfig {
+    /// Rows of features that the kernel compares: of kind `file`, `ngrams` or `substructures`.
+    pub features: OutputFeatures,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The share of the kernel in the sum, after division by the sum of all; 0 leaves it out.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// Sketch size m of the kernel.
+    pub size: usize,
+    /// Power α of the tempered kernel, as `output.power`.
+    #[serde(default)]
+    pub power: f64,
+    /// Whether coordinates count from the mean of the training outputs; by default where `power` is
+    /// above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centred: Option<bool>,
+    /// Whether coordinates of outputs are scaled to unit length; by default where `power` is above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalised: Option<bool>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl SummandConfig {
+    /// What is done to the spectrum of the kernel.
+    pub fn tempering(&self) -> Tempering {
+        tempering(self.power, self.centred, self.normalised)
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let at = |name: &str| format!("{key}.{name}");
+        let holds = self.weight >= 0.0 && self.weight.is_finite();
+        check(holds, &at("weight"), self.weight, "a finite number not below 0")?;
+        check(self.size > 0, &at("size"), self.size, "at least 1")?;
+        let holds = self.tempering().validate().is_ok();
+        check(holds, &at("power"), self.power, "a number in [0, 1]")
+    }
+}
+
+/// Coordinates are centred and normalised by default where the power is above 0.
+fn tempering(power: f64, centred: Option<bool>, normalised: Option<bool>) -> Tempering {
+    let by_default = power > 0.0;
+    let (centred, normalised) = (centred.unwrap_or(by_default), normalised.unwrap_or(by_default));
+    Tempering { power, centred, normalised }
 }
 
 fn id() -> String {
@@ -59,24 +117,55 @@ impl OutputConfig {
             candidate: self.candidate.as_ref(),
             only_training: self.only_training,
             features: &self.features,
+            summands: self.summands().map(|kernel| &kernel.features).collect(),
+        }
+    }
+
+    /// The kernels of a sum whose weights are above 0; none for one kernel.
+    pub fn summands(&self) -> impl Iterator<Item = &SummandConfig> {
+        self.kernels.iter().filter(|kernel| kernel.weight > 0.0)
+    }
+
+    /// The one output kernel.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where there are several.
+    pub fn single_kernel(&self) -> Result<&Kernel, Error> {
+        let allowed = "absent: one output.kernel is needed here";
+        self.kernel.as_ref().ok_or_else(|| value("output.kernels", "given", allowed))
+    }
+
+    /// The kernel's name, or how many are summed.
+    pub(crate) fn kernel_name(&self) -> String {
+        match &self.kernel {
+            Some(kernel) => kernel.name().into(),
+            None => format!("sum of {}", self.summands().count()),
         }
     }
 
     /// What is done to the spectrum of the kernel.
     pub fn tempering(&self) -> Tempering {
-        let by_default = self.power > 0.0;
+        let tempering = tempering(self.power, self.centred, self.normalised);
+        // the leading axes of a sum of normalised kernels have lost some of the length
+        let sum = !self.kernels.is_empty() && self.summands_are_normalised();
         Tempering {
-            power: self.power,
-            centred: self.centred.unwrap_or(by_default),
-            normalised: self.normalised.unwrap_or(by_default),
+            normalised: self.normalised.unwrap_or(tempering.normalised || sum),
+            ..tempering
         }
+    }
+
+    fn summands_are_normalised(&self) -> bool {
+        self.summands().all(|kernel| kernel.tempering().normalised)
     }
 
     /// Whether `k(c, c) = 1` for all candidates but those at the origin.
     pub fn is_normalised(&self) -> bool {
         let tempering = self.tempering();
         match tempering.changes_nothing() {
-            true => self.kernel.is_normalised(),
+            true => match &self.kernel {
+                Some(kernel) => kernel.is_normalised(),
+                None => self.summands_are_normalised(),
+            },
             false => tempering.normalised,
         }
     }
@@ -84,7 +173,30 @@ impl OutputConfig {
     pub(super) fn validate(&self, data: &DataConfig) -> Result<(), Error> {
         let holds = self.tempering().validate().is_ok();
         check(holds, "output.power", self.power, "a number in [0, 1]")?;
-        Ok(self.source().validate(data)?)
+        match (&self.kernel, &self.kernels[..]) {
+            (None, []) => {
+                let allowed = "the output kernel, or several in [[output.kernels]]";
+                return Err(value("output.kernel", "absent", allowed));
+            }
+            (Some(kernel), [_, ..]) => {
+                let allowed = "absent beside output.kernels, which have kernels of their own";
+                return Err(value("output.kernel", format!("{:?}", kernel.name()), allowed));
+            }
+            (Some(_), []) => {}
+            (None, kernels) => {
+                let allowed = "absent beside output.kernels, which have features of their own";
+                let own = self.features == OutputFeatures::default();
+                check(own, "output.features", "given", allowed)?;
+                for (at, kernel) in kernels.iter().enumerate() {
+                    kernel.validate(&format!("output.kernels[{at}]"))?;
+                }
+                let any = self.summands().next().is_some();
+                check(any, "output.kernels", "weights that are all 0", "at least one above 0")?;
+            }
+        }
+        // those of weight 0 too, so that places are those in the file
+        let summands = self.kernels.iter().map(|kernel| &kernel.features).collect();
+        Ok(OutputSource { summands, ..self.source() }.validate(data)?)
     }
 }
 
@@ -96,7 +208,8 @@ pub struct SketchConfig {
     /// all training outputs, as IOKR and SIOKR do. Another encoder learns the feature rows themselves,
     /// which is plain regression: for dense rows under the kernels `linear` and `cosine`.
     pub full: bool,
-    /// Sketch size m, at most the number of training outputs.
+    /// Sketch size m, at most the number of training outputs; of several `output.kernels`, which have
+    /// sizes of their own, the number of coordinates that are kept of their sum.
     pub size: usize,
     /// How R is drawn.
     pub method: SketchKind,

@@ -59,7 +59,8 @@ impl Learner for KernelMachineConfig {
         }
         let rows = outputs.rows();
         if config.sketch.full {
-            let (space, targets) = OutputSpace::training(config.output.kernel.clone(), &rows)?;
+            let (space, targets) =
+                OutputSpace::training(config.output.single_kernel()?.clone(), &rows)?;
             return Ok(OutputTargets::Points { space, targets });
         }
         let mixed = self.embedding().is_some_and(EmbeddingConfig::is_mixed);

@@ -35,6 +35,10 @@ impl<'a> Study<'a> {
         if config.sketch.full {
             return Err(wrong("sketch.full", "true".into(), "false: there is no sketch to study"));
         }
+        if !config.output.kernels.is_empty() {
+            let allowed = "absent: a study is of one kernel, each of several can be studied alone";
+            return Err(wrong("output.kernels", "given".into(), allowed));
+        }
         let dataset = config.source().load(root)?;
         Ok(Self { config, root, dataset })
     }
@@ -72,7 +76,7 @@ impl<'a> Study<'a> {
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
         let outputs = self.outputs();
         let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
-        let kernel = &self.config.output.kernel;
+        let kernel = self.config.output.single_kernel()?;
         let options = LeverageOptions { lambda, pilot, seed: self.config.seed };
         let mut scores = leverage::scores(kernel, &outputs.rows(), &options)?;
         let dimension = scores.iter().sum();

@@ -26,6 +26,7 @@ mod pretrained;
 mod quantiles;
 mod resume;
 mod sandbox;
+mod sums;
 mod synthetic;
 mod tensorboard;
 mod threads;

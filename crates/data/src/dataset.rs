@@ -89,7 +89,7 @@ pub struct Dataset {
 }
 
 /// What a configuration says of the data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Source<'a> {
     /// The pairs: `[data]`.
     pub data: &'a DataConfig,

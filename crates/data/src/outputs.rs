@@ -1,8 +1,10 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use dsokr_basis::features::{
-    DenseRows, LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows, hamming_one_hot,
-    kemeny_signs,
+    DenseRows, JoinedRows, LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows,
+    hamming_one_hot, kemeny_signs,
 };
 use dsokr_basis::{Features, RowSource};
 use dsokr_molecule::graph::{Graph, NamedGraph};
@@ -54,6 +56,51 @@ pub(crate) fn checked_rows(
         return Err(Error::row_count(path, rows.len(), table.path(), table.len()));
     }
     Ok(Box::new(rows))
+}
+
+/// The rows of features that need no more than the table and files of their own.
+fn rows_of(
+    features: &OutputFeatures,
+    root: &DataRoot,
+    table: &Table,
+    known: &mut HashMap<String, Vec<Molecule>>,
+) -> Result<Box<dyn RowSource>, Error> {
+    match features {
+        OutputFeatures::File(file) => feature_rows(file, root, table),
+        OutputFeatures::Ngrams { column, min, max, log, min_outputs } => {
+            let texts = table.column(column)?;
+            let options = NgramOptions { min: *min, max: *max, boundaries: false };
+            let vocabulary = NgramVocabulary::fit(options, texts)?;
+            counts(vocabulary.rows(texts)?, *log, *min_outputs)
+        }
+        OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
+            let molecules = match known.entry(column.clone()) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    entry.insert(structure::column(table, column, Molecule::parse)?)
+                }
+            };
+            let rows = of.counts(molecules)?;
+            let rows = if *exact { rows.levels()? } else { rows };
+            counts(rows, *log, *min_outputs)
+        }
+        OutputFeatures::Labels { .. }
+        | OutputFeatures::Rankings { .. }
+        | OutputFeatures::Numbers { .. }
+        | OutputFeatures::Molecules { .. }
+        | OutputFeatures::Graphs { .. }
+        | OutputFeatures::Source {} => {
+            let allowed = "\"file\", \"ngrams\" or \"substructures\", for several kernels";
+            Err(Error::value("output.kernels", features.kind(), allowed))
+        }
+    }
+}
+
+/// The rows of several kernels side by side; the molecules of a column are read once.
+fn joined(config: &OutputSource, root: &DataRoot, table: &Table) -> Result<JoinedRows, Error> {
+    let mut known = HashMap::new();
+    let rows = |features: &&OutputFeatures| rows_of(features, root, table, &mut known);
+    Ok(JoinedRows::new(config.summands.iter().map(rows).collect::<Result<_, _>>()?)?)
 }
 
 /// Counts without rare columns, as they are or their logarithms.
@@ -166,12 +213,10 @@ impl Outputs {
         };
         let mut truth = Truth::column(table, config.features)?;
         let rows: Box<dyn RowSource> = match config.features {
-            OutputFeatures::File(file) => feature_rows(file, root, table)?,
-            OutputFeatures::Ngrams { column, min, max, log, min_outputs } => {
-                let texts = table.column(column)?;
-                let options = NgramOptions { min: *min, max: *max, boundaries: false };
-                let vocabulary = NgramVocabulary::fit(options, texts)?;
-                counts(vocabulary.rows(texts)?, *log, *min_outputs)?
+            OutputFeatures::File(_)
+            | OutputFeatures::Ngrams { .. }
+            | OutputFeatures::Substructures { .. } => {
+                rows_of(config.features, root, table, &mut HashMap::new())?
             }
             OutputFeatures::Labels { column, separator } => {
                 let cells = table.column(column)?.iter();
@@ -209,11 +254,8 @@ impl Outputs {
                 truth = Some(Truth::Graphs(graphs));
                 Box::new(Features::Sparse(rows))
             }
-            OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
-                let molecules = structure::column(table, column, Molecule::parse)?;
-                let rows = of.counts(&molecules)?;
-                let rows = if *exact { rows.levels()? } else { rows };
-                counts(rows, *log, *min_outputs)?
+            OutputFeatures::Source {} if !config.summands.is_empty() => {
+                Box::new(joined(config, root, table)?)
             }
             OutputFeatures::Source {} => {
                 let found = format!("{:?}", path.display());

@@ -28,6 +28,10 @@ impl RowSource for Selected<'_> {
         self.source.kind()
     }
 
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        self.source.parts()
+    }
+
     fn block(&self, range: Range<usize>) -> Result<Block<'_>, Error> {
         let outside = || Error::range(range.start, range.end, self.rows.len());
         let rows = self.rows.get(range.clone()).ok_or_else(outside)?;

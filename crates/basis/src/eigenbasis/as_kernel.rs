@@ -113,6 +113,9 @@ impl OutputKernel for BasisKernel {
 
     /// NaN for rows that the basis does not project.
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        if self.is_normalised() && self.basis.check_rows(rows.kind(), rows.width()).is_ok() {
+            return vec![1.0; rows.len()];
+        }
         self.coordinates(rows).map_or_else(|_| vec![f64::NAN; rows.len()], |(_, norms)| norms)
     }
 

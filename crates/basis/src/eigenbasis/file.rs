@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::sum::{Part, SumKernel};
 use super::{Basis, Map, Tempered, Tempering};
 use crate::features::{Features, RowKind};
 use crate::store::{self, Stored, Tensor};
@@ -16,6 +17,12 @@ const FITTED: u32 = 1;
 /// The version of the layout of a tempered basis. A program that knows the first alone refuses it, and
 /// files and fingerprints of the others stay what they were.
 const TEMPERED: u32 = 2;
+
+/// The version of the layout of a basis of a sum of kernels.
+const SUM: u32 = 3;
+
+/// Metadata key of the weights and columns of a sum.
+const PARTS: &str = "parts";
 
 /// Metadata key of a kernel that is not built in.
 const OWN_KERNEL: &str = "own_kernel";
@@ -33,7 +40,9 @@ impl Basis {
     /// `spectrum` F64 `[p]`; `matrix` F32 `[p, d]` for a kernel that is linear in scaled features,
     /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]). A tempered basis also
     /// has the metadata `tempering` (JSON) and `tempered_rows`, and where it is centred the tensor
-    /// `offset` F64 `[p]`.
+    /// `offset` F64 `[p]`. The basis of a [sum](Self::sum) is of version 3: it has the metadata `parts` (JSON, the
+    /// weight and the first column of each) in the place of the kernel, the tensor `turn` F32 `[p, P]`, and of
+    /// each part what is written above, under names that start with `0.`, `1.` and so on.
     ///
     /// # Errors
     /// [`Error::Io`] when the file cannot be written.
@@ -48,12 +57,20 @@ impl Basis {
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=TEMPERED)?;
-        if let Ok(kernel) = stored.metadata(OWN_KERNEL) {
-            return Err(Error::custom_kernel(path, kernel));
+        Self::read(&Stored::open_versions(path, KIND, FITTED..=SUM)?, "")
+    }
+
+    /// The basis whose entries have a prefix, of built-in kernels.
+    fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
+        if stored.version() == SUM && stored.metadata(&format!("{prefix}{PARTS}")).is_ok() {
+            let sum = read_parts(stored, prefix)?;
+            return Self::read_with(stored, prefix, Arc::new(sum.clone()), Some(sum));
         }
-        let kernel: Kernel = stored.json("kernel")?;
-        Self::read(&stored, Arc::new(kernel))
+        if let Ok(kernel) = stored.metadata(&format!("{prefix}{OWN_KERNEL}")) {
+            return Err(Error::custom_kernel(stored.path(), kernel));
+        }
+        let kernel: Kernel = stored.json(&format!("{prefix}kernel"))?;
+        Self::read_with(stored, prefix, Arc::new(kernel), None)
     }
 
     /// Reads a basis that was fitted with `kernel`, which need not be a built-in one.
@@ -64,10 +81,10 @@ impl Basis {
     /// # Errors
     /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=TEMPERED)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=SUM)?;
         let (key, given) = kernel_entry(&kernel);
         match stored.metadata(key) {
-            Ok(found) if found == given => Self::read(&stored, Arc::new(kernel)),
+            Ok(found) if found == given => Self::read_with(&stored, "", Arc::new(kernel), None),
             _ => {
                 let own = stored.metadata(OWN_KERNEL);
                 let found = own.or_else(|_| stored.metadata("kernel"))?.to_owned();
@@ -76,47 +93,63 @@ impl Basis {
         }
     }
 
-    fn read(stored: &Stored, kernel: Arc<dyn OutputKernel>) -> Result<Self, Error> {
-        let kind = match stored.metadata("row_kind")? {
+    fn read_with(
+        stored: &Stored,
+        prefix: &str,
+        kernel: Arc<dyn OutputKernel>,
+        sum: Option<SumKernel>,
+    ) -> Result<Self, Error> {
+        let name = |name: &str| format!("{prefix}{name}");
+        let kind = match stored.metadata(&name("row_kind"))? {
             "dense" => RowKind::Dense,
             "bit" => RowKind::Bits,
             "sparse" => RowKind::Sparse,
-            _ => return Err(stored.bad_metadata("row_kind", "dense, bit, sparse")),
+            _ => return Err(stored.bad_metadata(&name("row_kind"), "dense, bit, sparse")),
         };
-        let width = stored.parsed("row_width", "a number of columns")?;
-        let (_, spectrum) = stored.f64("spectrum", 1)?;
+        let width = stored.parsed(&name("row_width"), "a number of columns")?;
+        let (_, spectrum) = stored.f64(&name("spectrum"), 1)?;
         let spectrum = spectrum.into_owned();
         let positive = spectrum.iter().all(|&value| value > 0.0 && value.is_finite());
         if spectrum.is_empty() || !positive || !spectrum.is_sorted_by(|a, b| a >= b) {
             let expected = "eigenvalues above 0, descending".to_owned();
-            return Err(stored.bad_shape("spectrum", &[spectrum.len()], expected));
+            return Err(stored.bad_shape(&name("spectrum"), &[spectrum.len()], expected));
         }
         let rank = spectrum.len();
-        let map = if stored.names().any(|name| name == "matrix") {
-            let (shape, matrix) = stored.f32("matrix", 2)?;
+        let has_matrix = stored.names().any(|found| found == name("matrix"));
+        let map = if let Some(sum) = sum {
+            let (shape, turn) = stored.f32(&name("turn"), 2)?;
+            let expected = [rank, sum.coordinates()];
+            if shape != expected {
+                return Err(stored.bad_shape(&name("turn"), &shape, format!("{expected:?}")));
+            }
+            Map::Sum { sum, turn: turn.into_owned() }
+        } else if has_matrix {
+            let (shape, matrix) = stored.f32(&name("matrix"), 2)?;
             if shape != [rank, width] || width == 0 {
-                return Err(stored.bad_shape("matrix", &shape, format!("[{rank}, {width}]")));
+                let expected = format!("[{rank}, {width}]");
+                return Err(stored.bad_shape(&name("matrix"), &shape, expected));
             }
             Map::linear(matrix.into_owned(), width, kind)
         } else {
-            let anchors = Features::from_stored(stored, "anchors", kind, width)?;
+            let anchors = Features::from_stored(stored, &name("anchors"), kind, width)?;
             let count = crate::RowSource::len(&anchors);
-            let (shape, weights) = stored.f64("weights", 2)?;
+            let (shape, weights) = stored.f64(&name("weights"), 2)?;
             if shape != [count, rank] {
-                return Err(stored.bad_shape("weights", &shape, format!("[{count}, {rank}]")));
+                let expected = format!("[{count}, {rank}]");
+                return Err(stored.bad_shape(&name("weights"), &shape, expected));
             }
             Map::Anchored { weights: weights.into_owned(), anchors }
         };
-        let tempered = read_tempered(stored, &spectrum)?;
+        let tempered = read_tempered(stored, prefix, &spectrum)?;
         let basis = Self {
             kernel,
             options: SketchOptions {
-                kind: stored.json("sketch")?,
-                size: stored.parsed("size", "a number of rows")?,
-                seed: stored.parsed("seed", "an integer")?,
-                tolerance: stored.parsed("tolerance", "a number")?,
+                kind: stored.json(&name("sketch"))?,
+                size: stored.parsed(&name("size"), "a number of rows")?,
+                seed: stored.parsed(&name("seed"), "an integer")?,
+                tolerance: stored.parsed(&name("tolerance"), "a number")?,
             },
-            trained_rows: stored.parsed("trained_rows", "a number of rows")?,
+            trained_rows: stored.parsed(&name("trained_rows"), "a number of rows")?,
             spectrum,
             kind,
             width,
@@ -125,7 +158,7 @@ impl Basis {
         };
         basis.kernel.validate(kind)?;
         if matches!(basis.map, Map::Linear { .. }) && basis.kernel.feature_scale(1.0).is_none() {
-            return Err(stored.bad_metadata("kernel", "a kernel that is linear in features"));
+            return Err(stored.bad_metadata(&name("kernel"), "a kernel that is linear in features"));
         }
         Ok(basis)
     }
@@ -137,12 +170,23 @@ impl Basis {
     }
 
     fn version(&self) -> u32 {
-        if self.tempered.is_some() { TEMPERED } else { FITTED }
+        match (&self.map, &self.tempered) {
+            (Map::Sum { .. }, _) => SUM,
+            (Map::Linear { .. } | Map::Anchored { .. }, Some(_)) => TEMPERED,
+            (Map::Linear { .. } | Map::Anchored { .. }, None) => FITTED,
+        }
     }
 
     fn metadata(&self) -> BTreeMap<String, String> {
+        let of = match &self.map {
+            Map::Sum { sum, .. } => {
+                let listed = sum.parts().iter().map(|part| (part.weight, part.columns.start));
+                (PARTS, json(&listed.collect::<Vec<_>>()))
+            }
+            Map::Linear { .. } | Map::Anchored { .. } => kernel_entry(self.kernel.as_ref()),
+        };
         let entries = [
-            kernel_entry(self.kernel.as_ref()),
+            of,
             ("sketch", json(&self.options.kind)),
             ("size", self.options.size.to_string()),
             ("seed", self.options.seed.to_string()),
@@ -156,6 +200,12 @@ impl Basis {
         if let Some(tempered) = &self.tempered {
             all.insert(TEMPERING.to_owned(), json(&tempered.tempering));
             all.insert(TEMPERED_ROWS.to_owned(), tempered.rows.to_string());
+        }
+        if let Map::Sum { sum, .. } = &self.map {
+            for (at, part) in sum.parts().iter().enumerate() {
+                let entries = part.basis.metadata().into_iter();
+                all.extend(entries.map(|(key, value)| (format!("{at}.{key}"), value)));
+            }
         }
         all
     }
@@ -172,6 +222,15 @@ impl Basis {
                 tensors.push(Tensor::f64("weights", &[count, rank], weights));
                 tensors.extend(anchors.tensors("anchors"));
             }
+            Map::Sum { sum, turn } => {
+                tensors.push(Tensor::f32("turn", &[rank, sum.coordinates()], turn));
+                for (at, part) in sum.parts().iter().enumerate() {
+                    let own = part.basis.tensors().into_iter();
+                    tensors.extend(
+                        own.map(|own| Tensor { name: format!("{at}.{}", own.name), ..own }),
+                    );
+                }
+            }
         }
         if let Some(offset) = self.offset() {
             tensors.push(Tensor::f64("offset", &[rank], offset));
@@ -180,24 +239,49 @@ impl Basis {
     }
 }
 
+/// The bases of a sum.
+fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
+    let key = format!("{prefix}{PARTS}");
+    let listed: Vec<(f64, usize)> = stored.json(&key)?;
+    let width = stored.parsed(&format!("{prefix}row_width"), "a number of columns")?;
+    let part = |(at, (weight, start)): (usize, (f64, usize))| {
+        let basis = Basis::read(stored, &format!("{prefix}{at}."))?;
+        let columns = start..start.saturating_add(basis.row_width());
+        if !(weight > 0.0 && weight.is_finite() && columns.end <= width) {
+            let allowed = "weights above 0 and columns within the rows";
+            return Err(stored.bad_metadata(&key, allowed));
+        }
+        Ok(Part::new(weight, columns, basis))
+    };
+    let parts = listed.into_iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
+    Ok(SumKernel::new(parts, width))
+}
+
 /// How the basis in a file is tempered, if it is.
-fn read_tempered(stored: &Stored, spectrum: &[f64]) -> Result<Option<Tempered>, Error> {
-    if stored.version() < TEMPERED {
+fn read_tempered(
+    stored: &Stored,
+    prefix: &str,
+    spectrum: &[f64],
+) -> Result<Option<Tempered>, Error> {
+    let key = format!("{prefix}{TEMPERING}");
+    let absent = stored.version() == SUM && stored.metadata(&key).is_err();
+    if stored.version() < TEMPERED || absent {
         return Ok(None);
     }
-    let tempering: Tempering = stored.json(TEMPERING)?;
+    let tempering: Tempering = stored.json(&key)?;
     if tempering.validate().is_err() || tempering.changes_nothing() {
-        return Err(stored.bad_metadata(TEMPERING, "a tempering with a power from 0 to 1"));
+        return Err(stored.bad_metadata(&key, "a tempering with a power from 0 to 1"));
     }
     let (rank, mut offset) = (spectrum.len(), Vec::new());
     if tempering.centred {
-        let (shape, values) = stored.f64("offset", 1)?;
+        let name = format!("{prefix}offset");
+        let (shape, values) = stored.f64(&name, 1)?;
         if shape != [rank] || values.iter().any(|value| !value.is_finite()) {
-            return Err(stored.bad_shape("offset", &shape, format!("[{rank}], finite numbers")));
+            return Err(stored.bad_shape(&name, &shape, format!("[{rank}], finite numbers")));
         }
         offset = values.into_owned();
     }
-    let rows = stored.parsed(TEMPERED_ROWS, "a number of rows")?;
+    let rows = stored.parsed(&format!("{prefix}{TEMPERED_ROWS}"), "a number of rows")?;
     Ok(Some(Tempered::new(tempering, rows, spectrum, offset)))
 }
 

@@ -12,6 +12,7 @@ mod eigen;
 mod file;
 mod fit;
 mod project;
+mod sum;
 mod temper;
 mod tempering;
 
@@ -22,8 +23,9 @@ use crate::features::{Features, RowKind};
 use crate::{Error, OutputKernel, SketchOptions};
 
 pub use as_kernel::BasisKernel;
-pub use eigen::{Eigen, leading, multiply, symmetric_eigen};
+pub use eigen::{Eigen, leading, leading_few, multiply, symmetric_eigen};
 pub use project::Projection;
+pub use sum::SumKernel;
 pub use tempering::Tempering;
 
 use tempering::Tempered;
@@ -62,6 +64,13 @@ enum Map {
         weights: Vec<f64>,
         /// The rows of the anchors.
         anchors: Features,
+    },
+    /// `ψ̃(y) = T (√w_i ψ̃_i(y))_i`, the coordinates of several bases.
+    Sum {
+        /// The bases, with their weights.
+        sum: SumKernel,
+        /// T, p × P row-major; empty for the identity.
+        turn: Vec<f32>,
     },
 }
 
@@ -139,21 +148,25 @@ impl Basis {
     }
 
     /// The rows of the anchors; none where the basis is one matrix `Ω R Φ`, which is for a kernel
-    /// that is linear in scaled features on rows with m · d ≤ 2²⁶.
+    /// that is linear in scaled features on rows with m · d ≤ 2²⁶, and of a [sum](Self::sum).
     pub fn anchors(&self) -> Option<&Features> {
         match &self.map {
-            Map::Linear { .. } => None,
+            Map::Linear { .. } | Map::Sum { .. } => None,
             Map::Anchored { anchors, .. } => Some(anchors),
         }
     }
 
     /// The frozen matrix: with anchors ([`Basis::anchors`]) `Ω W` (p × a), rounded to `f32` and
-    /// copied, else `Ω R Φ` (p × d), borrowed. For a tempered basis, that times `Λ^{−α/2} Vᵀ`.
+    /// copied, else `Ω R Φ` (p × d), borrowed. For a tempered basis, that times `Λ^{−α/2} Vᵀ`. For a
+    /// [sum](Self::sum) the p × P matrix that turns the coordinates of its bases, one behind the other.
     pub fn matrix(&self) -> Matrix<'_> {
         let rows = self.rank();
         match &self.map {
             Map::Linear { matrix, .. } => {
                 Matrix { values: Cow::Borrowed(matrix), rows, columns: self.width }
+            }
+            Map::Sum { sum, turn } => {
+                Matrix { values: Cow::Borrowed(turn), rows, columns: sum.coordinates() }
             }
             Map::Anchored { weights, .. } => {
                 let columns = weights.len() / rows;

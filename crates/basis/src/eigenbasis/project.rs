@@ -155,11 +155,11 @@ impl Basis {
     }
 
     /// Coordinates of one block, on one thread, and k(y, y) of each row.
-    fn coordinates(&self, rows: Block, out: &mut [f32]) -> Result<Vec<f64>, Error> {
+    pub(super) fn coordinates(&self, rows: Block, out: &mut [f32]) -> Result<Vec<f64>, Error> {
         let rank = self.rank();
-        let mut norms = match &self.tempered {
-            Some(_) => vec![0.0; rows.len()],
-            None => self.kernel.diagonal(&rows),
+        let mut norms = match (&self.tempered, &self.map) {
+            (Some(_), _) | (None, Map::Sum { .. }) => vec![0.0; rows.len()],
+            (None, Map::Linear { .. } | Map::Anchored { .. }) => self.kernel.diagonal(&rows),
         };
         match &self.map {
             Map::Linear { matrix, transposed } => {
@@ -171,6 +171,16 @@ impl Basis {
                 if let Some(tempered) = &self.tempered {
                     let rows = out.chunks_exact_mut(rank).zip(&mut norms);
                     rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
+                }
+            }
+            Map::Sum { sum, turn } => {
+                let squared = sum.project(turn, &rows, out)?;
+                match &self.tempered {
+                    None => norms = squared,
+                    Some(tempered) => {
+                        let rows = out.chunks_exact_mut(rank).zip(&mut norms);
+                        rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
+                    }
                 }
             }
             Map::Anchored { weights, anchors } => {
@@ -201,6 +211,10 @@ impl Basis {
                     let scale = self.kernel.feature_scale(squared).unwrap_or(1.0);
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
+                SINGLE
+            }
+            Map::Sum { sum, turn } => {
+                sum.project_wide(turn, rows, out)?;
                 SINGLE
             }
             Map::Anchored { weights, anchors } => {

@@ -86,26 +86,30 @@ impl Basis {
             false => Vec::new(),
         };
         let tempered = Tempered::new(*tempering, outputs.len(), &values, offset);
-        Ok(self.turned(values, &turn, tempered))
+        Ok(self.turned(values, &turn, Some(tempered)))
     }
 
     /// With `G ψ̃(y) − offset` in the place of `ψ̃(y)`.
-    fn turned(mut self, spectrum: Vec<f64>, turn: &Mat<f64>, tempered: Tempered) -> Self {
+    pub(super) fn turned(
+        mut self,
+        spectrum: Vec<f64>,
+        turn: &Mat<f64>,
+        tempered: Option<Tempered>,
+    ) -> Self {
         let (rank, turned) = (self.rank(), spectrum.len());
         self.map = match self.map {
             Map::Linear { matrix, .. } => {
-                let wide = product::widen(&matrix);
-                let wide = MatRef::from_row_major_slice(&wide, rank, self.width);
-                let mut product = vec![0.0f32; turned * self.width];
-                let rows = product.par_chunks_mut(TILE * self.width).enumerate();
-                rows.for_each(|(tile, out)| {
-                    let count = out.len() / self.width;
-                    let part = multiply(turn.subrows(tile * TILE, count), wide);
-                    for (row, out) in part.row_iter().zip(out.chunks_exact_mut(self.width)) {
-                        out.iter_mut().zip(row.iter()).for_each(|(out, &v)| *out = v as f32);
-                    }
-                });
-                Map::linear(product, self.width, self.kind)
+                Map::linear(times(turn, &matrix, rank, self.width), self.width, self.kind)
+            }
+            Map::Sum { sum, turn: before } => {
+                let turn = match before.is_empty() {
+                    true => turn
+                        .row_iter()
+                        .flat_map(|row| row.iter().map(|&v| v as f32).collect::<Vec<_>>())
+                        .collect(),
+                    false => times(turn, &before, rank, sum.coordinates()),
+                };
+                Map::Sum { sum, turn }
             }
             Map::Anchored { weights, anchors } => {
                 let mut product = vec![0.0; weights.len() / rank * turned];
@@ -120,7 +124,7 @@ impl Basis {
             }
         };
         self.spectrum = spectrum;
-        self.tempered = Some(tempered);
+        self.tempered = tempered;
         self
     }
 
@@ -129,7 +133,7 @@ impl Basis {
     ///
     /// In one pass: sums are taken about the mean of the first block, which is near enough to that
     /// of all for their difference to cancel no digits that count.
-    fn moments(
+    pub(super) fn moments(
         &self,
         outputs: &dyn RowSource,
         centred: bool,
@@ -170,6 +174,22 @@ impl Basis {
         let mean = shift.iter().zip(&difference).map(|(shift, d)| shift + d).collect();
         Ok((mean, covariance))
     }
+}
+
+/// The product of a matrix with one of `inner` rows and `width` columns in `f32`, row-major.
+fn times(turn: &Mat<f64>, matrix: &[f32], inner: usize, width: usize) -> Vec<f32> {
+    let wide = product::widen(matrix);
+    let wide = MatRef::from_row_major_slice(&wide, inner, width);
+    let mut product = vec![0.0f32; turn.nrows() * width];
+    let rows = product.par_chunks_mut(TILE * width).enumerate();
+    rows.for_each(|(tile, out)| {
+        let count = out.len() / width;
+        let part = multiply(turn.subrows(tile * TILE, count), wide);
+        for (row, out) in part.row_iter().zip(out.chunks_exact_mut(width)) {
+            out.iter_mut().zip(row.iter()).for_each(|(out, &v)| *out = v as f32);
+        }
+    });
+    product
 }
 
 fn add_rows(sum: &mut [f64], rows: &[f64]) {

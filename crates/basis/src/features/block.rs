@@ -236,6 +236,12 @@ pub trait RowSource: Sync {
         self.len() == 0
     }
 
+    /// Kind and width of each source that the rows are [joined](super::JoinedRows) of, in their order; the
+    /// rows' own where they are not joined.
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        vec![(self.kind(), self.width())]
+    }
+
     /// The rows of the given indices, in their order, copied; an index may be repeated.
     ///
     /// # Errors

@@ -177,14 +177,10 @@ pub(crate) fn project(matrix: &[f32], transposed: &[f32], rows: &Block, out: &mu
 
 /// As [`project`], summed in `f64`.
 pub(crate) fn project_wide(matrix: &[f32], transposed: &[f32], rows: &Block, out: &mut [f64]) {
-    let (len, width) = (rows.len(), rows.width());
+    let width = rows.width();
     let rank = matrix.len() / width;
     if let Block::Dense(rows) = rows {
-        let out = MatMut::from_column_major_slice_mut(out, rank, len);
-        let (matrix, rows) = (widen(matrix), widen(rows.values()));
-        let matrix = MatRef::from_row_major_slice(&matrix, rank, width);
-        let rows = MatRef::from_column_major_slice(&rows, width, len);
-        return matmul(out, Accum::Replace, matrix, rows, 1.0, Par::Seq);
+        return turn(matrix, width, &widen(rows.values()), out);
     }
     out.fill(0.0);
     for (row, out) in out.chunks_exact_mut(rank).enumerate() {
@@ -193,6 +189,16 @@ pub(crate) fn project_wide(matrix: &[f32], transposed: &[f32], rows: &Block, out
             simd::add_scaled_f64(out, value.into(), column);
         });
     }
+}
+
+/// `out = X Mᵀ` for rows of `width` numbers in `f64`, p numbers a row; `matrix` is M, p × width row-major.
+pub(crate) fn turn(matrix: &[f32], width: usize, rows: &[f64], out: &mut [f64]) {
+    let (rank, len) = (matrix.len() / width, rows.len() / width);
+    let matrix = widen(matrix);
+    let out = MatMut::from_column_major_slice_mut(out, rank, len);
+    let matrix = MatRef::from_row_major_slice(&matrix, rank, width);
+    let rows = MatRef::from_column_major_slice(rows, width, len);
+    matmul(out, Accum::Replace, matrix, rows, 1.0, Par::Seq);
 }
 
 /// The same numbers in `f64`.

@@ -11,6 +11,7 @@ mod random;
 mod real_data;
 mod sketches;
 mod store;
+mod sums;
 mod support;
 mod tempered_files;
 mod tempering;

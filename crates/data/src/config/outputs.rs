@@ -140,7 +140,7 @@ pub enum OutputFeatures {
 }
 
 /// What the outputs are: those keys of `[output]` that do not say how they are compared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct OutputSource<'a> {
     /// Table of outputs, where there is one.
     pub table: Option<&'a str>,
@@ -154,6 +154,8 @@ pub struct OutputSource<'a> {
     pub only_training: bool,
     /// Rows of features that the kernel compares.
     pub features: &'a OutputFeatures,
+    /// Those that each of several kernels compares, in the place of `features`; none for one kernel.
+    pub summands: Vec<&'a OutputFeatures>,
 }
 
 impl Default for OutputFeatures {
@@ -223,27 +225,29 @@ impl OutputFeatures {
         }
     }
 
-    fn validate(&self) -> Result<(), Error> {
+    /// Checks the values under a key.
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        let at = |name: &str| format!("{key}.{name}");
         match self {
-            Self::File(file) => check_inside("output.features.file", &file.file),
+            Self::File(file) => check_inside(&at("file"), &file.file),
             Self::Ngrams { min, max, .. } => {
                 let holds = 1 <= *min && min <= max && *max <= 64;
                 let found = format!("min {min}, max {max}");
-                check(holds, "output.features", found, "1 ≤ min ≤ max ≤ 64")
+                check(holds, key, found, "1 ≤ min ≤ max ≤ 64")
             }
             Self::Substructures { log: true, exact: true, .. } => {
                 let allowed = "false beside exact: logarithms tell counts apart as they do";
-                Err(Error::value("output.features.log", true, allowed))
+                Err(Error::value(&at("log"), true, allowed))
             }
             Self::Substructures { of, .. } => {
-                of.validate().map_err(|error| Error::setting("output.features.of", error))
+                of.validate().map_err(|error| Error::setting(&at("of"), error))
             }
             Self::Graphs { file, graph } => {
-                check_inside("output.features.file", file)?;
-                graph.validate().map_err(|error| Error::setting("output.features.graph", error))
+                check_inside(&at("file"), file)?;
+                graph.validate().map_err(|error| Error::setting(&at("graph"), error))
             }
             Self::Molecules { graph, .. } => {
-                graph.validate().map_err(|error| Error::setting("output.features.graph", error))
+                graph.validate().map_err(|error| Error::setting(&at("graph"), error))
             }
             Self::Labels { .. }
             | Self::Rankings { .. }
@@ -257,7 +261,8 @@ impl<'a> OutputSource<'a> {
     /// The columns that are read of the table of outputs, beside the ids.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let candidate = self.candidate.map(|candidate| &candidate.column[..]);
-        [self.label, candidate, self.features.column()].into_iter().flatten()
+        let summands: Vec<_> = self.summands.iter().map(|features| features.column()).collect();
+        [self.label, candidate, self.features.column()].into_iter().chain(summands).flatten()
     }
 
     /// Checks every value that the types leave open, beside the pairs of `data`.
@@ -268,7 +273,19 @@ impl<'a> OutputSource<'a> {
         if let Some(table) = self.table {
             check_inside("output.table", table)?;
         }
-        self.features.validate()?;
+        self.features.validate("output.features")?;
+        for (at, features) in self.summands.iter().enumerate() {
+            let key = format!("output.kernels[{at}].features");
+            let allowed = "\"file\", \"ngrams\" or \"substructures\", for several kernels";
+            let independent = matches!(
+                features,
+                OutputFeatures::File(_)
+                    | OutputFeatures::Ngrams { .. }
+                    | OutputFeatures::Substructures { .. }
+            );
+            check(independent, &format!("{key}.kind"), features.kind(), allowed)?;
+            features.validate(&key)?;
+        }
         if let Some(column) = self.features.truth() {
             let label = self.label.unwrap_or("absent");
             let allowed = format!("{column:?}: predictions must equal the compared column");
@@ -278,7 +295,8 @@ impl<'a> OutputSource<'a> {
             let allowed = "absent: graphs are shown as they are";
             check(self.label.is_none(), "output.label", "given", allowed)?;
         }
-        let own = *self.features == OutputFeatures::Source {};
+        let several = !self.summands.is_empty();
+        let own = *self.features == OutputFeatures::Source {} && !several;
         let holds = match &data.source {
             DataSource::Official(_) | DataSource::Synthetic(_) => own,
             DataSource::MultiLabel(_) => self.features.are_labels(),
@@ -291,6 +309,9 @@ impl<'a> OutputSource<'a> {
             DataSource::MultiLabel(_) => "\"labels\", which the rows of a multi-label file are",
             DataSource::Tables(_) | DataSource::Pool(_) => "the features of outputs",
         };
+        let sourced = matches!(data.source, DataSource::Tables(_) | DataSource::Pool(_));
+        let one = "absent: several kernels need outputs in a table or a pool";
+        check(sourced || !several, "output.kernels", "given", one)?;
         check(holds, "output.features.kind", self.features.kind(), allowed)?;
         match (&data.source, self.table) {
             (DataSource::Tables(_), None) => {

@@ -33,6 +33,7 @@ fn values_that_differ_beyond_32_bits_still_differ() {
         candidate: None,
         only_training: false,
         features: &features,
+        summands: Vec::new(),
     };
     let source = Source { data: &data, outputs, seed: 0 };
     let root = DataRoot::find(".", None, Some(&folder.path(""))).unwrap();

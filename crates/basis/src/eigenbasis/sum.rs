@@ -1,0 +1,268 @@
+//! Bases of sums of kernels.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::eigen::{Eigen, leading_few};
+use super::{Basis, BasisKernel, Map};
+use crate::features::{Block, DenseRows, RowKind, RowSource, product};
+use crate::{Error, OutputKernel, SketchOptions};
+
+/// `k(y, y') = Σ_i w_i k_i(y_i, y'_i)`: the weighted sum of the kernels of several bases, the
+/// [tempered](crate::Tempering) ones where bases are tempered. `y_i` are the columns of a sparse row that the
+/// i-th basis reads, the parts of [`JoinedRows`](crate::features::JoinedRows).
+///
+/// It is what [`Basis::sum`] approximates.
+#[derive(Clone, Debug)]
+pub struct SumKernel {
+    parts: Vec<Part>,
+    width: usize,
+}
+
+/// One kernel of a sum.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub weight: f64,
+    pub columns: Range<usize>,
+    pub basis: Arc<Basis>,
+    kernel: Arc<dyn OutputKernel>,
+}
+
+impl Part {
+    pub(super) fn new(weight: f64, columns: Range<usize>, basis: Basis) -> Self {
+        let basis = Arc::new(basis);
+        let kernel: Arc<dyn OutputKernel> = match basis.tempering().changes_nothing() {
+            true => Arc::clone(&basis.kernel),
+            false => Arc::new(BasisKernel::new(Arc::clone(&basis))),
+        };
+        Self { weight, columns, basis, kernel }
+    }
+
+    fn rows(&self, block: &Block) -> Result<Block<'static>, Error> {
+        block.columns(self.columns.clone(), self.basis.row_kind())
+    }
+}
+
+impl SumKernel {
+    /// Parts whose columns lie within `width`.
+    pub(super) fn new(parts: Vec<Part>, width: usize) -> Self {
+        Self { parts, width }
+    }
+
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// P, the coordinates of all parts together.
+    pub(super) fn coordinates(&self) -> usize {
+        self.parts.iter().map(|part| part.basis.rank()).sum()
+    }
+
+    /// The coordinates `√w_i ψ̃_i(y)` of all parts, one part behind the other, P numbers a row; `project`
+    /// gives those of one part, and k(y, y) of each row.
+    fn place<T: Copy + Default + std::ops::Mul<Output = T>>(
+        &self,
+        rows: &Block,
+        of: impl Fn(f64) -> T,
+        project: impl Fn(&Basis, Block, &mut [T]) -> Result<Vec<f64>, Error>,
+    ) -> Result<(Vec<T>, Vec<f64>), Error> {
+        let all = self.coordinates();
+        let (mut joined, mut norms) = (vec![T::default(); rows.len() * all], vec![0.0; rows.len()]);
+        let mut start = 0;
+        for part in &self.parts {
+            let (basis, scale) = (&part.basis, of(part.weight.sqrt()));
+            let rank = basis.rank();
+            let mut own = vec![T::default(); rows.len() * rank];
+            let squared = project(basis, part.rows(rows)?, &mut own)?;
+            norms.iter_mut().zip(squared).for_each(|(norm, own)| *norm += part.weight * own);
+            for (out, own) in joined.chunks_exact_mut(all).zip(own.chunks_exact(rank)) {
+                let out = out[start..start + rank].iter_mut();
+                out.zip(own).for_each(|(out, &value)| *out = value * scale);
+            }
+            start += rank;
+        }
+        Ok((joined, norms))
+    }
+
+    /// The coordinates of all parts in `f32`, times the p × P matrix `turn`, the
+    /// identity where it is empty, into p numbers a row; returns
+    /// k(y, y) of each row.
+    pub(super) fn project(
+        &self,
+        turn: &[f32],
+        rows: &Block,
+        out: &mut [f32],
+    ) -> Result<Vec<f64>, Error> {
+        let single = |scale: f64| scale as f32;
+        let (joined, norms) =
+            self.place(rows, single, |basis, rows, out| basis.coordinates(rows, out))?;
+        match turn {
+            [] => out.copy_from_slice(&joined),
+            turn => {
+                let joined = DenseRows::new(self.coordinates(), joined)?.into();
+                product::project(turn, &[], &joined, out);
+            }
+        }
+        Ok(norms)
+    }
+
+    /// As [`project`](Self::project) in `f64`.
+    pub(super) fn project_wide(
+        &self,
+        turn: &[f32],
+        rows: &Block,
+        out: &mut [f64],
+    ) -> Result<(), Error> {
+        let (joined, _) = self.place(
+            rows,
+            |scale| scale,
+            |basis, rows, out| {
+                let mut norms = vec![0.0; rows.len()];
+                basis.wide_block(&rows, out, &mut norms)?;
+                Ok(norms)
+            },
+        )?;
+        match turn {
+            [] => out.copy_from_slice(&joined),
+            turn => product::turn(turn, self.coordinates(), &joined, out),
+        }
+        Ok(())
+    }
+}
+
+impl OutputKernel for SumKernel {
+    fn name(&self) -> String {
+        let term = |part: &Part| format!("{} × {}", part.weight, part.kernel.name());
+        format!("sum of {}", self.parts.iter().map(term).collect::<Vec<_>>().join(", "))
+    }
+
+    fn validate(&self, rows: RowKind) -> Result<(), Error> {
+        match rows {
+            RowKind::Sparse => Ok(()),
+            RowKind::Dense | RowKind::Bits => Err(Error::kind(rows, RowKind::Sparse)),
+        }
+    }
+
+    fn check(&self, rows: &Block) -> Result<(), Error> {
+        if rows.width() != self.width {
+            return Err(Error::width(rows.width(), self.width));
+        }
+        self.parts.iter().try_for_each(|part| part.kernel.check(&part.rows(rows)?))
+    }
+
+    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        let mut sum = Mat::zeros(a.len(), b.len());
+        for part in &self.parts {
+            let gram = part.kernel.block(&part.rows(a)?, &part.rows(b)?)?;
+            sum += faer::Scale(part.weight) * gram;
+        }
+        Ok(sum)
+    }
+
+    /// NaN for rows that a basis does not project.
+    fn diagonal(&self, rows: &Block) -> Vec<f64> {
+        let mut sum = vec![0.0; rows.len()];
+        for part in &self.parts {
+            let own = part.rows(rows).map(|rows| part.kernel.diagonal(&rows));
+            let own = own.unwrap_or_else(|_| vec![f64::NAN; sum.len()]);
+            sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += part.weight * own);
+        }
+        sum
+    }
+
+    /// Where every basis is tempered and normalised, so that `k_i(y, y) = 1` for every row; weights sum to 1.
+    fn is_normalised(&self) -> bool {
+        self.parts.iter().all(|part| part.basis.tempering().normalised)
+    }
+}
+
+impl Basis {
+    /// The basis of a weighted sum of kernels, `k(y, y') = Σ_i w_i k_i(y, y')`: each has a basis of its own,
+    /// which may be [tempered](Self::tempered), and reads its own columns of the outputs' rows, those of the
+    /// first basis first ([`JoinedRows`](crate::features::JoinedRows)).
+    ///
+    /// The coordinates of the sum are `√w_i ψ̃_i(y)`, one basis after the other. They are turned to the
+    /// principal axes of their second moments over `outputs`, about zero, of which the leading `size` are
+    /// kept: what a kernel principal component analysis of the sum keeps. Where that is less than half of
+    /// them they are found by subspace iteration, which ends when a step adds less than 10⁻⁴ of what the
+    /// axes hold. The weights are divided by their sum, so a sum of normalised kernels is normalised; a basis
+    /// of weight 0 only takes its columns. The [kernel](Self::kernel) is a [`SumKernel`], the
+    /// [spectrum](Self::spectrum) holds the second moments along the axes, and the
+    /// [options](Self::options) are those of the first basis with the given size.
+    ///
+    /// The result is a basis as any other; it can be tempered once more.
+    ///
+    /// ```
+    /// use dsokr_basis::features::{DenseRows, JoinedRows};
+    /// use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
+    ///
+    /// let fit = |rows: &Features| {
+    ///     let options = SketchOptions::new(SketchKind::Subsampling { replacement: false }, 3);
+    ///     Basis::fit(Kernel::Linear, rows, &options)
+    /// };
+    /// let first = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.0, 2.0, 1.0, 1.0])?);
+    /// let second = Features::Dense(DenseRows::new(1, vec![1.0, 3.0, -1.0])?);
+    /// let parts = vec![(3.0, fit(&first)?), (1.0, fit(&second)?)];
+    /// let rows = JoinedRows::new(vec![Box::new(first), Box::new(second)])?;
+    /// let projected = Basis::sum(parts, 10, &rows)?.project(&rows)?;
+    /// // 0.75 · (1, 0) · (1, 1) + 0.25 · 1 · (−1)
+    /// let product: f32 = projected.row(0).iter().zip(projected.row(2)).map(|(a, b)| a * b).sum();
+    /// assert!((product - 0.5).abs() < 1e-5);
+    /// # Ok::<(), dsokr_basis::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a weight below 0 or not finite, for weights that are all 0, and for a size
+    /// of 0; [`Error::Shape`] for rows that are not sparse or not as wide as the bases together; as
+    /// [`project`](Self::project) for rows that a basis cannot project.
+    pub fn sum(
+        parts: Vec<(f64, Self)>,
+        size: usize,
+        outputs: &dyn RowSource,
+    ) -> Result<Self, Error> {
+        let what = "a sum of kernels";
+        if let Some((weight, _)) =
+            parts.iter().find(|(weight, _)| !(0.0..).contains(weight) || weight.is_infinite())
+        {
+            return Err(Error::value(what, "weight", weight, "a finite number not below 0"));
+        }
+        if size == 0 {
+            return Err(Error::value(what, "size", size, "at least 1"));
+        }
+        let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
+        let Some((_, first)) = parts.iter().find(|(weight, _)| *weight > 0.0) else {
+            return Err(Error::value(what, "weights", total, "at least one above 0"));
+        };
+        let options = SketchOptions { size, ..first.options.clone() };
+        let (mut kept, mut width) = (Vec::new(), 0);
+        for (weight, basis) in parts {
+            let columns = width..width + basis.row_width();
+            width = columns.end;
+            if weight > 0.0 {
+                kept.push(Part::new(weight / total, columns, basis));
+            }
+        }
+        let sum = SumKernel::new(kept, width);
+        let all = sum.coordinates();
+        // not turned yet
+        let basis = Self {
+            kernel: Arc::new(sum.clone()),
+            options,
+            trained_rows: outputs.len(),
+            spectrum: vec![1.0; all],
+            kind: RowKind::Sparse,
+            width,
+            map: Map::Sum { sum, turn: Vec::new() },
+            tempered: None,
+        };
+        basis.check_rows(outputs.kind(), outputs.width())?;
+        if outputs.is_empty() {
+            return Err(Error::no_rows());
+        }
+        let (_, moments) = basis.moments(outputs, false)?;
+        let Eigen { values, vectors } = leading_few(moments, size, basis.options.tolerance)?;
+        Ok(basis.turned(values, &vectors.transpose().to_owned(), None))
+    }
+}

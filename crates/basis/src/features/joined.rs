@@ -1,0 +1,163 @@
+use std::ops::Range;
+
+use super::{
+    BitRows, Block, DenseRows, Features, RowKind, RowSource, SparseRows, check_width, read,
+};
+use crate::Error;
+
+/// The rows of several sources side by side, as sparse rows: the columns of the first source, then
+/// those of the second, and so on.
+///
+/// What the sources hold stays where it is; rows are joined as they are read. Zeros are not stored.
+///
+/// ```
+/// use dsokr_basis::{Features, RowSource};
+/// use dsokr_basis::features::{BitRows, DenseRows, JoinedRows};
+///
+/// let dense = Features::Dense(DenseRows::new(2, vec![0.5, 0.0, 1.0, 2.0])?);
+/// let bits = Features::Bits(BitRows::from_indices(3, [vec![2], vec![]])?);
+/// let joined = JoinedRows::new(vec![Box::new(dense), Box::new(bits)])?;
+/// assert_eq!(joined.width(), 5);
+/// assert_eq!(joined.block(0..2)?.dense_row(0), [0.5, 0.0, 0.0, 0.0, 1.0]);
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+pub struct JoinedRows {
+    parts: Vec<Box<dyn RowSource>>,
+    len: usize,
+    width: usize,
+}
+
+impl JoinedRows {
+    /// Rows of at least one source, all of the same number of rows.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no sources, for sources of different lengths, and for more columns than 32-bit
+    /// indices address.
+    pub fn new(parts: Vec<Box<dyn RowSource>>) -> Result<Self, Error> {
+        let len = parts.first().map_or(0, |part| part.len());
+        if let Some(other) = parts.iter().find(|part| part.len() != len) {
+            let found = other.len();
+            return Err(Error::Shape(format!("{found} rows beside {len}: allowed is one number")));
+        }
+        let width = parts.iter().map(|part| part.width()).sum();
+        check_width(width)?;
+        Ok(Self { parts, len, width })
+    }
+
+    fn join(&self, blocks: &[Block], len: usize) -> Result<Features, Error> {
+        let row = |row: usize| {
+            let (mut entries, mut start) = (Vec::new(), 0);
+            for block in blocks {
+                block.entries(row, 0..block.width(), |column, value| {
+                    if value != 0.0 {
+                        entries.push(((start + column) as u32, value));
+                    }
+                });
+                start += block.width();
+            }
+            entries
+        };
+        Ok(SparseRows::from_rows(self.width, (0..len).map(row))?.into())
+    }
+}
+
+impl RowSource for JoinedRows {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn kind(&self) -> RowKind {
+        RowKind::Sparse
+    }
+
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        self.parts.iter().map(|part| (part.kind(), part.width())).collect()
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        let parts = self.parts.iter().map(|part| read(part.as_ref(), rows.clone()));
+        self.join(&parts.collect::<Result<Vec<_>, _>>()?, rows.len())
+    }
+
+    fn select(&self, indices: &[usize]) -> Result<Features, Error> {
+        let parts = self.parts.iter().map(|part| part.select(indices));
+        self.join(&parts.collect::<Result<Vec<_>, _>>()?, indices.len())
+    }
+}
+
+/// The rows of one of the sources that rows were joined of, read from the joined ones.
+pub struct PartRows<'a> {
+    source: &'a dyn RowSource,
+    columns: Range<usize>,
+    kind: RowKind,
+}
+
+impl<'a> PartRows<'a> {
+    /// Each part of a source ([`RowSource::parts`]).
+    pub fn all(source: &'a dyn RowSource) -> Vec<Self> {
+        let mut start = 0;
+        let part = |(kind, width)| {
+            let columns = start..start + width;
+            start = columns.end;
+            Self { source, columns, kind }
+        };
+        source.parts().into_iter().map(part).collect()
+    }
+}
+
+impl RowSource for PartRows<'_> {
+    fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    fn kind(&self) -> RowKind {
+        self.kind
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        read(self.source, rows)?.columns(self.columns.clone(), self.kind)
+    }
+
+    fn select(&self, indices: &[usize]) -> Result<Features, Error> {
+        self.source.select(indices)?.columns(self.columns.clone(), self.kind)
+    }
+}
+
+impl Block<'_> {
+    /// Some columns of sparse rows, as rows of a kind; every entry is a 1 where that is bits.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no columns.
+    pub(crate) fn columns(&self, columns: Range<usize>, kind: RowKind) -> Result<Features, Error> {
+        let (width, start) = (columns.len(), columns.start);
+        let entries = |row: usize| {
+            let mut entries = Vec::new();
+            self.entries(row, columns.clone(), |column, value| {
+                entries.push(((column - start) as u32, value));
+            });
+            entries
+        };
+        Ok(match kind {
+            RowKind::Dense => {
+                let mut values = vec![0.0; self.len() * width];
+                for (row, out) in values.chunks_exact_mut(width.max(1)).enumerate() {
+                    self.entries(row, columns.clone(), |column, value| out[column - start] = value);
+                }
+                DenseRows::new(width, values)?.into()
+            }
+            RowKind::Bits => {
+                let ones = |row| entries(row).into_iter().map(|(column, _)| column);
+                BitRows::from_indices(width, (0..self.len()).map(ones))?.into()
+            }
+            RowKind::Sparse => SparseRows::from_rows(width, (0..self.len()).map(entries))?.into(),
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Several output kernels in one run.
+
+use std::fs;
+
+use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
+
+const BAG: &str = r#"kind = "ngram-bag"
+hidden = [16]
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+const RIDGE: &str = r#"kind = "kernel-machine"
+lambda = 0.001
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
+
+const ONE: &str = r#"features = { kind = "ngrams", column = "name", min = 1, max = 3 }
+kernel = { name = "ngram" }
+"#;
+
+const WHOLE: &str = r#"
+[[output.kernels]]
+features = { kind = "ngrams", column = "name", min = 1, max = 3 }
+kernel = { name = "ngram" }
+size = 20
+"#;
+
+const LETTERS: &str = r#"
+[[output.kernels]]
+features = { kind = "ngrams", column = "name", min = 1, max = 1, log = true }
+kernel = { name = "linear" }
+size = 15
+power = 0.5
+weight = 0.5
+"#;
+
+/// The small configuration with a list of kernels.
+fn config(encoder: &str, kernels: &str) -> String {
+    let text = CONFIG.replacen(BAG, encoder, 1).replacen(ONE, kernels, 1);
+    assert!(text.contains(encoder) && text.contains(kernels));
+    text
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("plain.toml", &CONFIG.replacen(BAG, RIDGE, 1));
+    sandbox.write("alone.toml", &config(RIDGE, WHOLE));
+    sandbox.write("ridge.toml", &config(RIDGE, &format!("{WHOLE}{LETTERS}")));
+    sandbox.write("bag.toml", &config(BAG, &format!("{WHOLE}{LETTERS}")));
+    sandbox
+}
+
+const FIGURES: [&str; 4] = ["mrr", "hits@1", "hits@10", "mean_rank"];
+
+#[test]
+fn one_kernel_in_a_list_is_that_kernel_and_a_weight_of_zero_leaves_one_out() {
+    let sandbox = sandbox();
+    let plain = sandbox.train("plain.toml", &[]);
+    let alone = sandbox.train("alone.toml", &[]);
+    let both = sandbox.train("ridge.toml", &[]);
+    let zero = config(RIDGE, &format!("{WHOLE}{}", LETTERS.replace("0.5\n", "0\n")));
+    let zero = zero.replace("power = 0\n", "power = 0.5\n");
+    sandbox.write("zero.toml", &zero);
+    let zero = sandbox.train("zero.toml", &[]);
+    for key in FIGURES {
+        assert_eq!(alone[key], plain[key], "{key}");
+        assert_eq!(zero[key], plain[key], "{key}");
+    }
+    // in the same coordinates but for a rotation
+    let error = |report| number(report, "squared_error");
+    for same in [&alone, &zero] {
+        assert!((error(same) - error(&plain)).abs() < 1e-5, "{same}, {plain}");
+    }
+    assert!((error(&both) - error(&plain)).abs() > 1e-3, "{both}, {plain}");
+}
+
+#[test]
+fn several_kernels_are_one_run() {
+    let sandbox = sandbox();
+    let hubs = "decoding.hubs={weights=[0.5], neighbours=[2]}";
+    let report = sandbox.train("ridge.toml", &[hubs, "sketch.size=25"]);
+    assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{report}");
+    let outputs = ["embed", "runs/ridge", "data/small/outputs.tsv", "--outputs", "--out", "y.npy"];
+    sandbox.succeed(&outputs);
+    let texts = ["embed", "runs/ridge", "data/small/test.tsv", "--out", "x.npy"];
+    sandbox.succeed(&texts);
+    let rank = ["rank", "--run", "runs/ridge", "--predictions", "x.npy", "--json"];
+    assert_eq!(json(&sandbox.succeed(&rank))["mrr"], report["mrr"]);
+    let resumed = ["train", "ridge.toml", "--resume", "--json", "--set", hubs];
+    sandbox.fail(&resumed, 2, &["sketch.size", "25"]);
+    let resumed = [&resumed[..], &["--set", "sketch.size=25"]].concat();
+    assert_eq!(json(&sandbox.succeed(&resumed)), report);
+
+    copy(&sandbox.path("runs/ridge"), &sandbox.path("moved"));
+    fs::remove_dir_all(sandbox.path("runs")).unwrap();
+    let found = sandbox.succeed(&["evaluate", "moved", "--json", "--report", "report"]);
+    for key in FIGURES {
+        assert_eq!(json(&found)[key], report[key], "{key}");
+    }
+    let query = ["search", "moved", "a ring of kind METH and class ANE", "--top", "2", "--json"];
+    let hits = json(&sandbox.succeed(&query));
+    assert_eq!(hits["candidates"][0]["label"], "cyclomethane", "{hits}");
+}
+
+#[test]
+fn encoders_learn_a_sum_of_kernels() {
+    let sandbox = sandbox();
+    let loss = "training.loss={name=\"softmax\"}";
+    for changes in [&["training.epochs=30"][..], &["training.epochs=30", loss]] {
+        let report = sandbox.train("bag.toml", changes);
+        assert!(number(&report, "mrr") > 2.0 * number(&report["chance"], "mrr"), "{report}");
+    }
+    let resumed = ["train", "bag.toml", "--resume", "--json", "--set", "training.epochs=30"];
+    sandbox.succeed(&[&resumed[..], &["--set", loss]].concat());
+}
+
+#[test]
+fn what_several_kernels_do_not_allow_is_refused() {
+    let sandbox = sandbox();
+    let case = |change: &str, expected: &[&str]| {
+        sandbox.fail(&["train", "ridge.toml", "--set", change], 2, expected);
+    };
+    case("output.kernel={name=\"linear\"}", &["output.kernel = \"linear\"", "absent"]);
+    let ngrams = "output.features={kind=\"ngrams\", column=\"name\", min=1, max=1}";
+    case(ngrams, &["output.features = given", "absent beside output.kernels"]);
+    case("output.kernels=[]", &["output.kernel = absent", "[[output.kernels]]"]);
+    case("sketch.full=true", &["sketch.full = true", "false: several output.kernels"]);
+    case("decoding.search=exact", &["decoding.search", "candidates"]);
+    for (from, to, expected) in [
+        ("weight = 0.5", "weight = -1.0", &["output.kernels[1].weight = -1", "not below 0"][..]),
+        ("weight = 0.5", "weight = nan", &["output.kernels[1].weight = NaN", "finite"]),
+        ("power = 0.5", "power = 2.0", &["output.kernels[1].power = 2", "[0, 1]"]),
+        ("size = 15", "size = 0", &["output.kernels[1].size = 0", "at least 1"]),
+        ("size = 15", "size = 61", &["61", "60"]),
+        ("size = 15", "", &["missing field `size`"]),
+        ("size = 15", "seize = 15", &["unknown field `seize`"]),
+        ("min = 1, max = 1,", "min = 2, max = 1,", &["output.kernels[1].features = min 2, max 1"]),
+        (
+            r#"{ kind = "ngrams", column = "name", min = 1, max = 1, log = true }"#,
+            r#"{ kind = "labels", column = "name" }"#,
+            &["output.kernels[1].features.kind = labels", "\"file\", \"ngrams\""],
+        ),
+    ] {
+        assert!(LETTERS.contains(from));
+        let text = config(RIDGE, &format!("{WHOLE}{}", LETTERS.replacen(from, to, 1)));
+        sandbox.write("wrong.toml", &text);
+        sandbox.fail(&["train", "wrong.toml"], 2, expected);
+    }
+    sandbox.fail(&["sketch", "ridge.toml"], 2, &["output.kernels = given", "one kernel"]);
+}
