@@ -4,6 +4,7 @@ use super::{Definition, Needs, Samples};
 
 pub(super) const SQUARED_ERROR: Definition = Definition {
     name: "squared_error",
+    title: "squared error",
     meaning: "Mean squared distance of answers from the outputs in the kernel's feature space, \
               smaller is better.",
     larger_is_better: false,
@@ -14,6 +15,7 @@ pub(super) const SQUARED_ERROR: Definition = Definition {
 
 pub(super) const PINBALL: Definition = Definition {
     name: "pinball",
+    title: "pinball loss",
     meaning: "Mean pinball loss of predicted quantiles, smaller is better.",
     larger_is_better: false,
     needs: Needs::Quantiles,
@@ -23,6 +25,7 @@ pub(super) const PINBALL: Definition = Definition {
 
 pub(super) const CROSSING: Definition = Definition {
     name: "crossing",
+    title: "crossing loss",
     meaning: "Mean of how far quantiles lie below those of the level before, smaller is better.",
     larger_is_better: false,
     needs: Needs::Quantiles,

@@ -43,6 +43,8 @@ static METRICS: [Definition; 17] = [
 struct Definition {
     /// Its name in configurations and reports.
     name: &'static str,
+    /// Its name in figures and texts.
+    title: &'static str,
     /// What it is.
     meaning: &'static str,
     /// Whether a larger figure is a better one.
@@ -89,6 +91,11 @@ impl Metric {
     /// Its name in configurations and reports.
     pub fn name(self) -> &'static str {
         self.0.name
+    }
+
+    /// Its name in figures and texts.
+    pub fn title(self) -> &'static str {
+        self.0.title
     }
 
     /// The metric; none where it is not known or not finite. Those of ranks are known where

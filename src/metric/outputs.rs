@@ -9,6 +9,7 @@ use crate::{Evaluation, MoleculeScores, OutputScores, RankingScores, Scores};
 
 pub(super) const GED: Definition = Definition {
     name: "ged",
+    title: "edit distance",
     meaning: "Mean graph edit distance of predicted molecules, smaller is better.",
     larger_is_better: false,
     needs: Needs::Graphs,
@@ -18,6 +19,7 @@ pub(super) const GED: Definition = Definition {
 
 pub(super) const GED_BONDS: Definition = Definition {
     name: "ged_bonds",
+    title: "edit distance with bonds",
     meaning: "The same with bonds compared, smaller is better.",
     larger_is_better: false,
     needs: Needs::Graphs,
@@ -27,6 +29,7 @@ pub(super) const GED_BONDS: Definition = Definition {
 
 pub(super) const F1: Definition = Definition {
     name: "f1",
+    title: "F1",
     meaning: "Mean F1 of predicted label sets, larger is better.",
     larger_is_better: true,
     needs: Needs::Labels,
@@ -39,6 +42,7 @@ pub(super) const F1: Definition = Definition {
 
 pub(super) const MICRO_F1: Definition = Definition {
     name: "micro_f1",
+    title: "micro F1",
     meaning: "F1 of all labels of all queries together, larger is better.",
     larger_is_better: true,
     needs: Needs::Labels,
@@ -48,6 +52,7 @@ pub(super) const MICRO_F1: Definition = Definition {
 
 pub(super) const MACRO_F1: Definition = Definition {
     name: "macro_f1",
+    title: "macro F1",
     meaning: "Mean over labels of a label's F1, larger is better.",
     larger_is_better: true,
     needs: Needs::Labels,
@@ -57,6 +62,7 @@ pub(super) const MACRO_F1: Definition = Definition {
 
 pub(super) const HAMMING_LOSS: Definition = Definition {
     name: "hamming_loss",
+    title: "Hamming loss",
     meaning: "Share of labels of a query that are wrong, smaller is better.",
     larger_is_better: false,
     needs: Needs::Labels,
@@ -70,6 +76,7 @@ pub(super) const HAMMING_LOSS: Definition = Definition {
 
 pub(super) const KENDALL_TAU: Definition = Definition {
     name: "kendall_tau",
+    title: "Kendall's tau",
     meaning: "Mean Kendall's τ of predicted rankings, larger is better.",
     larger_is_better: true,
     needs: Needs::Rankings,
@@ -82,6 +89,7 @@ pub(super) const KENDALL_TAU: Definition = Definition {
 
 pub(super) const EXACT: Definition = Definition {
     name: "exact",
+    title: "share exact",
     meaning: "Share of graphs or rankings that are predicted exactly, larger is better.",
     larger_is_better: true,
     needs: Needs::GraphsOrRankings,

@@ -157,7 +157,7 @@ fn an_embedding_is_drawn_beside_its_curve() {
         json(&sandbox.read("runs/ridge/embedding.json").replace('\n', ""));
     assert_eq!(curve["points"].as_array().unwrap().len(), 2 * 3);
     let svg = sandbox.read("runs/ridge/embedding.svg");
-    assert!(svg.contains("c = 0.5") && svg.contains("validation squared_error"));
+    assert!(svg.contains("c = 0.5") && svg.contains("validation squared error"));
 }
 
 #[test]

@@ -290,13 +290,12 @@ impl Shown {
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
         }
         let ranked = metrics.has_ranks();
-        if let (true, Some([low, high])) = (ranked, metrics.mrr_ci95) {
-            text += &format!("\nMRR {:.4}, 95 % interval [{low:.4}, {high:.4}]\n", metrics.mrr);
-        }
-        for metric in Metric::all().filter(|metric| metric.name() != "mrr") {
+        text += if intervals.is_empty() { "" } else { "\n" };
+        for metric in Metric::all() {
             let known = metric.known(metrics).zip(intervals.get(metric.name()));
             if let Some((value, [low, high])) = known {
-                text += &format!("{metric} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
+                let title = metric.title();
+                text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
         if let (true, Some(other), Some(found)) = (ranked, &self.against, against) {

@@ -8,7 +8,7 @@ use dsokr::sketch::{Curve, Leverage, Point, Spread};
 
 use super::axis::Axis;
 use super::panel::{Interval, Panel, Series, figure};
-use super::{Format, save};
+use super::{Format, save, title};
 
 /// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
 pub fn sketch_sizes(
@@ -37,7 +37,7 @@ pub fn sketch_sizes(
     let metric = curves.first().map_or("", |curve| &curve.metric);
     let fitted = curves.iter().flat_map(|curve| &curve.points).any(|point| point.fitted.is_some());
     let of = if fitted { "the fitted model" } else { "perfect h" };
-    let label = format!("{metric} of {of}");
+    let label = format!("{} of {of}", title(metric));
     // errors fall by orders of magnitude until the basis holds the outputs' directions
     let y = match metric == "squared_error" {
         true => Axis::logarithmic(label),
@@ -88,7 +88,7 @@ pub fn embedding(path: &Path, format: Format, curve: &EmbeddingCurve) -> Result<
             None => line.push((rank, point.value)),
         }
     }
-    let y = Axis::linear(format!("validation {}", curve.metric));
+    let y = Axis::linear(format!("validation {}", title(&curve.metric)));
     let x = Axis::logarithmic("rank").whole();
     save(path, format, &figure(&[Panel { x, y, series }]))
 }

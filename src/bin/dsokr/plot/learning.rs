@@ -3,9 +3,9 @@
 use dsokr::Error;
 use dsokr::run::LearningCurve;
 
-use super::Figures;
 use super::axis::Axis;
 use super::panel::{Panel, Series, figure};
+use super::{Figures, title};
 
 /// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
 pub fn learning(to: Figures, runs: &[(String, LearningCurve)]) -> Result<(), Error> {
@@ -28,7 +28,7 @@ pub fn learning(to: Figures, runs: &[(String, LearningCurve)]) -> Result<(), Err
     let values = lines(|curve, at| curve.values.get(at).copied().flatten());
     let panels = [
         Panel { x: x(), y: Axis::linear("training loss"), series: loss },
-        Panel { x: x(), y: Axis::linear(format!("validation {metric}")), series: values },
+        Panel { x: x(), y: Axis::linear(format!("validation {}", title(metric))), series: values },
     ];
     to.save("learning", &figure(&panels))
 }

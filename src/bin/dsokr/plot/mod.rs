@@ -18,8 +18,8 @@ mod sweep;
 use std::path::Path;
 
 use clap::ValueEnum;
-use dsokr::Error;
 use dsokr::basis::store::write_atomically;
+use dsokr::{Error, Metric};
 
 use drawing::Drawing;
 
@@ -83,6 +83,11 @@ impl Figures<'_> {
         }
         Ok(())
     }
+}
+
+/// How axes name the metric of this name.
+fn title(metric: &str) -> &str {
+    Metric::find(metric).map_or(metric, |known| known.title())
 }
 
 /// Writes a figure, whole or not at all.

@@ -7,7 +7,7 @@ use dsokr::sweep::{Sweep, SweepRun};
 
 use super::axis::Axis;
 use super::panel::{Interval, Panel, Series, figure};
-use super::{Format, save};
+use super::{Format, save, title};
 
 /// A panel for each key: a point with its 95 % interval for each run, the best one in a color of its
 /// own.
@@ -23,7 +23,7 @@ pub fn sweep(path: &Path, format: Format, sweep: &Sweep) -> Result<(), Error> {
         // the best run is the first one; it is drawn last, above the others
         let (best, others) = known.split_at(1);
         let series = [series("other settings", others), series("best", best)].into();
-        Panel { x, y: Axis::linear(format!("validation {}", sweep.metric)), series }
+        Panel { x, y: Axis::linear(format!("validation {}", title(&sweep.metric))), series }
     });
     save(path, format, &figure(&panels.collect::<Vec<_>>()))
 }
