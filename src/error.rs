@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use crate::memory::{Bytes, Limit};
+
 /// What can go wrong between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -127,6 +129,23 @@ pub enum Error {
         file: String,
         /// What is wrong with it.
         source: Box<dsokr_machines::Error>,
+    },
+    /// A run that needs more memory than there is.
+    #[error(
+        "{keys}: {what} need about {part}, the run {total} beside what it holds; available is {limit}; \
+         allowed are smaller sizes, or --force"
+    )]
+    Memory {
+        /// The keys of the largest part.
+        keys: String,
+        /// The largest part.
+        what: &'static str,
+        /// Its estimate.
+        part: Bytes,
+        /// The estimate of all parts that are to come.
+        total: Bytes,
+        /// What is available.
+        limit: Limit,
     },
     /// Only a pretrained encoder can be exported.
     #[error(

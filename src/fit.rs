@@ -12,7 +12,6 @@ use dsokr_basis::store::{self, Tensor};
 use dsokr_decode::Candidates;
 use tracing::{info, warn};
 
-use crate::Error;
 use crate::advice::{Evidence, advice, larger_sketch};
 use crate::config::Checked;
 use crate::device::Processor;
@@ -22,6 +21,7 @@ use crate::learner::{Fitted, Task};
 use crate::run::{Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars};
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
+use crate::{Error, memory};
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
 use dsokr_train::{Event, Observer};
 
@@ -40,6 +40,8 @@ pub struct Request<'a> {
     pub resume: bool,
     /// The device on which the model is trained.
     pub processor: Processor,
+    /// Whether it is started although the estimate of its memory is more than there is.
+    pub force: bool,
 }
 
 /// A trained run's directory and its final report.
@@ -68,7 +70,7 @@ impl<'a> Request<'a> {
     /// As [`Checked::data_root`].
     pub fn new(config: &'a Checked) -> Result<Self, Error> {
         let root = config.data_root(None)?;
-        Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu })
+        Ok(Self { config, root, out: None, resume: false, processor: Processor::Cpu, force: false })
     }
 
     /// Runs it; `observer` is called on every event.
@@ -99,6 +101,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
         return Err(Error::Device { device, message: message.into() });
     }
+    memory::check(&memory::of_data(config), request.force)?;
     let dataset = config.source().load(&request.root)?;
     info!(
         train = dataset.train.ids.len(),
@@ -112,6 +115,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
     if let Some(hubs) = &config.decoding.hubs {
         hubs::check(hubs, outputs.len())?;
     }
+    memory::check(&memory::of_outputs(config, &dataset), request.force)?;
     let targets = learner.targets(&outputs)?;
     let candidates = targets.candidates(&dataset.outputs)?;
     info!(
@@ -168,6 +172,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         evaluator: &evaluator,
         device: &device,
         observer,
+        force: request.force,
         opener: &opener,
         resumed,
         folder: None,

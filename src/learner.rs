@@ -12,6 +12,7 @@ use dsokr_decode::Candidates;
 use crate::Error;
 use crate::config::{Checked, Config};
 use crate::evaluator::Evaluator;
+use crate::memory::Need;
 use crate::run::{Folder, PreparationFiles};
 use crate::targets::{OutputTargets, TrainingOutputs};
 use dsokr_data::{Dataset, InputKind, Split};
@@ -65,6 +66,21 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Outputs that the configuration's kernel or sketch does not accept.
     fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
         OutputTargets::in_basis(outputs)
+    }
+
+    /// What the fit needs beside the data, the targets and the candidates, for predictions with so many
+    /// coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
+    ///
+    /// # Errors
+    /// Inputs that cannot be prepared.
+    fn needs(
+        &self,
+        config: &Checked,
+        dataset: &Dataset,
+        coordinates: usize,
+    ) -> Result<Vec<Need>, Error> {
+        let _ = (config, dataset, coordinates);
+        Ok(Vec::new())
     }
 
     /// Fits it on the training split of `task`.
@@ -171,6 +187,8 @@ pub struct Task<'a> {
     pub device: &'a Device,
     /// Is called on every event, and can request a stop.
     pub observer: &'a mut dyn Observer,
+    /// Whether it may take more memory than is available.
+    pub(crate) force: bool,
     pub(crate) opener: &'a dyn Fn(&PreparationFiles) -> Result<Folder, Error>,
     /// The run directory, if the run is resumed.
     pub(crate) resumed: Option<&'a Path>,

@@ -38,6 +38,7 @@ pub mod config;
 pub mod contract;
 pub mod device;
 pub mod inputs;
+pub mod memory;
 pub mod quickstart;
 pub mod repeat;
 pub mod run;

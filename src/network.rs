@@ -11,9 +11,10 @@ use tracing::info;
 use crate::config::{Checked, Config};
 use crate::fit::CrossFit;
 use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
+use crate::memory::{self, Need};
 use crate::run::{BASIS, Folder, PreparationFiles};
 use crate::{Error, Prepare, Recipe, Start};
-use dsokr_data::{InputKind, Split};
+use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::embed;
 
 /// A trained encoder with its frozen basis.
@@ -70,6 +71,19 @@ impl<R: Recipe> Learner for R {
         }
     }
 
+    fn needs(
+        &self,
+        config: &Checked,
+        dataset: &Dataset,
+        coordinates: usize,
+    ) -> Result<Vec<Need>, Error> {
+        let train = &dataset.train;
+        let preparation = R::Preparation::fit(&self.preparation(), train)?;
+        let inputs = preparation.inputs(train)?;
+        let sizes = [train.ids.len(), dataset.validation.ids.len()];
+        Ok(needs(self, config, &preparation, &inputs, sizes, coordinates))
+    }
+
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let config = task.config;
         let mut device = task.device.clone().autodiff();
@@ -84,6 +98,11 @@ impl<R: Recipe> Learner for R {
             None => R::Preparation::fit(&settings, train)?,
         };
         let inputs = preparation.inputs(train)?;
+        let sizes = [train.ids.len(), task.dataset.validation.ids.len()];
+        memory::check(
+            &needs(self, config, &preparation, &inputs, sizes, basis.rank()),
+            task.force,
+        )?;
         let restored = task.resumed().is_some_and(Folder::has_checkpoint);
         let model =
             new_model(self, config, basis, &preparation, &targets.mean(), &device, restored)?;
@@ -145,6 +164,20 @@ impl<R: Recipe> Learner for R {
         let batch = run.config.evaluation.batch;
         Ok(Box::new(Network { recipe: self.clone(), preparation, model, batch }))
     }
+}
+
+/// What training needs, with prepared training inputs; `sizes` are the numbers of training and
+/// validation pairs.
+fn needs<R: Recipe>(
+    recipe: &R,
+    config: &Checked,
+    preparation: &R::Preparation,
+    inputs: &[<R::Preparation as Prepare>::Input],
+    sizes: [usize; 2],
+    coordinates: usize,
+) -> Vec<Need> {
+    let parts = recipe.size(preparation, inputs, coordinates);
+    memory::of_training(&parts, &config.training, sizes, config.evaluation.batch)
 }
 
 /// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use dsokr_basis::random::Generator;
-use dsokr_nn::Encoder;
+use dsokr_nn::{Encoder, PartSize};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -77,6 +77,19 @@ pub trait Recipe:
 
     /// The settings of the preparation.
     fn preparation(&self) -> <Self::Preparation as Prepare>::Settings;
+
+    /// The parts of an encoder with `coordinates` coordinates that is trained on `inputs`, with keys of
+    /// the `[encoder]` table: a training is refused before it takes more memory than there is (default:
+    /// none, which refuses nothing).
+    fn size(
+        &self,
+        preparation: &Self::Preparation,
+        inputs: &[<Self::Preparation as Prepare>::Input],
+        coordinates: usize,
+    ) -> Vec<PartSize> {
+        let _ = (preparation, inputs, coordinates);
+        Vec::new()
+    }
 
     /// Makes an encoder with as many coordinates as `start.offset` has.
     ///

@@ -1,4 +1,4 @@
-use dsokr_nn::{Mlp, MlpConfig};
+use dsokr_nn::{Mlp, MlpConfig, PartSize};
 
 use crate::inputs::VectorInputs;
 use crate::{Error, Recipe, Start};
@@ -16,6 +16,10 @@ impl Recipe for MlpConfig {
     }
 
     fn preparation(&self) {}
+
+    fn size(&self, vectors: &VectorInputs, _: &[Vec<f32>], coordinates: usize) -> Vec<PartSize> {
+        vec![MlpConfig::size(self, vectors.width(), coordinates)]
+    }
 
     fn encoder(&self, vectors: &VectorInputs, start: Start) -> Result<Mlp, Error> {
         Ok(self.init(vectors.width(), start.offset, start.random, start.device))

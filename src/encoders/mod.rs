@@ -4,3 +4,8 @@ mod mlp;
 mod ngram_bag;
 mod pretrained;
 mod transformer;
+
+/// The largest of some lengths.
+fn longest(lengths: impl Iterator<Item = usize>) -> f64 {
+    lengths.max().unwrap_or(0) as f64
+}

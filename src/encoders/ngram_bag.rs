@@ -1,6 +1,8 @@
 use dsokr_basis::features::NgramConfig;
-use dsokr_nn::{NgramBag, NgramBagConfig};
+use dsokr_nn::bag::SparseRow;
+use dsokr_nn::{NgramBag, NgramBagConfig, PartSize};
 
+use super::longest;
 use crate::inputs::NgramInputs;
 use crate::{Error, Recipe, Start};
 
@@ -14,6 +16,11 @@ impl Recipe for NgramBagConfig {
 
     fn preparation(&self) -> Vec<NgramConfig> {
         self.ngrams.clone()
+    }
+
+    fn size(&self, ngrams: &NgramInputs, rows: &[SparseRow], coordinates: usize) -> Vec<PartSize> {
+        let length = longest(rows.iter().map(|row| row.indices.len()));
+        NgramBagConfig::size(self, ngrams.width(), length, coordinates)
     }
 
     fn encoder(&self, ngrams: &NgramInputs, start: Start) -> Result<NgramBag, Error> {

@@ -1,9 +1,10 @@
 use std::path::Path;
 
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, SentenceLayers};
-use dsokr_nn::{Transformer, parameters};
+use dsokr_nn::{PartSize, TokenIds, Transformer, parameters};
 use tracing::info;
 
+use super::longest;
 use crate::inputs::PretrainedInputs;
 use crate::{Error, Recipe, Start};
 
@@ -17,6 +18,16 @@ impl Recipe for PretrainedConfig {
 
     fn preparation(&self) -> Self {
         self.clone()
+    }
+
+    fn size(
+        &self,
+        tokens: &PretrainedInputs,
+        texts: &[TokenIds],
+        coordinates: usize,
+    ) -> Vec<PartSize> {
+        let length = longest(texts.iter().map(|text| text.len()));
+        PretrainedConfig::size(self, tokens.model(), length, coordinates)
     }
 
     fn encoder(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {

@@ -1,5 +1,6 @@
-use dsokr_nn::{Transformer, TransformerConfig};
+use dsokr_nn::{PartSize, TokenIds, Transformer, TransformerConfig};
 
+use super::longest;
 use crate::inputs::{TokenInputs, TokenInputsConfig};
 use crate::{Error, Recipe, Start};
 
@@ -13,6 +14,11 @@ impl Recipe for TransformerConfig {
 
     fn preparation(&self) -> TokenInputsConfig {
         TokenInputsConfig { tokens: self.tokens.clone(), max_length: self.max_length }
+    }
+
+    fn size(&self, tokens: &TokenInputs, texts: &[TokenIds], coordinates: usize) -> Vec<PartSize> {
+        let length = longest(texts.iter().map(|text| text.len()));
+        TransformerConfig::size(self, tokens.vocabulary(), length, coordinates)
     }
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Transformer, Error> {

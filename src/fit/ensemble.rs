@@ -41,6 +41,7 @@ pub(super) fn run(
             out: Some(out),
             resume: true,
             processor: request.processor,
+            force: request.force,
         };
         let done = super::run(&request, observer).map(|_| ());
         done.map_err(|source| match source.is_request() {

@@ -11,16 +11,17 @@ use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_data::{Dataset, InputKind};
-use dsokr_machines::{KernelModel, OutputSpace, Targets};
+use dsokr_machines::{Cost, KernelModel, OutputSpace, Targets};
 use dsokr_train::Event;
 
-use crate::Error;
 use crate::config::{
     AnswersConfig, Checked, Config, EmbeddingConfig, KernelMachineConfig, MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::learner::{Choice, ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
+use crate::memory::Need;
 use crate::targets::{OutputTargets, TrainingOutputs};
+use crate::{Error, memory};
 
 use embedding::EmbeddingSearch;
 use inputs::{MachineInputs, MachineRows};
@@ -79,7 +80,28 @@ impl Learner for KernelMachineConfig {
         Ok(OutputTargets::Points { space, targets })
     }
 
+    fn needs(
+        &self,
+        config: &Checked,
+        dataset: &Dataset,
+        coordinates: usize,
+    ) -> Result<Vec<Need>, Error> {
+        // without a sketch the targets are places of outputs, which the factor is not applied to
+        let coordinates = if config.sketch.full { 0 } else { coordinates };
+        let (pairs, lambdas) = (dataset.train.ids.len(), self.lambda.values().len());
+        let threads = rayon::current_num_threads();
+        let Cost { bytes, multiplications } =
+            self.solver.cost(pairs, coordinates, lambdas, threads);
+        let keys = match self.solver.sketch() {
+            Some(_) => "encoder.solver.sketch.size",
+            None => "encoder.solver.name",
+        };
+        Ok(vec![Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) }])
+    }
+
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
+        let needs = self.needs(task.config, task.dataset, task.targets.width())?;
+        memory::check(&needs, task.force)?;
         let outputs = TrainingOutputs::new(task.config, task.dataset, None);
         let inputs = match task.resumed() {
             Some(path) => MachineInputs::load(self, path)?,

@@ -19,6 +19,9 @@ use dsokr_data::{DataRoot, Dataset};
 /// Number of leverage scores that are kept.
 const SCORES: usize = 400;
 
+/// The most draws of a size; the scores of each are kept.
+const MOST_DRAWS: usize = 10_000;
+
 /// The data of a configuration, for curves.
 pub struct Study<'a> {
     config: &'a Checked,
@@ -206,8 +209,8 @@ fn check(sizes: &[usize], draws: usize, outputs: usize) -> Result<(), Error> {
     if sizes.is_empty() || sizes.windows(2).any(|pair| pair[0] >= pair[1]) || sizes[0] == 0 {
         return Err(wrong("--sizes", format!("{sizes:?}"), "increasing sizes of at least 1"));
     }
-    if draws == 0 {
-        return Err(wrong("--draws", "0".into(), "at least 1"));
+    if !(1..=MOST_DRAWS).contains(&draws) {
+        return Err(wrong("--draws", draws.to_string(), &format!("1 to {MOST_DRAWS}")));
     }
     if let Some(&size) = sizes.iter().find(|&&size| size > outputs) {
         let allowed = format!("at most {outputs}, the number of training outputs");

@@ -38,6 +38,8 @@ pub struct SweepRequest<'a> {
     pub data: Option<&'a Path>,
     /// The device on which models are trained.
     pub processor: Processor,
+    /// Whether models are trained although the estimate of their memory is more than there is.
+    pub force: bool,
 }
 
 /// The runs of a sweep.
@@ -111,6 +113,7 @@ impl SweepRequest<'_> {
                 out: Some(out.clone()),
                 resume: true,
                 processor: self.processor,
+                force: self.force,
             };
             let report = match request.run(observer) {
                 Ok(trained) => Ok(trained.report),

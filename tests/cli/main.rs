@@ -19,6 +19,7 @@ mod hostile;
 mod kernels;
 mod label_outputs;
 mod machines;
+mod memory;
 mod molecules;
 mod pipeline;
 mod predictions;

@@ -140,7 +140,7 @@ fn train(
     let root = config.data_root(Some(&folder.path("")))?;
     let out = Some(folder.path(out));
     let (config, processor) = (&config, Processor::Cpu);
-    let request = Request { config, root, out, resume, processor };
+    let request = Request { config, root, out, resume, processor, force: false };
     request.run(observer)
 }
 

@@ -20,6 +20,7 @@
 //! Precomputed kernels become one by [`alignf`] and [`combine`], for [`fit_gram`]. [`OutputEmbedding`]
 //! learns few directions of an output space: reduced rank regression, and Output Embedding Learning.
 
+mod cost;
 mod embedding;
 mod error;
 mod kernel_model;
@@ -30,6 +31,7 @@ mod solver;
 mod summary;
 mod targets;
 
+pub use cost::Cost;
 pub use embedding::OutputEmbedding;
 pub use error::Error;
 pub use kernel_model::KernelModel;

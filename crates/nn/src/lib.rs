@@ -33,6 +33,7 @@ mod mlp;
 mod model;
 mod padding;
 mod pass;
+mod size;
 mod token_ids;
 
 pub use bag::{NgramBag, NgramBagConfig};
@@ -43,5 +44,6 @@ pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;
 pub use padding::{Padded, pad};
 pub use pass::{Dropout, Pass, dropout};
+pub use size::PartSize;
 pub use token_ids::{TokenIds, TokenIdsBuilder};
 pub use transformer::{Pooling, Transformer, TransformerConfig};

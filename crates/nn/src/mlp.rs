@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::pass::{check_dropout, dropout};
-use crate::{Encoder, Error, Pass, init};
+use crate::{Encoder, Error, PartSize, Pass, init, size};
 
 /// A multi-layer perceptron on dense feature vectors. Without hidden layers it is linear: the
 /// single-layer perceptron (SLP) of the thesis's synthetic experiment.
@@ -36,6 +36,14 @@ impl MlpConfig {
             return Err(Error::setting("hidden", hidden, "every width at least 1"));
         }
         check_dropout("dropout", self.dropout)
+    }
+
+    /// Its size with `inputs` features and `coordinates` coordinates.
+    pub fn size(&self, inputs: usize, coordinates: usize) -> PartSize {
+        let widths = [&[inputs][..], &self.hidden, &[coordinates]].concat();
+        let input = inputs as f64;
+        let layers = size::layers("hidden", &widths);
+        PartSize { activations: layers.activations + input, ..layers }
     }
 
     /// Draws an MLP from `inputs` features to `offset.len()` coordinates. `offset` becomes the bias of

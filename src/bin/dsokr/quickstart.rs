@@ -31,6 +31,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         on_bad_row: None,
         data: None,
         device: Processor::Cpu,
+        plan: false,
+        force: false,
         json: *json,
     };
     train::run(&arguments, quiet)

@@ -35,6 +35,9 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
+    /// Train although the estimate of the memory is more than there is.
+    #[arg(long)]
+    force: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -49,6 +52,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         out: arguments.out.clone(),
         data: arguments.data.as_deref(),
         processor: arguments.device,
+        force: arguments.force,
     };
     let sweep = request.run(&mut progress::Progress::new(quiet))?;
     progress::clear();

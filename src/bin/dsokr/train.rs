@@ -37,6 +37,12 @@ pub struct Arguments {
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     pub device: Processor,
+    /// Print an estimate of the memory and the time, and train nothing.
+    #[arg(long)]
+    pub plan: bool,
+    /// Train although the estimate of the memory is more than there is.
+    #[arg(long)]
+    pub force: bool,
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -58,7 +64,15 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         out: arguments.out.clone(),
         resume: arguments.resume,
         processor: arguments.device,
+        force: arguments.force,
     };
+    if arguments.plan {
+        let plans = request.plan()?;
+        return match arguments.json {
+            true => print_json(&plans),
+            false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+        };
+    }
     let mut progress = progress::Progress::new(quiet);
     if let Some(seeds) = &arguments.seeds {
         let repeats = request.repeat(seeds, &mut progress)?;

@@ -66,6 +66,21 @@ pub struct SyntheticConfig {
 }
 
 impl SyntheticConfig {
+    /// Bytes that drawing takes, by the keys that determine them.
+    pub(super) fn memory(&self) -> Vec<(&'static str, f64)> {
+        let counts = [self.train, self.validation, self.test, self.unlabelled];
+        let rows: f64 = counts.iter().map(|&count| count as f64).sum();
+        let [from, to] = [self.inputs, self.outputs].map(|width| width as f64);
+        // the roots of the covariances with their factors; the map with what it is made of
+        vec![
+            ("data.train × data.inputs", rows * (4.0 * from + 100.0)),
+            ("data.train × data.outputs", 8.0 * rows * to),
+            ("data.inputs", 16.0 * from * from),
+            ("data.outputs", if self.noise.decay > 0.0 { 16.0 * to * to } else { 0.0 }),
+            ("data.inputs × data.outputs", 12.0 * from * to),
+        ]
+    }
+
     pub(super) fn validate(&self) -> Result<(), Error> {
         let counts = [
             ("data.train", self.train),

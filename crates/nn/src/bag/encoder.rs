@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{NgramConfig, NgramKind, SparseRow};
 use crate::fused::{SparseBatch, bag};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, Pass, init};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, init};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
@@ -73,6 +73,21 @@ impl NgramBagConfig {
 
     fn mlp(&self) -> MlpConfig {
         MlpConfig { hidden: self.hidden.clone(), dropout: self.dropout }
+    }
+
+    /// Its size over `features` n-grams with `coordinates` coordinates, on texts of `length` n-grams.
+    pub fn size(&self, features: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
+        let width = if self.linear { coordinates } else { self.embedding };
+        let table = PartSize {
+            keys: if self.linear { "ngrams" } else { "embedding" },
+            parameters: features as f64 * width as f64,
+            activations: 2.0 * length + 2.0 * width as f64,
+            products: length * width as f64,
+        };
+        match self.linear && self.hidden.is_empty() {
+            true => vec![table],
+            false => vec![table, self.mlp().size(width, coordinates)],
+        }
     }
 
     /// Draws a bag over `features` n-grams with `offset.len()` coordinates. `offset` becomes the bias b;

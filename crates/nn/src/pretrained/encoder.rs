@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Pretrained;
 use crate::pass::check_dropout;
 use crate::transformer::{Body, Precision};
-use crate::{Error, Pooling, Transformer};
+use crate::{Error, PartSize, Pooling, Transformer, size};
 
 /// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
 /// fine-tuned with a linear head.
@@ -73,6 +73,12 @@ impl PretrainedConfig {
             return Err(Error::setting("freeze", self.freeze, allowed));
         }
         Ok(())
+    }
+
+    /// Its size with `coordinates` coordinates, on texts of `length` tokens.
+    pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
+        let recomputes = self.activation_checkpointing;
+        size::transformer(model.architecture(), recomputes, length, coordinates)
     }
 
     /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tokens::TokensConfig;
 use super::{Architecture, Body, Pooling, Precision};
-use crate::{Encoder, Error, Pass, TokenIds, init};
+use crate::{Encoder, Error, PartSize, Pass, TokenIds, init, size};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
 /// and a linear head.
@@ -80,6 +80,12 @@ impl TransformerConfig {
             attention_dropout: self.dropout,
             inner_dropout: self.dropout,
         }
+    }
+
+    /// Its size over `vocabulary` tokens with `coordinates` coordinates, on texts of `length` tokens.
+    pub fn size(&self, vocabulary: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
+        let architecture = self.architecture(vocabulary);
+        size::transformer(&architecture, self.activation_checkpointing, length, coordinates)
     }
 
     /// Draws a transformer over `vocabulary` tokens with `offset.len()` coordinates; `offset` becomes

@@ -93,9 +93,13 @@ impl Tokens {
             TokenKind::BytePairs => PreTokenizerWrapper::BertPreTokenizer(BertPreTokenizer),
         };
         tokenizer.with_pre_tokenizer(Some(pieces));
+        // a merge joins two characters of a text, so there are no more tokens than characters; the
+        // trainer takes memory for as many as it is told
+        let characters: usize = texts.iter().map(|text| text.len()).sum();
+        let most = characters.saturating_add(SPECIAL.len());
         // pieces of one character leave byte pairs nothing to merge: the vocabulary is the alphabet
         let trainer = BpeTrainer::builder()
-            .vocab_size(config.vocabulary)
+            .vocab_size(config.vocabulary.min(most))
             .special_tokens(SPECIAL.iter().map(|s| AddedToken::from(*s, true)).collect())
             .show_progress(false)
             .build();

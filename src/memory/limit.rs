@@ -1,0 +1,117 @@
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Bytes;
+
+/// Memory that a process can still take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// Its size.
+    pub bytes: f64,
+    /// Who sets it.
+    pub source: String,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        write!(out, "{} ({})", Bytes(self.bytes), self.source)
+    }
+}
+
+/// The memory that this process can still take: what the machine or the process's cgroup has left,
+/// whichever is less. None where the system does not say (systems other than Linux).
+pub fn available() -> Option<Limit> {
+    let machine = field(Path::new("/proc/meminfo"), "MemAvailable:").map(|kilobytes| Limit {
+        bytes: 1024.0 * kilobytes,
+        source: "MemAvailable of this machine".into(),
+    });
+    let limits = machine.into_iter().chain(address_space()).chain(groups());
+    limits.min_by(|a, b| a.bytes.total_cmp(&b.bytes))
+}
+
+/// What the limit of the address space (`ulimit -v`) leaves.
+fn address_space() -> Option<Limit> {
+    let limits = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let most: f64 = line.split_whitespace().next()?.parse().ok()?;
+    let mapped = 1024.0 * field(Path::new("/proc/self/status"), "VmSize:")?;
+    Some(Limit { bytes: (most - mapped).max(0.0), source: "the limit of the address space".into() })
+}
+
+/// The memory that this process holds.
+pub(super) fn resident() -> f64 {
+    1024.0 * field(Path::new("/proc/self/status"), "VmRSS:").unwrap_or(0.0)
+}
+
+/// What the control groups of this process, of version 1 or 2, and those above them have left.
+fn groups() -> Vec<Limit> {
+    let lines = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut limits = Vec::new();
+    for line in lines.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
+        let (root, names) = match controllers {
+            "" => ("/sys/fs/cgroup", ["memory.max", "memory.current", "inactive_file"]),
+            one if one.split(',').any(|name| name == "memory") => (
+                "/sys/fs/cgroup/memory",
+                ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"],
+            ),
+            _ => continue,
+        };
+        let mut folder = PathBuf::from(root).join(group.trim_start_matches('/'));
+        // a container sees its own group as the root
+        loop {
+            limits.extend(left(&folder, names));
+            if folder == Path::new(root) || !folder.pop() {
+                break;
+            }
+        }
+    }
+    limits
+}
+
+/// The limit of a group less its use; pages of files that the system can drop are no use.
+fn left(folder: &Path, [limit, usage, cached]: [&str; 3]) -> Option<Limit> {
+    let number = |name: &str| -> Option<f64> {
+        fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
+    };
+    // without a limit the file says "max", or a number near 2^63
+    let most = number(limit).filter(|&bytes| bytes < 1e18)?;
+    let used = number(usage)? - field(&folder.join("memory.stat"), cached).unwrap_or(0.0);
+    let source = folder.join(limit).display().to_string();
+    Some(Limit { bytes: (most - used).max(0.0), source })
+}
+
+/// The number behind a name in a file of names and numbers.
+fn field(file: &Path, name: &str) -> Option<f64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_left_what_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        let names = ["memory.max", "memory.current", "inactive_file"];
+        write("memory.max", "max\n");
+        write("memory.current", "600\n");
+        write("memory.stat", "anon 500\ninactive_file 100\n");
+        assert_eq!(left(folder.path(), names), None);
+        write("memory.max", "1000\n");
+        assert_eq!(left(folder.path(), names).unwrap().bytes, 500.0);
+        assert_eq!(left(&folder.path().join("absent"), names), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_a_limit_and_holds_memory() {
+        assert!(available().unwrap().bytes > 0.0);
+        assert!(resident() > 1e5);
+    }
+}

@@ -1,0 +1,109 @@
+//! The memory that a run needs, estimated before it is taken and compared with what there is.
+//!
+//! Each part of a run states its own needs: drawn data in `dsokr_data`, encoders by
+//! [`PartSize`](dsokr_nn::PartSize), kernel machines and the basis beside their code. A check compares
+//! what is still to be taken with what is available at that moment, so what is held already counts as
+//! it is.
+
+mod limit;
+mod outputs;
+mod plan;
+mod training;
+
+pub use limit::{Limit, available};
+pub use plan::Plan;
+
+pub(crate) use outputs::{coordinates, of_outputs};
+pub(crate) use plan::of_data;
+pub(crate) use training::of_training;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// A part of what a run needs. The numbers are no integers because settings may ask for more than an
+/// integer holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Need {
+    /// The keys of the configuration that determine its size.
+    pub keys: String,
+    /// What it is.
+    pub what: &'static str,
+    /// Bytes of memory.
+    pub bytes: f64,
+    /// Multiplications of the whole run.
+    pub multiplications: f64,
+    /// Bytes that the whole run reads and writes apart from products.
+    pub traffic: f64,
+}
+
+impl Need {
+    /// Memory alone.
+    pub fn memory(keys: impl Into<String>, what: &'static str, bytes: f64) -> Self {
+        Self { keys: keys.into(), what, bytes, multiplications: 0.0, traffic: 0.0 }
+    }
+}
+
+/// Refuses needs that exceed what is available; `force` warns instead.
+///
+/// # Errors
+/// [`Error::Memory`] with the keys of the largest need.
+pub fn check(needs: &[Need], force: bool) -> Result<(), Error> {
+    let Some(limit) = available() else { return Ok(()) };
+    let total: f64 = needs.iter().map(|need| need.bytes).sum();
+    let largest = needs.iter().max_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    let Some(largest) = largest.filter(|_| total > limit.bytes) else { return Ok(()) };
+    let error = Error::Memory {
+        keys: largest.keys.clone(),
+        what: largest.what,
+        part: Bytes(largest.bytes),
+        total: Bytes(total),
+        limit,
+    };
+    if force {
+        tracing::warn!("{error}");
+        return Ok(());
+    }
+    Err(error)
+}
+
+/// A number of bytes, written with a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bytes(pub f64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
+        let power = (self.0.max(1.0).log10() / 3.0).floor().min(6.0);
+        let value = self.0 / 1000f64.powf(power);
+        let places = usize::from(power > 0.0 && value < 99.95);
+        write!(out, "{value:.places$} {}", units[power as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        for (bytes, text) in
+            [(0.0, "0 bytes"), (999.0, "999 bytes"), (1.5e9, "1.5 GB"), (4e20, "400 EB")]
+        {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn the_largest_need_is_named_where_there_is_a_limit() {
+        let needs = [Need::memory("a", "one", 1.0), Need::memory("b", "other", 1e24)];
+        assert!(check(&needs[..1], false).is_ok());
+        assert!(check(&needs, true).is_ok());
+        if available().is_some() {
+            let message = check(&needs, false).unwrap_err().to_string();
+            assert!(message.starts_with("b: ") && message.contains("--force"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run will take, before it is started.
+
+use std::fmt;
+use std::time::Instant;
+
+use dsokr_data::Dataset;
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::limit::resident;
+use super::{Bytes, Limit, Need, available, check, of_outputs};
+use crate::config::Checked;
+use crate::fit::Request;
+use crate::{Error, memory};
+
+/// Bytes that the command's allocator takes ahead, and small buffers.
+const RESERVE: f64 = 64e6;
+
+/// Rows and columns of the products that are timed.
+const SIDE: usize = 384;
+
+/// The memory and the time that a run will take.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// The name of the configuration.
+    pub name: String,
+    /// Bytes that the program holds with the data.
+    pub held: f64,
+    /// What comes beside them.
+    pub needs: Vec<Need>,
+    /// Bytes in all.
+    pub bytes: f64,
+    /// Seconds: the counted multiplications at the speed of products that was measured, and the bytes
+    /// read and written at that of a copy. Preparing texts and evaluating candidates are not counted.
+    pub seconds: f64,
+    /// What is available beside the data; none where the system does not say.
+    #[serde(skip)]
+    pub limit: Option<Limit>,
+}
+
+impl Request<'_> {
+    /// Loads the data, prepares the inputs, and estimates what the rest of the run takes: a plan for the
+    /// configuration, or one for each member of an ensemble.
+    ///
+    /// # Errors
+    /// Those of the data and of the preparation; [`Error::Memory`] for data that are too large to draw.
+    pub fn plan(&self) -> Result<Vec<Plan>, Error> {
+        match &self.config.ensemble {
+            None => Ok(vec![self.plan_of(self.config)?]),
+            Some(_) => self.config.members()?.iter().map(|member| self.plan_of(member)).collect(),
+        }
+    }
+
+    fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
+        check(&of_data(config), self.force)?;
+        let dataset: Dataset = config.source().load(&self.root)?;
+        let mut needs = of_outputs(config, &dataset);
+        let coordinates = memory::coordinates(config, &dataset);
+        let learner = config.encoder.needs(config, &dataset, coordinates)?;
+        let held = resident();
+        needs.extend(learner);
+        needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
+        let total = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>();
+        let (products, copies) = speeds();
+        let seconds =
+            total(|need| need.multiplications) / products + total(|need| need.traffic) / copies;
+        let bytes = held + total(|need| need.bytes);
+        let name = config.name.clone();
+        Ok(Plan { name, held, needs, bytes, seconds, limit: available() })
+    }
+}
+
+/// What drawn data need; nothing is known of files before they are read.
+pub(crate) fn of_data(config: &Checked) -> Vec<Need> {
+    let needs = config.data.memory().into_iter();
+    needs.map(|(keys, bytes)| Need::memory(keys, "drawn data", bytes)).collect()
+}
+
+/// Multiplications in single precision, and bytes copied, a second, on all threads.
+fn speeds() -> (f64, f64) {
+    let threads = rayon::current_num_threads();
+    let best = |work: &(dyn Fn(usize) + Sync), amount: f64| {
+        let seconds = (0..3).map(|_| {
+            let started = Instant::now();
+            (0..threads).into_par_iter().for_each(work);
+            started.elapsed().as_secs_f64().max(1e-9)
+        });
+        amount * threads as f64 / seconds.fold(f64::INFINITY, f64::min)
+    };
+    let matrix = Mat::<f32>::from_fn(SIDE, SIDE, |i, j| ((i * j) % 7) as f32);
+    let product = |_: usize| {
+        let mut out = Mat::<f32>::zeros(SIDE, SIDE);
+        let matrix = matrix.as_ref();
+        matmul(out.as_mut(), Accum::Replace, matrix, matrix, 1.0, Par::Seq);
+        std::hint::black_box(out[(0, 0)]);
+    };
+    let long = vec![1.0f32; 8 << 20];
+    let copy = |_: usize| {
+        std::hint::black_box(long.clone());
+    };
+    let bytes = 2.0 * size_of_val(&long[..]) as f64;
+    (best(&product, (SIDE as f64).powi(3)), best(&copy, bytes))
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(out, "{}", self.name)?;
+        let mut line = |bytes: f64, what: &str, keys: &str| {
+            writeln!(out, "{:>10}  {what:<38}  {keys}", Bytes(bytes).to_string())
+        };
+        line(self.held, "the program and the data", "")?;
+        for need in self.needs.iter().filter(|need| need.bytes >= 1e3) {
+            line(need.bytes, need.what, &need.keys)?;
+        }
+        line(self.bytes, "in all", "")?;
+        if let Some(limit) = &self.limit {
+            writeln!(out, "available beside the data: {limit}")?;
+        }
+        let seconds = self.seconds;
+        writeln!(
+            out,
+            "about {seconds:.0} seconds for the counted multiplications at the speed measured now; preparing \
+             inputs, kernels and evaluations come on top"
+        )
+    }
+}
