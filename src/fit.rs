@@ -160,7 +160,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         }
         Some(path) => {
             let folder = Folder::open(path, space.clone(), files).logging(&config.logging);
-            folder.tidy();
+            Folder::tidy(path);
             Ok(folder)
         }
     };

@@ -37,9 +37,13 @@ impl Default for EnsembleConfig {
     }
 }
 
+/// The most seeds of each member.
+const MOST_SEEDS: usize = 10_000;
+
 impl EnsembleConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
-        check(self.seeds > 0, "ensemble.seeds", self.seeds, "at least 1")?;
+        let seeds = (1..=MOST_SEEDS).contains(&self.seeds);
+        check(seeds, "ensemble.seeds", self.seeds, &format!("1 to {MOST_SEEDS}"))?;
         check(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
         let given = self.combination.weights().map(|weights| format!("{weights:?}"));
         if let (true, Some(given)) = (self.fit_weights, given) {
@@ -76,7 +80,8 @@ impl Checked {
                     let allowed = "a name of its own for each member";
                     return Err(value(&format!("{key}.name"), &member.name, allowed));
                 }
-                members.push(member);
+                // settings that a resumed training may change are changed in the members
+                members.push(Self { set: self.set.clone(), ..member });
             }
         }
         Ok(members)

@@ -33,8 +33,9 @@ pub(super) struct Change {
 /// One line of `changes.jsonl`.
 #[derive(Serialize)]
 struct ChangeLine<'a> {
-    /// Steps done before.
-    step: u64,
+    /// Steps done before; none of an ensemble, whose members have their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u64>,
     key: &'a str,
     before: &'a Option<toml::Value>,
     now: &'a Option<toml::Value>,
@@ -44,7 +45,7 @@ struct ChangeLine<'a> {
 ///
 /// # Errors
 /// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
-/// of a complete run or an ensemble.
+/// of a complete run.
 pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
     let before = Folder::config(path)?;
     let table = |config: &Checked| -> Result<toml::Table, Error> {
@@ -55,7 +56,7 @@ pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Erro
     differences("", &table(&before)?, &table(config)?, &mut changes);
     let complete = Folder::finished(path)?.is_some();
     for Change { key, before, now } in &changes {
-        let changeable = CHANGEABLE.contains(&key.as_str()) && config.ensemble.is_none();
+        let changeable = CHANGEABLE.contains(&key.as_str());
         let hint = match (changeable, complete, config.is_set(key)) {
             (true, false, true) => continue,
             (true, true, _) => ", and the run is complete".into(),
@@ -90,6 +91,29 @@ pub(super) fn record(
         true => Checkpoint::load(&path.join(CHECKPOINT), space)?.step,
         false => 0,
     };
+    write(path, config, changes, Some(step))
+}
+
+/// As [`record`], of the ensemble at `path`.
+pub(super) fn record_in_ensemble(
+    path: &Path,
+    config: &Checked,
+    changes: &[Change],
+) -> Result<(), Error> {
+    if changes.is_empty() { Ok(()) } else { write(path, config, changes, None) }
+}
+
+/// Whether an override has set a value that may change.
+pub(super) fn any_set(config: &Checked) -> bool {
+    CHANGEABLE.iter().any(|key| config.is_set(key))
+}
+
+fn write(
+    path: &Path,
+    config: &Checked,
+    changes: &[Change],
+    step: Option<u64>,
+) -> Result<(), Error> {
     let mut lines = String::new();
     for Change { key, before, now } in changes {
         let show = |v: &Option<toml::Value>| v.as_ref().map(ToString::to_string);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing::info;
 
-use super::{Request, Trained};
+use super::{Request, Trained, changes};
 use crate::Error;
 use crate::config::{Checked, EnsembleConfig};
 use crate::metric::{RESAMPLES, intervals};
@@ -24,8 +24,11 @@ pub(super) fn run(
 ) -> Result<Trained, Error> {
     let members = request.config.members()?;
     let _lock = if request.resume && path.exists() {
-        super::changes::changes(&path, request.config)?;
-        RunLock::take(&path)?
+        let changes = changes::changes(&path, request.config)?;
+        let lock = RunLock::take(&path)?;
+        Folder::tidy(&path);
+        changes::record_in_ensemble(&path, request.config, &changes)?;
+        lock
     } else {
         Folder::create_ensemble(&path, request.config)?
     };
@@ -35,6 +38,10 @@ pub(super) fn run(
         }
         info!("member {}", member.name);
         let out = path.join(MEMBERS).join(&member.name);
+        // what is changed now holds for the members that go on
+        if changes::any_set(member) && Folder::finished(&out)?.is_some() {
+            return Ok(());
+        }
         let request = Request {
             config: member,
             root: request.root.clone(),

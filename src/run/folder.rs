@@ -157,10 +157,10 @@ impl Folder {
         path.join(CHECKPOINT).exists()
     }
 
-    /// Removes unfinished files of a killed process.
-    pub(crate) fn tidy(&self) {
-        store::remove_partial(&self.path);
-        store::remove_partial(&self.path.join("checkpoint"));
+    /// Removes the unfinished files of a killed process from the run or the ensemble at `path`.
+    pub(crate) fn tidy(path: &Path) {
+        store::remove_partial(path);
+        store::remove_partial(&path.join("checkpoint"));
     }
 
     /// The last state, if there is one.

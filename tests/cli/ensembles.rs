@@ -263,3 +263,37 @@ fn reports_say_what_happened_to_each_query() {
     sandbox.write("file", "");
     sandbox.fail(&["evaluate", "a", "--report", "file"], 1, &["file"]);
 }
+
+#[test]
+fn members_that_diverged_go_on_with_a_lower_rate() {
+    let sandbox = Sandbox::new();
+    let bag = format!(
+        "{CONFIG}\n[ensemble]\n[[ensemble.members]]\nname = \"ridge\"\nencoder = {{ {} }}\n\
+         [[ensemble.members]]\nname = \"bag\"\n",
+        RIDGE.replace('\n', ", ")
+    );
+    sandbox.write("ensemble.toml", &bag);
+    let settings = [
+        "training.optimizer=sgd",
+        "training.weight_decay=0",
+        "training.clip=0",
+        "training.warmup=800",
+        "training.epochs=20",
+        "training.checkpoint_seconds=3600",
+    ];
+    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
+    let train: Vec<&str> =
+        ["train", "ensemble.toml", "--quiet", "--out", "run"].into_iter().chain(sets).collect();
+    let rate = |rate, more: &[&'static str]| [&train[..], &["--set", rate], more].concat();
+    sandbox.fail(&rate("training.learning_rate=50.0", &[]), 1, &["is not finite"]);
+    let seed = rate("training.learning_rate=0.01", &["--resume", "--set", "seed=7"]);
+    sandbox.fail(&seed, 2, &["seed", "the run was started with"]);
+    let calm = rate("training.learning_rate=0.01", &["--resume"]);
+    sandbox.succeed(&calm);
+    for (run, changed) in [("run", true), ("run/members/bag", true), ("run/members/ridge", false)] {
+        let config = sandbox.read(&format!("{run}/config.toml"));
+        assert_eq!(config.contains("learning_rate = 0.01"), changed, "{run}");
+        assert_eq!(sandbox.path(&format!("{run}/changes.jsonl")).exists(), changed, "{run}");
+    }
+    sandbox.succeed(&["evaluate", "run"]);
+}

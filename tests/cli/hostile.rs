@@ -43,6 +43,7 @@ fn named_pipes_devices_and_folders_are_refused_at_once() {
             ("small.toml", &["train", "small.toml"][..]),
             ("data/small/train.tsv", &["train", "small.toml"]),
             ("data/small/outputs.tsv", &["train", "small.toml"]),
+            ("texts.txt", &["predict", "run", "texts.txt"]),
             ("queries.tsv", &["evaluate", "run", "--queries", "queries.tsv"]),
             ("lists.jsonl", &["evaluate", "run", "--candidates", "lists.jsonl"]),
             ("run/config.toml", &["evaluate", "run"]),

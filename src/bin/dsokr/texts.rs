@@ -1,11 +1,11 @@
 //! Texts from a file or from standard input, and vectors from a file.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dsokr::Error;
 use dsokr::basis::RowSource;
+use dsokr::basis::store::open_input;
 use dsokr::data::config::OnBadRow;
 use dsokr::data::feature_file::{FeatureFile, read_features};
 use dsokr::data::table::{TextFormat, TextReader};
@@ -164,12 +164,8 @@ impl Texts {
         let (name, stream): (PathBuf, Box<dyn Read>) = if is_standard_input(file) {
             ("standard input".into(), Box::new(std::io::stdin()))
         } else {
-            let opened = File::open(file).and_then(|opened| match opened.metadata()?.is_dir() {
-                true => Err(std::io::ErrorKind::IsADirectory.into()),
-                false => Ok(opened),
-            });
-            let opened =
-                opened.map_err(|source| dsokr::data::Error::Io { path: file.into(), source })?;
+            let opened = open_input(file)
+                .map_err(|source| dsokr::data::Error::Io { path: file.into(), source })?;
             (file.into(), Box::new(opened))
         };
         Ok(TextReader::new(&name, stream, format, column, self.id.as_deref())?)

@@ -11,6 +11,9 @@ use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
 use super::config::{Family, Keys, read_object};
 use crate::Error;
 
+/// The most times that a normalizer may make a text longer.
+const MOST_GROWTH: f64 = 1000.0;
+
 /// The tokenizer of a pretrained encoder.
 ///
 /// Ids are those of Hugging Face's tokenizers, with the special tokens at both ends. Padding and
@@ -105,6 +108,7 @@ impl Tokenizer {
     fn checked(mut inner: tokenizers::Tokenizer, path: &Path, json: String) -> Result<Self, Error> {
         let fail = |message: String| Err(Error::file(path, message));
         let library = |e: tokenizers::Error| Error::file(path, e);
+        check_growth(path, &json)?;
         inner.with_truncation(None).map_err(library)?.with_padding(None);
         if let Some(token) = unknown_token(&json)
             && inner.token_to_id(&token).is_none()
@@ -211,4 +215,39 @@ fn unknown_token(json: &str) -> Option<String> {
         unk_token: Option<String>,
     }
     serde_json::from_str::<File>(json).ok()?.model.unk_token
+}
+
+/// Refuses normalizers that let a text grow without bound: replacements one after the other multiply.
+fn check_growth(path: &Path, json: &str) -> Result<(), Error> {
+    let read: Result<serde_json::Value, _> = serde_json::from_str(json);
+    let read = read.map_err(|e| Error::file(path, e))?;
+    let growth = growth(&read["normalizer"]);
+    if growth <= MOST_GROWTH {
+        return Ok(());
+    }
+    Err(Error::FileValue {
+        path: path.into(),
+        key: "normalizer".into(),
+        found: format!("replacements that make a text up to {growth:.0} times as long"),
+        allowed: format!("at most {MOST_GROWTH} times"),
+    })
+}
+
+/// The most times that a normalizer makes a long text longer, in characters.
+fn growth(normalizer: &serde_json::Value) -> f64 {
+    let characters = |value: &serde_json::Value| value.as_str().map(|text| text.chars().count());
+    match normalizer["type"].as_str() {
+        Some("Sequence") => {
+            normalizer["normalizers"].as_array().into_iter().flatten().map(growth).product()
+        }
+        Some("Replace") => {
+            let content = characters(&normalizer["content"]).unwrap_or(0) as f64;
+            match characters(&normalizer["pattern"]["String"]) {
+                Some(found) if found > 0 => (content / found as f64).max(1.0),
+                // a regular expression may match between any two characters
+                _ => 1.0 + content,
+            }
+        }
+        _ => 1.0,
+    }
 }

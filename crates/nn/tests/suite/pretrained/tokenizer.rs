@@ -176,6 +176,11 @@ fn a_tokenizer_that_does_not_fit_is_refused() {
     refused(&none, &["tokenizer.json", "no special token"]);
     let unknown = edited(&|file| file["model"]["unk_token"] = json!("<huh>"));
     refused(&unknown, &["tokenizer.json", "`<huh>`"]);
+    let doubled = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"});
+    let sequence = |count| json!({"type": "Sequence", "normalizers": vec![&doubled; count]});
+    let growing = edited(&|file| file["normalizer"] = sequence(40));
+    refused(&growing, &["tokenizer.json", "normalizer", "times as long", "at most 1000"]);
+    assert!(edited(&|file| file["normalizer"] = sequence(9)).open().is_ok());
     let broken = edited(&|file| file["model"]["type"] = json!("Words"));
     refused(&broken, &["tokenizer.json", "not a tokenizer"]);
 }
