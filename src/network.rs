@@ -8,7 +8,7 @@ use dsokr_basis::{Basis, Kernel};
 use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use tracing::info;
 
-use crate::config::{Checked, Config};
+use crate::config::{Checked, Config, KernelConfig};
 use crate::fit::CrossFit;
 use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
@@ -55,7 +55,10 @@ impl<R: Recipe> Learner for R {
     }
 
     fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        let plain = matches!(config.output.kernel, Some(Kernel::Linear | Kernel::Cosine));
+        let plain = matches!(
+            config.output.kernel,
+            Some(KernelConfig::Fixed(Kernel::Linear | Kernel::Cosine))
+        );
         if config.sketch.full && !plain {
             let allowed = "false: encoders without a sketch learn feature rows as they are, for the \
                            kernels linear and cosine";

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use dsokr_basis::features::{Block, DenseRows, PartRows, distinct};
-use dsokr_basis::{Basis, Features, Projection, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_basis::{
+    Basis, Features, Kernel, Projection, RowKind, RowSource, SketchKind, SketchOptions,
+};
 use dsokr_decode::{CandidateParts, Candidates};
 use dsokr_machines::{OutputSpace, Points, Targets};
 use tracing::warn;
@@ -31,6 +33,7 @@ pub struct TrainingOutputs<'a> {
     stored: Option<PathBuf>,
     /// A basis that has been fitted already.
     ready: Option<Basis>,
+    kernel: OnceLock<Kernel>,
 }
 
 impl<'a> TrainingOutputs<'a> {
@@ -43,14 +46,15 @@ impl<'a> TrainingOutputs<'a> {
             unlabelled: OnceLock::new(),
             stored: resumed.map(|path| path.join(BASIS)),
             ready: None,
+            kernel: OnceLock::new(),
         }
     }
 
     /// The same outputs with a basis that has been fitted.
     pub(crate) fn with_basis(&self, basis: Basis) -> Self {
         let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
-        let Self { config, dataset, .. } = *self;
-        Self { config, dataset, indices, unlabelled, stored: None, ready: Some(basis) }
+        let (Self { config, dataset, .. }, kernel) = (self, self.kernel.clone());
+        Self { config, dataset, indices, unlabelled, stored: None, ready: Some(basis), kernel }
     }
 
     /// The configuration.
@@ -94,6 +98,20 @@ impl<'a> TrainingOutputs<'a> {
         Selected::new(self.dataset.outputs.rows.as_ref(), indices)
     }
 
+    /// The one kernel, with γ from these outputs where the configuration says so.
+    ///
+    /// # Errors
+    /// As [`KernelConfig::fit`](crate::config::KernelConfig::fit); [`Error::Value`] where there are several
+    /// kernels.
+    pub fn kernel(&self) -> Result<&Kernel, Error> {
+        if let Some(kernel) = self.kernel.get() {
+            return Ok(kernel);
+        }
+        let kernel = self.config.output.single_kernel()?;
+        let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
+        Ok(self.kernel.get_or_init(|| kernel))
+    }
+
     /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
     /// too; that of a resumed run is read.
     ///
@@ -111,7 +129,9 @@ impl<'a> TrainingOutputs<'a> {
             false => &self.indices,
         };
         let (size, seed) = (self.config.sketch.size, self.config.seed);
-        let fitted = fit_basis(self.config, &self.selected(all), size, seed)?;
+        let several = self.config.output.kernel.is_none();
+        let kernel = if several { None } else { Some(self.kernel()?) };
+        let fitted = fit_basis(self.config, kernel, &self.selected(all), size, seed)?;
         let (rank, size) = (fitted.rank(), fitted.options().size);
         if rank < size && self.config.output.kernels.is_empty() {
             warn!(
@@ -125,10 +145,12 @@ impl<'a> TrainingOutputs<'a> {
     }
 }
 
-/// The basis of the configuration's kernel, tempered, with a sketch of a size and a seed, or the leading
-/// coordinates of the sum of its kernels; without a sketch the unit vectors of the feature space, in which targets are the feature rows.
+/// The basis of a kernel, tempered as the configuration says, with a sketch of a size and a seed, or without
+/// a kernel the leading coordinates of the sum of the configuration's kernels; without a sketch the unit
+/// vectors of the feature space, in which targets are the feature rows.
 pub(crate) fn fit_basis(
     config: &Checked,
+    kernel: Option<&Kernel>,
     outputs: &Selected,
     size: usize,
     seed: u64,
@@ -137,10 +159,11 @@ pub(crate) fn fit_basis(
     let options = |kind: &SketchKind, size| {
         SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
     };
-    let Some(kernel) = config.output.kernel.clone() else {
+    let Some(kernel) = kernel.cloned() else {
         let part = |(summand, rows): (&SummandConfig, PartRows)| {
             let options = options(&sketch.method, summand.size);
-            let basis = Basis::fit(summand.kernel.clone(), &rows, &options)?;
+            let kernel = summand.kernel.fit("output.kernels.kernel", &rows, config.seed)?;
+            let basis = Basis::fit(kernel, &rows, &options)?;
             Ok((summand.weight, basis.tempered(&summand.tempering(), &rows)?))
         };
         let parts = config.output.summands().zip(PartRows::all(outputs)).map(part);

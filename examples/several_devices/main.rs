@@ -89,7 +89,8 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
 
     let rows = known(&dataset.train);
     let outputs = Selected::new(dataset.outputs.rows.as_ref(), &rows);
-    let (kernel, sketch) = (config.output.single_kernel()?.clone(), &config.sketch);
+    let sketch = &config.sketch;
+    let kernel = config.output.single_kernel()?.fit("output.kernel", &outputs, config.seed)?;
     let options = SketchOptions::new(&sketch.method, sketch.size)
         .with_seed(config.seed)
         .with_tolerance(sketch.tolerance);

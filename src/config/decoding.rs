@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 
-use dsokr_basis::OutputKernel;
 use dsokr_decode::Queries;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,7 +86,7 @@ impl DecodingConfig {
         let allowed =
             "\"linear\", \"cosine\", \"kemeny\" or \"hamming\", with decoding.search = \"exact\"";
         let kernel = output.single_kernel()?;
-        let linear = kernel.feature_scale(1.0).is_some();
+        let linear = kernel.is_linear();
         check(linear, "output.kernel.name", format!("{:?}", kernel.name()), allowed)?;
         let tempering = output.tempering();
         for (key, found, holds) in [

@@ -183,7 +183,7 @@ impl KernelMachineConfig {
             check(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
             let (kernel, allowed) =
                 (config.output.single_kernel()?, "\"linear\": quantiles are of numbers");
-            check(*kernel == linear(), "output.kernel.name", kernel.name(), allowed)?;
+            check(kernel.is(&linear()), "output.kernel.name", kernel.name(), allowed)?;
         }
         let metric = config.evaluation.metric;
         let allowed = "a metric other than squared_error, which is not known with sketch.full or \

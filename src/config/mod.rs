@@ -7,6 +7,7 @@ mod decoding;
 mod embedding;
 mod ensemble;
 mod evaluation;
+mod kernel;
 mod kernel_machine;
 mod load;
 mod logging;
@@ -20,6 +21,7 @@ pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingCon
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
+pub use kernel::{GaussianKernel, KernelConfig};
 pub use kernel_machine::{
     AnswersConfig, InputScaling, KernelMachineConfig, Lambda, MachineInputsConfig,
 };

@@ -1,9 +1,9 @@
-use dsokr_basis::{Kernel, OutputKernel, SketchKind, Tempering};
+use dsokr_basis::{SketchKind, Tempering};
 use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{check, value};
+use super::{KernelConfig, check, value};
 use crate::Error;
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
@@ -31,7 +31,7 @@ pub struct OutputConfig {
     pub features: OutputFeatures,
     /// The output kernel; left out beside `kernels`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<Kernel>,
+    pub kernel: Option<KernelConfig>,
     /// Power α of the tempered kernel: each principal axis of the training outputs is divided by (its
     /// standard deviation)^α, 0 to 1. Few axes hold most of the variance, and others tell candidates
     /// apart.
@@ -58,7 +58,7 @@ pub struct SummandConfig {
     /// Rows of features that the kernel compares: of kind `file`, `ngrams` or `substructures`.
     pub features: OutputFeatures,
     /// The kernel.
-    pub kernel: Kernel,
+    pub kernel: KernelConfig,
     /// The share of the kernel in the sum, after division by the sum of all; 0 leaves it out.
     #[serde(default = "one")]
     pub weight: f64,
@@ -130,7 +130,7 @@ impl OutputConfig {
     ///
     /// # Errors
     /// [`Error::Value`] where there are several.
-    pub fn single_kernel(&self) -> Result<&Kernel, Error> {
+    pub fn single_kernel(&self) -> Result<&KernelConfig, Error> {
         let allowed = "absent: one output.kernel is needed here";
         self.kernel.as_ref().ok_or_else(|| value("output.kernels", "given", allowed))
     }

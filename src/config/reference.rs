@@ -112,6 +112,10 @@ impl<'s> Reference<'s> {
         if !literals.is_empty() {
             return literals.join(", ");
         }
+        if let (Some(branches), None) = (target["anyOf"].as_array(), self.resolve(target).1) {
+            let kinds: Vec<String> = branches.iter().map(|branch| self.kind(branch)).collect();
+            return kinds.join(" or ");
+        }
         let simple = |t: &Value| match t.as_str() {
             Some("array") => format!("list of {}", self.kind(&target["items"])),
             Some("object") | None => "table".to_string(),

@@ -49,7 +49,7 @@ impl MachineInputs {
                 let values = train.inputs.kernels()?;
                 let grams: Vec<_> = values.matrices().iter().map(Mat::as_ref).collect();
                 let (rows, config) = (outputs.rows(), outputs.config());
-                let ideal = Ideal { kernel: config.output.single_kernel()?, rows: &rows };
+                let ideal = Ideal { kernel: outputs.kernel()?, rows: &rows };
                 let weights = rule.weights(&grams, &ideal).map_err(|error| match error {
                     dsokr_machines::Error::Kernel { kernel, source } => {
                         let file = config.data.kernel_files().get(kernel);

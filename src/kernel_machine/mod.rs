@@ -60,8 +60,7 @@ impl Learner for KernelMachineConfig {
         }
         let rows = outputs.rows();
         if config.sketch.full {
-            let (space, targets) =
-                OutputSpace::training(config.output.single_kernel()?.clone(), &rows)?;
+            let (space, targets) = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
             return Ok(OutputTargets::Points { space, targets });
         }
         let mixed = self.embedding().is_some_and(EmbeddingConfig::is_mixed);

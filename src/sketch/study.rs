@@ -79,9 +79,8 @@ impl<'a> Study<'a> {
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
         let outputs = self.outputs();
         let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
-        let kernel = self.config.output.single_kernel()?;
         let options = LeverageOptions { lambda, pilot, seed: self.config.seed };
-        let mut scores = leverage::scores(kernel, &outputs.rows(), &options)?;
+        let mut scores = leverage::scores(outputs.kernel()?, &outputs.rows(), &options)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);
@@ -119,7 +118,8 @@ impl<'a> Study<'a> {
             let mut draw = Draws::default();
             for at in 0..draws {
                 let seed = config.seed.wrapping_add(at as u64);
-                let basis = fit_basis(&config, &outputs.rows(), size, seed)?;
+                let kernel = Some(outputs.kernel()?);
+                let basis = fit_basis(&config, kernel, &outputs.rows(), size, seed)?;
                 let targets = basis.project(&outputs.rows())?;
                 draw.rank += basis.rank() as f64 / draws as f64;
                 draw.residual += targets.residuals.iter().sum::<f64>() / (n * draws as f64);

@@ -19,6 +19,7 @@ mod hostile;
 mod kernels;
 mod label_outputs;
 mod machines;
+mod median;
 mod memory;
 mod molecules;
 mod pipeline;

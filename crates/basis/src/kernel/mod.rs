@@ -14,6 +14,7 @@ mod gaussian_tanimoto;
 mod hamming;
 mod kemeny;
 mod linear;
+mod median;
 mod ngram;
 mod output;
 mod tanimoto;
@@ -25,6 +26,7 @@ use crate::features::{Block, RowKind, RowSource, product};
 use crate::tagged::tagged;
 
 use formula::Formula;
+pub use median::median_squared_distance;
 pub use output::OutputKernel;
 
 tagged! {
