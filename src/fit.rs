@@ -21,7 +21,7 @@ use crate::learner::{Fitted, Task};
 use crate::run::{Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars};
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
-use crate::{Error, memory};
+use crate::{Error, memory, scaling};
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
 use dsokr_train::{Event, Observer};
 
@@ -51,7 +51,7 @@ pub struct Trained {
     /// Metrics, chance and ceiling.
     pub report: Report,
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
-    /// was complete before, and for an ensemble.
+    /// was complete before.
     pub advice: Vec<String>,
 }
 
@@ -102,7 +102,8 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         return Err(Error::Device { device, message: message.into() });
     }
     memory::check(&memory::of_data(config), request.force)?;
-    let dataset = config.source().load(&request.root)?;
+    let mut dataset = config.source().load(&request.root)?;
+    let scaling = scaling::standardise(config, &mut dataset, None)?;
     info!(
         train = dataset.train.ids.len(),
         validation = dataset.validation.ids.len(),
@@ -151,6 +152,7 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         None => {
             let save = |here: &Path| {
                 targets.save(here)?;
+                scaling::save(scaling.as_ref(), here)?;
                 save_data_folder(here, &request.root)?;
                 save_labels(here, &labels)
             };

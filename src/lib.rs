@@ -63,6 +63,7 @@ mod network;
 mod quantiles;
 mod rankings;
 mod recipe;
+mod scaling;
 mod scores;
 
 /// The pages whose code is compiled, and run where it needs no data.

@@ -85,7 +85,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let places = open(devices)?;
     let root = config.data_root(arguments.data.as_deref())?;
-    let dataset = config.source().load(&root)?;
+    let dataset = config.load_data(&root)?;
 
     let rows = known(&dataset.train);
     let outputs = Selected::new(dataset.outputs.rows.as_ref(), &rows);

@@ -2,7 +2,9 @@
 
 use super::{Evidence, LargerSketch};
 use crate::compare::places;
+use crate::config::Checked;
 use crate::metric::{Metric, Needs};
+use crate::run::Report;
 use crate::{Error, Scores};
 
 /// Perfect h below this share of the best possible metric is low.
@@ -12,26 +14,27 @@ const LOW: f64 = 0.9;
 const FALLS: f64 = 0.02;
 
 /// The metric that chooses, if it is known of both; else the first one that is.
-fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
+pub(super) fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metric, f64, f64)> {
     let known = |metric: Metric| Some((metric, metric.known(a)?, metric.known(b)?));
     known(metric).or_else(|| Metric::all().find_map(known))
 }
 
 pub(super) fn worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
-    let report = evidence.report;
-    let chosen = evidence.config.evaluation.metric;
-    let Some((metric, model, chance)) = comparable(&report.metrics, &report.chance, chosen) else {
-        return Ok(None);
-    };
+    Ok(below_chance("the model", evidence.config, evidence.report))
+}
+
+pub(super) fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<String> {
+    let (metric, model, chance) =
+        comparable(&report.metrics, &report.chance, config.evaluation.metric)?;
     let worse = if metric.larger_is_better() { model < chance } else { model > chance };
     let places = places(model.min(chance));
     let line = || {
         format!(
-            "the model is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
+            "{subject} is worse than chance ({metric} {model:.places$}, chance {chance:.places$}): \
              check that the ids of pairs name the right outputs, and the learning rate or λ"
         )
     };
-    Ok(worse.then(line))
+    worse.then(line)
 }
 
 pub(super) fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> {

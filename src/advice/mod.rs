@@ -1,6 +1,7 @@
 //! Advice after a training: what the data, the metrics and the log say about the configuration.
 
 mod data;
+mod ensemble;
 mod fit;
 mod sketch;
 
@@ -11,6 +12,7 @@ use crate::config::Checked;
 use crate::run::Report;
 use crate::{Choice, Error, Scores};
 
+pub(crate) use ensemble::{Member, of_ensemble};
 pub(crate) use sketch::larger_sketch;
 
 /// What advice is given on.

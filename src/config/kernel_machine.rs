@@ -8,10 +8,11 @@ use super::{Config, EmbeddingConfig, check, value};
 use crate::Error;
 use crate::metric::Needs;
 
-/// How columns of input vectors are standardised, by the training rows' figures.
+/// How columns of vectors are standardised, by the training rows' figures. A column that never changes is
+/// not divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum InputScaling {
+pub enum ColumnScaling {
     /// Not at all.
     #[default]
     None,
@@ -20,6 +21,17 @@ pub enum InputScaling {
     Deviation,
     /// The mean subtracted, then divided by the standard deviation.
     Standard,
+}
+
+impl ColumnScaling {
+    /// The name in configurations.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Deviation => "deviation",
+            Self::Standard => "standard",
+        }
+    }
 }
 
 /// What a kernel machine compares.
@@ -35,7 +47,7 @@ pub enum MachineInputsConfig {
     Vectors {
         /// How columns are standardised.
         #[serde(default)]
-        scaling: InputScaling,
+        scaling: ColumnScaling,
     },
     /// The kernels of `data.inputs`, as one kernel in the place of `kernel`.
     Kernels {
@@ -114,7 +126,7 @@ pub struct KernelMachineConfig {
 }
 
 fn vectors() -> MachineInputsConfig {
-    MachineInputsConfig::Vectors { scaling: InputScaling::None }
+    MachineInputsConfig::Vectors { scaling: ColumnScaling::None }
 }
 
 fn linear() -> Kernel {
@@ -181,6 +193,9 @@ impl KernelMachineConfig {
         if quantiles {
             let normalise = config.decoding.normalise;
             check(!normalise, "decoding.normalise", true, "false: answers are quantiles")?;
+            let scaling = config.output.scaling;
+            let allowed = "\"none\": quantiles are in the units of the numbers";
+            check(scaling == ColumnScaling::None, "output.scaling", scaling.name(), allowed)?;
             let (kernel, allowed) =
                 (config.output.single_kernel()?, "\"linear\": quantiles are of numbers");
             check(kernel.is(&linear()), "output.kernel.name", kernel.name(), allowed)?;
@@ -198,7 +213,7 @@ impl KernelMachineConfig {
                 blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
             }
             MachineInputsConfig::Vectors { scaling } => {
-                let none = *scaling == InputScaling::None || !self.is_lipschitz();
+                let none = *scaling == ColumnScaling::None || !self.is_lipschitz();
                 let allowed = "\"none\", beside the solver \"lipschitz\"";
                 check(none, "encoder.inputs.scaling", "given", allowed)?;
             }

@@ -23,7 +23,7 @@ pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
 pub use kernel::{GaussianKernel, KernelConfig};
 pub use kernel_machine::{
-    AnswersConfig, InputScaling, KernelMachineConfig, Lambda, MachineInputsConfig,
+    AnswersConfig, ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig,
 };
 pub use load::Override;
 pub use logging::LoggingConfig;

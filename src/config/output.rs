@@ -3,7 +3,7 @@ use dsokr_data::config::{CandidateConfig, DataConfig, OutputFeatures, OutputSour
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{KernelConfig, check, value};
+use super::{ColumnScaling, KernelConfig, check, value};
 use crate::Error;
 
 /// The outputs: a table with one row each, their features, and the kernel on them.
@@ -29,6 +29,10 @@ pub struct OutputConfig {
     /// Rows of features that the kernel compares.
     #[serde(default)]
     pub features: OutputFeatures,
+    /// How columns of the features are standardised, by the outputs of the training pairs: of dense rows, which
+    /// features of kind `file`, `numbers` and `source` have.
+    #[serde(default)]
+    pub scaling: ColumnScaling,
     /// The output kernel; left out beside `kernels`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelConfig>,
@@ -170,9 +174,28 @@ impl OutputConfig {
         }
     }
 
+    /// Checks that the features that are standardised can be dense rows.
+    fn check_scaling(&self) -> Result<(), Error> {
+        let dense = match &self.features {
+            OutputFeatures::File(file) => !file.packed,
+            OutputFeatures::Numbers { .. } | OutputFeatures::Source {} => self.kernels.is_empty(),
+            OutputFeatures::Ngrams { .. }
+            | OutputFeatures::Substructures { .. }
+            | OutputFeatures::Labels { .. }
+            | OutputFeatures::Rankings { .. }
+            | OutputFeatures::Molecules { .. }
+            | OutputFeatures::Graphs { .. } => false,
+        };
+        let allowed = "\"none\", or one kernel on vectors or numbers (output.features of kind \"file\" without \
+                       packed bits, \"numbers\" or \"source\")";
+        let holds = dense || self.scaling == ColumnScaling::None;
+        check(holds, "output.scaling", format!("{:?}", self.scaling.name()), allowed)
+    }
+
     pub(super) fn validate(&self, data: &DataConfig) -> Result<(), Error> {
         let holds = self.tempering().validate().is_ok();
         check(holds, "output.power", self.power, "a number in [0, 1]")?;
+        self.check_scaling()?;
         match (&self.kernel, &self.kernels[..]) {
             (None, []) => {
                 let allowed = "the output kernel, or several in [[output.kernels]]";

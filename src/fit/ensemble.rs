@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use tracing::info;
 
 use super::{Request, Trained, changes};
 use crate::Error;
+use crate::advice::{Member, of_ensemble};
 use crate::config::{Checked, EnsembleConfig};
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::{EnsembleRun, Folder, MEMBERS, Report, RunLock};
@@ -23,6 +24,7 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
     let members = request.config.members()?;
+    let trained = Mutex::new(Vec::with_capacity(members.len()));
     let _lock = if request.resume && path.exists() {
         let changes = changes::changes(&path, request.config)?;
         let lock = RunLock::take(&path)?;
@@ -50,11 +52,13 @@ pub(super) fn run(
             processor: request.processor,
             force: request.force,
         };
-        let done = super::run(&request, observer).map(|_| ());
-        done.map_err(|source| match source.is_request() {
+        let done = super::run(&request, observer).map_err(|source| match source.is_request() {
             true => Error::Member { name: member.name.clone(), source: Box::new(source) },
             false => source,
-        })
+        })?;
+        let mut trained = trained.lock().unwrap_or_else(PoisonError::into_inner);
+        trained.push((member.name.clone(), done));
+        Ok(())
     };
     match settings.parallel {
         1 => members.iter().try_for_each(|member| train(member, observer))?,
@@ -63,9 +67,20 @@ pub(super) fn run(
     if let Some(report) = Folder::finished(&path)? {
         return Ok(Trained { path, report, advice: Vec::new() });
     }
-    let report = evaluate(request, settings, &path)?;
+    let mut trained = trained.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // trainings at once end in any order
+    trained.sort_by_key(|(name, _)| members.iter().position(|member| member.name == *name));
+    let mut report = evaluate(request, settings, &path)?;
+    let skipped = trained.iter().flat_map(|(_, member)| member.report.skipped_rows.clone());
+    report.skipped_rows = skipped.collect();
     Folder::finish(&path, request.config, &report)?;
-    Ok(Trained { path, report, advice: Vec::new() })
+    let members = trained.iter().map(|(name, Trained { report, advice, .. })| Member {
+        name,
+        metrics: &report.metrics,
+        advice,
+    });
+    let advice = of_ensemble(request.config, &report, &members.collect::<Vec<_>>());
+    Ok(Trained { path, report, advice })
 }
 
 /// Trains several members at a time.

@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::inputs::MachineRows;
 use crate::Error;
-use crate::config::{InputScaling, KernelMachineConfig, Lambda, MachineInputsConfig};
+use crate::config::{ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig};
 use crate::evaluator::Evaluator;
 use dsokr_data::SplitName;
 
@@ -18,9 +18,9 @@ pub(super) fn scaling(
     rows: &MachineRows,
 ) -> Result<Option<Scaling>, Error> {
     let centred = match settings.inputs {
-        MachineInputsConfig::Vectors { scaling: InputScaling::Deviation } => false,
-        MachineInputsConfig::Vectors { scaling: InputScaling::Standard } => true,
-        MachineInputsConfig::Vectors { scaling: InputScaling::None }
+        MachineInputsConfig::Vectors { scaling: ColumnScaling::Deviation } => false,
+        MachineInputsConfig::Vectors { scaling: ColumnScaling::Standard } => true,
+        MachineInputsConfig::Vectors { scaling: ColumnScaling::None }
         | MachineInputsConfig::Ngrams { .. }
         | MachineInputsConfig::Kernels { .. } => return Ok(None),
     };

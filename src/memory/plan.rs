@@ -55,7 +55,7 @@ impl Request<'_> {
 
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
         check(&of_data(config), self.force)?;
-        let dataset: Dataset = config.source().load(&self.root)?;
+        let dataset: Dataset = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
         let coordinates = memory::coordinates(config, &dataset);
         let learner = config.encoder.needs(config, &dataset, coordinates)?;

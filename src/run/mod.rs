@@ -6,6 +6,7 @@
 //! | `data.json` | the folder of the data that it was trained on |
 //! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
+//! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
 //! | `labels.json` | the names of the labels, for exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |

@@ -10,6 +10,7 @@ use dsokr_decode::CandidateBlocks;
 
 use super::Run;
 use crate::Error;
+use crate::scaling::standardise;
 use crate::scores::Origin;
 
 /// Candidates whose coordinates are compared with those that the data give now.
@@ -78,7 +79,9 @@ impl Run {
         data: Option<&Path>,
     ) -> Result<Vec<f32>, Error> {
         let root = self.config.data_root(data)?;
-        let dataset = self.config.source().load(&root).map_err(|e| self.missing(e, &root))?;
+        let loaded = self.config.source().load(&root);
+        let mut dataset = loaded.map_err(|error| self.missing(error, &root))?;
+        standardise(&self.config, &mut dataset, self.scaling.as_ref())?;
         let outputs = &dataset.outputs;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();

@@ -3,15 +3,15 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
-use dsokr_machines::OutputSpace;
+use dsokr_machines::{OutputSpace, Scaling};
 
 use super::{Folder, PreparationFiles};
-use crate::Error;
 use crate::config::Checked;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::scores::{Decoder, Evaluation, Origin, evaluate};
 use crate::targets::{self, StoredTargets};
+use crate::{Error, scaling};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{DataRoot, Source, Split, SplitName};
 use dsokr_train::check_basis;
@@ -30,6 +30,8 @@ pub struct Run {
     pub(super) space: Option<OutputSpace>,
     /// The origin of the candidates' coordinates.
     pub(super) origin: Origin,
+    /// Means and deviations by which the features of outputs are standardised.
+    pub(super) scaling: Option<Scaling>,
     /// Names of the labels, for exact search.
     labels: Vec<String>,
 }
@@ -65,7 +67,8 @@ impl Run {
         let space = stored.metadata("basis")?;
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
         let predictor = config.encoder.load(&run)?;
-        Ok(Self { config, candidates, predictor, basis, space: outputs, origin, labels })
+        let (space, scaling) = (outputs, scaling::load(path)?);
+        Ok(Self { config, candidates, predictor, basis, space, origin, scaling, labels })
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of
@@ -86,8 +89,8 @@ impl Run {
         predictor: impl Predictor + 'static,
     ) -> Self {
         let (basis, predictor) = (Some(basis), Box::new(predictor));
-        let (space, origin, labels) = (None, Origin::Zero, Vec::new());
-        Self { config, candidates, predictor, basis, space, origin, labels }
+        let (space, origin, scaling, labels) = (None, Origin::Zero, None, Vec::new());
+        Self { config, candidates, predictor, basis, space, origin, scaling, labels }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log
@@ -112,6 +115,7 @@ impl Run {
         // the empty fingerprint belongs to no data, so `--resume` refuses the directory
         let save = |here: &Path| {
             basis.save(&here.join(super::BASIS))?;
+            scaling::save(self.scaling.as_ref(), here)?;
             save_labels(here, &self.labels)
         };
         let (config, candidates, space) = (&self.config, &self.candidates, basis.fingerprint());

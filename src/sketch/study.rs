@@ -42,7 +42,7 @@ impl<'a> Study<'a> {
             let allowed = "absent: a study is of one kernel, each of several can be studied alone";
             return Err(wrong("output.kernels", "given".into(), allowed));
         }
-        let dataset = config.source().load(root)?;
+        let dataset = config.load_data(root)?;
         Ok(Self { config, root, dataset })
     }
 

@@ -143,3 +143,21 @@ fn candidates_that_are_one_point_under_the_kernel() {
         &["of 80 different candidates are the same point as another one under this kernel"],
     );
 }
+
+#[test]
+fn advice_on_ensembles_is_not_repeated_for_each_member() {
+    let sandbox = Sandbox::new();
+    let text = advice(&sandbox, "small.toml", &["ensemble={seeds=3}"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() <= 5, "{text}");
+    says(&text, &["advice: the ensemble is worse than chance", "; similarly "]);
+    for part in ["the loss still falls", "the model is worse than chance"] {
+        assert!(lines.iter().filter(|line| line.contains(part)).count() <= 1, "{text}");
+    }
+    // what is the same for all members names none
+    let train = sandbox.read("data/small/train.tsv");
+    sandbox.write("data/small/same.tsv", &train.lines().take(11).collect::<Vec<_>>().join("\n"));
+    let text = advice(&sandbox, "small.toml", &["ensemble={seeds=2}", "data.test=same.tsv"]);
+    says(&text, &["advice: 10 of 10 test pairs are training pairs too (o0, "]);
+    assert_eq!(text.matches("test pairs").count(), 1, "{text}");
+}

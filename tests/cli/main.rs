@@ -28,6 +28,7 @@ mod pretrained;
 mod quantiles;
 mod resume;
 mod sandbox;
+mod scaling;
 mod sums;
 mod synthetic;
 mod tensorboard;

@@ -1,8 +1,15 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use dsokr_basis::features::{DenseRows, SparseRows, read};
-use dsokr_basis::store::{Stored, Tensor};
+use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Block, Features, RowKind, RowSource};
 
 use crate::Error;
+
+/// Kind and version of the file of a scaling.
+const KIND: &str = "scaling";
+const VERSION: u32 = 1;
 
 /// Rows in one block.
 const ROWS: usize = 4096;
@@ -113,6 +120,25 @@ impl Scaling {
             scaled.append(&self.apply(&block)?)?;
         }
         Ok(scaled)
+    }
+
+    /// Writes it into a file of its own.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &self.tensors()).write(path)?)
+    }
+
+    /// Reads a file that [`save`](Self::save) wrote.
+    ///
+    /// # Errors
+    /// A file that is damaged or of a different kind or version.
+    pub fn load(path: &Path) -> Result<Self, Error> {
+        let stored = Stored::open(path, KIND, VERSION)?;
+        let width = stored.f32("scaling.scale", 1)?.1.len();
+        let missing = || Error::file(path, "no scaling");
+        Self::from_stored(&stored, width)?.ok_or_else(missing)
     }
 
     pub(crate) fn tensors(&self) -> Vec<Tensor<'_>> {

@@ -1,0 +1,114 @@
+//! Standardised features of outputs.
+
+use std::fs;
+
+use dsokr::data::read_matrix;
+
+use crate::sandbox::{CONFIG, Sandbox, json, npy, number};
+
+const OUTPUTS: usize = 80;
+const TRAINED: usize = 60;
+const WIDTH: usize = 4;
+
+/// Vectors whose columns have different units; the last never changes in training.
+fn vectors() -> Vec<f64> {
+    let row = |i: usize| {
+        let (i, far) = (i as f64, if i < TRAINED { 7.0 } else { 8.0 });
+        [(i * 0.7).sin(), 1000.0 + 300.0 * (i * 1.3).cos(), 1e-3 * (i % 8.0), far]
+    };
+    (0..OUTPUTS).flat_map(row).collect()
+}
+
+/// The same, standardised by the first rows.
+fn standardised(centred: bool) -> Vec<f64> {
+    let mut values = vectors();
+    for column in 0..WIDTH {
+        let trained: Vec<f64> =
+            values.iter().skip(column).step_by(WIDTH).take(TRAINED).copied().collect();
+        let mean = trained.iter().sum::<f64>() / TRAINED as f64;
+        let squares: f64 = trained.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (squares / TRAINED as f64).sqrt();
+        let divided_by = if deviation == 0.0 { 1.0 } else { deviation };
+        for value in values.iter_mut().skip(column).step_by(WIDTH) {
+            *value = (*value - if centred { mean } else { 0.0 }) / divided_by;
+        }
+    }
+    values
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let put = |name: &str, values: &[f64]| {
+        fs::write(sandbox.path(&format!("data/small/{name}.npy")), npy(WIDTH, values)).unwrap();
+    };
+    put("raw", &vectors());
+    put("standard", &standardised(true));
+    put("deviation", &standardised(false));
+    let config = CONFIG
+        .replace(
+            "kind = \"ngrams\", column = \"name\", min = 1, max = 3",
+            "kind = \"file\", file = \"raw.npy\"",
+        )
+        .replace("{ name = \"ngram\" }", "{ name = \"gaussian\", gamma = 0.2 }");
+    sandbox.write("vectors.toml", &config);
+    sandbox
+}
+
+#[test]
+fn outputs_are_standardised_by_the_training_pairs() {
+    let sandbox = sandbox();
+    let train = |out: &str, changes: &[&str]| {
+        let sets = changes.iter().flat_map(|change| ["--set", change]);
+        let arguments: Vec<&str> =
+            ["train", "vectors.toml", "--json", "--out", out].into_iter().chain(sets).collect();
+        json(&sandbox.succeed(&arguments))
+    };
+    let embed = |run: &str| {
+        let out = format!("{run}.npy");
+        sandbox.succeed(&["embed", run, "data/small/outputs.tsv", "--outputs", "--out", &out]);
+        read_matrix(&sandbox.path(&out)).unwrap()
+    };
+    for scaling in ["standard", "deviation"] {
+        let found = train(scaling, &[&format!("output.scaling={scaling}")]);
+        let naive = format!("{scaling}-naive");
+        let expected = train(&naive, &[&format!("output.features.file={scaling}.npy")]);
+        for key in ["squared_error", "mrr"] {
+            let difference = number(&found, key) - number(&expected, key);
+            assert!(difference.abs() < 1e-3, "{scaling} {key}: {found} {expected}");
+        }
+        let evaluated = json(&sandbox.succeed(&["evaluate", scaling, "--json"]));
+        assert_eq!(evaluated["mrr"], found["mrr"]);
+    }
+    // outputs that are no candidates are standardised by the figures in the run
+    let few = [
+        "output.only_training=true",
+        "evaluation.missing_gold=rank-infinity",
+        "output.scaling=standard",
+    ];
+    train("few", &few);
+    let (all, few) = (embed("standard"), embed("few"));
+    assert_eq!((few.nrows(), few.ncols()), (OUTPUTS, all.ncols()));
+    for (row, column) in (0..OUTPUTS).flat_map(|row| (0..all.ncols()).map(move |at| (row, at))) {
+        let difference: f64 = all[(row, column)] - few[(row, column)];
+        assert!(difference.abs() < 1e-4, "{row} {column}");
+    }
+    std::fs::remove_file(sandbox.path("few/scaling.safetensors")).unwrap();
+    sandbox.fail(&["evaluate", "few"], 2, &["scaling.safetensors"]);
+}
+
+#[test]
+fn scaling_is_refused_where_it_means_nothing() {
+    let sandbox = sandbox();
+    for features in [
+        "{kind=\"labels\", column=\"name\"}",
+        "{kind=\"ngrams\", column=\"name\", min=1, max=2}",
+        "{kind=\"file\", file=\"raw.npy\", packed=true}",
+    ] {
+        let change = format!("output.features={features}");
+        let arguments =
+            ["train", "vectors.toml", "--set", &change, "--set", "output.scaling=standard"];
+        sandbox.fail(&arguments, 2, &["output.scaling", "\"standard\"", "\"none\"", "vectors"]);
+    }
+    let unknown = ["train", "vectors.toml", "--set", "output.scaling=minmax"];
+    sandbox.fail(&unknown, 2, &["minmax", "standard", "deviation"]);
+}
