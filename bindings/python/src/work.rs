@@ -186,6 +186,10 @@ impl RowSource for Stoppable<'_, dyn RowSource + '_> {
         self.source.kind()
     }
 
+    fn parts(&self) -> Vec<(RowKind, usize)> {
+        self.source.parts()
+    }
+
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, dsokr_basis::Error> {
         self.stop.check()?;
         self.source.block(rows)
