@@ -259,6 +259,7 @@ def test_ctrl_c_without_a_callback(config, folder):
         ({"set": {"training.epoch": 1}}, dsokr.ConfigError, "with set: .*epoch"),
         ({"set": {"training.epochs": None}}, dsokr.ConfigError, r"set\['training.epochs'\]: None"),
         ({"set": {"": 1}}, dsokr.ConfigError, "set: "),
+        ({"set": {"encoder.hidden": [10**12]}}, dsokr.ConfigError, "encoder.hidden.* or force=True"),
         ({"seed": -1}, dsokr.ConfigError, "seed: -1"),
         ({"device": "gpu"}, dsokr.ConfigError, "device: .*no device"),
         ({"device": "cuda"}, dsokr.ConfigError, "device cuda:0: "),

@@ -235,6 +235,7 @@ def train(
     resume: bool,
     data: Path | None,
     device: str,
+    force: bool,
     listener: Callable[[str], Any] | None,
 ) -> tuple[Path, list[str]]: ...
 def quickstart(folder: Path) -> Path: ...

@@ -33,6 +33,7 @@ def train(
     resume: bool = False,
     data: PathLike | None = None,
     device: str = "cpu",
+    force: bool = False,
     callback: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Model | Ensemble:
     """Trains the model of a configuration, writes its run directory, and returns it.
@@ -41,7 +42,7 @@ def train(
     key "seed". ``out`` is the run directory (default: runs/NAME, or the first free one of runs/NAME-2, -3, …); with
     ``resume`` it may exist, and training goes on from its last checkpoint. ``data`` is the data root (default: the
     environment variable DSOKR_DATA, else data/), ``device`` "cpu", or of a build that has them "wgpu", "cuda" or
-    "cuda:1".
+    "cuda:1". A run whose estimated memory is more than there is is refused, unless ``force`` is set.
 
     ``callback`` is called on the caller's thread with each line of the log, log.jsonl: a dict with "step", "epoch",
     "loss", "learning_rate", "best", "seconds" and the validation "metrics". A kernel machine has no such lines. Ctrl-C,
@@ -58,6 +59,7 @@ def train(
         bool(resume),
         None if data is None else Path(data),
         str(device),
+        bool(force),
         None if callback is None else lambda line: callback(json.loads(line)),
     )
     kind = Ensemble if (path / "members").is_dir() else Model

@@ -26,6 +26,7 @@ fn kind(error: Error) -> Failure {
         | Error::Changed { .. }
         | Error::Device { .. }
         | Error::Kernel { .. }
+        | Error::Memory { .. }
         | Error::NotPretrained => argument,
         Error::Data(error) => of_data(error),
         Error::Member { source, .. } => kind(*source),
@@ -89,7 +90,7 @@ fn with_arguments(message: &str) -> String {
             part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
         match flag.as_str() {
             "" => text += "--",
-            "resume" => text += "resume=True",
+            "resume" | "force" => text += &format!("{flag}=True"),
             other => text += &other.replace('-', "_"),
         }
         text += &part[flag.len()..];

@@ -31,6 +31,7 @@ pub fn train(
     resume: bool,
     data: Option<PathBuf>,
     device: &str,
+    force: bool,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<(PathBuf, Vec<String>)> {
     let parse =
@@ -40,7 +41,7 @@ pub fn train(
     let trained = heard(py, listener.as_ref(), |stop| {
         let config = Config::load_with(&config, &overrides)?;
         let root = config.data_root(data.as_deref())?;
-        let request = Request { config: &config, root, out, resume, processor };
+        let request = Request { config: &config, root, out, resume, processor, force };
         request.run(&mut Progress(stop))
     })?;
     Ok((trained.path, trained.advice))
