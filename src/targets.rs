@@ -112,6 +112,27 @@ impl<'a> TrainingOutputs<'a> {
         Ok(self.kernel.get_or_init(|| kernel))
     }
 
+    /// The data.
+    pub(crate) fn dataset(&self) -> &'a Dataset {
+        self.dataset
+    }
+
+    /// Whether the configuration's kernels have weights that are to be fitted.
+    pub(crate) fn lacks_weights(&self) -> bool {
+        let made = self.ready.is_some() || self.stored.is_some();
+        self.config.output.weights.is_some() && !made
+    }
+
+    /// The bases of the configuration's kernels, of those that are summed.
+    pub(crate) fn summands(&self) -> Result<Vec<Basis>, Error> {
+        summands(self.config, &self.rows(), self.config.seed)
+    }
+
+    /// The basis of the weighted sum of the kernels of bases.
+    pub(crate) fn sum(&self, bases: Vec<Basis>, weights: &[f64]) -> Result<Basis, Error> {
+        sum(self.config, bases, weights, self.config.sketch.size, &self.rows())
+    }
+
     /// The configuration's basis, fitted on these outputs and, if `unlabelled`, on those without a pair
     /// too; that of a resumed run is read.
     ///
@@ -160,15 +181,8 @@ pub(crate) fn fit_basis(
         SketchOptions::new(kind, size).with_seed(seed).with_tolerance(sketch.tolerance)
     };
     let Some(kernel) = kernel.cloned() else {
-        let part = |(summand, rows): (&SummandConfig, PartRows)| {
-            let options = options(&sketch.method, summand.size);
-            let kernel = summand.kernel.fit("output.kernels.kernel", &rows, config.seed)?;
-            let basis = Basis::fit(kernel, &rows, &options)?;
-            Ok((summand.weight, basis.tempered(&summand.tempering(), &rows)?))
-        };
-        let parts = config.output.summands().zip(PartRows::all(outputs)).map(part);
-        let basis = Basis::sum(parts.collect::<Result<_, Error>>()?, size, outputs)?;
-        return Ok(basis.tempered(&config.output.tempering(), outputs)?);
+        let weights: Vec<f64> = config.output.summands().map(|summand| summand.weight).collect();
+        return sum(config, summands(config, outputs, seed)?, &weights, size, outputs);
     };
     if sketch.full {
         let width = outputs.width();
@@ -184,6 +198,32 @@ pub(crate) fn fit_basis(
         return Ok(Basis::fit(kernel, &units, &options(&all, width))?);
     }
     let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
+    Ok(basis.tempered(&config.output.tempering(), outputs)?)
+}
+
+/// The bases of the configuration's kernels, tempered, each of its part of the outputs' rows.
+fn summands(config: &Checked, outputs: &Selected, seed: u64) -> Result<Vec<Basis>, Error> {
+    let sketch = &config.sketch;
+    let part = |(summand, rows): (&SummandConfig, PartRows)| {
+        let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
+        let options = options.with_tolerance(sketch.tolerance);
+        let kernel = summand.kernel.fit("output.kernels.kernel", &rows, config.seed)?;
+        let basis = Basis::fit(kernel, &rows, &options)?;
+        Ok(basis.tempered(&summand.tempering(), &rows)?)
+    };
+    config.output.summands().zip(PartRows::all(outputs)).map(part).collect()
+}
+
+/// The leading coordinates of the weighted sum of the kernels of bases.
+fn sum(
+    config: &Checked,
+    bases: Vec<Basis>,
+    weights: &[f64],
+    size: usize,
+    outputs: &Selected,
+) -> Result<Basis, Error> {
+    let parts = weights.iter().copied().zip(bases).collect();
+    let basis = Basis::sum(parts, size, outputs)?;
     Ok(basis.tempered(&config.output.tempering(), outputs)?)
 }
 
@@ -383,6 +423,19 @@ pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error>
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
         let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
         Ok((basis.rank(), projected.coordinates, constants))
+    })
+}
+
+/// The candidates in the coordinates of one of several kernels, without constants.
+pub(crate) fn summand_candidates(
+    basis: &Basis,
+    place: usize,
+    outputs: &Outputs,
+) -> Result<Candidates, Error> {
+    candidates_at(outputs, |rows| {
+        let parts = PartRows::all(rows);
+        let projected = basis.project(&parts[place])?;
+        Ok((basis.rank(), projected.coordinates, vec![0.0; projected.squared_norms.len()]))
     })
 }
 

@@ -147,6 +147,12 @@ impl KernelMachineConfig {
         matches!(self.solver, Solver::Lipschitz(_))
     }
 
+    /// Whether leave-one-out answers are known in closed form.
+    pub(super) fn has_held_out_answers(&self) -> bool {
+        let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
+        closed && self.embedding().is_none()
+    }
+
     /// Levels of the quantiles that answers are, if they are quantiles.
     pub(crate) fn levels(&self) -> Option<&[f64]> {
         match &self.solver {

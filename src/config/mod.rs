@@ -27,7 +27,7 @@ pub use kernel_machine::{
 };
 pub use load::Override;
 pub use logging::LoggingConfig;
-pub use output::{OutputConfig, SketchConfig, SummandConfig};
+pub use output::{OutputConfig, SketchConfig, SummandConfig, SummandWeights};
 pub use reference::reference;
 
 use std::collections::BTreeMap;
@@ -140,6 +140,11 @@ impl Config {
         let several = !self.output.kernels.is_empty();
         let allowed = "false: several output.kernels are compared in a basis";
         check(!(several && self.sketch.full), "sketch.full", true, allowed)?;
+        let machine = self.encoder.get::<KernelMachineConfig>();
+        let known = machine.is_some_and(KernelMachineConfig::has_held_out_answers);
+        let allowed = "absent, or a kernel machine with the solver \"closed-form\" or \"sketched\" and without \
+                       an embedding, whose leave-one-out answers are known";
+        check(self.output.weights.is_none() || known, "output.weights", "\"held-out\"", allowed)?;
         self.training.validate()?;
         self.evaluation.validate()?;
         self.decoding.validate()?;

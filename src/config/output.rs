@@ -53,6 +53,19 @@ pub struct OutputConfig {
     /// above then change the sum, which is normalised by default where all kernels are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernels: Vec<SummandConfig>,
+    /// `held-out`: the weights of `kernels` are those under which leave-one-out answers to training pairs make
+    /// their outputs most likely, for kernel machines and normalised kernels. A kernel's own `weight` is then
+    /// 1, or 0, which leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<SummandWeights>,
+}
+
+/// Where weights of kernels come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SummandWeights {
+    /// From leave-one-out answers to training pairs.
+    HeldOut,
 }
 
 /// One of several output kernels, with features and a sketch of its own.
@@ -205,13 +218,28 @@ impl OutputConfig {
                 let allowed = "absent beside output.kernels, which have kernels of their own";
                 return Err(value("output.kernel", format!("{:?}", kernel.name()), allowed));
             }
-            (Some(_), []) => {}
+            (Some(_), []) => {
+                let allowed = "absent: one output.kernel has no weights";
+                check(self.weights.is_none(), "output.weights", "\"held-out\"", allowed)?;
+            }
             (None, kernels) => {
                 let allowed = "absent beside output.kernels, which have features of their own";
                 let own = self.features == OutputFeatures::default();
                 check(own, "output.features", "given", allowed)?;
                 for (at, kernel) in kernels.iter().enumerate() {
                     kernel.validate(&format!("output.kernels[{at}]"))?;
+                }
+                if self.weights == Some(SummandWeights::HeldOut) {
+                    let given = kernels.iter().position(|k| ![0.0, 1.0].contains(&k.weight));
+                    if let Some(at) = given {
+                        let key = format!("output.kernels[{at}].weight");
+                        let allowed = "1 or 0, beside output.weights = \"held-out\"";
+                        return Err(value(&key, kernels[at].weight, allowed));
+                    }
+                    let allowed =
+                        "absent: held-out weights are of normalised kernels, as those with a power";
+                    let normalised = self.summands_are_normalised();
+                    check(normalised, "output.weights", "\"held-out\"", allowed)?;
                 }
                 let any = self.summands().next().is_some();
                 check(any, "output.kernels", "weights that are all 0", "at least one above 0")?;

@@ -5,6 +5,7 @@ mod embedding;
 mod inputs;
 mod predictor;
 mod solver;
+mod weights;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::{Error, memory};
 use embedding::EmbeddingSearch;
 use inputs::{MachineInputs, MachineRows};
 use predictor::KernelMachine;
-use solver::{LambdaSearch, scaling, training_set, unknowns};
+use solver::{LambdaSearch, scaled, scaling, training_set, unknowns};
 
 impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
@@ -68,7 +69,10 @@ impl Learner for KernelMachineConfig {
             AnswersConfig::Leading { rank } => Some(rank),
             AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
-        let basis = outputs.basis(mixed)?;
+        let basis = match outputs.lacks_weights() {
+            true => weights::weighted_basis(self, outputs)?,
+            false => outputs.basis(mixed)?,
+        };
         // a Lipschitz loss also depends on the part of an output outside the basis
         let projected = match self.is_lipschitz() {
             true => Some(Targets::from_projection(&basis.project(&rows)?)?),
@@ -176,13 +180,7 @@ impl ClosedForm for PreparedMachine<'_> {
             OutputTargets::Basis { .. } => return Err(targets.unexpected()),
         };
         let scaling = scaling(settings, rows)?;
-        let scaled = match &scaling {
-            Some(scaling) => {
-                let scaled = scaling.rows(rows.features()?)?;
-                Cow::Owned(MachineRows::Features(Cow::Owned(scaled)))
-            }
-            None => Cow::Borrowed(rows),
-        };
+        let scaled = scaled(scaling.as_ref(), rows)?;
         let training = training_set(settings, &scaled, &targets, config.seed);
         let prepared = settings.solver.prepare(training)?;
         let scaling = scaling.as_ref();
@@ -224,7 +222,11 @@ impl ClosedForm for PreparedMachine<'_> {
                 (best.model, best.held_out, None, vec![lambda(best.lambda)])
             }
         };
-        let summary = Some(model.summary().to_string());
+        let mut summary = model.summary().to_string();
+        if let (Some(basis), Some(_)) = (basis, config.output.weights) {
+            summary += &format!(", {}", weights::summary(basis, dataset.outputs.rows.as_ref()));
+        }
+        let summary = Some(summary);
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
         Ok(Fitted { held_out, summary, choices, ..Fitted::new(machine) })
     }

@@ -1,5 +1,7 @@
 //! The choice of λ, and the fit for it.
 
+use std::borrow::Cow;
+
 use dsokr_machines::{
     KernelModel, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets, TrainingInputs,
     TrainingSet,
@@ -25,6 +27,20 @@ pub(super) fn scaling(
         | MachineInputsConfig::Kernels { .. } => return Ok(None),
     };
     Ok(Some(Scaling::fit(rows.features()?, centred)?))
+}
+
+/// The rows with their columns standardised, where they are.
+pub(super) fn scaled<'a, 's>(
+    scaling: Option<&Scaling>,
+    rows: &'a MachineRows<'s>,
+) -> Result<Cow<'a, MachineRows<'s>>, Error> {
+    Ok(match scaling {
+        Some(scaling) => {
+            let scaled = scaling.rows(rows.features()?)?;
+            Cow::Owned(MachineRows::Features(Cow::Owned(scaled)))
+        }
+        None => Cow::Borrowed(rows),
+    })
 }
 
 /// A solver with the training rows, scaled, and the targets.

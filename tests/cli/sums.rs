@@ -113,6 +113,39 @@ fn encoders_learn_a_sum_of_kernels() {
 }
 
 #[test]
+fn weights_come_from_held_out_answers() {
+    let sandbox = sandbox();
+    // one kernel that the texts tell, and one of noise
+    let noise = LETTERS.replace("max = 1, log = true", "max = 1, min_outputs = 30");
+    let kernels = format!("{LETTERS}{noise}").replace("weight = 0.5", "weight = 1.0");
+    sandbox.write("held-out.toml", &config(RIDGE, &kernels));
+    let changes = ["output.weights=held-out", "decoding.hubs={weights=[0.5], neighbours=[2]}"];
+    let report = sandbox.train("held-out.toml", &changes);
+    assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{report}");
+    let sets = changes.iter().flat_map(|change| ["--set", *change]);
+    let resume = ["train", "held-out.toml", "--resume", "--json"];
+    let resumed: Vec<&str> = resume.into_iter().chain(sets).collect();
+    assert_eq!(json(&sandbox.succeed(&resumed)), report);
+    let again = ["train", "held-out.toml", "--out", "again", "--set", "output.weights=held-out"];
+    let log = String::from_utf8(sandbox.run(&again).stderr).unwrap();
+    assert!(log.contains("weights of the kernels "), "{log}");
+    let case = |file: &str, change: &str, expected: &[&str]| {
+        let sets = ["--set", "output.weights=held-out", "--set", change];
+        sandbox.fail(&[&["train", file][..], &sets].concat(), 2, expected);
+    };
+    let seed = "seed=0";
+    case("plain.toml", seed, &["output.weights = \"held-out\"", "absent: one output.kernel"]);
+    case("ridge.toml", seed, &["output.kernels[1].weight = 0.5", "1 or 0"]);
+    sandbox.write("bag.toml", &config(BAG, &kernels));
+    case("bag.toml", seed, &["output.weights", "kernel machine"]);
+    let solver = "encoder.solver={name=\"conjugate-gradients\"}";
+    case("held-out.toml", solver, &["output.weights", "closed-form"]);
+    let plain = format!("{WHOLE}{LETTERS}").replace("weight = 0.5", "weight = 1.0");
+    sandbox.write("ridge.toml", &config(RIDGE, &plain));
+    case("ridge.toml", seed, &["output.weights", "normalised kernels"]);
+}
+
+#[test]
 fn what_several_kernels_do_not_allow_is_refused() {
     let sandbox = sandbox();
     let case = |change: &str, expected: &[&str]| {

@@ -175,7 +175,10 @@ impl Outputs {
             .ok_or_else(|| Error::value("output.table", "absent", "the table of outputs"))?;
         let mut columns = vec![config.id];
         columns.extend(config.columns());
-        let table = good_rows(config.features, config.id, on_bad_row, |on_bad_row| {
+        let summands = &config.summands;
+        let following = summands.iter().find(|features| features.follow_rows());
+        let features = following.or(summands.first()).copied().unwrap_or(config.features);
+        let table = good_rows(features, config.id, on_bad_row, |on_bad_row| {
             Table::read_rows(&root.file(file), &columns, on_bad_row)
         })?;
         table.log_skipped();

@@ -59,7 +59,8 @@ pub use blocks::{CandidateBlocks, ScoreBlock};
 pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates};
 pub use ensemble::{
-    Combination, Decoded, Ensemble, FittedWeights, Member, WeightStep, fit_weights,
+    Combination, Decoded, Ensemble, FittedWeights, LikelyWeights, Member, WeightStep, fit_weights,
+    likely_weights,
 };
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch, PreImage};

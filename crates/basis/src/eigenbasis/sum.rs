@@ -179,6 +179,17 @@ impl OutputKernel for SumKernel {
 }
 
 impl Basis {
+    /// The weight of each kernel of a [sum](Self::sum) whose weight is above 0, with the columns that it reads;
+    /// none of other bases.
+    pub fn weights(&self) -> Vec<(Range<usize>, f64)> {
+        match &self.map {
+            Map::Sum { sum, .. } => {
+                sum.parts.iter().map(|part| (part.columns.clone(), part.weight)).collect()
+            }
+            Map::Linear { .. } | Map::Anchored { .. } => Vec::new(),
+        }
+    }
+
     /// The basis of a weighted sum of kernels, `k(y, y') = Σ_i w_i k_i(y, y')`: each has a basis of its own,
     /// which may be [tempered](Self::tempered), and reads its own columns of the outputs' rows, those of the
     /// first basis first ([`JoinedRows`](crate::features::JoinedRows)).

@@ -19,7 +19,7 @@ pub(super) struct Contenders {
 }
 
 /// The contenders of one query.
-struct Field {
+pub(super) struct Field {
     /// Candidates of the query.
     candidates: u64,
     /// Values of the gold row, one a member.
@@ -35,10 +35,19 @@ struct Field {
 impl Contenders {
     /// Up to `limit` contenders a query, those with the largest sums of values if there are more.
     pub(super) fn of(sweep: &Sweep, limit: usize) -> Result<Self, Error> {
-        let found = sweep
-            .tasks()
-            .into_par_iter()
-            .map_init(Scratch::default, |scratch, task| contenders(sweep, task, limit, scratch));
+        Self::find(sweep, limit, false)
+    }
+
+    /// The `limit` candidates with the largest sums of values of each query, whether they can be above the
+    /// gold one or not.
+    pub(super) fn first(sweep: &Sweep, limit: usize) -> Result<Self, Error> {
+        Self::find(sweep, limit, true)
+    }
+
+    fn find(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
+        let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
+            contenders(sweep, task, (limit, all), scratch)
+        });
         let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
         let (mut queries, mut incomplete) = (Vec::new(), Vec::new());
         for (query, found) in fields.enumerate() {
@@ -48,6 +57,11 @@ impl Contenders {
             queries.push(found.map(|(field, _)| field));
         }
         Ok(Self { queries, incomplete })
+    }
+
+    /// The contenders of the queries that have a gold candidate.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.queries.iter().flatten()
     }
 
     /// Ranks of the gold candidates; too low for queries that are not complete.
@@ -78,6 +92,26 @@ impl Contenders {
 }
 
 impl Field {
+    /// Candidates that share the gold row.
+    pub(super) fn tied(&self) -> f64 {
+        self.tied.into()
+    }
+
+    /// Candidates that share each contending row.
+    pub(super) fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// The value of the gold row under a member.
+    pub(super) fn gold(&self, member: usize) -> f64 {
+        self.gold[member]
+    }
+
+    /// The value of a contending row under a member.
+    pub(super) fn value(&self, member: usize, row: usize) -> f64 {
+        self.values[member * self.counts.len() + row]
+    }
+
     fn rank(&self, fold: &Fold, combined: &mut Vec<f64>) -> Result<Rank, Error> {
         let mut bar = [fold.start()];
         combined.clear();
@@ -101,7 +135,7 @@ impl Field {
 fn contenders(
     sweep: &Sweep,
     task: Range<usize>,
-    limit: usize,
+    (limit, all): (usize, bool),
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<(Field, bool)>>, Error> {
     let members = sweep.ensemble.members.len();
@@ -123,7 +157,7 @@ fn contenders(
         let sums = sums[range.clone()].iter_mut().zip(&mut contends[range]);
         for ((sum, contends), value) in sums.zip(column.iter()) {
             *sum += value;
-            *contends |= value >= bar;
+            *contends |= all || value >= bar;
         }
     })?;
 
@@ -136,8 +170,10 @@ fn contenders(
         let complete = points.len() <= limit;
         if !complete {
             let sum = |point: usize| sums[start + point];
-            points.sort_unstable_by(|&a, &b| sum(b).total_cmp(&sum(a)).then(a.cmp(&b)));
+            let order = |a: &usize, b: &usize| sum(*b).total_cmp(&sum(*a)).then(a.cmp(b));
+            points.select_nth_unstable_by(limit, order);
             points.truncate(limit);
+            points.sort_unstable_by(order);
         }
         fields.push(gold.map(|gold| {
             let field = Field {

@@ -143,7 +143,7 @@ impl Local {
 
     /// Of one query: its values count from those of the gold candidate.
     fn of(field: &Field, factors: &[f64]) -> Self {
-        let (members, rows) = (factors.len(), field.rows());
+        let (members, rows) = (factors.len(), field.counts().len());
         let value = |member: usize, row: usize| field.value(member, row) - field.gold(member);
         let exponent = |row: usize| -> f64 {
             (0..members).map(|member| factors[member] * value(member, row)).sum()

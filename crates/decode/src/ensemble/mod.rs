@@ -3,6 +3,7 @@ mod contenders;
 mod decode;
 mod fit;
 mod fold;
+mod likelihood;
 mod member;
 mod refine;
 mod shared;
@@ -12,5 +13,6 @@ mod whole;
 
 pub use combination::Combination;
 pub use fit::{FittedWeights, WeightStep, fit_weights};
+pub use likelihood::{LikelyWeights, likely_weights};
 pub use member::Member;
 pub use shared::{Decoded, Ensemble};

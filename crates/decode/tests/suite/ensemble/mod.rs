@@ -1,6 +1,7 @@
 //! Ensembles against brute force, and what they must not depend on.
 
 mod fitted;
+mod likelihood;
 mod models;
 mod refused;
 

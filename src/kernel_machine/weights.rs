@@ -1,0 +1,121 @@
+//! Weights of several output kernels, from leave-one-out answers to training pairs.
+
+use std::borrow::Cow;
+
+use dsokr_basis::features::PartRows;
+use dsokr_basis::random::generator;
+use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
+    likely_weights,
+};
+use dsokr_machines::Targets;
+use rand::seq::index::sample;
+use tracing::info;
+
+use super::inputs::MachineInputs;
+use super::solver::{scaled, scaling, training_set};
+use crate::Error;
+use crate::config::{HubConfig, KernelMachineConfig};
+use crate::targets::{TrainingOutputs, summand_candidates};
+
+/// Training pairs whose answers are compared with the candidates.
+const PAIRS: usize = 1500;
+
+/// The basis of the sum of the configuration's kernels, weighted so that leave-one-out answers to training
+/// pairs make their outputs most likely (`dsokr_decode::likely_weights`).
+///
+/// The machine is fitted once to the coordinates of all kernels side by side, with the first λ. Each kernel
+/// then is a member of an ensemble whose scores are summed as they are, corrected for hubs with the first
+/// weight and number of neighbours of the configuration.
+pub(super) fn weighted_basis(
+    settings: &KernelMachineConfig,
+    outputs: &TrainingOutputs,
+) -> Result<Basis, Error> {
+    let (config, dataset) = (outputs.config(), outputs.dataset());
+    let (bases, rows) = (outputs.summands()?, outputs.rows());
+    let project = |(basis, rows): (&Basis, PartRows)| basis.project(&rows);
+    let projections: Vec<Projection> =
+        bases.iter().zip(PartRows::all(&rows)).map(project).collect::<Result<_, _>>()?;
+    let answers = answers(settings, outputs, &projections)?;
+    let width: usize = projections.iter().map(|part| part.rank).sum();
+    let unit = Queries::new(width, &answers)?.normalised();
+
+    let mut drawn = generator(config.seed, "held-out", 0);
+    let mut pairs = sample(&mut drawn, outputs.len(), outputs.len().min(PAIRS)).into_vec();
+    pairs.sort_unstable();
+    let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
+    let (mut queries, mut candidates, mut start) = (Vec::new(), Vec::new(), 0);
+    for (at, basis) in bases.iter().enumerate() {
+        let own = |&pair: &usize| &unit[pair * width + start..][..basis.rank()];
+        let z: Vec<f32> = pairs.iter().flat_map(own).copied().collect();
+        let placed = summand_candidates(basis, at, &dataset.outputs)?;
+        candidates.push(match &config.decoding.hubs {
+            Some(hubs) => corrected(hubs, placed, &z)?,
+            None => placed,
+        });
+        queries.push(z);
+        start += basis.rank();
+    }
+    let names: Vec<String> = (0..bases.len()).map(|at| format!("output.kernels[{at}]")).collect();
+    let mut members = Vec::new();
+    for ((name, z), candidates) in names.iter().zip(&queries).zip(&candidates) {
+        let queries = Queries::new(z.len() / pairs.len(), z)?;
+        members.push(Member { name, queries, candidates, normalised: true });
+    }
+    let ensemble = Ensemble::new(members)?;
+    let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
+    if gold.iter().all(Option::is_none) {
+        let allowed = "absent: no output of a training pair is a candidate";
+        return Err(Error::value("output.weights", "\"held-out\"", allowed));
+    }
+    let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
+    info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
+    outputs.sum(bases, &found.weights)
+}
+
+/// Leave-one-out answers to the training pairs in the coordinates of all kernels side by side.
+fn answers(
+    settings: &KernelMachineConfig,
+    outputs: &TrainingOutputs,
+    projections: &[Projection],
+) -> Result<Vec<f32>, Error> {
+    let width = projections.iter().map(|part| part.rank).sum();
+    let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
+    let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
+    let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
+    let train = &outputs.dataset().train;
+    let inputs = MachineInputs::fit(settings, train, outputs)?;
+    let rows = inputs.rows(train)?;
+    let scaling = scaling(settings, &rows)?;
+    let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
+    let training = training_set(settings, &rows, &targets, outputs.config().seed);
+    let lambda = settings.lambda.values().first().copied().unwrap_or(f64::NAN);
+    let (_, held_out) = settings.solver.prepare(training)?.fit(lambda, true)?;
+    held_out.ok_or_else(|| {
+        let allowed = "absent, beside this solver: it has no leave-one-out answers";
+        Error::value("output.weights", "\"held-out\"", allowed)
+    })
+}
+
+/// Candidates of one kernel, corrected for hubs of the answers.
+fn corrected(hubs: &HubConfig, candidates: Candidates, z: &[f32]) -> Result<Candidates, Error> {
+    let (Some(&weight), Some(&neighbours)) = (hubs.weights.first(), hubs.neighbours.first()) else {
+        return Ok(candidates);
+    };
+    let queries = Queries::new(candidates.dim(), z)?;
+    let means = Hubs::of(&queries, &candidates, neighbours.min(queries.len()))?;
+    Ok(candidates.with_hubs(means, weight)?)
+}
+
+/// The weights of the kernels of a sum, 0 for one that is left out.
+pub(super) fn summary(basis: &Basis, outputs: &dyn RowSource) -> String {
+    let (found, mut start) = (basis.weights(), 0);
+    let part = |(_, width): (RowKind, usize)| {
+        let weight = found.iter().find(|(columns, _)| columns.start == start);
+        start += width;
+        format!("{:.3}", weight.map_or(0.0, |(_, weight)| *weight))
+    };
+    let weights: Vec<String> = outputs.parts().into_iter().map(part).collect();
+    format!("weights of the kernels {}", weights.join(", "))
+}
