@@ -54,7 +54,7 @@ pub fn median_squared_distance(
     let pairs = (0..chosen.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
     let mut distances: Vec<f64> = pairs.map(distance).collect();
     let middle = distances.len() / 2;
-    let even = distances.len() % 2 == 0;
+    let even = distances.len().is_multiple_of(2);
     let (below, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
     Ok(match below.iter().copied().max_by(f64::total_cmp) {
         Some(lower) if even => 0.5 * (lower + *median),
