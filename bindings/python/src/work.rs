@@ -123,6 +123,7 @@ struct Line {
 /// Whether the work is to end, and who listens to it.
 pub struct Stop {
     asked: Arc<AtomicBool>,
+    #[cfg_attr(not(feature = "run"), expect(dead_code, reason = "a training alone tells lines"))]
     lines: Sender<Line>,
 }
 
