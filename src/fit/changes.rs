@@ -47,13 +47,7 @@ struct ChangeLine<'a> {
 /// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
 /// of a complete run.
 pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
-    let before = Folder::config(path)?;
-    let table = |config: &Checked| -> Result<toml::Table, Error> {
-        let text = config.to_toml()?;
-        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
-    };
-    let mut changes = Vec::new();
-    differences("", &table(&before)?, &table(config)?, &mut changes);
+    let changes = differing(path, config)?;
     let complete = Folder::finished(path)?.is_some();
     for Change { key, before, now } in &changes {
         let changeable = CHANGEABLE.contains(&key.as_str());
@@ -103,9 +97,26 @@ pub(super) fn record_in_ensemble(
     if changes.is_empty() { Ok(()) } else { write(path, config, changes, None) }
 }
 
-/// Whether an override has set a value that may change.
-pub(super) fn any_set(config: &Checked) -> bool {
-    CHANGEABLE.iter().any(|key| config.is_set(key))
+/// Whether the run at `path` differs from the configuration, in nothing but values that may change and that
+/// overrides have set.
+///
+/// # Errors
+/// A run whose configuration cannot be read.
+pub(super) fn are_settings(path: &Path, config: &Checked) -> Result<bool, Error> {
+    let changes = differing(path, config)?;
+    let setting = |key: &str| CHANGEABLE.contains(&key) && config.is_set(key);
+    Ok(!changes.is_empty() && changes.iter().all(|change| setting(&change.key)))
+}
+
+/// The values of the configuration that differ from those of the run at `path`.
+fn differing(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
+    let table = |config: &Checked| -> Result<toml::Table, Error> {
+        let text = config.to_toml()?;
+        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))
+    };
+    let mut changes = Vec::new();
+    differences("", &table(&Folder::config(path)?)?, &table(config)?, &mut changes);
+    Ok(changes)
 }
 
 fn write(

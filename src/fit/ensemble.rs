@@ -41,7 +41,8 @@ pub(super) fn run(
         info!("member {}", member.name);
         let out = path.join(MEMBERS).join(&member.name);
         // what is changed now holds for the members that go on
-        if changes::any_set(member) && Folder::finished(&out)?.is_some() {
+        if out.exists() && Folder::finished(&out)?.is_some() && changes::are_settings(&out, member)?
+        {
             return Ok(());
         }
         let request = Request {
