@@ -225,7 +225,9 @@ impl Error {
                 path: path.into(),
                 message: "a folder, where a file was expected".into(),
             },
-            std::io::ErrorKind::InvalidInput | std::io::ErrorKind::FileTooLarge => {
+            std::io::ErrorKind::InvalidInput
+            | std::io::ErrorKind::InvalidData
+            | std::io::ErrorKind::FileTooLarge => {
                 Self::Config { path: path.into(), message: error.to_string() }
             }
             _ => Self::Io { path: path.into(), message: error.to_string() },

@@ -49,6 +49,9 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
         if evaluated && ended.code == Some(0) && ended.output != expected.output && !unchecked {
             return Err(of(format!("{} instead of {}", ended.output, expected.output)));
         }
+        if ended.code == Some(1) && !unchecked {
+            return Err(of(format!("exit code 1 is no refusal: {}", ended.errors)));
+        }
         codes.push(ended.code);
     }
     fs::remove_dir_all(folder).unwrap();
