@@ -20,6 +20,10 @@ def test_stub_matches_module():
     stub = ast.parse((Path(dsokr.__file__).parent / "_dsokr.pyi").read_text())
     functions = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef)}
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
+    if not hasattr(_dsokr, "Runs"):
+        # built without the feature run
+        for name in ("Runs", "Evaluation", "train", "quickstart", "compare_runs"):
+            (functions if name in functions else classes).pop(name)
     assert public(dir(_dsokr)) == functions.keys() | classes.keys()
     for name, node in functions.items():
         assert parameters(getattr(_dsokr, name)) == [arg.arg for arg in node.args.args], name
