@@ -222,6 +222,9 @@ fn completed(text: &str) -> toml::Table {
         match (key.as_str(), whole.get_mut(&key), value) {
             // a label or features, beside the base's table of outputs
             ("output", Some(toml::Value::Table(base)), toml::Value::Table(output)) => {
+                if output.contains_key("kernels") {
+                    ["kernel", "features"].map(|key| base.remove(key));
+                }
                 base.extend(output);
             }
             (_, _, value) => {
