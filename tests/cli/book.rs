@@ -223,7 +223,8 @@ fn completed(text: &str) -> toml::Table {
             // a label or features, beside the base's table of outputs
             ("output", Some(toml::Value::Table(base)), toml::Value::Table(output)) => {
                 if output.contains_key("kernels") {
-                    ["kernel", "features"].map(|key| base.remove(key));
+                    base.remove("kernel");
+                    base.remove("features");
                 }
                 base.extend(output);
             }

@@ -69,15 +69,15 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
 /// As [`leading`].
 pub fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
     let (size, width) = (matrix.nrows(), count + (count / 4).max(SPARE));
-    if 2 * width < size {
-        if let Some(axes) = subspace(matrix.as_ref(), width) {
-            let turned = multiply_wide(matrix.as_ref(), axes.as_ref());
-            let Eigen { values, vectors } =
-                leading(multiply(axes.transpose(), turned.as_ref()), tolerance)?;
-            let kept = values.len().min(count);
-            let vectors = multiply(axes.as_ref(), vectors.as_ref().subcols(0, kept));
-            return Ok(Eigen { values: values[..kept].to_vec(), vectors });
-        }
+    if 2 * width < size
+        && let Some(axes) = subspace(matrix.as_ref(), width)
+    {
+        let turned = multiply_wide(matrix.as_ref(), axes.as_ref());
+        let Eigen { values, vectors } =
+            leading(multiply(axes.transpose(), turned.as_ref()), tolerance)?;
+        let kept = values.len().min(count);
+        let vectors = multiply(axes.as_ref(), vectors.as_ref().subcols(0, kept));
+        return Ok(Eigen { values: values[..kept].to_vec(), vectors });
     }
     let Eigen { mut values, vectors } = leading(matrix, tolerance)?;
     values.truncate(count);
