@@ -10,7 +10,7 @@ use dsokr_nn::parameters::Parameters;
 
 use super::data_folder::load_data_folder;
 use super::lock::{PARTIAL, RANDOM};
-use super::place::{CONFIG, LOG, name, parent, read_optional};
+use super::place::{CHANGES, CONFIG, LOG, name, parent, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
 use super::{MEMBERS, PreparationFiles, Record, Report, RunLock, fingerprints};
@@ -21,8 +21,6 @@ use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_paramet
 
 /// The file of the run directory with the last state.
 pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
-/// The file of the run directory with the settings that resumed trainings have changed.
-pub(super) const CHANGES: &str = "changes.jsonl";
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
 

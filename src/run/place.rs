@@ -7,6 +7,8 @@ use dsokr_basis::store::read_text;
 
 use crate::Error;
 
+/// The file of the run directory with the settings that resumed trainings have changed.
+pub(super) const CHANGES: &str = "changes.jsonl";
 /// The configuration, which every run directory has.
 pub(super) const CONFIG: &str = "config.toml";
 /// The folder of the data that a run was trained on.

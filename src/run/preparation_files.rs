@@ -5,8 +5,7 @@ use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
 use super::fingerprints::FILE as FINGERPRINTS;
-use super::folder::CHANGES;
-use super::place::DATA;
+use super::place::{CHANGES, DATA};
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.

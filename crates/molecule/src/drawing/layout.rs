@@ -12,8 +12,8 @@ const ROUNDS: usize = 100;
 ///
 /// Minimises the stress `Σ (|x_i − x_j| − d_ij)² / d_ij²` (Kamada and Kawai 1989) by majorization, one
 /// node at a time (Gansner, Koren and North 2004). It starts from a circle on which the nodes lie in the
-/// order of a depth-first search, with rounds in which all pairs have one weight. Parts that no path joins lie one edge further apart than the longest path. The
-/// longer side lies across.
+/// order of a depth-first search, with rounds in which all pairs have one weight. Parts that no path joins
+/// lie one edge further apart than the longest path. The longer side lies across.
 pub(super) fn layout(graph: &Graph) -> Vec<Point> {
     let nodes = graph.len();
     let apart = distances(graph);
