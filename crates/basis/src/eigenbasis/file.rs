@@ -57,7 +57,11 @@ impl Basis {
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        Self::read(&Stored::open_versions(path, KIND, FITTED..=SUM)?, "")
+        let stored = Stored::open_versions(path, KIND, FITTED..=SUM)?;
+        if stored.version() == SUM {
+            stored.metadata(PARTS)?;
+        }
+        Self::read(&stored, "")
     }
 
     /// The basis whose entries have a prefix, of built-in kernels.

@@ -89,7 +89,9 @@ fn a_tempered_file_that_contradicts_itself_is_an_error() {
     };
     assert_eq!(load(2, &metadata, Some(&offset[..2])).unwrap().tempering(), Tempering::of(0.5));
     let error = load(3, &metadata, Some(&offset[..2])).unwrap_err();
-    assert!(error.to_string().contains("this program reads version 2"), "{error}");
+    assert!(error.to_string().contains("no metadata \"parts\""), "{error}");
+    let error = load(4, &metadata, Some(&offset[..2])).unwrap_err();
+    assert!(error.to_string().contains("this program reads version 3"), "{error}");
     for (key, value) in [
         ("tempering", "{}"),
         ("tempering", "0.5"),
