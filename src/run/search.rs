@@ -29,8 +29,8 @@ impl EnsembleRun {
     }
 
     /// The answer to each of several texts, in their order: the `top` best candidates, and what else the
-    /// configuration predicts. Each distinct label set is shown once, so there may be fewer. Takes memory for the texts at hand alone, so a long stream is answered
-    /// some texts at a time.
+    /// configuration predicts. Each distinct label set is shown once, so there may be fewer. The memory grows
+    /// with the number of texts, so a long stream is answered some texts at a time.
     ///
     /// # Errors
     /// `top` above the number of candidates; a member that reads no text; an empty text.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
+use crate::sandbox::{CONFIG, Sandbox, copy, json, number, unstable_training};
 
 const BAG: &str = r#"kind = "ngram-bag"
 hidden = [16]
@@ -273,17 +273,7 @@ fn members_that_diverged_go_on_with_a_lower_rate() {
         RIDGE.replace('\n', ", ")
     );
     sandbox.write("ensemble.toml", &bag);
-    let settings = [
-        "training.optimizer=sgd",
-        "training.weight_decay=0",
-        "training.clip=0",
-        "training.warmup=800",
-        "training.epochs=20",
-        "training.checkpoint_seconds=3600",
-    ];
-    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
-    let train: Vec<&str> =
-        ["train", "ensemble.toml", "--quiet", "--out", "run"].into_iter().chain(sets).collect();
+    let train = unstable_training("ensemble.toml");
     let rate = |rate, more: &[&'static str]| [&train[..], &["--set", rate], more].concat();
     sandbox.fail(&rate("training.learning_rate=50.0", &[]), 1, &["is not finite"]);
     let seed = rate("training.learning_rate=0.01", &["--resume", "--set", "seed=7"]);

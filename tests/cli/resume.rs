@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::{Sandbox, json};
+use crate::sandbox::{Sandbox, json, unstable_training};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -257,17 +257,7 @@ fn a_run_is_not_resumed_on_other_data() {
 #[test]
 fn a_training_that_diverged_goes_on_with_a_lower_rate() {
     let sandbox = Sandbox::new();
-    let settings = [
-        "training.optimizer=sgd",
-        "training.weight_decay=0",
-        "training.clip=0",
-        "training.warmup=800",
-        "training.epochs=20",
-        "training.checkpoint_seconds=3600",
-    ];
-    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
-    let train: Vec<&str> =
-        ["train", "small.toml", "--quiet", "--out", "run"].into_iter().chain(sets).collect();
+    let train = unstable_training("small.toml");
     let rate = |rate, more: &[&'static str]| [&train[..], &["--set", rate], more].concat();
     let wild = "training.learning_rate=50.0";
     sandbox.fail(&rate(wild, &[]), 1, &["is not finite", "--resume --set training.learning_rate"]);

@@ -152,3 +152,17 @@ pub fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// The arguments of a training into `run` that diverges at a learning rate of 50, and not at 0.01.
+pub fn unstable_training(config: &'static str) -> Vec<&'static str> {
+    let settings = [
+        "training.optimizer=sgd",
+        "training.weight_decay=0",
+        "training.clip=0",
+        "training.warmup=800",
+        "training.epochs=20",
+        "training.checkpoint_seconds=3600",
+    ];
+    let sets = settings.into_iter().flat_map(|setting| ["--set", setting]);
+    ["train", config, "--quiet", "--out", "run"].into_iter().chain(sets).collect()
+}

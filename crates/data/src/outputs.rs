@@ -110,7 +110,7 @@ fn counts(rows: SparseRows, log: bool, min_outputs: usize) -> Result<Box<dyn Row
     Ok(Box::new(Features::Sparse(rows)))
 }
 
-/// The numbers of a column, or for a cell that is none [`Error::Line`].
+/// The numbers of a column; [`Error::Line`] for a cell that holds no finite number.
 fn numbers<'t>(
     table: &'t Table,
     column: &'t str,

@@ -69,10 +69,9 @@ pub struct DataConfig {
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
     #[serde(default)]
     pub corrupted: f64,
-    /// What happens at a row of a table that cannot be read: with a wrong number of fields, not UTF-8, not
-    /// JSON, blank, or with an id that is empty or occurs before where ids are unique; with a SMILES, a
-    /// ranking or a number that is none; and at a training pair whose output is unknown. Rows that a matrix
-    /// follows are never skipped.
+    /// What happens at a row of a table that cannot be read. Such a row has a wrong number of fields, is not
+    /// UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES, ranking or
+    /// number, or is a training pair whose output is unknown. Rows that a matrix follows are never skipped.
     #[serde(default)]
     pub on_bad_row: OnBadRow,
     /// Where the pairs come from.

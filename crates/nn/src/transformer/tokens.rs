@@ -94,7 +94,7 @@ impl Tokens {
         };
         tokenizer.with_pre_tokenizer(Some(pieces));
         // a merge joins two characters of a text, so there are no more tokens than characters; the
-        // trainer takes memory for as many as it is told
+        // trainer reserves memory for the whole size of the vocabulary
         let characters: usize = texts.iter().map(|text| text.len()).sum();
         let most = characters.saturating_add(SPECIAL.len());
         // pieces of one character leave byte pairs nothing to merge: the vocabulary is the alphabet
