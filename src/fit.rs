@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use dsokr_basis::store::{self, Tensor};
 use dsokr_decode::Candidates;
+use dsokr_machines::LastSystem;
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice, larger_sketch};
@@ -78,11 +79,16 @@ impl<'a> Request<'a> {
     /// # Errors
     /// As [`fit`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
-        run(self, observer)
+        run(self, None, observer)
     }
 }
 
-fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error> {
+/// `shared` keeps the factored system for the next member of an ensemble.
+fn run(
+    request: &Request,
+    shared: Option<&LastSystem>,
+    observer: &mut dyn Observer,
+) -> Result<Trained, Error> {
     let config = request.config;
     let path = place(request)?;
     if let Some(settings) = &config.ensemble {
@@ -112,7 +118,9 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         "data loaded"
     );
     let started = Instant::now();
-    let outputs = TrainingOutputs::new(config, &dataset, resumed);
+    let own = LastSystem::default();
+    let systems = shared.unwrap_or(&own);
+    let outputs = TrainingOutputs::new(config, &dataset, resumed, systems.clone());
     if let Some(hubs) = &config.decoding.hubs {
         hubs::check(hubs, outputs.len())?;
     }
@@ -175,11 +183,13 @@ fn run(request: &Request, observer: &mut dyn Observer) -> Result<Trained, Error>
         device: &device,
         observer,
         force: request.force,
+        systems,
         opener: &opener,
         resumed,
         folder: None,
     };
     let Fitted { predictor, saved, held_out, summary, mut choices } = learner.fit(task)?;
+    own.clear();
     let mut folder = match task.folder.take() {
         Some(folder) => folder,
         None => opener(&PreparationFiles::new(predictor.preparation()?)?)?,

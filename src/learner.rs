@@ -8,6 +8,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use dsokr_basis::store::read_text;
 use dsokr_decode::Candidates;
+use dsokr_machines::LastSystem;
 
 use crate::Error;
 use crate::config::{Checked, Config};
@@ -189,6 +190,8 @@ pub struct Task<'a> {
     pub observer: &'a mut dyn Observer,
     /// Whether it may take more memory than is available.
     pub(crate) force: bool,
+    /// The factored system of kernel machines with the same inputs.
+    pub(crate) systems: &'a LastSystem,
     pub(crate) opener: &'a dyn Fn(&PreparationFiles) -> Result<Folder, Error>,
     /// The run directory, if the run is resumed.
     pub(crate) resumed: Option<&'a Path>,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use dsokr_machines::LastSystem;
 use tracing::info;
 
 use super::{Request, Trained, changes};
@@ -34,6 +35,7 @@ pub(super) fn run(
     } else {
         Folder::create_ensemble(&path, request.config)?
     };
+    let systems = LastSystem::default();
     let train = |member: &Checked, observer: &mut dyn Observer| {
         if observer.stop() {
             return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
@@ -53,7 +55,9 @@ pub(super) fn run(
             processor: request.processor,
             force: request.force,
         };
-        let done = super::run(&request, observer).map_err(|source| match source.is_request() {
+        let done = super::run(&request, Some(&systems), observer).map_err(|source| match source
+            .is_request()
+        {
             true => Error::Member { name: member.name.clone(), source: Box::new(source) },
             false => source,
         })?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_data::{Dataset, InputKind};
-use dsokr_machines::{Cost, KernelModel, OutputSpace, Targets};
+use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Targets};
 use dsokr_train::Event;
 
 use crate::config::{
@@ -105,12 +105,14 @@ impl Learner for KernelMachineConfig {
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let needs = self.needs(task.config, task.dataset, task.targets.width())?;
         memory::check(&needs, task.force)?;
-        let outputs = TrainingOutputs::new(task.config, task.dataset, None);
+        let systems = task.systems.clone();
+        let outputs = TrainingOutputs::new(task.config, task.dataset, None, systems);
         let inputs = match task.resumed() {
             Some(path) => MachineInputs::load(self, path)?,
             None => MachineInputs::fit(self, &task.dataset.train, &outputs)?,
         };
-        let machine = PreparedMachine::new(self, task.config, task.dataset, inputs)?;
+        let machine =
+            PreparedMachine::new(self, task.config, task.dataset, inputs, task.systems.clone())?;
         if let Some(embedding) = self.embedding() {
             embedding.ranks_in(task.targets.width())?;
         }
@@ -137,7 +139,13 @@ impl Learner for KernelMachineConfig {
             return Err(Error::value("encoder.answers", "embedded", allowed));
         }
         let inputs = MachineInputs::fit(self, &dataset.train, outputs)?;
-        Ok(Some(Box::new(PreparedMachine::new(self, config, dataset, inputs)?)))
+        Ok(Some(Box::new(PreparedMachine::new(
+            self,
+            config,
+            dataset,
+            inputs,
+            outputs.systems().clone(),
+        )?)))
     }
 }
 
@@ -149,6 +157,7 @@ struct PreparedMachine<'a> {
     inputs: Arc<MachineInputs>,
     rows: MachineRows<'a>,
     validation: MachineRows<'a>,
+    systems: LastSystem,
 }
 
 impl<'a> PreparedMachine<'a> {
@@ -157,19 +166,21 @@ impl<'a> PreparedMachine<'a> {
         config: &'a Checked,
         dataset: &'a Dataset,
         inputs: MachineInputs,
+        systems: LastSystem,
     ) -> Result<Self, Error> {
         let rows = inputs.rows(&dataset.train)?;
         if let MachineRows::Features(rows) = &rows {
             settings.kernel.validate(rows.kind())?;
         }
         let validation = inputs.rows(&dataset.validation)?;
-        Ok(Self { settings, config, dataset, inputs: Arc::new(inputs), rows, validation })
+        let inputs = Arc::new(inputs);
+        Ok(Self { settings, config, dataset, inputs, rows, validation, systems })
     }
 }
 
 impl ClosedForm for PreparedMachine<'_> {
     fn fit(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
-        let Self { settings, config, dataset, rows, validation, .. } = self;
+        let Self { settings, config, dataset, rows, validation, systems, .. } = self;
         let (space, targets) = match targets {
             OutputTargets::Points { space, targets } => (Some(space), Cow::Borrowed(targets)),
             OutputTargets::Quantiles { levels, observed } => {
@@ -181,7 +192,7 @@ impl ClosedForm for PreparedMachine<'_> {
         };
         let scaling = scaling(settings, rows)?;
         let scaled = scaled(scaling.as_ref(), rows)?;
-        let training = training_set(settings, &scaled, &targets, config.seed);
+        let training = training_set(settings, &scaled, &targets, config.seed, systems);
         let prepared = settings.solver.prepare(training)?;
         let scaling = scaling.as_ref();
         let search = LambdaSearch { settings, scaling, prepared, evaluator, validation };
@@ -195,7 +206,7 @@ impl ClosedForm for PreparedMachine<'_> {
         };
         let (model, held_out, curve, choices) = match (settings.embedding(), basis) {
             (Some(embedding), Some(basis)) => {
-                let outputs = TrainingOutputs::new(config, dataset, None);
+                let outputs = TrainingOutputs::new(config, dataset, None, systems.clone());
                 let unlabelled = match embedding.is_mixed() {
                     true => basis.project(&outputs.unlabelled()?)?.coordinates,
                     false => Vec::new(),

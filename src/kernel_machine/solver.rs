@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use dsokr_machines::{
-    KernelModel, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets, TrainingInputs,
-    TrainingSet,
+    KernelModel, LastSystem, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets,
+    TrainingInputs, TrainingSet,
 };
 use tracing::info;
 
@@ -66,6 +66,7 @@ pub(super) fn training_set<'a>(
     rows: &'a MachineRows,
     targets: &'a Targets,
     seed: u64,
+    systems: &'a LastSystem,
 ) -> TrainingSet<'a> {
     let inputs = match rows {
         MachineRows::Features(rows) => {
@@ -73,7 +74,7 @@ pub(super) fn training_set<'a>(
         }
         MachineRows::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
     };
-    TrainingSet { inputs, targets, seed }
+    TrainingSet { inputs, targets, seed, systems }
 }
 
 impl LambdaSearch<'_> {

@@ -89,7 +89,8 @@ fn answers(
     let rows = inputs.rows(train)?;
     let scaling = scaling(settings, &rows)?;
     let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
-    let training = training_set(settings, &rows, &targets, outputs.config().seed);
+    let (seed, systems) = (outputs.config().seed, outputs.systems());
+    let training = training_set(settings, &rows, &targets, seed, systems);
     let lambda = settings.lambda.values().first().copied().unwrap_or(f64::NAN);
     let (_, held_out) = settings.solver.prepare(training)?.fit(lambda, true)?;
     held_out.ok_or_else(|| {

@@ -2,6 +2,7 @@ use std::time::Instant;
 
 use dsokr_basis::leverage::{self, LeverageOptions};
 use dsokr_basis::{Basis, SketchKind};
+use dsokr_machines::LastSystem;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
 use crate::config::Checked;
@@ -27,6 +28,8 @@ pub struct Study<'a> {
     config: &'a Checked,
     root: &'a DataRoot,
     dataset: Dataset,
+    /// The machines of all curves have the same inputs.
+    systems: LastSystem,
 }
 
 impl<'a> Study<'a> {
@@ -43,11 +46,11 @@ impl<'a> Study<'a> {
             return Err(wrong("output.kernels", "given".into(), allowed));
         }
         let dataset = config.load_data(root)?;
-        Ok(Self { config, root, dataset })
+        Ok(Self { config, root, dataset, systems: LastSystem::default() })
     }
 
     fn outputs(&self) -> TrainingOutputs<'_> {
-        TrainingOutputs::new(self.config, &self.dataset, None)
+        TrainingOutputs::new(self.config, &self.dataset, None, self.systems.clone())
     }
 
     /// The kinds of sketches with these names, with the parameters that are usual: densities of 20/n,

@@ -5,6 +5,8 @@ use dsokr_basis::features::{DenseRows, PartRows};
 use dsokr_basis::{Basis, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
 use tracing::warn;
 
+use dsokr_machines::LastSystem;
+
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
 use crate::run::BASIS;
@@ -23,11 +25,17 @@ pub struct TrainingOutputs<'a> {
     /// A basis that has been fitted already.
     ready: Option<Basis>,
     kernel: OnceLock<Kernel>,
+    systems: LastSystem,
 }
 
 impl<'a> TrainingOutputs<'a> {
     /// Those of a data set; `resumed` is the directory of a resumed run.
-    pub(crate) fn new(config: &'a Checked, dataset: &'a Dataset, resumed: Option<&Path>) -> Self {
+    pub(crate) fn new(
+        config: &'a Checked,
+        dataset: &'a Dataset,
+        resumed: Option<&Path>,
+        systems: LastSystem,
+    ) -> Self {
         Self {
             config,
             dataset,
@@ -36,14 +44,16 @@ impl<'a> TrainingOutputs<'a> {
             stored: resumed.map(|path| path.join(BASIS)),
             ready: None,
             kernel: OnceLock::new(),
+            systems,
         }
     }
 
     /// The same outputs with a basis that has been fitted.
     pub(crate) fn with_basis(&self, basis: Basis) -> Self {
         let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
-        let (Self { config, dataset, .. }, kernel) = (self, self.kernel.clone());
-        Self { config, dataset, indices, unlabelled, stored: None, ready: Some(basis), kernel }
+        let (kernel, systems) = (self.kernel.clone(), self.systems.clone());
+        let (stored, ready) = (None, Some(basis));
+        Self { indices, unlabelled, stored, ready, kernel, systems, ..*self }
     }
 
     /// The configuration.
@@ -99,6 +109,11 @@ impl<'a> TrainingOutputs<'a> {
         let kernel = self.config.output.single_kernel()?;
         let kernel = kernel.fit("output.kernel", &self.rows(), self.config.seed)?;
         Ok(self.kernel.get_or_init(|| kernel))
+    }
+
+    /// The factored system of kernel machines with the same inputs.
+    pub(crate) fn systems(&self) -> &LastSystem {
+        &self.systems
     }
 
     /// The data.

@@ -40,9 +40,9 @@ pub use lipschitz::{
     coverage, crossing_loss, pinball_loss,
 };
 pub use ridge::{
-    Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, OutputSpace,
-    Points, RidgeModel, RidgeProblem, Scaling, SketchedFit, Spectrum, alignf, combine, fit,
-    fit_averaged, fit_conjugate_gradients, fit_gram, fit_sketched,
+    Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LastSystem,
+    OutputSpace, Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
+    alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram, fit_sketched,
 };
 pub use solver::{
     ClosedForm, Lipschitz, PreparedSolver, Sketched, Solver, TrainingInputs, TrainingSet,

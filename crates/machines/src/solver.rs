@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lipschitz::{InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Stop};
 use crate::ridge::{
-    Averaged, ConjugateGradients, InputSketch, RidgeProblem, Spectrum, fit, fit_averaged,
+    Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, fit_averaged,
     fit_conjugate_gradients, fit_gram, fit_sketched,
 };
 use crate::{Error, KernelModel, LipschitzModel, Precision, Targets};
@@ -87,6 +87,8 @@ pub struct TrainingSet<'a> {
     pub targets: &'a Targets,
     /// The seed of the sketch.
     pub seed: u64,
+    /// Where the closed form finds the factored system of an earlier fit of the same rows.
+    pub systems: &'a LastSystem,
 }
 
 /// The inputs of a kernel machine.
@@ -203,7 +205,7 @@ impl PreparedSolver<'_> {
     /// the others.
     ///
     /// # Errors
-    /// Those of [`fit`], [`fit_gram`], [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
+    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_gram`], [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
     /// [`LipschitzModel::fit`]; [`Error::Value`] for a solver that has no leave-one-out predictions in
     /// closed form.
     pub fn fit(
@@ -211,13 +213,13 @@ impl PreparedSolver<'_> {
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let TrainingSet { inputs, targets, seed } = &self.training;
+        let TrainingSet { inputs, targets, seed, systems } = &self.training;
         let (targets, seed): (&Targets, u64) = (targets, *seed);
         if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
             let fitted = match inputs {
                 TrainingInputs::Gram(gram) => fit_gram(*gram, targets, lambda, *precision)?,
                 TrainingInputs::Rows(rows, kernel) => {
-                    fit(Arc::clone(kernel), *rows, targets, lambda, *precision)?
+                    systems.get(kernel, *rows, lambda, *precision)?.fit(targets)?
                 }
             };
             let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
@@ -259,7 +261,7 @@ impl PreparedSolver<'_> {
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn spectrum(&self) -> Result<Option<Spectrum>, Error> {
-        let TrainingSet { inputs, targets, seed } = &self.training;
+        let TrainingSet { inputs, targets, seed, .. } = &self.training;
         let spectrum = match (self.solver, inputs) {
             (Solver::ClosedForm(_), TrainingInputs::Gram(gram)) => {
                 Spectrum::of_gram(*gram, targets)

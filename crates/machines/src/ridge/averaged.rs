@@ -69,7 +69,11 @@ pub fn fit_averaged(
     }
     let solution = Solution::Ridge(worst.ok_or_else(|| Error::none("number of parts"))?);
     let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
-    Ok(RidgeModel::new(Map::Kernel { kernel, anchors }, Weights::Double(weights), summary))
+    Ok(RidgeModel::new(
+        Map::Kernel { kernel, anchors: Arc::new(anchors) },
+        Weights::Double(weights),
+        summary,
+    ))
 }
 
 /// Consecutive rows of a source.

@@ -1,5 +1,7 @@
 //! The sketched system by preconditioned conjugate gradients: SIOKR and SISOKR with many anchors.
 
+use std::sync::Arc;
+
 use dsokr_basis::features::read;
 use dsokr_basis::random::generator;
 use dsokr_basis::{OutputKernel, RowSource, Sketch, SketchKind};
@@ -147,7 +149,7 @@ pub fn fit_conjugate_gradients(
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(RidgeModel::new(Map::Kernel { kernel, anchors }, weights, summary))
+    Ok(RidgeModel::new(Map::Kernel { kernel, anchors: Arc::new(anchors) }, weights, summary))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.

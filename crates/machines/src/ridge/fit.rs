@@ -1,39 +1,26 @@
 //! Fitting with every training input as an anchor: IOKR, ISOKR, Kernel Dependency Estimation.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Block, Features, OutputKernel, RowSource};
+use dsokr_basis::{Block, OutputKernel, RowSource};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::linear_index::LinearIndex;
-use super::model::{Map, RidgeModel, Weights};
-use super::precomputed;
-use crate::linear::{Factor, Panels, Scalar, row_major};
-use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
+use super::model::RidgeModel;
+use super::system::RidgeSystem;
+use crate::linear::{Panels, Scalar};
+use crate::summary::Precision;
 use crate::targets::check;
 use crate::{Error, Targets};
 
-/// A model with what leave-one-out predictions need beside it.
+/// A model with the system that gave it.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The model.
     pub model: RidgeModel,
-    factor: Arc<dyn Inverse>,
-}
-
-/// A Cholesky factor of either precision.
-trait Inverse: Debug + Send + Sync {
-    /// The diagonal of the inverse of the factored matrix.
-    fn diagonal(&self) -> Vec<f64>;
-}
-
-impl<T: Scalar> Inverse for Factor<T> {
-    fn diagonal(&self) -> Vec<f64> {
-        self.inverse_diagonal()
-    }
+    pub(super) system: Arc<RidgeSystem>,
 }
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows.
@@ -71,19 +58,7 @@ pub fn fit(
     precision: Precision,
 ) -> Result<Fitted, Error> {
     check(rows.len(), targets, lambda)?;
-    kernel.validate(rows.kind())?;
-    let all = read(rows, 0..rows.len())?;
-    kernel.check(&all)?;
-    let mut anchors = Features::empty(rows.kind(), rows.width())?;
-    anchors.append(&all)?;
-    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
-    let map = Map::Kernel { kernel: Arc::clone(&kernel), anchors };
-    match precision {
-        Precision::Double => solve(gram::<f64>(&kernel, rows)?, targets, lambda, precision, map),
-        Precision::Single => {
-            solve(single(kernel.as_ref(), rows, &all)?, targets, lambda, precision, map)
-        }
-    }
+    Arc::new(RidgeSystem::new(kernel, rows, lambda, precision)?).fit(targets)
 }
 
 /// Fits on the Gram matrix of a precomputed kernel, n × n. The model predicts by
@@ -99,12 +74,7 @@ pub fn fit_gram(
     precision: Precision,
 ) -> Result<Fitted, Error> {
     check(gram.nrows(), targets, lambda)?;
-    let gram = precomputed::checked(gram)?;
-    let map = Map::Precomputed { inputs: gram.size() };
-    match precision {
-        Precision::Double => solve(gram, targets, lambda, precision, map),
-        Precision::Single => solve(gram.single(), targets, lambda, precision, map),
-    }
+    Arc::new(RidgeSystem::of_gram(gram, lambda, precision)?).fit(targets)
 }
 
 /// The lower half of the Gram matrix of the rows.
@@ -121,7 +91,7 @@ pub(crate) fn gram<T: Scalar>(
 }
 
 /// As [`gram`] in `f32`; a kernel that is linear in scaled sparse rows by their common columns.
-fn single(
+pub(super) fn single(
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     all: &Block,
@@ -137,39 +107,6 @@ fn single(
     Ok(gram)
 }
 
-/// The model of the weights `(K + nλI)⁻¹ Ψ`, with the factor that gave them.
-fn solve<T: Scalar>(
-    mut gram: Panels<T>,
-    targets: &Targets,
-    lambda: f64,
-    precision: Precision,
-    map: Map,
-) -> Result<Fitted, Error>
-where
-    Weights: From<Vec<T>>,
-{
-    let (n, width) = (gram.size(), targets.width());
-    let ridge = n as f64 * lambda;
-    gram.add_to_diagonal(T::of(ridge));
-    let factor = Factor::new(gram).map_err(|at| at.error(n, ridge))?;
-    let mut alpha = targets.dense::<T>();
-    factor.solve(alpha.as_mut());
-    let inputs = match map {
-        Map::Kernel { .. } => Inputs::Full,
-        Map::Precomputed { .. } => Inputs::Precomputed,
-    };
-    let solution = Solution::Ridge(RidgeSummary {
-        inputs,
-        condition: factor.condition(),
-        jitter: 0.0,
-        precision,
-        convergence: None,
-    });
-    let summary = Summary { rows: n, unknowns: n, width, lambda, solution };
-    let model = RidgeModel::new(map, row_major(alpha.as_ref())?.into(), summary);
-    Ok(Fitted { model, factor: Arc::new(factor) })
-}
-
 impl Fitted {
     /// What the model would predict for each training row had it been fitted on the others, with the
     /// same nλ: `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
@@ -181,7 +118,7 @@ impl Fitted {
         let (n, width) = (self.model.summary.rows, self.model.width);
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let diagonal = self.factor.diagonal();
+        let diagonal = self.system.inverse_diagonal();
         let mut out = vec![0.0f32; n * width];
         let targets = targets.dense::<f64>();
         out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {

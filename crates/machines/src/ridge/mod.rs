@@ -15,6 +15,7 @@ mod scaling;
 mod sketched;
 mod sketched_inputs;
 mod spectrum;
+mod system;
 
 pub use alignment::{Alignment, Combination, Ideal, alignf, combine};
 pub use averaged::{Averaged, fit_averaged};
@@ -26,3 +27,4 @@ pub use problem::{InputSketch, RidgeProblem};
 pub use scaling::Scaling;
 pub use sketched::{SketchedFit, fit_sketched};
 pub use spectrum::Spectrum;
+pub use system::{LastSystem, RidgeSystem};

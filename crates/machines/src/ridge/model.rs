@@ -39,7 +39,7 @@ pub struct RidgeModel {
 #[derive(Clone, Debug)]
 pub(super) enum Map {
     /// The kernel's values with the anchors.
-    Kernel { kernel: Arc<dyn OutputKernel>, anchors: Features },
+    Kernel { kernel: Arc<dyn OutputKernel>, anchors: Arc<Features> },
     /// Given values with this number of training inputs.
     Precomputed { inputs: usize },
 }

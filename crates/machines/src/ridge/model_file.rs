@@ -100,7 +100,7 @@ impl RidgeModel {
             None => Map::Precomputed { inputs: columns },
             Some(kernel) => {
                 let anchors = file::rows(stored, "anchors", kernel.as_ref())?;
-                Map::Kernel { kernel, anchors }
+                Map::Kernel { kernel, anchors: Arc::new(anchors) }
             }
         };
         let (shape, weights) = if stored.describe("weights")?.0.to_string() == "F32" {

@@ -47,7 +47,7 @@ pub fn fit_sketched(
     let Solved { inputs, factor, weights, solution } = solve(problem, sketch)?;
     let solution = Solution::Ridge(solution);
     let summary = Summary { rows, unknowns: inputs.len(), width, lambda, solution };
-    let (kernel, anchors) = (Arc::clone(&inputs.kernel), inputs.anchors.clone());
+    let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::new(inputs.anchors.clone()));
     let map = Map::Kernel { kernel, anchors };
     let model = RidgeModel::new(map, Weights::Double(weights), summary);
     Ok(SketchedFit { model, inputs, factor })

@@ -8,4 +8,5 @@ mod identities;
 mod metabolites;
 mod naive;
 mod selection;
+mod shared;
 mod streams;

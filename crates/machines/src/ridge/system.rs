@@ -1,0 +1,211 @@
+//! The factored system of some inputs, which fits of any targets share.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use dsokr_basis::features::read;
+use dsokr_basis::{Features, OutputKernel, RowSource};
+use faer::MatRef;
+
+use super::fit::{Fitted, gram, single};
+use super::model::{Map, RidgeModel, Weights};
+use super::precomputed;
+use crate::linear::{Factor, Panels, Scalar, row_major};
+use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
+use crate::targets::check;
+use crate::{Error, Targets};
+
+/// The Cholesky factor of `K + nλI` of n inputs: it depends on the inputs, their kernel and λ alone, and
+/// [fits](Self::fit) any targets.
+///
+/// Memory: half the Gram matrix, n²/2 numbers of the precision. Time: n²/2 evaluations of the kernel in
+/// `f64`, n³/3 multiplications. The numbers do not depend on the number of threads.
+#[derive(Debug)]
+pub struct RidgeSystem {
+    map: Map,
+    inputs: usize,
+    lambda: f64,
+    precision: Precision,
+    factor: Box<dyn Solve>,
+    /// That of `(K + nλI)⁻¹`, computed when first used.
+    diagonal: OnceLock<Vec<f64>>,
+}
+
+/// A Cholesky factor of either precision.
+trait Solve: Debug + Send + Sync {
+    /// `(K + nλI)⁻¹ Ψ`, row-major.
+    fn solve(&self, targets: &Targets) -> Result<Weights, Error>;
+    /// The diagonal of the inverse of the factored matrix.
+    fn diagonal(&self) -> Vec<f64>;
+    /// An estimate of the condition number.
+    fn condition(&self) -> f64;
+}
+
+impl<T: Scalar> Solve for Factor<T>
+where
+    Weights: From<Vec<T>>,
+{
+    fn solve(&self, targets: &Targets) -> Result<Weights, Error> {
+        let mut alpha = targets.dense::<T>();
+        self.solve(alpha.as_mut());
+        Ok(row_major(alpha.as_ref())?.into())
+    }
+
+    fn diagonal(&self) -> Vec<f64> {
+        self.inverse_diagonal()
+    }
+
+    fn condition(&self) -> f64 {
+        self.condition()
+    }
+}
+
+impl RidgeSystem {
+    /// The system of feature rows under a kernel.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for a λ that is not above 0; the kernel's checks; [`Error::NotFinite`] for kernel
+    /// values that overflow; [`Error::Numeric`] for a λ too small for the precision.
+    pub fn new(
+        kernel: impl OutputKernel + 'static,
+        rows: &dyn RowSource,
+        lambda: f64,
+        precision: Precision,
+    ) -> Result<Self, Error> {
+        Error::check_lambda(lambda)?;
+        kernel.validate(rows.kind())?;
+        let all = read(rows, 0..rows.len())?;
+        kernel.check(&all)?;
+        let mut anchors = Features::empty(rows.kind(), rows.width())?;
+        anchors.append(&all)?;
+        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+        let map = Map::Kernel { kernel: Arc::clone(&kernel), anchors: Arc::new(anchors) };
+        match precision {
+            Precision::Double => {
+                Self::factored(gram::<f64>(&kernel, rows)?, lambda, precision, map)
+            }
+            Precision::Single => {
+                Self::factored(single(kernel.as_ref(), rows, &all)?, lambda, precision, map)
+            }
+        }
+    }
+
+    /// The system of the Gram matrix of a precomputed kernel, n × n.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond
+    /// 1e-8 of the largest value; [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
+    pub fn of_gram(gram: MatRef<f64>, lambda: f64, precision: Precision) -> Result<Self, Error> {
+        Error::check_lambda(lambda)?;
+        let gram = precomputed::checked(gram)?;
+        let map = Map::Precomputed { inputs: gram.size() };
+        match precision {
+            Precision::Double => Self::factored(gram, lambda, precision, map),
+            Precision::Single => Self::factored(gram.single(), lambda, precision, map),
+        }
+    }
+
+    fn factored<T: Scalar>(
+        mut gram: Panels<T>,
+        lambda: f64,
+        precision: Precision,
+        map: Map,
+    ) -> Result<Self, Error>
+    where
+        Weights: From<Vec<T>>,
+    {
+        let inputs = gram.size();
+        let ridge = inputs as f64 * lambda;
+        gram.add_to_diagonal(T::of(ridge));
+        let factor = Factor::new(gram).map_err(|at| at.error(inputs, ridge))?;
+        let diagonal = OnceLock::new();
+        Ok(Self { map, inputs, lambda, precision, factor: Box::new(factor), diagonal })
+    }
+
+    /// The model of the weights `(K + nλI)⁻¹ Ψ`, 2n² multiplications for each coordinate.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is a row of targets for each input.
+    pub fn fit(self: &Arc<Self>, targets: &Targets) -> Result<Fitted, Error> {
+        let (n, lambda) = (self.inputs, self.lambda);
+        check(n, targets, lambda)?;
+        let weights = self.factor.solve(targets)?;
+        let inputs = match self.map {
+            Map::Kernel { .. } => Inputs::Full,
+            Map::Precomputed { .. } => Inputs::Precomputed,
+        };
+        let solution = Solution::Ridge(RidgeSummary {
+            inputs,
+            condition: self.factor.condition(),
+            jitter: 0.0,
+            precision: self.precision,
+            convergence: None,
+        });
+        let summary = Summary { rows: n, unknowns: n, width: targets.width(), lambda, solution };
+        let model = RidgeModel::new(self.map.clone(), weights, summary);
+        Ok(Fitted { model, system: Arc::clone(self) })
+    }
+
+    /// The diagonal of `(K + nλI)⁻¹`: n³/3 multiplications at the first call.
+    pub(super) fn inverse_diagonal(&self) -> &[f64] {
+        self.diagonal.get_or_init(|| self.factor.diagonal())
+    }
+
+    /// Whether it is the system of these feature rows.
+    fn is_of(
+        &self,
+        kernel: &dyn OutputKernel,
+        rows: &dyn RowSource,
+        lambda: f64,
+        precision: Precision,
+    ) -> Result<bool, Error> {
+        let Map::Kernel { kernel: own, anchors } = &self.map else {
+            return Ok(false);
+        };
+        // built-in kernels have their parameters beside the name, other kernels within it
+        let same_kernel = own.name() == kernel.name() && own.built_in() == kernel.built_in();
+        Ok(same_kernel
+            && (self.lambda, self.precision) == (lambda, precision)
+            && (anchors.kind(), anchors.len(), anchors.width())
+                == (rows.kind(), rows.len(), rows.width())
+            && anchors.block(0..anchors.len())? == read(rows, 0..rows.len())?)
+    }
+}
+
+/// Keeps the last factored system of feature rows, for fits of different targets one after another.
+/// Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct LastSystem(Arc<Mutex<Option<Arc<RidgeSystem>>>>);
+
+impl LastSystem {
+    /// The kept system if it is that of these rows, of a kernel of the same
+    /// [name](OutputKernel::name) and parameters, with the same λ and precision. Otherwise it is replaced by
+    /// a new one.
+    ///
+    /// # Errors
+    /// As [`RidgeSystem::new`].
+    pub fn get(
+        &self,
+        kernel: &Arc<dyn OutputKernel>,
+        rows: &dyn RowSource,
+        lambda: f64,
+        precision: Precision,
+    ) -> Result<Arc<RidgeSystem>, Error> {
+        // a fit that panicked has left the last whole system behind
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(system) = &*kept
+            && system.is_of(kernel, rows, lambda, precision)?
+        {
+            return Ok(Arc::clone(system));
+        }
+        // frees its memory before the new one takes as much
+        *kept = None;
+        let system = Arc::new(RidgeSystem::new(Arc::clone(kernel), rows, lambda, precision)?);
+        Ok(Arc::clone(kept.insert(system)))
+    }
+
+    /// Drops the kept system.
+    pub fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
