@@ -124,7 +124,12 @@ fn run(
     if let Some(hubs) = &config.decoding.hubs {
         hubs::check(hubs, outputs.len())?;
     }
-    memory::check(&memory::of_outputs(config, &dataset), request.force)?;
+    let mut needs = memory::of_outputs(config, &dataset);
+    if outputs.lacks_weights() {
+        let coordinates = memory::coordinates(config, &dataset);
+        needs.extend(learner.needs(config, &dataset, coordinates)?);
+    }
+    memory::check(&needs, request.force)?;
     let targets = learner.targets(&outputs)?;
     let candidates = targets.candidates(&dataset.outputs)?;
     info!(
@@ -198,6 +203,14 @@ fn run(
         predictor.save(&mut folder)?;
     }
     let split = config.evaluation.split;
+    if config.decoding.held_out {
+        let Some(held_out) = &held_out else {
+            let allowed =
+                "false: this encoder gives no answers to training inputs that it has not seen";
+            return Err(Error::value("decoding.held_out", true, allowed));
+        };
+        folder.save_held_out(held_out, &dataset.train.ids)?;
+    }
     let hubs = config.decoding.hubs.as_ref().zip(held_out);
     // predictions for the validation split are needed for hubs, for the log and often for the
     // report
@@ -207,7 +220,7 @@ fn run(
     };
     let corrected = match (hubs, &validation) {
         (Some((hubs, held_out)), Some(z)) => {
-            let (corrected, chosen) = correct(hubs, &evaluator, &candidates, &held_out, z)?;
+            let (corrected, chosen) = correct(hubs, &evaluator, &candidates, &held_out.answers, z)?;
             choices.extend(chosen);
             folder.replace_candidates(&corrected, &data)?;
             Some(corrected)

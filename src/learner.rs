@@ -247,13 +247,28 @@ pub struct Fitted {
     pub predictor: Box<dyn Predictor>,
     /// Whether its files are in the run directory already.
     pub saved: bool,
-    /// For each training input, the coordinates of a model that was fitted without its pair, `[n ×
-    /// p]`; needed for `decoding.hubs`.
-    pub held_out: Option<Vec<f32>>,
+    /// Answers that have not seen their pair; needed for `decoding.hubs` and `decoding.held_out`.
+    pub held_out: Option<HeldOut>,
     /// A summary of the fit, one line for the log.
     pub summary: Option<String>,
     /// The values that the fit chose from lists, for advice on these lists.
     pub choices: Vec<Choice>,
+}
+
+/// Answers to training inputs by models that were fitted without their pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldOut {
+    /// The training pairs that are answered, in rising order.
+    pub pairs: Vec<usize>,
+    /// Their coordinates `[pairs × p]`.
+    pub answers: Vec<f32>,
+}
+
+impl HeldOut {
+    /// Answers to all training inputs `[n × p]`.
+    pub fn all(n: usize, answers: Vec<f32>) -> Self {
+        Self { pairs: (0..n).collect(), answers }
+    }
 }
 
 /// A value that was chosen from a list.

@@ -136,8 +136,8 @@ impl<R: Recipe> Learner for R {
             None => folder.best()?,
         };
         let model = parameters::restore(outcome.model, &best)?;
-        let held_out = match &config.decoding.hubs {
-            Some(hubs) => {
+        let held_out = match config.decoding.needs_held_out() {
+            true => {
                 let cross = CrossFit {
                     recipe: self,
                     config,
@@ -148,9 +148,9 @@ impl<R: Recipe> Learner for R {
                     device: &device,
                     validate: &validate,
                 };
-                Some(cross.answers(hubs, task.observer)?)
+                Some(cross.answers(task.observer)?)
             }
-            None => None,
+            false => None,
         };
         let network = Network { recipe: self.clone(), preparation, model, batch };
         Ok(Fitted { saved: true, held_out, ..Fitted::new(network) })

@@ -37,6 +37,9 @@ pub struct DecodingConfig {
     /// The correction for hubs; none, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hubs: Option<HubConfig>,
+    /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
+    /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights` always do.
+    pub held_out: bool,
 }
 
 /// The correction for hubs, candidates that are near every answer:
@@ -57,6 +60,10 @@ pub struct HubConfig {
     /// Parts of the training pairs, for encoders only; 3, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folds: Option<usize>,
+    /// How many of these parts are answered; all, if left out. Each costs a training, and one part gives
+    /// constants that are little worse.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered: Option<usize>,
 }
 
 impl HubConfig {
@@ -64,11 +71,16 @@ impl HubConfig {
     pub fn folds(&self) -> usize {
         self.folds.unwrap_or(3)
     }
+
+    /// Parts that are answered.
+    pub fn answered(&self) -> usize {
+        self.answered.unwrap_or(self.folds())
+    }
 }
 
 impl Default for HubConfig {
     fn default() -> Self {
-        Self { weights: vec![0.5], neighbours: vec![10], folds: None }
+        Self { weights: vec![0.5], neighbours: vec![10], folds: None, answered: None }
     }
 }
 
@@ -114,10 +126,18 @@ impl DecodingConfig {
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
         check(holds, "decoding.hubs.weights", format!("{weights:?}"), "numbers not below 0")?;
-        check(hubs.folds() > 1, "decoding.hubs.folds", hubs.folds(), "at least 2")?;
+        let (folds, answered) = (hubs.folds(), hubs.answered());
+        check(folds > 1, "decoding.hubs.folds", folds, "at least 2")?;
+        let allowed = format!("1 to {folds}, the number of parts");
+        check((1..=folds).contains(&answered), "decoding.hubs.answered", answered, &allowed)?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
         check(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")
+    }
+
+    /// Whether answers to training inputs by models that have not seen their pair are needed.
+    pub(crate) fn needs_held_out(&self) -> bool {
+        self.held_out || self.hubs.is_some()
     }
 
     /// Whether predictions are scaled to unit length before they are scored.

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::load::no_arrays;
-use super::{Checked, Config, IN_ENSEMBLES, Search, check, value};
+use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES, Search, check, value};
 use crate::Error;
 
 /// Several models that vote. Each is trained in a run directory of its own, under `members/`.
@@ -18,6 +18,12 @@ pub struct EnsembleConfig {
     pub combination: Combination,
     /// Whether weights are fitted: those that are best on the validation split, by MRR.
     pub fit_weights: bool,
+    /// `held-out`: the weights are those under which answers to training pairs by models that were fitted
+    /// without them make the pairs' outputs most likely, which leaves the validation split clean. Kernel
+    /// machines know their leave-one-out answers; encoders are trained without parts of the pairs, as for
+    /// `decoding.hubs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<HeldOutWeights>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
     /// sketches, and several starts.
     pub seeds: usize,
@@ -33,7 +39,14 @@ pub struct EnsembleConfig {
 impl Default for EnsembleConfig {
     fn default() -> Self {
         let combination = Combination::Mean { weights: None, standardise: true };
-        Self { combination, fit_weights: false, seeds: 1, parallel: 1, members: Vec::new() }
+        Self {
+            combination,
+            fit_weights: false,
+            weights: None,
+            seeds: 1,
+            parallel: 1,
+            members: Vec::new(),
+        }
     }
 }
 
@@ -46,11 +59,15 @@ impl EnsembleConfig {
         check(seeds, "ensemble.seeds", self.seeds, &format!("1 to {MOST_SEEDS}"))?;
         check(self.parallel > 0, "ensemble.parallel", self.parallel, "at least 1")?;
         let given = self.combination.weights().map(|weights| format!("{weights:?}"));
-        if let (true, Some(given)) = (self.fit_weights, given) {
-            let allowed = "no weights beside ensemble.fit_weights";
+        if let (true, Some(given)) = (self.fit_weights || self.weights.is_some(), given) {
+            let allowed = "no weights beside ensemble.fit_weights and ensemble.weights";
             return Err(value("ensemble.combination.weights", given, allowed));
         }
+        let both = self.fit_weights && self.weights.is_some();
+        check(!both, "ensemble.weights", "\"held-out\"", "absent beside ensemble.fit_weights")?;
         let max = matches!(self.combination, Combination::Max { .. });
+        let allowed = "absent: \"max\" has none";
+        check(!max || self.weights.is_none(), "ensemble.weights", "\"held-out\"", allowed)?;
         check(!(max && self.fit_weights), "ensemble.fit_weights", true, "false: \"max\" has none")
     }
 }
@@ -75,7 +92,7 @@ impl Checked {
         for (place, change) in changes.iter().enumerate() {
             let key = format!("ensemble.members[{place}]");
             for draw in 0..ensemble.seeds {
-                let member = member(&base, change, draw, ensemble.seeds, &key)?;
+                let member = member(&base, change, draw, ensemble, &key)?;
                 if members.iter().any(|other| other.name == member.name) {
                     let allowed = "a name of its own for each member";
                     return Err(value(&format!("{key}.name"), &member.name, allowed));
@@ -92,7 +109,7 @@ fn member(
     base: &toml::Table,
     change: &toml::Table,
     draw: usize,
-    draws: usize,
+    ensemble: &EnsembleConfig,
     key: &str,
 ) -> Result<Checked, Error> {
     let mut table = base.clone();
@@ -108,7 +125,8 @@ fn member(
     let read = table.clone().try_into();
     let mut config: Config = read.map_err(|e: toml::de::Error| named(fail(e.to_string())))?;
     no_arrays(&table, &config).map_err(|message| named(fail(message)))?;
-    if draws > 1 {
+    config.decoding.held_out |= ensemble.weights == Some(HeldOutWeights::HeldOut);
+    if ensemble.seeds > 1 {
         config.name = format!("{name}-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);
     }

@@ -167,14 +167,24 @@ impl KernelMachineConfig {
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
-        if let Some(folds) = hubs.and_then(|hubs| hubs.folds) {
-            let allowed = "absent: kernel machines know their leave-one-out answers";
-            return Err(value("decoding.hubs.folds", folds, allowed));
+        for (key, parts) in [
+            ("decoding.hubs.folds", hubs.and_then(|hubs| hubs.folds)),
+            ("decoding.hubs.answered", hubs.and_then(|hubs| hubs.answered)),
+        ] {
+            if let Some(parts) = parts {
+                let allowed = "absent: kernel machines know their leave-one-out answers";
+                return Err(value(key, parts, allowed));
+            }
         }
+        let (key, found) = match hubs {
+            Some(_) => ("decoding.hubs", "given"),
+            None => ("decoding.held_out", "true"),
+        };
+        let none = !config.decoding.needs_held_out();
         let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));
         let allowed =
             format!("absent: no closed form gives leave-one-out answers of {}", self.solver.name());
-        check(closed || hubs.is_none(), "decoding.hubs", "given", &allowed)?;
+        check(closed || none, key, found, &allowed)?;
         match &self.answers {
             AnswersConfig::All {} => {}
             AnswersConfig::Leading { .. } => {
@@ -185,7 +195,7 @@ impl KernelMachineConfig {
                 check(!full, "sketch.full", true, allowed)?;
                 let allowed = "absent: an embedding has seen the outputs that hub constants must not \
                                see, with encoder.answers";
-                check(hubs.is_none(), "decoding.hubs", "given", allowed)?;
+                check(none, key, found, allowed)?;
             }
         }
         let quantiles = self.levels().is_some();

@@ -27,7 +27,7 @@ pub use kernel_machine::{
 };
 pub use load::Override;
 pub use logging::LoggingConfig;
-pub use output::{OutputConfig, SketchConfig, SummandConfig, SummandWeights};
+pub use output::{HeldOutWeights, OutputConfig, SketchConfig, SummandConfig};
 pub use reference::reference;
 
 use std::collections::BTreeMap;

@@ -57,13 +57,13 @@ pub struct OutputConfig {
     /// their outputs most likely, for kernel machines and normalised kernels. A kernel's own `weight` is then
     /// 1, or 0, which leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<SummandWeights>,
+    pub weights: Option<HeldOutWeights>,
 }
 
-/// Where weights of kernels come from.
+/// Where weights of kernels, or of the members of an ensemble, come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum SummandWeights {
+pub enum HeldOutWeights {
     /// From leave-one-out answers to training pairs.
     HeldOut,
 }
@@ -229,7 +229,7 @@ impl OutputConfig {
                 for (at, kernel) in kernels.iter().enumerate() {
                     kernel.validate(&format!("output.kernels[{at}]"))?;
                 }
-                if self.weights == Some(SummandWeights::HeldOut) {
+                if self.weights == Some(HeldOutWeights::HeldOut) {
                     let given = kernels.iter().position(|k| ![0.0, 1.0].contains(&k.weight));
                     if let Some(at) = given {
                         let key = format!("output.kernels[{at}].weight");

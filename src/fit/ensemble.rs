@@ -11,7 +11,7 @@ use tracing::info;
 use super::{Request, Trained, changes};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
-use crate::config::{Checked, EnsembleConfig};
+use crate::config::{Checked, EnsembleConfig, HeldOutWeights};
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::{EnsembleRun, Folder, MEMBERS, Report, RunLock};
 use crate::scores::chance;
@@ -151,17 +151,19 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     };
     let name = request.config.evaluation.split;
     let asked = ask(&run, name)?;
-    if settings.fit_weights {
-        let fitted = match name {
-            SplitName::Validation => run.fit_weights(&asked)?,
+    let weights = match (settings.fit_weights, settings.weights) {
+        (false, None) => None,
+        (_, Some(HeldOutWeights::HeldOut)) => Some(run.weigh_held_out(path)?.weights),
+        (true, None) => Some(match name {
+            SplitName::Validation => run.fit_weights(&asked)?.weights,
             SplitName::Test => {
                 let validation = ask(&run, SplitName::Validation)?;
-                run.fit_weights(&validation)?
+                run.fit_weights(&validation)?.weights
             }
-        };
-        for (name, weight) in run.names().iter().zip(&fitted.weights) {
-            info!("weight {weight:.3} of {name}");
-        }
+        }),
+    };
+    for (name, weight) in run.names().iter().zip(weights.iter().flatten()) {
+        info!("weight {weight:.3} of {name}");
     }
     run.save_rule(path)?;
     let (found, _) = run.evaluate(&asked)?;

@@ -11,26 +11,29 @@ use tracing::info;
 use crate::config::{Checked, HubConfig};
 use crate::evaluator::Evaluator;
 use crate::network::new_model;
-use crate::{Choice, Error, Prepare, Recipe, Scores};
+use crate::{Choice, Error, HeldOut, Prepare, Recipe, Scores};
 use dsokr_data::Dataset;
 use dsokr_data::SplitName;
 use dsokr_train::{Observer, Task, Validation, embed, train};
 
 /// Checks the settings against the number n of training inputs.
 pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
-    match hubs.neighbours.iter().find(|&&count| count > n) {
+    let (answers, pairs) = match hubs.answered {
+        None => (n, "training pairs"),
+        Some(parts) => (n / hubs.folds() * parts, "training pairs that are answered"),
+    };
+    match hubs.neighbours.iter().find(|&&count| count > answers) {
         None => Ok(()),
         Some(count) => Err(Error::Value {
             key: "decoding.hubs.neighbours".into(),
             found: count.to_string(),
-            allowed: format!("1 to {n}, the number of training pairs"),
+            allowed: format!("1 to {answers}, the number of {pairs}"),
         }),
     }
 }
 
 /// The parts of n training pairs, drawn by a seed, of sizes that differ by one at most.
 fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
-    check(hubs, n)?;
     let count = hubs.folds();
     if count < 2 || count > n {
         return Err(Error::Value {
@@ -67,21 +70,24 @@ pub(crate) struct CrossFit<'a, R: Recipe> {
 }
 
 impl<R: Recipe> CrossFit<'_, R> {
-    /// For each training input, the prediction of an encoder that was trained without its pair, `[n
-    /// × p]`. There is one encoder for each fold, trained with the same settings.
-    pub(crate) fn answers(
-        &self,
-        hubs: &HubConfig,
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<f32>, Error> {
+    /// The predictions of encoders that were trained without the pair. There is one encoder for each
+    /// fold that is answered, trained with the same settings.
+    pub(crate) fn answers(&self, observer: &mut dyn Observer) -> Result<HeldOut, Error> {
         let Self { recipe, config, basis, preparation, device, .. } = *self;
         let train_split = &self.dataset.train;
         let (n, p) = (train_split.ids.len(), basis.rank());
-        let folds = folds(hubs, n, config.seed)?;
+        let hubs = config.decoding.hubs.clone().unwrap_or_default();
+        let mut folds = folds(&hubs, n, config.seed)?;
+        folds.truncate(hubs.answered());
         let count = folds.len();
-        let mut answers = vec![0.0; n * p];
+        let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
         for (at, held) in folds.iter().enumerate() {
-            info!(fold = at + 1, folds = count, pairs = n - held.len(), "training for hubs");
+            info!(
+                fold = at + 1,
+                folds = count,
+                pairs = n - held.len(),
+                "training for held-out answers"
+            );
             let mut left_out = vec![false; n];
             held.iter().for_each(|&row| left_out[row] = true);
             let rest: Vec<usize> = (0..n).filter(|&row| !left_out[row]).collect();
@@ -105,11 +111,11 @@ impl<R: Recipe> CrossFit<'_, R> {
             };
             let inputs = preparation.inputs(&train_split.select(held)?)?;
             let z = embed(&model, &inputs, config.evaluation.batch);
-            for (z, &row) in z.chunks_exact(p).zip(held) {
-                answers[row * p..][..p].copy_from_slice(z);
-            }
+            found.extend(held.iter().copied().zip(z.chunks_exact(p).map(<[f32]>::to_vec)));
         }
-        Ok(answers)
+        found.sort_unstable_by_key(|(pair, _)| *pair);
+        let (pairs, answers): (Vec<usize>, Vec<Vec<f32>>) = found.into_iter().unzip();
+        Ok(HeldOut { pairs, answers: answers.concat() })
     }
 }
 

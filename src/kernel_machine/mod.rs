@@ -16,10 +16,11 @@ use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Targets};
 use dsokr_train::Event;
 
 use crate::config::{
-    AnswersConfig, Checked, Config, EmbeddingConfig, KernelMachineConfig, MachineInputsConfig,
+    AnswersConfig, Checked, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
+    MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::learner::{Choice, ClosedForm, Fitted, Learner, Predictor, StoredRun, Task};
+use crate::learner::{Choice, ClosedForm, Fitted, HeldOut, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::targets::{OutputTargets, TrainingOutputs};
 use crate::{Error, memory};
@@ -99,12 +100,19 @@ impl Learner for KernelMachineConfig {
             Some(_) => "encoder.solver.sketch.size",
             None => "encoder.solver.name",
         };
-        Ok(vec![Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) }])
+        let machine = Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) };
+        let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
+            let need = weights::need(self, config, dataset);
+            // the machine is fitted when the answers have been given back
+            Need { bytes: (need.bytes - machine.bytes).max(0.0), ..need }
+        });
+        Ok([machine].into_iter().chain(weighing).collect())
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
         let needs = self.needs(task.config, task.dataset, task.targets.width())?;
-        memory::check(&needs, task.force)?;
+        // the weights of kernels have been fitted with the targets
+        memory::check(&needs[..1], task.force)?;
         let systems = task.systems.clone();
         let outputs = TrainingOutputs::new(task.config, task.dataset, None, systems);
         let inputs = match task.resumed() {
@@ -229,7 +237,7 @@ impl ClosedForm for PreparedMachine<'_> {
                 (KernelModel::Ridge(model), None, Some(curve), choices)
             }
             _ => {
-                let best = search.best(space, config.decoding.hubs.is_some())?;
+                let best = search.best(space, config.decoding.needs_held_out())?;
                 (best.model, best.held_out, None, vec![lambda(best.lambda)])
             }
         };
@@ -239,6 +247,7 @@ impl ClosedForm for PreparedMachine<'_> {
         }
         let summary = Some(summary);
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
+        let held_out = held_out.map(|answers| HeldOut::all(rows.len(), answers));
         Ok(Fitted { held_out, summary, choices, ..Fitted::new(machine) })
     }
 }

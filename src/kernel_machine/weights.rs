@@ -3,24 +3,22 @@
 use std::borrow::Cow;
 
 use dsokr_basis::features::PartRows;
-use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Projection, RowKind, RowSource};
+use dsokr_data::Dataset;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Ensemble, Hubs, Member, MissingGold, Pool, Queries,
     likely_weights,
 };
-use dsokr_machines::Targets;
-use rand::seq::index::sample;
+use dsokr_machines::{Cost, Targets};
 use tracing::info;
 
 use super::inputs::MachineInputs;
 use super::solver::{scaled, scaling, training_set};
 use crate::Error;
-use crate::config::{HubConfig, KernelMachineConfig};
+use crate::config::{Checked, HubConfig, KernelMachineConfig};
+use crate::memory::Need;
+use crate::run::drawn_pairs;
 use crate::targets::{TrainingOutputs, summand_candidates};
-
-/// Training pairs whose answers are compared with the candidates.
-const PAIRS: usize = 1500;
 
 /// The basis of the sum of the configuration's kernels, weighted so that leave-one-out answers to training
 /// pairs make their outputs most likely (`dsokr_decode::likely_weights`).
@@ -41,9 +39,7 @@ pub(super) fn weighted_basis(
     let width: usize = projections.iter().map(|part| part.rank).sum();
     let unit = Queries::new(width, &answers)?.normalised();
 
-    let mut drawn = generator(config.seed, "held-out", 0);
-    let mut pairs = sample(&mut drawn, outputs.len(), outputs.len().min(PAIRS)).into_vec();
-    pairs.sort_unstable();
+    let pairs = drawn_pairs(outputs.len(), config.seed);
     let ids: Vec<String> = pairs.iter().map(|&pair| dataset.train.ids[pair].clone()).collect();
     let (mut queries, mut candidates, mut start) = (Vec::new(), Vec::new(), 0);
     for (at, basis) in bases.iter().enumerate() {
@@ -72,6 +68,19 @@ pub(super) fn weighted_basis(
     let found = likely_weights(&ensemble, Pool::Shared, &Combination::default(), &gold)?;
     info!(weights = ?found.weights, log_likelihood = found.log_likelihood, "kernels weighted");
     outputs.sum(bases, &found.weights)
+}
+
+/// What [`weighted_basis`] needs.
+pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
+    let (n, candidates) = (dataset.train.ids.len(), dataset.outputs.candidates.len());
+    let width: usize = config.output.summands().map(|kernel| kernel.size.min(n)).sum();
+    let threads = rayon::current_num_threads();
+    let Cost { bytes, multiplications } = settings.solver.cost(n, width, 1, threads);
+    // the coordinates of outputs, as targets of the machine twice in 64 bits, and the answers
+    let coordinates = (4.0 + 16.0 + 4.0) * n as f64 * width as f64;
+    let answers = 8.0 * n as f64 * width as f64 + 12.0 * candidates as f64 * width as f64;
+    let bytes = bytes + coordinates.max(answers);
+    Need { multiplications, ..Need::memory("output.weights", "the weights of the kernels", bytes) }
 }
 
 /// Leave-one-out answers to the training pairs in the coordinates of all kernels side by side.

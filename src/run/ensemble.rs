@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_decode::{
-    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, Member, MissingGold, PerQuery,
-    Queries, fit_weights,
+    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, LikelyWeights, Member,
+    MissingGold, PerQuery, Pool, Queries, fit_weights, likely_weights,
 };
 
 use super::place::read_optional;
-use super::{Folder, QueryAnswers, Run, fingerprints};
+use super::{Folder, QueryAnswers, Run, drawn_pairs, fingerprints, held_out};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
@@ -250,6 +250,43 @@ impl EnsembleRun {
                 });
             }
             fit_weights(&ensemble, pool, &self.rule, &gold)?
+        };
+        self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
+        Ok(fitted)
+    }
+
+    /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory: those
+    /// under which the outputs of training pairs are most likely ([`likely_weights`]).
+    pub(crate) fn weigh_held_out(&mut self, path: &Path) -> Result<LikelyWeights, Error> {
+        let mut answers = Vec::new();
+        for (run, name) in self.members.iter().zip(&self.names) {
+            answers.push(held_out::load(&path.join(MEMBERS).join(name), run.candidates.dim())?);
+        }
+        let known = |pair: &&usize| {
+            answers.iter().all(|own| own.held_out.pairs.binary_search(pair).is_ok())
+        };
+        let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
+        let drawn = drawn_pairs(common.len(), self.config().seed);
+        let pairs: Vec<usize> = drawn.into_iter().map(|at| common[at]).collect();
+        let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
+        let (_, ids) = answers[0].of(&pairs);
+        let mut queries = Vec::new();
+        for (run, own) in self.members.iter().zip(&answers) {
+            let (rows, own) = own.of(&pairs);
+            if own != ids {
+                return refused("absent: members have different training pairs");
+            }
+            queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?.into_owned());
+        }
+        let ids: Vec<String> = ids.into_iter().map(String::from).collect();
+        let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
+        let fitted = {
+            let ensemble = self.members_with(&names, &queries)?;
+            let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
+            if gold.iter().all(Option::is_none) {
+                return refused("absent: no output of a training pair is a candidate");
+            }
+            likely_weights(&ensemble, Pool::Shared, &self.rule, &gold)?
         };
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)

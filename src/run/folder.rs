@@ -13,10 +13,10 @@ use super::lock::{PARTIAL, RANDOM};
 use super::place::{CHANGES, CONFIG, LOG, name, parent, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
-use super::{MEMBERS, PreparationFiles, Record, Report, RunLock, fingerprints};
+use super::{MEMBERS, PreparationFiles, Record, Report, RunLock, fingerprints, held_out};
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
 use crate::evaluator::Evaluator;
-use crate::{Error, Metric, Scores};
+use crate::{Error, HeldOut, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
 /// The file of the run directory with the last state.
@@ -186,6 +186,11 @@ impl Folder {
         data: &str,
     ) -> Result<(), Error> {
         save_candidates(&self.path, candidates, &self.basis, data)
+    }
+
+    /// Writes answers to training inputs that were held out; `ids` are those of all training pairs.
+    pub(crate) fn save_held_out(&self, answers: &HeldOut, ids: &[String]) -> Result<(), Error> {
+        held_out::save(&self.path, answers, ids)
     }
 
     /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished

@@ -14,6 +14,7 @@
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
+//! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them |
 //! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
@@ -38,6 +39,7 @@ mod ensemble;
 mod export;
 pub(crate) mod fingerprints;
 mod folder;
+mod held_out;
 mod learning;
 mod lock;
 mod outputs;
@@ -58,6 +60,7 @@ pub(crate) use ensemble::MEMBERS;
 pub(crate) use folder::CHECKPOINT;
 pub use folder::Folder;
 pub(crate) use folder::validation_scalars;
+pub(crate) use held_out::drawn_pairs;
 pub use learning::LearningCurve;
 pub(crate) use lock::RunLock;
 pub use place::is_run;

@@ -199,7 +199,7 @@ impl<'a> Study<'a> {
         let z = predictor.predict(&self.dataset.validation)?;
         let corrected = match (&config.decoding.hubs, held_out) {
             (Some(hubs), Some(held_out)) => {
-                Some(correct(hubs, &evaluator, &placed, &held_out, &z)?.0)
+                Some(correct(hubs, &evaluator, &placed, &held_out.answers, &z)?.0)
             }
             _ => None,
         };

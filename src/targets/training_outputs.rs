@@ -208,14 +208,17 @@ pub(crate) fn fit_basis(
 /// The bases of the configuration's kernels, tempered, each of its part of the outputs' rows.
 fn summands(config: &Checked, outputs: &Selected, seed: u64) -> Result<Vec<Basis>, Error> {
     let sketch = &config.sketch;
-    let part = |(summand, rows): (&SummandConfig, PartRows)| {
+    let part = |((at, summand), rows): ((usize, &SummandConfig), PartRows)| {
         let options = SketchOptions::new(&sketch.method, summand.size).with_seed(seed);
         let options = options.with_tolerance(sketch.tolerance);
-        let kernel = summand.kernel.fit("output.kernels.kernel", &rows, config.seed)?;
+        let kernel =
+            summand.kernel.fit(&format!("output.kernels[{at}].kernel"), &rows, config.seed)?;
         let basis = Basis::fit(kernel, &rows, &options)?;
         Ok(basis.tempered(&summand.tempering(), &rows)?)
     };
-    config.output.summands().zip(PartRows::all(outputs)).map(part).collect()
+    let kernels = config.output.kernels.iter().enumerate();
+    let summands = kernels.filter(|(_, kernel)| kernel.weight > 0.0);
+    summands.zip(PartRows::all(outputs)).map(part).collect()
 }
 
 /// The leading coordinates of the weighted sum of the kernels of bases.

@@ -91,6 +91,70 @@ fn a_killed_ensemble_goes_on_with_the_members_that_are_left() {
 }
 
 #[test]
+fn weights_of_members_come_from_held_out_answers() {
+    let sandbox = sandbox();
+    let held_out = MEMBERS.replacen("fit_weights = true", "weights = \"held-out\"", 1);
+    let hubs = "decoding.hubs = { neighbours = [3], folds = 3, answered = 1 }\n";
+    let bag =
+        held_out.replacen("training.epochs = 8\n", &format!("training.epochs = 8\n{hubs}"), 1);
+    sandbox.write("weighted.toml", &(ridge() + &bag));
+    let report = json(&sandbox.succeed(&["train", "weighted.toml", "--json"]));
+    assert!(number(&report, "mrr") > 3.0 * number(&report["chance"], "mrr"), "{report}");
+    let found = json(&sandbox.succeed(&["evaluate", "runs/weighted", "--json"]));
+    assert_eq!(found["mrr"], report["mrr"]);
+    let members = found["members"].as_array().unwrap();
+    let weights: Vec<f64> = members.iter().map(|member| number(member, "weight")).collect();
+    assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{found}");
+    assert!(weights.iter().all(|&weight| weight >= 0.0) && weights[0] != weights[2], "{found}");
+    for name in ["metrics.json", "combination.json"] {
+        fs::remove_file(sandbox.path(&format!("runs/weighted/{name}"))).unwrap();
+    }
+    let again = ["train", "weighted.toml", "--resume", "--json"];
+    assert_eq!(json(&sandbox.succeed(&again)), report);
+
+    // machines with one λ do not see validation queries, and so their weights do not
+    let start = held_out.find("[[ensemble.members]]\nname = \"bag\"").unwrap();
+    let end = held_out.find("[[ensemble.members]]\nname = \"letters\"").unwrap();
+    let machines = format!("{}{}", &held_out[..start], &held_out[end..]);
+    sandbox.write("machines.toml", &(ridge() + &machines));
+    let rule = |out: &str| {
+        sandbox.succeed(&["train", "machines.toml", "--out", out]);
+        sandbox.read(&format!("{out}/combination.json"))
+    };
+    let before = rule("before");
+    let queries = sandbox.read("data/small/validation.tsv");
+    let few: Vec<&str> = queries.lines().take(4).collect();
+    sandbox.write("data/small/validation.tsv", &(few.join("\n") + "\n"));
+    assert_eq!(rule("after"), before);
+
+    let file = sandbox.path("after/members/letters/held-out.safetensors");
+    fs::write(&file, "damaged").unwrap();
+    fs::remove_file(sandbox.path("after/metrics.json")).unwrap();
+    let resumed = ["train", "machines.toml", "--out", "after", "--resume"];
+    sandbox.fail(&resumed, 2, &["letters/held-out.safetensors", "truncated"]);
+    fs::remove_file(&file).unwrap();
+    sandbox.fail(&resumed, 2, &["letters/held-out.safetensors"]);
+    let case = |text: &str, expected: &[&str]| {
+        sandbox.write("wrong.toml", &(ridge() + text));
+        sandbox.fail(&["train", "wrong.toml"], 2, expected);
+    };
+    let key = "ensemble.weights = \"held-out\"";
+    let both = machines.replace("parallel = 2", "parallel = 2\nfit_weights = true");
+    case(&both, &[key, "absent beside ensemble.fit_weights"]);
+    let max = machines.replace("parallel = 2", "combination = { name = \"max\" }");
+    case(&max, &[key, "\"max\" has none"]);
+    let given = "combination = { name = \"mean\", weights = [0.5, 0.5] }";
+    let given = machines.replace("parallel = 2", given);
+    case(&given, &["ensemble.combination.weights = [0.5, 0.5]", "no weights beside"]);
+    let other = "\"letters\"\ndata.corrupted = 0.5";
+    case(&machines.replace("\"letters\"", other), &[key, "different training pairs"]);
+    let gradients =
+        "\"letters\"\nencoder.solver = { name = \"conjugate-gradients\", sketch = { size = 20 } }";
+    let key = "ensemble.members[1].decoding.held_out = true";
+    case(&machines.replace("\"letters\"", gradients), &[key, "closed form"]);
+}
+
+#[test]
 fn runs_vote_without_having_been_trained_together() {
     let sandbox = sandbox();
     sandbox.succeed(&["train", "ridge.toml", "--out", "a"]);
@@ -159,6 +223,10 @@ fn an_encoder_is_corrected_for_hubs_by_encoders_that_left_pairs_out() {
     assert_ne!(heavy["mean_rank"], plain["mean_rank"]);
     let other = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5}");
     assert_ne!(other, heavy, "other encoders, other answers");
+    let one = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=1}");
+    assert_ne!(one, other, "answers of one fold");
+    let all = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=5}");
+    assert_eq!(all, other);
     let best = set("decoding.hubs={weights=[0.0, 1.0], neighbours=[5], folds=2}");
     assert_eq!(number(&best, "mrr"), number(&plain, "mrr").max(number(&heavy, "mrr")));
 }
@@ -197,6 +265,10 @@ fn kernels_are_tempered_and_hubs_corrected() {
         ("small.toml", "decoding.hubs={folds=1}", &["decoding.hubs.folds", "at least 2"]),
         ("small.toml", "decoding.hubs={folds=61}", &["decoding.hubs.folds", "2 to 60"]),
         ("small.toml", "decoding.hubs={neighbours=[61]}", &["61", "60"]),
+        ("small.toml", "decoding.hubs={neighbours=[21], answered=1}", &["21", "1 to 20"]),
+        ("small.toml", "decoding.hubs={answered=0}", &["decoding.hubs.answered = 0", "1 to 3"]),
+        ("small.toml", "decoding.hubs={answered=4}", &["decoding.hubs.answered = 4", "1 to 3"]),
+        ("ridge.toml", "decoding.hubs={answered=1}", &["decoding.hubs.answered", "absent"]),
         ("several.toml", "ensemble.members=[{output={power=0.1}}]", &["ensemble.members[0].name"]),
         ("several.toml", "ensemble.members=[{name=\"a\"}, {name=\"a\"}]", &["members[1].name"]),
         (

@@ -216,3 +216,53 @@ fn each_label_set_is_shown_once() {
     assert_eq!((rows.len(), rows[0][5], rows[6][1], rows[6][5]), (7, "same_set", "3", "10"));
     sandbox.fail(&["search", "runs/small", "a ring", "--top", "81"], 2, &["81"]);
 }
+
+/// A multi-label file in the layout of Mulan: attributes, then labels; each row has the labels of its place.
+fn mulan(attributes: usize, labels: usize, rows: usize, sparse: bool) -> String {
+    let mut text = "@relation small\n".to_string();
+    let kind = if sparse { "{0,1}" } else { "numeric" };
+    (0..attributes).for_each(|at| text += &format!("@attribute Att{at} {kind}\n"));
+    (0..labels).for_each(|at| text += &format!("@attribute Class{at} {{0,1}}\n"));
+    text += "@data\n";
+    for row in 0..rows {
+        let (class, own) = (row % 5, row / 5);
+        let ones = [class, 5 + own, attributes + class, attributes + 5 + class % 2];
+        text += &match sparse {
+            true => format!("{{{}}}\n", ones.map(|at| format!("{at} 1")).join(",")),
+            false => {
+                let value = |at| if ones.contains(&at) { "1" } else { "0" };
+                let values: Vec<&str> = (0..attributes + labels).map(value).collect();
+                values.join(",") + "\n"
+            }
+        };
+    }
+    text
+}
+
+#[test]
+fn published_multi_label_files_have_configurations() {
+    let sandbox = Sandbox::new();
+    for (name, attributes, labels, sparse, split) in
+        [("bookmarks", 2150, 208, true, "test"), ("mediamill", 120, 101, false, "validation")]
+    {
+        let folder = sandbox.path(&format!("data/{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = format!("{}/configs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&config).unwrap();
+        let file = text.split("file = \"").nth(1).unwrap().split('"').next().unwrap();
+        sandbox.write(&format!("data/{name}/{file}"), &mulan(attributes, labels, 60, sparse));
+        let test = if split == "test" { ", test=10" } else { "" };
+        let splits = format!("data.splits={{order=\"file\", train=40, validation=10{test}}}");
+        let mut changes = vec![splits.as_str(), "sketch.size=20", "encoder.solver.sketch.size=20"];
+        if text.contains("hubs") {
+            changes.push("decoding.hubs.neighbours=[5]");
+        }
+        let report = sandbox.train(&config, &changes);
+        assert!(number(&report, "f1") > 0.9, "{name}: {report}");
+        let evaluate = ["evaluate", &format!("runs/{name}"), "--split", split, "--json"];
+        assert!(number(&json(&sandbox.succeed(&evaluate)), "f1") > 0.9);
+        let queries = format!("data/{name}/{file}");
+        let queries = ["evaluate", &format!("runs/{name}"), "--queries", &queries, "--json"];
+        assert!(number(&json(&sandbox.succeed(&queries)), "f1") > 0.9);
+    }
+}

@@ -129,6 +129,11 @@ fn weights_come_from_held_out_answers() {
     let again = ["train", "held-out.toml", "--out", "again", "--set", "output.weights=held-out"];
     let log = String::from_utf8(sandbox.run(&again).stderr).unwrap();
     assert!(log.contains("weights of the kernels "), "{log}");
+    let plan = ["train", "held-out.toml", "--plan", "--json", "--set", "output.weights=held-out"];
+    let plan = json(&sandbox.succeed(&plan));
+    let needs = plan[0]["needs"].as_array().unwrap();
+    let need = needs.iter().find(|need| need["keys"] == "output.weights");
+    assert!(need.is_some_and(|need| number(need, "bytes") > 0.0), "{plan}");
     let case = |file: &str, change: &str, expected: &[&str]| {
         let sets = ["--set", "output.weights=held-out", "--set", change];
         sandbox.fail(&[&["train", file][..], &sets].concat(), 2, expected);
@@ -143,6 +148,30 @@ fn weights_come_from_held_out_answers() {
     let plain = format!("{WHOLE}{LETTERS}").replace("weight = 0.5", "weight = 1.0");
     sandbox.write("ridge.toml", &config(RIDGE, &plain));
     case("ridge.toml", seed, &["output.weights", "normalised kernels"]);
+}
+
+#[test]
+fn gamma_of_a_kernel_of_a_sum_comes_from_its_own_features() {
+    let sandbox = sandbox();
+    let gaussian = |gamma: &str| {
+        let kernel = format!("{{ name = \"gaussian\", gamma = {gamma} }}");
+        config(RIDGE, &format!("{WHOLE}{}", LETTERS.replace("{ name = \"linear\" }", &kernel)))
+    };
+    sandbox.write("median.toml", &gaussian("\"median\""));
+    let output = sandbox.run(&["train", "median.toml", "--json"]);
+    let log = String::from_utf8(output.stderr).unwrap();
+    let gamma = log.split("gamma=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    sandbox.write("number.toml", &gaussian(gamma.unwrap_or_else(|| panic!("{log}"))));
+    let number = sandbox.train("number.toml", &[]);
+    let median = json(&String::from_utf8(output.stdout).unwrap());
+    for key in FIGURES {
+        assert_eq!(median[key], number[key], "{key}");
+    }
+    let other = gaussian("\"median\"")
+        .replace("min = 1, max = 1, log = true", "min = 5, max = 5, min_outputs = 20");
+    sandbox.write("equal.toml", &other);
+    let place = "output.kernels[1].kernel.gamma = \"median\"";
+    sandbox.fail(&["train", "equal.toml"], 2, &[place, "is 0"]);
 }
 
 #[test]

@@ -52,6 +52,19 @@ impl Split {
         Ok(Self { queries, foreign: self.foreign, ..Self::new(ids, inputs, outputs) })
     }
 
+    /// A number of its pairs, drawn by a seed; those of a smaller number are among them.
+    fn drawn(&self, limit: usize, seed: u64) -> Result<Self, Error> {
+        let n = self.ids.len();
+        if limit > n {
+            let allowed = format!("1 to {n}, the number of training pairs");
+            return Err(Error::value("data.limit", limit, allowed));
+        }
+        let mut order = rand::seq::index::sample(&mut generator(seed, "limit", 0), n, n).into_vec();
+        order.truncate(limit);
+        order.sort_unstable();
+        self.select(&order)
+    }
+
     /// Gives a drawn share of the pairs, at least two, each the output of the next one.
     fn corrupt(&mut self, share: f64, seed: u64) {
         let count = ((share * self.ids.len() as f64).round() as usize).max(2);
@@ -119,6 +132,9 @@ impl Source<'_> {
             DataSource::Official(config) => official::load(config, root)?,
             DataSource::Synthetic(drawn) => synthetic::load(drawn, self.seed)?,
         };
+        if let Some(limit) = self.data.limit {
+            dataset.train = dataset.train.drawn(limit, self.seed)?;
+        }
         if self.outputs.only_training {
             dataset.only_training()?;
         }
@@ -222,5 +238,26 @@ impl Dataset {
             SplitName::Validation => Some(&self.validation),
             SplitName::Test => self.test.as_ref(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Split;
+
+    #[test]
+    fn pairs_of_a_smaller_number_are_among_those_of_a_larger_one() {
+        let split = Split::texts((0..40).map(|row| row.to_string()).collect());
+        let drawn = |limit, seed| {
+            let split = split.drawn(limit, seed).unwrap();
+            split.inputs.texts().unwrap().to_vec()
+        };
+        let (few, more) = (drawn(10, 3), drawn(25, 3));
+        assert_eq!((few.len(), more.len()), (10, 25));
+        assert!(few.iter().all(|text| more.contains(text)), "{few:?}, {more:?}");
+        assert_ne!(few, drawn(10, 4));
+        assert_eq!(drawn(40, 3), split.inputs.texts().unwrap());
+        let message = split.drawn(41, 3).unwrap_err().to_string();
+        assert!(message.contains("data.limit") && message.contains("1 to 40"), "{message}");
     }
 }

@@ -69,6 +69,11 @@ pub struct DataConfig {
     /// seed: for experiments with wrong outputs. Validation and test pairs stay as they are.
     #[serde(default)]
     pub corrupted: f64,
+    /// Number of training pairs that are kept, drawn by the seed; all, if left out. The pairs of a smaller
+    /// number are among those of a larger one, for learning curves. Outputs and candidates stay, and inputs
+    /// are not kernels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
     /// What happens at a row of a table that cannot be read. Such a row has a wrong number of fields, is not
     /// UTF-8 or JSON, is blank, has an empty id or repeats a unique one, holds an invalid SMILES, ranking or
     /// number, or is a training pair whose output is unknown. Rows that a matrix follows are never skipped.
@@ -126,9 +131,10 @@ impl<'de> Deserialize<'de> for DataConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut table = Table::read(deserializer)?;
         let corrupted = table.take("corrupted")?.unwrap_or_default();
+        let limit = table.take("limit")?;
         let on_bad_row = table.take("on_bad_row")?.unwrap_or_default();
-        let source = table.tagged("source", "tables", &["corrupted", "on_bad_row"])?;
-        Ok(Self { corrupted, on_bad_row, source })
+        let source = table.tagged("source", "tables", &["corrupted", "limit", "on_bad_row"])?;
+        Ok(Self { corrupted, limit, on_bad_row, source })
     }
 }
 
@@ -250,6 +256,11 @@ impl DataConfig {
     pub fn validate(&self) -> Result<(), Error> {
         let holds = (0.0..=1.0).contains(&self.corrupted);
         check(holds, "data.corrupted", self.corrupted, "a number in [0, 1]")?;
+        if let Some(limit) = self.limit {
+            check(limit > 0, "data.limit", limit, "at least 1")?;
+            let allowed = "absent: inputs that are kernels are files of all training pairs";
+            check(self.inputs() != InputKind::Kernels, "data.limit", limit, allowed)?;
+        }
         let holds = match &self.source {
             DataSource::Tables(_) | DataSource::Pool(_) => true,
             DataSource::MultiLabel(_) | DataSource::Official(_) | DataSource::Synthetic(_) => {

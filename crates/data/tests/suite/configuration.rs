@@ -27,7 +27,7 @@ fn what_is_written_is_read_again() {
         "folder = 'x'\ntest = 'test.tsv'\ninputs = { column = 'smiles', more_smiles = 2 }",
         "folder = 'x'\ninputs = { kind = 'features', table = 't.tsv', file = 'f.npy' }",
         "folder = 'x'\ninputs = { kind = 'kernels', table = 't.tsv', column = 'c', files = ['k.npy'] }",
-        "source = 'official'\nfolder = 'x'\ncorrupted = 0.25",
+        "source = 'official'\nfolder = 'x'\ncorrupted = 0.25\nlimit = 9",
         "source = 'multi-label'\nfolder = 'x'\nfile = 'a.arff'\nlabels = 2\nsplits = { validation = 3 }",
         "source = 'synthetic'\ntrain = 9\nvalidation = 3\ninputs = 2\noutputs = 2\ninput_decay = 1.0\n\
          map = { kind = 'dense' }\nnoise = { variance = 0.1 }",
@@ -39,9 +39,21 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn a_limit_is_of_pairs_that_can_be_drawn() {
+    for text in [
+        "folder = 'x'\nlimit = 0",
+        "limit = 3\nfolder = 'x'\ninputs = { kind = 'kernels', table = 't.tsv', column = 'c', files = ['k.npy'] }",
+    ] {
+        let message = data(text).unwrap().validate().unwrap_err().to_string();
+        assert!(message.contains("data.limit"), "{text}: {message}");
+    }
+    assert!(data("folder = 'x'\nlimit = -1").unwrap_err().contains("limit"));
+}
+
+#[test]
 fn an_unknown_key_is_refused_in_every_form_with_those_that_are_known() {
     for (text, known) in [
-        ("folder = 'x'\nfoo = 1", &["train", "validation", "inputs", "corrupted"][..]),
+        ("folder = 'x'\nfoo = 1", &["train", "validation", "inputs", "corrupted", "limit"][..]),
         ("source = 'tables'\nfolder = 'x'\nfoo = 1", &["id", "test"]),
         ("folder = 'x'\ninputs = { foo = 1 }", &["column", "more_smiles"]),
         (
