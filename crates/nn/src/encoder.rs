@@ -26,4 +26,11 @@ pub trait Encoder: Module + ModuleDisplay {
         let _ = input;
         1
     }
+
+    /// The encoder with gradients [by rows](crate::RowGradient) for tables of which a batch reads few rows
+    /// (default: all its gradients have the shapes of their parameters). Training asks for it where the
+    /// optimiser leaves a parameter without gradient as it is.
+    fn with_row_gradients(self) -> Self {
+        self
+    }
 }

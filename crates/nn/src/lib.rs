@@ -33,6 +33,7 @@ mod mlp;
 mod model;
 mod padding;
 mod pass;
+mod row_gradient;
 mod size;
 mod token_ids;
 
@@ -44,6 +45,7 @@ pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;
 pub use padding::{Padded, pad};
 pub use pass::{Dropout, Pass, dropout};
+pub use row_gradient::RowGradient;
 pub use size::PartSize;
 pub use token_ids::{TokenIds, TokenIdsBuilder};
 pub use transformer::{Pooling, Transformer, TransformerConfig};

@@ -1,6 +1,7 @@
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
+use dsokr_nn::RowGradient;
 
 /// Scales the gradients of a module to norm `limit` over all parameters together, if their norm is
 /// larger. Returns the norm before.
@@ -23,6 +24,10 @@ struct Squares<'a> {
 impl ModuleVisitor for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id) {
+            let gradient = match RowGradient::is(&gradient, &param.val()) {
+                true => RowGradient::split(gradient)[1].clone(),
+                false => gradient,
+            };
             self.sum += f64::from(gradient.square().sum().into_scalar::<f32>());
         }
     }
@@ -36,7 +41,14 @@ struct Scale<'a> {
 impl ModuleVisitor for Scale<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.remove::<D>(param.id) {
-            self.gradients.register(param.id, gradient * self.factor);
+            let scaled = match RowGradient::is(&gradient, &param.val()) {
+                true => {
+                    let [rows, values] = RowGradient::split(gradient);
+                    Tensor::cat(vec![rows, values * self.factor], 1)
+                }
+                false => gradient * self.factor,
+            };
+            self.gradients.register(param.id, scaled);
         }
     }
 }

@@ -110,6 +110,13 @@ const POSITIVE: &str = "a positive number";
 const NOT_NEGATIVE: &str = "zero or a positive number";
 
 impl TrainingConfig {
+    /// Whether every parameter is optimised by gradient descent without momentum, which leaves a parameter
+    /// without gradient as it is.
+    pub(crate) fn is_plain_descent(&self) -> bool {
+        let mut optimizers = self.groups.iter().map(|group| group.optimizer);
+        self.optimizer == OptimizerName::Sgd && optimizers.all(|name| name == OptimizerName::Sgd)
+    }
+
     /// Checks every value that the types leave open.
     ///
     /// # Errors

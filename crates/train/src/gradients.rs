@@ -79,10 +79,11 @@ fn part_gradients<E: Encoder, M>(
 mod tests {
     use burn::tensor::Device;
     use dsokr_basis::random::generator;
+    use dsokr_nn::bag::{NgramBag, NgramBagConfig, SparseRow};
     use dsokr_nn::{FrozenBasis, MlpConfig};
 
     use super::*;
-    use crate::TrainingConfig;
+    use crate::{OptimizerName, TrainingConfig, Update};
 
     #[test]
     fn parts_of_a_batch_add_up_to_its_gradient() {
@@ -129,6 +130,43 @@ mod tests {
             assert!((same - loss).abs() < 1e-6 * loss, "{micro_batch}");
             let apart = whole.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(apart < 1e-6, "{micro_batch}: {apart}");
+        }
+    }
+
+    #[test]
+    fn clipped_descent_by_rows_is_clipped_descent() {
+        let device = Device::flex().autodiff();
+        let mut random = generator(1, "parameters", 0);
+        let config = NgramBagConfig { linear: false, embedding: 4, ..NgramBagConfig::default() };
+        let bag = config.init(40, &[0.5, 0.0], &mut random, &device);
+        let row =
+            |i: u32| SparseRow { indices: vec![i, 3 * i + 2, 39], values: vec![0.5, -1.0, 0.1] };
+        let inputs: Vec<SparseRow> = (0..6).map(row).collect();
+        for clip in [0.0, 0.05] {
+            let config =
+                TrainingConfig { clip, optimizer: OptimizerName::Sgd, ..TrainingConfig::default() };
+            let task: Task<_, ()> = Task {
+                config: &config,
+                seed: 0,
+                device: &device,
+                inputs: &inputs,
+                targets: &[1.0; 12],
+                residuals: &[0.25; 6],
+                validate: &|_| unreachable!("nothing is evaluated"),
+            };
+            let step = |bag: NgramBag| {
+                let mut keys = generator(0, "dropout", 0);
+                let model = Model::new(bag, FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device));
+                let objective = Objective::of(&task, 2).unwrap();
+                let batch = [0, 1, 2, 3, 4, 5];
+                let (_, found) = gradients(&task, &model, &batch, &objective, &mut keys);
+                let model = Update::of(&config).step(0.5, model, found.unwrap());
+                let parameters = dsokr_nn::parameters::collect(&model.encoder);
+                parameters.values().flat_map(|found| found.values.to_vec()).collect::<Vec<f32>>()
+            };
+            let (dense, by_rows) = (step(bag.clone()), step(bag.clone().with_row_gradients()));
+            let apart = dense.iter().zip(&by_rows).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(apart < if clip > 0.0 { 1e-7 } else { f32::MIN_POSITIVE }, "{clip}: {apart}");
         }
     }
 }

@@ -3,6 +3,7 @@ use burn::backend::flex::FlexTensor;
 use burn::module::ParamGroup;
 use burn::optim::{AdamState, AdaptiveMomentumState, ModuleOptimizer, Optimizer};
 use burn::tensor::{Device, Tensor};
+use dsokr_nn::RowGradient;
 use rayon::prelude::*;
 
 use crate::{OptimizerName, TrainingConfig};
@@ -118,13 +119,39 @@ fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> 
     if !on_cpu(&weights) {
         return weights - gradient * lr;
     }
+    let by_rows = RowGradient::is(&gradient, &weights);
     let (mut w, g) = (host(weights), host(gradient));
+    if by_rows {
+        descend_rows(&mut w, &g, lr);
+        return Tensor::from_primitive::<Flex>(w);
+    }
     let gradient = g.as_slice::<f32>().unwrap_or_default();
     w.storage_mut::<f32>()
         .par_chunks_mut(CHUNK)
         .zip(gradient.par_chunks(CHUNK))
         .for_each(|(w, g)| w.iter_mut().zip(g).for_each(|(w, g)| *w -= lr * g));
     Tensor::from_primitive::<Flex>(w)
+}
+
+/// Gradient descent of the rows of a table that a gradient by rows names. Each task owns a range of rows.
+fn descend_rows(table: &mut FlexTensor, gradient: &FlexTensor, lr: f32) {
+    let shape = table.layout().shape().clone();
+    let (rows, width) = (shape[0], shape[1]);
+    let gradient = gradient.as_slice::<f32>().unwrap_or_default();
+    let gradient: Vec<(usize, &[f32])> =
+        gradient.chunks(1 + width).map(|row| (row[0] as usize, &row[1..])).collect();
+    let per_task = rows.div_ceil(4 * rayon::current_num_threads()).max(1);
+    let table = table.storage_mut::<f32>().par_chunks_mut(per_task * width.max(1));
+    table.enumerate().for_each(|(task, table)| {
+        let first = task * per_task;
+        let from = gradient.partition_point(|(row, _)| *row < first);
+        let to = gradient.partition_point(|(row, _)| *row < first + per_task);
+        for (row, gradient) in &gradient[from..to] {
+            let start = (row - first) * width;
+            let weights = &mut table[start..start + width];
+            weights.iter_mut().zip(*gradient).for_each(|(w, g)| *w -= lr * g);
+        }
+    });
 }
 
 /// The step of Adam on the CPU engine.
@@ -254,6 +281,27 @@ mod tests {
         let value = |p: &Param<Tensor<1>>| p.val().into_scalar::<f32>();
         assert!((value(&module.table) - (1.0 - 0.125 * 2.0)).abs() < 1e-6);
         assert!((value(&module.head) - 0.95).abs() < 1e-5);
+    }
+
+    #[test]
+    fn descent_by_rows_is_descent() {
+        let device = Device::flex();
+        let weights = Tensor::<2>::random([200, 5], Distribution::Normal(0.0, 1.0), &device);
+        let rows = [0, 3, 4, 120, 199];
+        let values = Tensor::<2>::random([rows.len(), 5], Distribution::Normal(0.0, 1.0), &device);
+        let numbers = TensorData::new(rows.map(|row| row as f32).to_vec(), [rows.len(), 1]);
+        let by_rows = Tensor::cat(vec![Tensor::from_data(numbers, &device), values.clone()], 1);
+        let dense = Tensor::<2>::zeros([200, 5], &device).select_assign(
+            0,
+            Tensor::from_data(TensorData::from(rows.map(|row| row as i32)), &device),
+            values,
+            burn::tensor::IndexingUpdateOp::Add,
+        );
+        let optimizer = Update { rule: Rule::Sgd, factor: 0.5 };
+        let step = |gradient| optimizer.step(0.3, weights.clone(), gradient, None).0.into_data();
+        assert_eq!(step(by_rows), step(dense));
+        let nothing = Tensor::<2>::zeros([0, 6], &device);
+        assert_eq!(step(nothing), weights.clone().into_data());
     }
 
     /// `torch.optim.AdamW([1., -2.], lr=0.1, weight_decay=0.5)`, gradients (0.5, -1), (−0.25, 3):

@@ -166,6 +166,9 @@ pub fn train<E: Encoder, M: Display + 'static>(
         model = parameters::restore(model, &state.parameters)?;
         optimizer = state.restore_optimizer(optimizer)?;
     }
+    if config.is_plain_descent() && config.micro_batch == 0 {
+        model.encoder = model.encoder.with_row_gradients();
+    }
     state.parameters.clear();
     state.optimizer.clear();
     let begun = Instant::now();

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{NgramConfig, NgramKind, SparseRow};
-use crate::fused::{SparseBatch, bag};
+use crate::fused::{SparseBatch, bag, bag_by_rows};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, init};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient, init};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
@@ -116,6 +116,7 @@ impl NgramBagConfig {
             bias: self.linear.then(|| init::vector(offset, device)),
             mlp,
             ngram_dropout: self.ngram_dropout,
+            by_rows: false,
         }
     }
 }
@@ -129,6 +130,9 @@ pub struct NgramBag {
     mlp: Option<Mlp>,
     #[module(skip)]
     ngram_dropout: f32,
+    /// Whether the gradient of the table is by rows.
+    #[module(skip)]
+    by_rows: bool,
 }
 
 /// Dropout site of the n-grams; the MLP's sites start at 1.
@@ -146,7 +150,10 @@ impl Encoder for NgramBag {
 
     fn forward(&self, batch: &[&SparseRow], pass: Pass) -> Tensor<2> {
         let rows = Arc::new(self.collate(batch, pass));
-        let sum = bag(self.table.val(), rows);
+        let sum = match self.by_rows {
+            true => bag_by_rows(self.table.val(), rows),
+            false => bag(self.table.val(), rows),
+        };
         let deep = self.mlp.as_ref().map(|mlp| mlp.apply(sum.clone(), pass, 1));
         match (&self.bias, deep) {
             (Some(bias), Some(deep)) => sum + deep + bias.val().unsqueeze::<2>(),
@@ -154,6 +161,11 @@ impl Encoder for NgramBag {
             (None, Some(deep)) => deep,
             (None, None) => sum,
         }
+    }
+
+    fn with_row_gradients(self) -> Self {
+        let by_rows = self.table.dims()[0] <= RowGradient::ROWS;
+        Self { by_rows, ..self }
     }
 }
 

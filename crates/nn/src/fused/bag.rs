@@ -28,22 +28,30 @@ impl SparseBatch {
 
 #[backend_extension(Flex, Autodiff)]
 pub trait BagOps: Backend {
-    fn embedding_bag(table: FloatTensor<Self>, batch: Arc<SparseBatch>) -> FloatTensor<Self>;
+    fn embedding_bag(
+        table: FloatTensor<Self>,
+        batch: Arc<SparseBatch>,
+        by_rows: bool,
+    ) -> FloatTensor<Self>;
 }
 
 impl BagOps for Flex {
-    fn embedding_bag(table: FlexTensor, batch: Arc<SparseBatch>) -> FlexTensor {
+    fn embedding_bag(table: FlexTensor, batch: Arc<SparseBatch>, _: bool) -> FlexTensor {
         let table = contiguous(table);
         forward(&table, &batch)
     }
 }
 
 impl<C: CheckpointStrategy> BagOps for Autodiff<Flex, C> {
-    fn embedding_bag(table: FloatTensor<Self>, batch: Arc<SparseBatch>) -> FloatTensor<Self> {
+    fn embedding_bag(
+        table: FloatTensor<Self>,
+        batch: Arc<SparseBatch>,
+        by_rows: bool,
+    ) -> FloatTensor<Self> {
         let (table, node) = input::<C>(table);
         let y = forward(&table, &batch);
         let rows = table.layout().shape()[0];
-        tracked::<C, _, _>(BagBackward, [node], (batch, rows), y)
+        tracked::<C, _, _>(BagBackward, [node], (batch, (!by_rows).then_some(rows)), y)
     }
 }
 
@@ -51,13 +59,17 @@ impl<C: CheckpointStrategy> BagOps for Autodiff<Flex, C> {
 struct BagBackward;
 
 impl Backward<Flex, 1> for BagBackward {
-    type State = (Arc<SparseBatch>, usize);
+    /// The batch, and the rows of the table for a gradient of its shape.
+    type State = (Arc<SparseBatch>, Option<usize>);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let [node] = ops.parents.map(|node| node.map(|node| node.id));
         let (batch, rows) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        register(grads, node, || backward(&batch, rows, &dy));
+        register(grads, node, || match rows {
+            Some(rows) => backward(&batch, rows, &dy),
+            None => backward_by_rows(&batch, &dy),
+        });
     }
 }
 
@@ -82,14 +94,7 @@ fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
 fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
     let width = dy.layout().shape()[1];
     let dy = values(dy);
-    let mut entries: Vec<(u32, u32, f32)> = Vec::with_capacity(batch.indices.len());
-    for i in 0..batch.rows() {
-        for j in batch.starts[i]..batch.starts[i + 1] {
-            entries.push((batch.indices[j], i as u32, batch.values[j]));
-        }
-    }
-    // a stable sort keeps the entries of one table row in the order of the batch
-    entries.par_sort_by_key(|entry| entry.0);
+    let entries = by_table_row(batch);
     let mut dtable = vec![0.0f32; rows * width];
     let tasks = 4 * rayon::current_num_threads();
     let per_task = rows.div_ceil(tasks).max(1);
@@ -99,12 +104,43 @@ fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
         let to = entries.partition_point(|entry| entry.0 < first + per_task as u32);
         for &(index, row, value) in &entries[from..to] {
             let target = (index - first) as usize * width;
-            let source = row as usize * width;
-            for (t, d) in chunk[target..target + width].iter_mut().zip(&dy[source..source + width])
-            {
-                *t += value * d;
-            }
+            add(&mut chunk[target..target + width], value, dy, row);
         }
     });
     wrap(dtable, [rows, width])
+}
+
+/// As [`backward`], of the rows that the batch names alone: each follows its number, in the order of the
+/// table.
+fn backward_by_rows(batch: &SparseBatch, dy: &FlexTensor) -> FlexTensor {
+    let width = dy.layout().shape()[1];
+    let dy = values(dy);
+    let entries = by_table_row(batch);
+    let rows: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
+    let mut gradient = vec![0.0f32; rows.len() * (1 + width)];
+    gradient.par_chunks_mut(1 + width).zip(&rows).for_each(|(out, entries)| {
+        let (number, out) = out.split_at_mut(1);
+        number[0] = entries[0].0 as f32;
+        entries.iter().for_each(|&(_, row, value)| add(out, value, dy, row));
+    });
+    wrap(gradient, [rows.len(), 1 + width])
+}
+
+/// Table row, row of the batch and value of each entry, sorted by table rows.
+fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
+    let mut entries = Vec::with_capacity(batch.indices.len());
+    for i in 0..batch.rows() {
+        for j in batch.starts[i]..batch.starts[i + 1] {
+            entries.push((batch.indices[j], i as u32, batch.values[j]));
+        }
+    }
+    // a stable sort keeps the entries of one table row in the order of the batch
+    entries.par_sort_by_key(|entry| entry.0);
+    entries
+}
+
+/// `out += value · dy_row`.
+fn add(out: &mut [f32], value: f32, dy: &[f32], row: u32) {
+    let source = row as usize * out.len();
+    out.iter_mut().zip(&dy[source..]).for_each(|(out, d)| *out += value * d);
 }

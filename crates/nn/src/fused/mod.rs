@@ -10,7 +10,7 @@
 //! | [`residual_norm`] | `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` |
 //! | [`attention`] | softmax attention of every token to the tokens of its text |
 //! | [`attention_first`] | the same for each text's first token alone |
-//! | [`bag`] | weighted sums of table rows |
+//! | [`bag`], [`bag_by_rows`] | weighted sums of table rows |
 //!
 //! Token vectors are rows of one matrix; [`Sequences`] assigns them to texts. Dropout is a function of a
 //! key and of the element's number ([`Dropout`]), so no mask is stored. Results are the same bit for bit
@@ -186,10 +186,28 @@ pub fn attention_first(
 /// # Panics
 /// If an index is not below the number of rows of the table.
 pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
+    bag_with(table, batch, false)
+}
+
+/// As [`bag`]; on the CPU engine the gradient of the table costs what the batch touches: it is [by
+/// rows](crate::RowGradient).
+///
+/// The table must have at most [`RowGradient::ROWS`](crate::RowGradient::ROWS) rows, and the graph may use
+/// it only here.
+///
+/// # Panics
+/// As [`bag`]; for a larger table.
+pub fn bag_by_rows(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
+    assert!(table.dims()[0] <= crate::RowGradient::ROWS, "too many rows for a gradient by rows");
+    bag_with(table, batch, true)
+}
+
+fn bag_with(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<2> {
     let rows = table.dims()[0];
     assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
     if !on_cpu_engine(&table) {
         return composed::bag(table, &batch);
     }
-    Tensor::from_dispatch(<Dispatch as BagOps>::embedding_bag(table.into_dispatch(), batch))
+    let table = table.into_dispatch();
+    Tensor::from_dispatch(<Dispatch as BagOps>::embedding_bag(table, batch, by_rows))
 }

@@ -7,7 +7,7 @@ use burn::tensor::{Device, TensorData};
 use dsokr_basis::random::generator;
 
 use super::*;
-use crate::{Pass, init};
+use crate::{Pass, RowGradient, init};
 
 fn device() -> Device {
     Device::flex().autodiff()
@@ -174,6 +174,35 @@ fn bag_agrees() {
     };
     let fused = outcome!(bag(table.clone(), Arc::new(batch.clone())), table);
     agree("bag", &fused, &outcome!(composed::bag(table.clone(), &batch), table));
+}
+
+#[test]
+fn a_gradient_by_rows_is_the_rows_of_the_gradient() {
+    let table = random([50, 7]);
+    let batch = |indices: Vec<u32>| {
+        let values = indices.iter().map(|&index| index as f32 - 9.5).collect();
+        Arc::new(SparseBatch { starts: vec![0, indices.len() / 2, indices.len()], indices, values })
+    };
+    for indices in [vec![4, 17, 49, 0, 17, 3], vec![]] {
+        let gradient = |y: Tensor<2>| {
+            let gradients = (y.clone() * y + 1.0).sum().backward();
+            table.grad(&gradients).unwrap()
+        };
+        let batch = batch(indices.clone());
+        let (dense, by_rows) = (
+            gradient(bag(table.clone(), batch.clone())),
+            gradient(bag_by_rows(table.clone(), batch)),
+        );
+        let inner = table.clone().inner();
+        assert!(!RowGradient::is(&dense, &inner) && RowGradient::is(&by_rows, &inner));
+        let [numbers, rows] = RowGradient::split(by_rows).map(host);
+        let touched = std::collections::BTreeSet::from_iter(indices);
+        assert_eq!(numbers, touched.iter().map(|&row| row as f32).collect::<Vec<_>>());
+        let dense = host(dense);
+        let expected = touched.iter().flat_map(|&row| &dense[row as usize * 7..][..7]);
+        assert!(rows.iter().eq(expected), "bit for bit");
+        assert_eq!(rows.iter().any(|value| *value != 0.0), !touched.is_empty());
+    }
 }
 
 #[test]
