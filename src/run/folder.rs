@@ -220,7 +220,7 @@ impl Folder {
     }
 
     /// The best parameters so far.
-    pub(crate) fn best(&self) -> Result<Parameters<'static>, Error> {
+    pub(crate) fn best(&self) -> Result<Parameters, Error> {
         let file = self.encoder_file();
         if !file.exists() {
             let message = "no model has been evaluated yet: train it, or go on with --resume";

@@ -36,6 +36,7 @@ mod pass;
 mod row_gradient;
 mod size;
 mod token_ids;
+mod values;
 
 pub use bag::{NgramBag, NgramBagConfig};
 pub use encoder::Encoder;
@@ -49,3 +50,4 @@ pub use row_gradient::RowGradient;
 pub use size::PartSize;
 pub use token_ids::{TokenIds, TokenIdsBuilder};
 pub use transformer::{Pooling, Transformer, TransformerConfig};
+pub use values::Values;

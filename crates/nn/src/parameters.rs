@@ -1,30 +1,29 @@
 //! A module's parameters by name, as files hold them and `--resume` restores them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-use crate::{Error, NamedShapes};
+use crate::{Error, NamedShapes, Values};
 
 /// One parameter: its shape, its values, and the identity under which the optimiser keeps its state.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter<'a> {
+pub struct Parameter {
     /// Identity of the parameter; `None` in a file of weights alone.
     pub id: Option<u64>,
     /// Shape, outermost dimension first.
     pub shape: Vec<usize>,
     /// Values in row-major order.
-    pub values: Cow<'a, [f32]>,
+    pub values: Values,
 }
 
 /// Parameters by path in the module, such as `encoder.layers.0.query.weight`.
-pub type Parameters<'a> = BTreeMap<String, Parameter<'a>>;
+pub type Parameters = BTreeMap<String, Parameter>;
 
-/// Copies all float parameters out of `module`.
-pub fn collect<M: Module>(module: &M) -> Parameters<'static> {
+/// All float parameters of `module`. On the CPU engine they share its memory until it is trained on.
+pub fn collect<M: Module>(module: &M) -> Parameters {
     let mut collector = Collector { path: Vec::new(), parameters: BTreeMap::new() };
     module.visit(&mut collector);
     collector.parameters
@@ -41,7 +40,7 @@ pub(crate) fn trainable<M: Module>(module: &M) -> usize {
 }
 
 /// The first value that is NaN or infinite: its parameter and its place there.
-pub fn not_finite<'p>(parameters: &'p Parameters) -> Option<(&'p str, usize)> {
+pub fn not_finite(parameters: &Parameters) -> Option<(&str, usize)> {
     parameters.iter().find_map(|(name, parameter)| {
         let element = parameter.values.iter().position(|v| !v.is_finite())?;
         Some((name.as_str(), element))
@@ -107,7 +106,7 @@ macro_rules! keep_path {
 
 struct Collector {
     path: Vec<String>,
-    parameters: Parameters<'static>,
+    parameters: Parameters,
 }
 
 impl ModuleVisitor for Collector {
@@ -116,9 +115,7 @@ impl ModuleVisitor for Collector {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let tensor = param.val();
         let shape = tensor.dims().to_vec();
-        let data = tensor.into_data().convert::<f32>();
-        let values = data.try_to_vec::<f32>().unwrap_or_default();
-        let parameter = Parameter { id: Some(param.id.val()), shape, values: Cow::Owned(values) };
+        let parameter = Parameter { id: Some(param.id.val()), shape, values: Values::of(tensor) };
         self.parameters.insert(self.path.join("."), parameter);
     }
 }
@@ -180,7 +177,7 @@ impl ModuleVisitor for Places {
 
 struct Restorer<'a> {
     path: Vec<String>,
-    parameters: &'a Parameters<'a>,
+    parameters: &'a Parameters,
 }
 
 impl ModuleMapper for Restorer<'_> {

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -30,7 +29,7 @@ pub struct Checkpoint {
     /// Evaluations since then.
     pub stale: usize,
     /// The model's parameters.
-    pub parameters: Parameters<'static>,
+    pub parameters: Parameters,
     /// The optimiser's state in Burn's own format; empty before the first step.
     pub optimizer: Vec<u8>,
 }
@@ -121,7 +120,7 @@ pub fn check_basis(stored: &Stored, basis: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// Tensors that are not parameters.
-pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters<'static>, Error> {
+pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters, Error> {
     let names: Vec<String> =
         stored.names().filter_map(|name| name.strip_prefix(prefix)).map(String::from).collect();
     let mut parameters = Parameters::new();
@@ -132,7 +131,7 @@ pub fn read_parameters(stored: &Stored, prefix: &str) -> Result<Parameters<'stat
         let key = format!("id.{name}");
         let id = stored.metadata(&key).is_ok();
         let id = id.then(|| stored.parsed(&key, "a parameter's number")).transpose()?;
-        let values = Cow::Owned(values.into_owned());
+        let values = values.into_owned().into();
         parameters.insert(name, Parameter { id, shape, values });
     }
     Ok(parameters)

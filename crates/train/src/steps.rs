@@ -124,7 +124,7 @@ pub struct Outcome<E: Encoder> {
     pub model: Model<E>,
     /// Parameters of the best evaluation; none if it was before the checkpoint from which training
     /// was resumed.
-    pub best: Option<Parameters<'static>>,
+    pub best: Option<Parameters>,
     /// Steps done.
     pub steps: u64,
 }
@@ -225,8 +225,8 @@ struct Training<'a, E: Encoder, M> {
     pairs: usize,
     stepping: Duration,
     /// The best parameters, until the sink has them.
-    new_best: Option<Parameters<'static>>,
-    best: Option<Parameters<'static>>,
+    new_best: Option<Parameters>,
+    best: Option<Parameters>,
     sink: &'a mut dyn CheckpointSink<M>,
     observer: &'a mut dyn Observer,
 }
@@ -306,6 +306,8 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let best = self.state.best.is_none_or(|best| score > best);
         if best {
             (self.state.best, self.state.stale) = (Some(score), 0);
+            // frees the memory of the best before
+            (self.new_best, self.best) = (None, None);
             self.new_best = Some(parameters::collect(model));
         } else {
             self.state.stale += 1;

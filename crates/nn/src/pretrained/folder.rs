@@ -125,7 +125,7 @@ impl Pretrained {
     /// # Errors
     /// [`Error::File`] for a file that cannot be read, or if the folder was opened without weights;
     /// [`Error::Names`] for missing and unknown tensors; [`Error::Shape`]; [`Error::NotFinite`].
-    pub fn parameters(&self) -> Result<(Parameters<'static>, Vec<String>), Error> {
+    pub fn parameters(&self) -> Result<(Parameters, Vec<String>), Error> {
         match &self.weights {
             Some(file) => weights::body(&Tensors::open(file)?, self.architecture()),
             None => Err(Error::file(&self.folder, "the folder was opened without its weights")),

@@ -25,7 +25,7 @@ pub struct SentenceLayers<'a> {
     /// Which token vectors the head reads.
     pub pooling: Pooling,
     /// The head: `weight` `[d, p]` and `bias` `[p]`.
-    pub head: &'a Parameters<'a>,
+    pub head: &'a Parameters,
     /// Whether z is scaled to unit length.
     pub unit_length: bool,
 }

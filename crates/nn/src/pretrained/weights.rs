@@ -1,6 +1,5 @@
 //! The tensors of a weight file as parameters of a body.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -23,7 +22,7 @@ const POOLER: &str = "pooler.";
 pub(super) fn body(
     tensors: &Tensors,
     architecture: &Architecture,
-) -> Result<(Parameters<'static>, Vec<String>), Error> {
+) -> Result<(Parameters, Vec<String>), Error> {
     let pieces = layout(architecture);
     let shapes: BTreeMap<&str, Vec<usize>> = pieces
         .iter()
@@ -56,10 +55,10 @@ pub(super) fn body(
     for (name, tensor) in &used {
         tensor.check_shape(&shapes[name.as_str()])?;
     }
-    let read = |piece: &Piece| -> Result<Parameter<'static>, Error> {
+    let read = |piece: &Piece| -> Result<Parameter, Error> {
         let values: Result<_, _> =
             piece.names.iter().map(|name| used[name].read_finite()).collect();
-        let values = Cow::Owned(piece.join(values?));
+        let values = piece.join(values?).into();
         Ok(Parameter { id: None, shape: piece.shape.clone(), values })
     };
     // all tensors are read before the first error is reported, so that it is always the same one
@@ -69,14 +68,14 @@ pub(super) fn body(
 }
 
 /// The pooler's tensors by their names in a body; empty if the file has no pooler.
-pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter<'static>)>, Error> {
+pub(super) fn pooler(tensors: &Tensors) -> Result<Vec<(String, Parameter)>, Error> {
     let prefix = prefix(tensors)?;
     let named = tensors.by_name.iter().filter_map(|(full, tensor)| {
         let name = full.strip_prefix(prefix).filter(|name| name.starts_with(POOLER))?;
         Some((name.to_owned(), tensor))
     });
     let read = |(name, tensor): (String, &Tensor)| {
-        let values = Cow::Owned(tensor.read()?);
+        let values = tensor.read()?.into();
         Ok((name, Parameter { id: None, shape: tensor.shape.clone(), values }))
     };
     named.map(read).collect()

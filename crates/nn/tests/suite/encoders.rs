@@ -218,7 +218,7 @@ fn parameters_come_back_and_wrong_ones_are_refused() {
     let restored = parameters::restore(encoder.clone(), &saved).unwrap();
     assert_eq!(parameters::collect(&restored), saved);
 
-    let change = |edit: &dyn Fn(&mut parameters::Parameters<'static>)| {
+    let change = |edit: &dyn Fn(&mut parameters::Parameters)| {
         let mut edited = saved.clone();
         edit(&mut edited);
         parameters::restore(encoder.clone(), &edited).unwrap_err()

@@ -108,9 +108,9 @@ fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
     let mut parameters = collect(&encoder);
     // PyTorch's weight is [out, in]
     let (weight, width) = (floats(folder, "head.weight"), encoder.body().architecture().width);
-    let transposed =
+    let transposed: Vec<f32> =
         (0..weight.len()).map(|i| weight[(i % offset.len()) * width + i / offset.len()]).collect();
-    parameters.get_mut("head.weight").unwrap().values = transposed;
+    parameters.get_mut("head.weight").unwrap().values = transposed.into();
     restore(encoder, &parameters).unwrap()
 }
 

@@ -71,7 +71,7 @@ fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
     for (path, (shape, values)) in &expected {
         let found = &parameters[path];
         assert_eq!((&found.shape, found.id), (shape, None), "{path}");
-        assert_eq!(found.values.as_ref(), values, "{path}");
+        assert_eq!(*found.values, *values, "{path}");
     }
 }
 

@@ -1,6 +1,5 @@
 //! What is written back is what transformers reads, and what was read.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dsokr_nn::Error;
@@ -100,7 +99,7 @@ fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
     let error = model.write(&folder, &shape).unwrap_err();
     assert!(matches!(error, Error::Shape { .. }), "{error}");
     let mut short = body.clone();
-    short.get_mut("tokens").unwrap().values = Cow::Owned(vec![0.0; 3]);
+    short.get_mut("tokens").unwrap().values = vec![0.0; 3].into();
     assert!(model.write(&folder, &short).is_err());
     let mut nan = body.clone();
     nan.get_mut("tokens").unwrap().values.to_mut()[7] = f32::NAN;
