@@ -103,8 +103,10 @@ impl Learner for KernelMachineConfig {
         let machine = Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) };
         let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
             let need = weights::need(self, config, dataset);
-            // the machine is fitted when the answers have been given back
-            Need { bytes: (need.bytes - machine.bytes).max(0.0), ..need }
+            // the rest comes when it has been given back
+            let rest = memory::of_outputs(config, dataset);
+            let rest = rest.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
+            Need { bytes: (need.bytes - rest).max(0.0), ..need }
         });
         Ok([machine].into_iter().chain(weighing).collect())
     }

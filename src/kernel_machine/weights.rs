@@ -72,14 +72,18 @@ pub(super) fn weighted_basis(
 
 /// What [`weighted_basis`] needs.
 pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &Dataset) -> Need {
-    let (n, candidates) = (dataset.train.ids.len(), dataset.outputs.candidates.len());
-    let width: usize = config.output.summands().map(|kernel| kernel.size.min(n)).sum();
+    let (n, candidates) = (dataset.train.ids.len(), dataset.outputs.candidates.len() as f64);
+    let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
+    let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
     let threads = rayon::current_num_threads();
-    let Cost { bytes, multiplications } = settings.solver.cost(n, width, 1, threads);
-    // the coordinates of outputs, as targets of the machine twice in 64 bits, and the answers
-    let coordinates = (4.0 + 16.0 + 4.0) * n as f64 * width as f64;
-    let answers = 8.0 * n as f64 * width as f64 + 12.0 * candidates as f64 * width as f64;
-    let bytes = bytes + coordinates.max(answers);
+    let cost = |width| settings.solver.cost(n, width, 1, threads);
+    let Cost { bytes, multiplications } = cost(width);
+    // the fit beside the coordinates of outputs and its targets; then the system beside the coordinates,
+    // the answers twice, and the candidates of all kernels, of which one is being made
+    let values = n as f64 * width as f64;
+    let fit = bytes + 12.0 * values;
+    let scores = cost(0).bytes + 12.0 * values + candidates * (4 * width + 12 * widest) as f64;
+    let bytes = fit.max(scores);
     Need { multiplications, ..Need::memory("output.weights", "the weights of the kernels", bytes) }
 }
 
