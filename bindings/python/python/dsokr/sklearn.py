@@ -180,7 +180,22 @@ class KernelSketch(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
 
-class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class _Machine(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """What the kernel machines share."""
+
+    def _answers(self, X: Any) -> np.ndarray:
+        """Predictions of the machine, (n, p) float32."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        return self.machine_.predict(as_rows(X, "X"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SketchedKernelRidge(_Machine):
     """Kernel ridge regression, of one number or a vector, in the span of sketched training inputs.
 
     It is the least of (1/n) Σ ‖h(xᵢ) − yᵢ‖² + ``alpha`` ‖h‖², without an intercept; scikit-learn's ``KernelRidge`` has
@@ -226,18 +241,11 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions, (n,) or (n, p) as ``y`` was: float64, with the precision of float32."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
-        found = self.machine_.predict(as_rows(X, "X")).astype(np.float64)
+        found = self._answers(X).astype(np.float64)
         return found.ravel() if self._one else found
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-
-class IOKR(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class IOKR(_Machine):
     """Input output kernel regression: predicts structured outputs, by kernel ridge regression in a feature space of them.
 
     Outputs ``Y`` are rows of features: label sets, fingerprints, counts or numbers. h(x) is the least of
@@ -308,9 +316,7 @@ class IOKR(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def coordinates(self, X: Any) -> np.ndarray:
         """h(x) of each row, (n, p) float32, which ``candidates_`` ranks."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
-        return self.machine_.predict(as_rows(X, "X"))
+        return self._answers(X)
 
     def predict(self, X: Any) -> Any:
         """The training output nearest to h(x), of each row: rows of the kind that the fit was given."""
@@ -336,8 +342,3 @@ class IOKR(MultiOutputMixin, RegressorMixin, BaseEstimator):
         super().__setstate__(state)
         if hasattr(self, "machine_"):
             self.candidates_ = self._candidates()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
