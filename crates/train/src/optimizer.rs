@@ -293,7 +293,7 @@ mod tests {
         let by_rows = Tensor::cat(vec![Tensor::from_data(numbers, &device), values.clone()], 1);
         let dense = Tensor::<2>::zeros([200, 5], &device).select_assign(
             0,
-            Tensor::from_data(TensorData::from(rows.map(|row| row as i32)), &device),
+            Tensor::from_data(TensorData::from(rows), &device),
             values,
             burn::tensor::IndexingUpdateOp::Add,
         );

@@ -75,7 +75,7 @@ impl InputFeatures {
 /// [`Basis`] of the crate `dsokr-basis`, fitted on the training *inputs*.
 #[derive(Clone, Debug)]
 pub struct LipschitzModel {
-    basis: Basis,
+    basis: Box<Basis>,
     /// V, p × d row-major.
     weights: Vec<f64>,
     offset: Vec<f64>,
@@ -143,7 +143,7 @@ impl LipschitzModel {
         let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
         let (rows, lambda, solution) = (targets.len(), *lambda, Solution::Lipschitz(solution));
         let summary = Summary { rows, unknowns: p, width: d, lambda, solution };
-        Ok(Self { basis: basis.clone(), weights, offset, summary })
+        Ok(Self { basis: Box::new(basis.clone()), weights, offset, summary })
     }
 
     /// What was fitted, and how well.
@@ -260,6 +260,6 @@ impl LipschitzModel {
             return bad("weights or offset hold a number that is not finite".into());
         }
         let (weights, offset) = (weights.into_owned(), offset.into_owned());
-        Ok(Self { basis, weights, offset, summary })
+        Ok(Self { basis: Box::new(basis), weights, offset, summary })
     }
 }
