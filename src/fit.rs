@@ -107,7 +107,7 @@ fn run(
         let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
         return Err(Error::Device { device, message: message.into() });
     }
-    memory::check(&memory::of_data(config), request.force)?;
+    memory::check(&memory::of_data(config, &request.root), request.force)?;
     let mut dataset = config.source().load(&request.root)?;
     let scaling = scaling::standardise(config, &mut dataset, None)?;
     info!(

@@ -1,23 +1,20 @@
 //! The memory that a run needs, estimated before it is taken and compared with what there is.
 //!
-//! Each part of a run states its own needs: drawn data in `dsokr_data`, encoders by
+//! Each part of a run states its own needs: data in `dsokr_data`, encoders by
 //! [`PartSize`](dsokr_nn::PartSize), kernel machines and the basis beside their code. A check compares
 //! what is still to be taken with what is available at that moment, so what is held already counts as
 //! it is.
 
-mod limit;
 mod outputs;
 mod plan;
 mod training;
 
-pub use limit::{Limit, available};
+pub use dsokr_basis::memory::{Bytes, Limit, available};
 pub use plan::Plan;
 
 pub(crate) use outputs::{coordinates, of_outputs};
 pub(crate) use plan::of_data;
 pub(crate) use training::of_training;
-
-use std::fmt;
 
 use serde::Serialize;
 
@@ -69,32 +66,9 @@ pub fn check(needs: &[Need], force: bool) -> Result<(), Error> {
     Err(error)
 }
 
-/// A number of bytes, written with a unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bytes(pub f64);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
-        let power = (self.0.max(1.0).log10() / 3.0).floor().min(6.0);
-        let value = self.0 / 1000f64.powf(power);
-        let places = usize::from(power > 0.0 && value < 99.95);
-        write!(out, "{value:.places$} {}", units[power as usize])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_have_units() {
-        for (bytes, text) in
-            [(0.0, "0 bytes"), (999.0, "999 bytes"), (1.5e9, "1.5 GB"), (4e20, "400 EB")]
-        {
-            assert_eq!(Bytes(bytes).to_string(), text);
-        }
-    }
 
     #[test]
     fn the_largest_need_is_named_where_there_is_a_limit() {

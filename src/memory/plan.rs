@@ -3,13 +3,14 @@
 use std::fmt;
 use std::time::Instant;
 
-use dsokr_data::Dataset;
+use dsokr_data::{DataRoot, Dataset};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::limit::resident;
+use dsokr_basis::memory::resident;
+
 use super::{Bytes, Limit, Need, available, check, of_outputs};
 use crate::config::Checked;
 use crate::fit::Request;
@@ -54,7 +55,7 @@ impl Request<'_> {
     }
 
     fn plan_of(&self, config: &Checked) -> Result<Plan, Error> {
-        check(&of_data(config), self.force)?;
+        check(&of_data(config, &self.root), self.force)?;
         let dataset: Dataset = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
         let coordinates = memory::coordinates(config, &dataset);
@@ -72,10 +73,11 @@ impl Request<'_> {
     }
 }
 
-/// What drawn data need; nothing is known of files before they are read.
-pub(crate) fn of_data(config: &Checked) -> Vec<Need> {
-    let needs = config.data.memory().into_iter();
-    needs.map(|(keys, bytes)| Need::memory(keys, "drawn data", bytes)).collect()
+/// What drawing the data, or reading their files, needs.
+pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
+    let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
+    let needs = config.source().memory(root).into_iter();
+    needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
 }
 
 /// Multiplications in single precision, and bytes copied, a second, on all threads.

@@ -1,5 +1,8 @@
 //! Sizes are checked before memory is taken.
 
+#[cfg(target_os = "linux")]
+use std::fs;
+
 use crate::sandbox::{Sandbox, json, number};
 
 /// Sizes that no machine has memory for, each with the key that the message names.
@@ -30,6 +33,34 @@ fn sizes_beyond_the_memory_are_refused_by_their_keys() {
     }
     let sketch = ["sketch", "small.toml", "--draws", "1000000000000"];
     sandbox.fail(&sketch, 2, &["--draws", "1 to 10000"]);
+}
+
+/// Files without blocks on the disk stand for ones that are too large for the memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_beyond_the_memory_are_refused_before_they_are_read() {
+    let sandbox = Sandbox::new();
+    let lengthen = |name: &str, length: u64| {
+        let file = fs::File::options().append(true).open(sandbox.path(name)).unwrap();
+        file.set_len(length).unwrap();
+    };
+    let rows: u64 = 1 << 20;
+    let header = format!(
+        "{:<117}\n",
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {rows}), }}")
+    );
+    let start = [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes()].concat();
+    fs::write(sandbox.path("data/small/rows.npy"), &start).unwrap();
+    lengthen("data/small/rows.npy", start.len() as u64 + 4 * rows * rows);
+    let features = r#"output.features={kind="file", file="rows.npy"}"#;
+    let kernel = r#"output.kernel={name="linear"}"#;
+    let train = ["train", "small.toml", "--quiet", "--out", "run"];
+    let matrix = [&train[..], &["--set", features, "--set", kernel]].concat();
+    sandbox.fail(&matrix, 2, &["output.features.file", "4.4 TB", "available is", "--force"]);
+    sandbox.fail(&[&matrix[..], &["--plan"]].concat(), 2, &["output.features.file"]);
+    lengthen("data/small/train.tsv", 4 << 40);
+    sandbox.fail(&train, 2, &["data.train", "4.4 TB", "available is", "--force"]);
+    assert!(!sandbox.path("run").exists());
 }
 
 #[test]

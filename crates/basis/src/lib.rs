@@ -34,6 +34,7 @@ pub mod features;
 pub mod kernel;
 pub mod leverage;
 pub mod loss;
+pub mod memory;
 pub mod random;
 pub mod sketch;
 pub mod store;

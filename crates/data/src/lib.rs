@@ -15,6 +15,7 @@ pub mod feature_file;
 mod graphs;
 mod inputs;
 mod kernels;
+mod memory;
 pub mod multi_label;
 mod npy;
 mod npy_write;

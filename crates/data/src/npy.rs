@@ -35,6 +35,12 @@ pub(crate) fn read_numbers(path: &Path) -> Result<Matrix<f32>, Error> {
         .numbers("features must be finite 32-bit numbers", |value| value as f32)
 }
 
+/// Number of elements of a file that can be read.
+pub(crate) fn elements(path: &Path) -> Option<f64> {
+    let npy = Npy::open(path, NUMBERS).ok()?;
+    Some(npy.rows as f64 * npy.width as f64)
+}
+
 /// Reads packed bytes.
 pub(crate) fn read_bytes(path: &Path) -> Result<Matrix<u8>, Error> {
     let npy = Npy::open(path, BYTES)?;

@@ -215,17 +215,6 @@ impl DataConfig {
         }
     }
 
-    /// Bytes that drawn data take, by the keys that determine them; none of data in files.
-    pub fn memory(&self) -> Vec<(&'static str, f64)> {
-        match &self.source {
-            DataSource::Synthetic(drawn) => drawn.memory(),
-            DataSource::Tables(_)
-            | DataSource::Pool(_)
-            | DataSource::MultiLabel(_)
-            | DataSource::Official(_) => Vec::new(),
-        }
-    }
-
     /// Whether there is a test split.
     pub fn has_test(&self) -> bool {
         match &self.source {

@@ -67,7 +67,7 @@ pub struct SyntheticConfig {
 
 impl SyntheticConfig {
     /// Bytes that drawing takes, by the keys that determine them.
-    pub(super) fn memory(&self) -> Vec<(&'static str, f64)> {
+    pub(crate) fn memory(&self) -> Vec<(&'static str, f64)> {
         let counts = [self.train, self.validation, self.test, self.unlabelled];
         let rows: f64 = counts.iter().map(|&count| count as f64).sum();
         let [from, to] = [self.inputs, self.outputs].map(|width| width as f64);

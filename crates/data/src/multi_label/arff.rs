@@ -1,8 +1,6 @@
 use std::path::Path;
 
-use dsokr_basis::features::BitRows;
-
-use super::{MultiLabel, each_line, features, number};
+use super::{MultiLabel, each_line, number};
 use crate::Error;
 
 /// An attribute that numbers can be read for.
@@ -56,11 +54,9 @@ pub fn read_arff(path: &Path, labels: usize) -> Result<MultiLabel, Error> {
         return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
     }
     let names = attributes.into_iter().skip(rows.width).map(|label| label.name);
-    Ok(MultiLabel {
-        inputs: features(rows.width, rows.inputs, rows.dense)?,
-        labels: BitRows::from_indices(labels, rows.labels)?,
-        names: names.collect(),
-    })
+    let (inputs, labels) =
+        super::rows(path, (rows.width, rows.inputs, rows.dense), (labels, rows.labels))?;
+    Ok(MultiLabel { inputs, labels, names: names.collect() })
 }
 
 struct Rows {

@@ -1,12 +1,13 @@
 use std::path::Path;
 
-use dsokr_basis::features::BitRows;
-
-use super::{MultiLabel, each_line, features, number};
+use super::{MultiLabel, each_line, number};
 use crate::Error;
 
-/// The largest index that is taken; a wider file is more likely a spelling mistake than data.
+/// The largest index of a feature that is taken; a wider file is more likely a spelling mistake than data.
 const WIDEST: usize = 1 << 28;
+
+/// The most labels where their number is not given: each takes memory, whether it occurs or not.
+const MOST_LABELS: usize = 1 << 22;
 
 /// Reads a multi-label libsvm file: `label,label feature:value feature:value`. Labels count from 0, and
 /// there are as many as occur where `labels` does not say how many; features count from 1.
@@ -38,7 +39,7 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
             for label in word.split(',').filter(|label| !label.is_empty()) {
                 // "3.0" is how some writers put a label
                 let label = label.strip_suffix(".0").unwrap_or(label);
-                let high = labels.map_or(WIDEST, |count| count.saturating_sub(1));
+                let high = labels.unwrap_or(MOST_LABELS).saturating_sub(1);
                 let label = index(label, 0, high, "label")?;
                 most = most.max(label + 1);
                 set.push(label as u32);
@@ -65,9 +66,6 @@ pub fn read_libsvm(path: &Path, labels: Option<usize>) -> Result<MultiLabel, Err
         return Err(Error::rows(path, dsokr_basis::Error::no_rows()));
     }
     let count = labels.unwrap_or(most);
-    Ok(MultiLabel {
-        inputs: features(widest, inputs, false)?,
-        labels: BitRows::from_indices(count, sets)?,
-        names: (0..count).map(|label| label.to_string()).collect(),
-    })
+    let (inputs, labels) = super::rows(path, (widest, inputs, false), (count, sets))?;
+    Ok(MultiLabel { inputs, labels, names: (0..count).map(|label| label.to_string()).collect() })
 }

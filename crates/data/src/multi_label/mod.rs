@@ -6,6 +6,7 @@ mod libsvm;
 use std::path::Path;
 
 use dsokr_basis::features::{BitRows, DenseRows, SparseRows};
+use dsokr_basis::memory::{Bytes, available};
 use dsokr_basis::{Features, RowSource};
 
 use crate::Error;
@@ -13,6 +14,9 @@ use crate::table::Lines;
 
 pub use arff::read_arff;
 pub use libsvm::read_libsvm;
+
+/// Bytes of the name of a label.
+const A_NAME: f64 = 56.0;
 
 /// Input rows and the label set of each.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +73,30 @@ fn number(text: &str) -> Result<f32, String> {
     number.ok_or_else(|| format!("{text:?}, allowed: a finite number"))
 }
 
-/// Rows of (column, value) pairs as feature rows; zeros are not stored.
+/// The bits of the labels of each row, and rows of (column, value) pairs as feature rows, in which zeros
+/// are not stored.
+///
+/// # Errors
+/// [`Error::File`] for more rows, columns and labels than there is memory for: a short file may name many.
+fn rows(
+    path: &Path,
+    (width, inputs, dense): (usize, Vec<Vec<(u32, f32)>>, bool),
+    (count, labels): (usize, Vec<Vec<u32>>),
+) -> Result<(Features, BitRows), Error> {
+    let len = inputs.len() as f64;
+    let columns = if dense { 4.0 * width as f64 } else { 0.0 };
+    let bits = (count as f64 / 64.0).ceil() * 8.0;
+    let bytes = len * (columns + bits) + A_NAME * count as f64;
+    if let Some(limit) = available().filter(|limit| bytes > limit.bytes) {
+        let bytes = Bytes(bytes);
+        let message = format!(
+            "{len} rows of {width} features and {count} labels need about {bytes}, available is {limit}"
+        );
+        return Err(Error::file(path, message));
+    }
+    Ok((features(width, inputs, dense)?, BitRows::from_indices(count, labels)?))
+}
+
 fn features(width: usize, rows: Vec<Vec<(u32, f32)>>, dense: bool) -> Result<Features, Error> {
     if dense {
         let mut values = vec![0.0; rows.len() * width];

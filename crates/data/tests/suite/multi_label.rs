@@ -87,6 +87,18 @@ fn arff_errors_have_the_line() {
     assert_eq!(line(latin).0, 1);
 }
 
+/// A short file may name more labels than there is memory for.
+#[cfg(target_os = "linux")]
+#[test]
+fn labels_beyond_the_memory_are_refused() {
+    let text = "0 1:1\n".repeat(200_000);
+    let message = libsvm(&text, Some(1 << 40)).unwrap_err().to_string();
+    assert!(message.contains("1099511627776 labels"), "{message}");
+    assert!(message.contains("available is"), "{message}");
+    let (at, message) = line(libsvm("0 1:1\n77777777 1:1\n", None));
+    assert_eq!((at, &*message), (2, "label \"77777777\", allowed: 0..=4194303"));
+}
+
 #[test]
 fn libsvm_files() {
     let text = "1,3 2:0.5 1:-2 # comment\n 4:1\n\n0 \n3.0 3:1e1\n";

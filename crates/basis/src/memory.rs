@@ -1,8 +1,8 @@
+//! The memory that a process can still take.
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use super::Bytes;
 
 /// Memory that a process can still take.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +39,8 @@ fn address_space() -> Option<Limit> {
     Some(Limit { bytes: (most - mapped).max(0.0), source: "the limit of the address space".into() })
 }
 
-/// The memory that this process holds.
-pub(super) fn resident() -> f64 {
+/// The memory that this process holds, in bytes; 0 where the system does not say.
+pub fn resident() -> f64 {
     1024.0 * field(Path::new("/proc/self/status"), "VmRSS:").unwrap_or(0.0)
 }
 
@@ -90,9 +90,32 @@ fn field(file: &Path, name: &str) -> Option<f64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// A number of bytes, written with a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bytes(pub f64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
+        let power = (self.0.max(1.0).log10() / 3.0).floor().min(6.0);
+        let value = self.0 / 1000f64.powf(power);
+        let places = usize::from(power > 0.0 && value < 99.95);
+        write!(out, "{value:.places$} {}", units[power as usize])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_have_units() {
+        for (bytes, text) in
+            [(0.0, "0 bytes"), (999.0, "999 bytes"), (1.5e9, "1.5 GB"), (4e20, "400 EB")]
+        {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
 
     #[test]
     fn a_group_has_left_what_is_not_used() {
