@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::write_atomically;
+use dsokr_basis::store::{create_folder, write_atomically};
 
 use crate::Error;
 
@@ -42,7 +42,7 @@ pub fn write(folder: &Path) -> Result<PathBuf, Error> {
     }
     for (path, content) in missing {
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|e| io(parent, e))?;
+            create_folder(parent).map_err(|e| io(parent, e))?;
         }
         write_atomically(&path, |file| file.write_all(content.as_bytes()))?;
     }

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Stored, Tensor, read_text, write_atomically};
+use dsokr_basis::store::{
+    self, Stored, Tensor, create_folder, read_text, sync_folder, write_atomically,
+};
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
@@ -346,7 +348,7 @@ fn create_whole(
         path: parent.into(),
         message: format!("no run directory can be made there: {e}"),
     };
-    fs::create_dir_all(parent).map_err(refused)?;
+    create_folder(parent).map_err(refused)?;
     let lock = RunLock::take(path)?;
     if path.exists() {
         return Err(Error::RunExists { path: path.into() });
@@ -362,8 +364,7 @@ fn create_whole(
     fill(here.path())?;
     fs::rename(here.path(), path).map_err(|e| io(path, &e))?;
     let _ = here.keep();
-    // the name is on disk when the folder that holds it is; not every system can sync one
-    let _ = fs::File::open(parent).and_then(|folder| folder.sync_all());
+    sync_folder(parent).map_err(|e| io(parent, &e))?;
     Ok(lock)
 }
 

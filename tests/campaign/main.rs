@@ -11,11 +11,15 @@
 
 mod command;
 mod configurations;
+mod crash;
 mod damage;
 mod disk;
 mod kills;
 mod runs;
 mod threads;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod trace;
+mod volatile;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -31,11 +35,12 @@ type Outcome = Result<String, String>;
 /// An attack by its name, and how often it is made in a round.
 type Attack = (&'static str, u64, fn(&mut World, u64) -> Outcome);
 
-const ATTACKS: [Attack; 5] = [
+const ATTACKS: [Attack; 6] = [
     ("kills", 1, kills::attack),
     ("damage", 4, damage::attack),
     ("configurations", 12, configurations::attack),
     ("disk", 1, disk::attack),
+    ("crash", 3, crash::attack),
     ("threads", 1, threads::attack),
 ];
 

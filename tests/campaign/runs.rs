@@ -8,6 +8,7 @@ use dsokr::basis::random::{Generator, unit};
 use tempfile::TempDir;
 
 use crate::command::{Limits, call};
+use crate::volatile::Change;
 
 /// A configuration of the project with changes that make it small.
 pub struct Kind {
@@ -93,13 +94,15 @@ pub struct World {
     folder: TempDir,
     /// The finished runs, by kind and seconds between checkpoints.
     finished: BTreeMap<(&'static str, u64), PathBuf>,
+    /// What the trainings of the kinds change in their folders.
+    pub traced: BTreeMap<&'static str, Vec<Change>>,
     next: usize,
 }
 
 impl World {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, finished: BTreeMap::new(), next: 0 }
+        Self { folder, finished: BTreeMap::new(), traced: BTreeMap::new(), next: 0 }
     }
 
     /// A new empty folder.

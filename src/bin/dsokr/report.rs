@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use dsokr::basis::store::write_atomically;
+use dsokr::basis::store::{create_folder, write_atomically};
 use dsokr::data::{Inputs, Split, Truth};
 use dsokr::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
@@ -83,8 +83,7 @@ pub fn write(
     found: &Evaluated,
     metrics: &impl serde::Serialize,
 ) -> Result<(), Error> {
-    std::fs::create_dir_all(folder)
-        .map_err(|e| Error::Io { path: folder.into(), message: e.to_string() })?;
+    create_folder(folder).map_err(|e| Error::Io { path: folder.into(), message: e.to_string() })?;
     let put = |name: &str, text: &str| {
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
     };

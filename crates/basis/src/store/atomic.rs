@@ -49,20 +49,47 @@ pub fn write_atomically(
         drop(buffered);
         temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|failed| failed.error)?;
-        #[cfg(unix)]
-        match std::fs::File::open(directory)?.sync_all() {
-            Err(error) if !cannot_sync(error.kind()) => return Err(error),
-            _ => {}
-        }
-        Ok(())
+        sync_folder(directory)
     };
     attempt().map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
-/// Whether a file system says that it does not sync directories (EINVAL, ENOTSUP, ENOSYS).
+/// Creates a folder and those above it that do not exist. The folders that name them are synced, where
+/// their file system can do that, so that a power failure afterwards does not undo it.
+///
+/// # Errors
+/// What the operating system reports.
+pub fn create_folder(path: &Path) -> std::io::Result<()> {
+    let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let new: Vec<&Path> = path.ancestors().take_while(missing).collect();
+    std::fs::create_dir_all(path)?;
+    new.into_iter().rev().try_for_each(|folder| match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
+        Some(_) | None => sync_folder(Path::new(".")),
+    })
+}
+
+/// Syncs the names that a folder holds, where its file system can do that.
+///
+/// # Errors
+/// What the operating system reports.
 #[cfg(unix)]
-fn cannot_sync(kind: std::io::ErrorKind) -> bool {
-    matches!(kind, std::io::ErrorKind::InvalidInput | std::io::ErrorKind::Unsupported)
+pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    use std::io::ErrorKind::{InvalidInput, Unsupported};
+    match std::fs::File::open(folder)?.sync_all() {
+        // EINVAL, ENOTSUP and ENOSYS say that it cannot
+        Err(error) if !matches!(error.kind(), InvalidInput | Unsupported) => Err(error),
+        Err(_) | Ok(()) => Ok(()),
+    }
+}
+
+/// Does nothing: a folder cannot be synced.
+///
+/// # Errors
+/// None.
+#[cfg(not(unix))]
+pub fn sync_folder(_: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// Removes the temporary files that killed calls of [`write_atomically`] left in a folder, and

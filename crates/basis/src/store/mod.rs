@@ -13,7 +13,7 @@ mod mapping;
 mod read;
 mod write;
 
-pub use atomic::{remove_partial, write_atomically};
+pub use atomic::{create_folder, remove_partial, sync_folder, write_atomically};
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::{Entry, Mapping, elements};
 pub use read::Stored;

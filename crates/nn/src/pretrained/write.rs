@@ -97,7 +97,7 @@ impl Pretrained {
 }
 
 pub(super) fn create(folder: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::file(folder, e))
+    store::create_folder(folder).map_err(|e| Error::file(folder, e))
 }
 
 pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
