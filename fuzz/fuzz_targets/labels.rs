@@ -1,0 +1,101 @@
+//! Any bytes as a multi-label file, ARFF or libsvm; the first byte says which. What is read is the same
+//! again when it is written in the same format.
+
+#![no_main]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use dsokr_basis::{Block, Features, RowSource};
+use dsokr_data::multi_label::{MultiLabel, read_arff, read_libsvm};
+use dsokr_fuzz::{choose, file};
+use libfuzzer_sys::fuzz_target;
+
+/// Wider rows are read but not written again.
+const NARROW: usize = 64;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((name, bytes)) = choose(bytes, &["a.arff", "a.txt"]) else { return };
+    let path = file(name, bytes);
+    let arff = name == "a.arff";
+    for labels in 1..=2 {
+        let read = |path: &Path| match arff {
+            true => read_arff(path, labels),
+            false => read_libsvm(path, (labels == 2).then_some(3)),
+        };
+        let Ok(read_once) = read(&path) else { continue };
+        assert!(!read_once.is_empty());
+        assert_eq!(RowSource::len(&read_once.inputs), read_once.len());
+        assert_eq!(read_once.labels.width(), read_once.names.len());
+        assert!(!arff || read_once.names.len() == labels);
+        if read_once.inputs.width() > NARROW || read_once.names.len() > NARROW {
+            continue;
+        }
+        let text = if arff { written_arff(&read_once) } else { written_libsvm(&read_once) };
+        let again = read(&file(name, &text)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(again.labels, read_once.labels, "{text}");
+        // columns behind the last one that a libsvm file names are not known
+        match arff {
+            true => assert_eq!(again.inputs, read_once.inputs, "{text}"),
+            false => assert_eq!(rows(&again), rows(&read_once), "{text}"),
+        }
+        file(name, bytes);
+    }
+});
+
+/// The columns that are not 0, with their values, of each row.
+fn rows(read: &MultiLabel) -> Vec<Vec<(usize, f32)>> {
+    let block = read.inputs.block(0..read.len()).unwrap();
+    let entry = |row: usize| match &block {
+        Block::Dense(rows) => {
+            let values = rows.row(row).iter().copied().enumerate();
+            values.filter(|(_, value)| *value != 0.0).collect()
+        }
+        Block::Sparse(rows) => {
+            let (columns, values) = rows.row(row);
+            columns.iter().map(|&column| column as usize).zip(values.iter().copied()).collect()
+        }
+        Block::Bits(_) => unreachable!("inputs are numbers"),
+    };
+    (0..read.len()).map(entry).collect()
+}
+
+fn sets(read: &MultiLabel) -> Vec<Vec<usize>> {
+    (0..read.len()).map(|row| read.labels.ones(row).collect()).collect()
+}
+
+fn written_arff(read: &MultiLabel) -> String {
+    let width = read.inputs.width();
+    let mut text = "@relation again\n".to_owned();
+    (0..width).for_each(|at| drop(writeln!(text, "@attribute x{at} numeric")));
+    (0..read.names.len()).for_each(|at| drop(writeln!(text, "@attribute 'y {at}' {{0,1}}")));
+    text += "@data\n";
+    let dense = matches!(read.inputs, Features::Dense(_));
+    for (row, set) in rows(read).iter().zip(sets(read)) {
+        let labels = set.iter().map(|label| (width + label, 1.0));
+        let entries: Vec<(usize, f32)> = row.iter().copied().chain(labels).collect();
+        let cells: Vec<String> = match dense {
+            true => {
+                let value = |at| entries.iter().find(|entry| entry.0 == at).map_or(0.0, |entry| entry.1);
+                (0..width + read.names.len()).map(|at| value(at).to_string()).collect()
+            }
+            false => entries.iter().map(|(at, value)| format!("{at} {value}")).collect(),
+        };
+        let cells = cells.join(",");
+        let _ = if dense { writeln!(text, "{cells}") } else { writeln!(text, "{{{cells}}}") };
+    }
+    text
+}
+
+fn written_libsvm(read: &MultiLabel) -> String {
+    let mut text = String::new();
+    for (row, set) in rows(read).iter().zip(sets(read)) {
+        let labels: Vec<String> = set.iter().map(usize::to_string).collect();
+        let _ = write!(text, "{}", labels.join(","));
+        // a row without features is not a blank line
+        let row = if row.is_empty() { &[(0, 0.0)] } else { &row[..] };
+        row.iter().for_each(|(at, value)| drop(write!(text, " {}:{value}", at + 1)));
+        text.push('\n');
+    }
+    text
+}
