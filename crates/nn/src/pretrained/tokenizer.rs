@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::read_text;
 use serde::Deserialize;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::BertNormalizer;
+use tokenizers::normalizers::{BertNormalizer, Precompiled};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
@@ -39,6 +39,8 @@ impl Tokenizer {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let json = read_text(path).map_err(|e| Error::file(path, e))?;
         let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
+        // first, because the library panics at some damaged files
+        check_growth(path, &json)?;
         let inner = json.parse().map_err(not_one)?;
         Self::checked(inner, path, json)
     }
@@ -108,7 +110,6 @@ impl Tokenizer {
     fn checked(mut inner: tokenizers::Tokenizer, path: &Path, json: String) -> Result<Self, Error> {
         let fail = |message: String| Err(Error::file(path, message));
         let library = |e: tokenizers::Error| Error::file(path, e);
-        check_growth(path, &json)?;
         inner.with_truncation(None).map_err(library)?.with_padding(None);
         if let Some(token) = unknown_token(&json)
             && inner.token_to_id(&token).is_none()
@@ -220,7 +221,9 @@ fn unknown_token(json: &str) -> Option<String> {
 /// Refuses normalizers that let a text grow without bound: replacements one after the other multiply.
 fn check_growth(path: &Path, json: &str) -> Result<(), Error> {
     let read: Result<serde_json::Value, _> = serde_json::from_str(json);
-    let read = read.map_err(|e| Error::file(path, e))?;
+    let read = read.map_err(|e| Error::file(path, format!("not a tokenizer: {e}")))?;
+    check_precompiled(&read["normalizer"])
+        .map_err(|e| Error::file(path, format!("not a tokenizer: {e}")))?;
     let growth = growth(&read["normalizer"]);
     if growth <= MOST_GROWTH {
         return Ok(());
@@ -231,6 +234,20 @@ fn check_growth(path: &Path, json: &str) -> Result<(), Error> {
         found: format!("replacements that make a text up to {growth:.0} times as long"),
         allowed: format!("at most {MOST_GROWTH} times"),
     })
+}
+
+/// Reads the tables of characters of a normalizer, which the library reads without an error.
+fn check_precompiled(normalizer: &serde_json::Value) -> Result<(), serde_json::Error> {
+    match normalizer["type"].as_str() {
+        Some("Sequence") => {
+            let parts = normalizer["normalizers"].as_array();
+            parts.into_iter().flatten().try_for_each(check_precompiled)
+        }
+        Some("Precompiled") => {
+            serde_json::from_str::<Precompiled>(&normalizer.to_string()).map(|_| ())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The most times that a normalizer makes a long text longer, in characters.

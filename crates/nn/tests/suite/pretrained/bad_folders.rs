@@ -72,10 +72,17 @@ fn files_that_are_missing_or_broken_are_named() {
     assert!(error.contains("pytorch_model.bin"), "{error}");
 
     // each file overwritten by something else
-    let cases: [(&'static str, &str, &[&str]); 6] = [
+    let cases: [(&'static str, &str, &[&str]); 8] = [
         ("config.json", "{\"model_type\": ", &["config.json", "JSON", "line 1"]),
         ("config.json", "[1]", &["config.json", "not a JSON object"]),
         ("tokenizer.json", "{}", &["tokenizer.json", "not a tokenizer"]),
+        // at which the library panics
+        ("tokenizer.json", "{\"decoder\": {\"type\"", &["tokenizer.json", "not a tokenizer"]),
+        (
+            "tokenizer.json",
+            "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"?\"}}",
+            &["tokenizer.json", "not a tokenizer"],
+        ),
         ("tokenizer_config.json", "no", &["tokenizer_config.json", "JSON"]),
         (
             "tokenizer_config.json",
