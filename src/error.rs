@@ -147,6 +147,14 @@ pub enum Error {
         /// What is available.
         limit: Limit,
     },
+    /// A file that cannot be downloaded, or is not what was expected.
+    #[error("{what}: {message}")]
+    Fetch {
+        /// The address or the file.
+        what: String,
+        /// What is wrong.
+        message: String,
+    },
     /// Only a pretrained encoder can be exported.
     #[error(
         "this run's encoder was not read from a pretrained folder (encoder.kind = \"pretrained\")"
@@ -248,8 +256,12 @@ impl Error {
             | Self::Machine(dsokr_machines::Error::Basis(error)) => Some(error),
             _ => None,
         };
-        let failed =
-            matches!(self, Self::Train(Diverged { .. } | Interrupted { .. }) | Self::Io { .. });
+        let failed = matches!(
+            self,
+            Self::Train(Diverged { .. } | Interrupted { .. })
+                | Self::Io { .. }
+                | Self::Fetch { .. }
+        );
         !failed && !matches!(basis, Some(Io { .. }))
     }
 }

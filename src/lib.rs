@@ -37,6 +37,8 @@ pub mod compare;
 pub mod config;
 pub mod contract;
 pub mod device;
+#[cfg(feature = "fetch")]
+pub mod fetch;
 pub mod inputs;
 pub mod memory;
 pub mod quickstart;

@@ -5,7 +5,7 @@ use dsokr_nn::{PartSize, TokenIds, Transformer, parameters};
 use tracing::info;
 
 use super::longest;
-use crate::inputs::PretrainedInputs;
+use crate::inputs::{PretrainedInputs, pretrained_folder};
 use crate::{Error, Recipe, Start};
 
 impl Recipe for PretrainedConfig {
@@ -32,7 +32,7 @@ impl Recipe for PretrainedConfig {
 
     fn encoder(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {
         let mut model = inputs.model().clone();
-        model.find_weights(Path::new(&self.folder))?;
+        model.find_weights(&pretrained_folder(self)?)?;
         make(self, &model, start)
     }
 

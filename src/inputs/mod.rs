@@ -7,6 +7,7 @@ mod vectors;
 
 pub use ngrams::NgramInputs;
 pub use pretrained::PretrainedInputs;
+pub(crate) use pretrained::pretrained_folder;
 pub use tokens::{TokenInputs, TokenInputsConfig};
 pub use vectors::VectorInputs;
 

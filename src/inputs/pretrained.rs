@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_nn::TokenIds;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
@@ -22,13 +22,27 @@ impl PretrainedInputs {
     }
 }
 
+/// The folder of an encoder, which `hub:NAME` has in the cache of the hub.
+pub(crate) fn pretrained_folder(config: &PretrainedConfig) -> Result<PathBuf, Error> {
+    match config.folder.strip_prefix("hub:") {
+        None => Ok(PathBuf::from(&config.folder)),
+        #[cfg(feature = "fetch")]
+        Some(name) => crate::fetch::hub::folder(name, &crate::fetch::Network::default()),
+        #[cfg(not(feature = "fetch"))]
+        Some(_) => {
+            let allowed = "a folder: this program was built without the feature \"fetch\"";
+            Err(Error::value("encoder.folder", format!("{:?}", config.folder), allowed))
+        }
+    }
+}
+
 impl Prepare for PretrainedInputs {
     type Settings = PretrainedConfig;
     type Input = TokenIds;
 
     /// Nothing is learned from the texts.
     fn fit(config: &PretrainedConfig, _: &Split) -> Result<Self, Error> {
-        let model = Pretrained::open(Path::new(&config.folder))?;
+        let model = Pretrained::open(&pretrained_folder(config)?)?;
         config.check(&model)?;
         Ok(Self { model, max_length: config.max_length })
     }

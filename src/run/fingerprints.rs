@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dsokr_basis::store::{Contents, Stored, Tensor, read_bytes, write_atomically};
 
+use super::card::FILE as CARD;
 use super::place::{DATA, LOG};
 use crate::Error;
 
@@ -26,8 +27,8 @@ pub(super) fn save(run: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(run).map_err(io)? {
         let entry = entry.map_err(io)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // the log grows, and the folder of the data changes with the place of the run
-        let changes = [LOG, DATA].contains(&name.as_str());
+        // the log grows, the folder of the data changes with the place of the run, and users edit the card
+        let changes = [LOG, DATA, CARD].contains(&name.as_str());
         if changes || !entry.file_type().map_err(io)?.is_file() {
             continue;
         }

@@ -10,6 +10,7 @@ use dsokr_basis::store::{
 use dsokr_decode::Candidates;
 use dsokr_nn::parameters::Parameters;
 
+use super::card;
 use super::data_folder::load_data_folder;
 use super::lock::{PARTIAL, RANDOM};
 use super::place::{CHANGES, CONFIG, LOG, name, parent, read_optional};
@@ -66,6 +67,7 @@ impl Folder {
     ) -> Result<Self, Error> {
         let lock = create_whole(path, |here| {
             write_config(here, config)?;
+            write_card(here, config, None)?;
             save(here)?;
             save_candidates(here, candidates, &space, data)?;
             prepared.save(here)?;
@@ -240,6 +242,7 @@ impl Folder {
             let members = here.join(MEMBERS);
             fs::create_dir(&members).map_err(|e| io(&members, &e))?;
             write_config(here, config)?;
+            write_card(here, config, None)?;
             fingerprints::save(here)
         })
     }
@@ -250,7 +253,8 @@ impl Folder {
         let file = path.join(CHANGES);
         let before = read_optional(&file)?.unwrap_or_default();
         fingerprints::replace(path, CHANGES, &(before + lines))?;
-        fingerprints::replace(path, CONFIG, &config.to_toml()?)
+        fingerprints::replace(path, CONFIG, &config.to_toml()?)?;
+        write_card(path, config, None)
     }
 
     /// The final report of the run at `path`, if it is complete.
@@ -273,8 +277,10 @@ impl Folder {
         Ok(report)
     }
 
-    /// Writes the final report into the run at `path`.
+    /// Writes the final report into the run at `path`, and before it the card, because a run with a report
+    /// is complete.
     pub(crate) fn finish(path: &Path, config: &Checked, report: &Report) -> Result<(), Error> {
+        write_card(path, config, Some(report))?;
         let record = Record::now(config, report)?;
         let text =
             serde_json::to_string_pretty(&record).map_err(|e| Error::Serialise(e.to_string()))?;
@@ -371,6 +377,11 @@ fn create_whole(
 fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
     let toml = config.to_toml()?;
     Ok(write_atomically(&folder.join(CONFIG), |file| file.write_all(toml.as_bytes()))?)
+}
+
+fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
+    let text = card::card(config, report)?;
+    Ok(write_atomically(&folder.join(card::FILE), |file| file.write_all(text.as_bytes()))?)
 }
 
 /// The metrics of the validation split as scalars.

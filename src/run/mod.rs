@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `config.toml` | the configuration, with all defaults |
+//! | `README.md` | the card: data and licence, metrics with intervals, how to train it again and use it |
 //! | `data.json` | the folder of the data that it was trained on |
 //! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files |
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
@@ -24,7 +25,7 @@
 //! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
 //!
 //! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
-//! `combination.json`, the rule with the weights that were fitted, and `metrics.json`.
+//! `combination.json`, the rule with the weights that were fitted, `README.md` and `metrics.json`.
 //!
 //! While a process writes the run `NAME`, the file `.NAME.lock` beside it is locked. A new run is filled as
 //! the folder `.NAME.XXXXXX.partial`, with random letters, and renamed.
@@ -33,6 +34,7 @@
 //! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
 //! different machine.
 
+mod card;
 mod data_folder;
 mod embedding;
 mod ensemble;

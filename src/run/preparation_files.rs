@@ -4,13 +4,15 @@ use std::path::Path;
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
+use super::card::FILE as CARD;
 use super::fingerprints::FILE as FINGERPRINTS;
 use super::place::{CHANGES, DATA};
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 18] = [
+const OWN: [&str; 19] = [
     "config.toml",
+    CARD,
     BASIS,
     "candidates.safetensors",
     "encoder.safetensors",

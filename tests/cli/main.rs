@@ -4,12 +4,15 @@ mod advice;
 mod bad_input;
 mod bad_rows;
 mod book;
+mod card;
 mod chebi20;
 mod compare;
 mod damage;
 mod data_root;
 mod ensembles;
 mod exports;
+#[cfg(feature = "fetch")]
+mod fetch;
 mod golds;
 #[cfg(feature = "wgpu")]
 mod gpu;

@@ -9,6 +9,8 @@ mod embed;
 mod evaluate;
 mod evaluation;
 mod export;
+#[cfg(feature = "fetch")]
+mod fetch;
 mod memory;
 mod plot;
 mod predict;
@@ -53,6 +55,8 @@ enum Command {
     Sketch(sketch::Arguments),
     Sweep(sweep::Arguments),
     Export(export::Arguments),
+    #[cfg(feature = "fetch")]
+    Fetch(fetch::Arguments),
     ConfigReference(config_reference::Arguments),
 }
 
@@ -87,6 +91,8 @@ fn main() -> ExitCode {
         Command::Sketch(arguments) => sketch::run(arguments),
         Command::Sweep(arguments) => sweep::run(arguments, cli.quiet),
         Command::Export(arguments) => export::run(arguments),
+        #[cfg(feature = "fetch")]
+        Command::Fetch(arguments) => fetch::run(arguments, cli.quiet),
         Command::ConfigReference(_) => config_reference::run(),
     };
     match done {

@@ -79,6 +79,9 @@ pub struct DataConfig {
     /// number, or is a training pair whose output is unknown. Rows that a matrix follows are never skipped.
     #[serde(default)]
     pub on_bad_row: OnBadRow,
+    /// The licence of the data, such as `"CC-BY-4.0"`, for the card of the run; unknown if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
     /// Where the pairs come from.
     #[serde(flatten)]
     pub source: DataSource,
@@ -133,8 +136,23 @@ impl<'de> Deserialize<'de> for DataConfig {
         let corrupted = table.take("corrupted")?.unwrap_or_default();
         let limit = table.take("limit")?;
         let on_bad_row = table.take("on_bad_row")?.unwrap_or_default();
-        let source = table.tagged("source", "tables", &["corrupted", "limit", "on_bad_row"])?;
-        Ok(Self { corrupted, limit, on_bad_row, source })
+        let licence = table.take("licence")?;
+        let source =
+            table.tagged("source", "tables", &["corrupted", "limit", "on_bad_row", "licence"])?;
+        Ok(Self { corrupted, limit, on_bad_row, licence, source })
+    }
+}
+
+impl DataSource {
+    /// Its name in configurations.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tables(_) => "tables",
+            Self::Pool(_) => "pool",
+            Self::MultiLabel(_) => "multi-label",
+            Self::Official(_) => "official",
+            Self::Synthetic(_) => "synthetic",
+        }
     }
 }
 
@@ -256,6 +274,10 @@ impl DataConfig {
                 self.on_bad_row == OnBadRow::Stop
             }
         };
+        if let Some(licence) = &self.licence {
+            let holds = !licence.trim().is_empty() && !licence.contains(char::is_control);
+            check(holds, "data.licence", format!("{licence:?}"), "one line of text, or absent")?;
+        }
         let allowed = "\"stop\": rows are skipped where data.source is \"tables\" or \"pool\"";
         check(holds, "data.on_bad_row", "\"skip\"", allowed)?;
         match &self.source {

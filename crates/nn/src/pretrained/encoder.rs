@@ -15,7 +15,8 @@ use crate::{Error, PartSize, Pooling, Transformer, size};
 #[serde(deny_unknown_fields)]
 pub struct PretrainedConfig {
     /// The folder, as transformers saves it: `config.json`, `tokenizer.json` or `vocab.txt`, and
-    /// `model.safetensors` or `pytorch_model.bin`. A relative path starts at the working directory. The
+    /// `model.safetensors` or `pytorch_model.bin`. A relative path starts at the working directory.
+    /// `hub:OWNER/NAME` and `hub:OWNER/NAME@REVISION` are models of the Hugging Face Hub, downloaded once. The
     /// folder is read when training starts; the run keeps everything that it needs.
     pub folder: String,
     /// Longest text in tokens, special ones included, at most the number of the model's positions.

@@ -1,0 +1,103 @@
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use dsokr_basis::store::{Contents, Tensor, write_atomically};
+use dsokr_data::table::{Table, read_official};
+
+use super::table::Conversion;
+use super::{create_parent, failed, io};
+use crate::Error;
+
+/// The tables of pairs, in the order of the official files.
+const TABLES: [&str; 3] = ["train.tsv", "val.tsv", "test.tsv"];
+/// The table of the molecules: written last, so that a folder that has it is whole.
+const MOLECULES: &str = "molecules.tsv";
+
+impl Conversion {
+    /// Makes the files, unless they are there.
+    pub(super) fn run(&self, root: &Path) -> Result<(), Error> {
+        match self {
+            Self::Column { from, column, to } => {
+                let to = root.join(to);
+                if to.is_file() {
+                    return Ok(());
+                }
+                create_parent(&to)?;
+                let table = Table::read(&root.join(from), &[column])?;
+                write_lines(&to, table.column(column)?)
+            }
+            Self::TextToMolecule { official, smiles, to } => {
+                let to = root.join(to);
+                if to.join(MOLECULES).is_file() {
+                    return Ok(());
+                }
+                text_to_molecule(official, smiles, root, &to)
+            }
+        }
+    }
+}
+
+fn write_lines(path: &Path, lines: &[String]) -> Result<(), Error> {
+    Ok(write_atomically(path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?)
+}
+
+/// Molecules without SMILES are left out, with the pairs that name them.
+fn text_to_molecule(
+    official: &[String; 3],
+    smiles: &[String],
+    root: &Path,
+    to: &Path,
+) -> Result<(), Error> {
+    let mut by_id = HashMap::new();
+    for file in smiles {
+        let path = root.join(file);
+        let text = fs::read_to_string(&path).map_err(|e| Error::reading(&path, &e))?;
+        // the first line has the names of the columns
+        for (at, line) in text.lines().enumerate().skip(1) {
+            let mut fields = line.split('\t');
+            let (Some(id), Some(smiles), Some(_)) = (fields.next(), fields.next(), fields.next())
+            else {
+                let place = format!("{}, line {}", path.display(), at + 1);
+                return Err(failed(
+                    place,
+                    "fewer than three fields: id, SMILES and description are needed",
+                ));
+            };
+            by_id.insert(id.to_owned(), smiles.to_owned());
+        }
+    }
+    fs::create_dir_all(to).map_err(|e| io(to, &e))?;
+    let mut molecules = vec!["cid\tsmiles\tcandidate".to_owned()];
+    let (mut vectors, mut seen, mut left_out, mut width) = (Vec::new(), HashSet::new(), 0, 0);
+    for (file, name) in official.iter().zip(TABLES) {
+        let official = read_official(&root.join(file))?;
+        let own = official.features.width();
+        if width != 0 && own != width {
+            return Err(dsokr_basis::Error::width(own, width).into());
+        }
+        width = own;
+        let mut pairs = vec!["cid\tdescription".to_owned()];
+        for (row, (id, description)) in official.ids.iter().zip(&official.descriptions).enumerate()
+        {
+            let Some(smiles) = by_id.get(id) else {
+                left_out += 1;
+                continue;
+            };
+            pairs.push(format!("{id}\t{description}"));
+            if seen.insert(id.clone()) {
+                molecules.push(format!("{id}\t{smiles}\t1"));
+                vectors
+                    .extend_from_slice(&official.features.values()[row * width..(row + 1) * width]);
+            }
+        }
+        write_lines(&to.join(name), &pairs)?;
+    }
+    if left_out > 0 {
+        tracing::warn!("{left_out} pairs are left out: their molecules have no SMILES");
+    }
+    let tensors = [Tensor::f32("mol2vec", &[seen.len(), width], &vectors)];
+    Contents::new("vectors", 1, &BTreeMap::new(), &tensors)
+        .write(&to.join("mol2vec.safetensors"))?;
+    write_lines(&to.join(MOLECULES), &molecules)
+}

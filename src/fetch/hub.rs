@@ -1,0 +1,217 @@
+//! Pretrained encoders from the Hugging Face Hub.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::table::{RemoteFile, Unpack};
+use super::{Network, Progress, failed, io};
+use crate::Error;
+
+/// Files that an encoder's folder may have beside its weights; all but the first may be absent.
+const FILES: [&str; 8] = [
+    "config.json",
+    "tokenizer.json",
+    "vocab.txt",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+];
+
+/// Weights, the preferred ones first.
+const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
+
+/// The largest file.
+const MOST_BYTES: u64 = 64 << 30;
+
+/// A model of the hub, of a branch, a tag or a commit: `NAME` or `NAME@REVISION`.
+struct Model<'a> {
+    name: &'a str,
+    revision: &'a str,
+    endpoint: String,
+    /// Its folder in the cache.
+    cache: PathBuf,
+}
+
+/// The folder of an encoder in the local cache, filled first where it is not there. The cache has the layout of
+/// Python's `huggingface_hub`, and is the same folder: `HF_HUB_CACHE`, else `hub` in `HF_HOME`, else
+/// `~/.cache/huggingface/hub`. `HF_ENDPOINT` names a different server, and with `HF_HUB_OFFLINE` nothing is
+/// downloaded.
+///
+/// # Errors
+/// [`Error::Value`] for a name that is none; [`Error::Fetch`] for a model that cannot be downloaded and is not in the
+/// cache; what the file system reports.
+pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
+    let model = Model::new(name)?;
+    let reference = model.cache.join("refs").join(model.revision);
+    let cached = fs::read_to_string(&reference).unwrap_or_else(|_| model.revision.to_owned());
+    let cached = model.cache.join("snapshots").join(cached.trim());
+    if complete(&cached) {
+        return Ok(cached);
+    }
+    if std::env::var_os("HF_HUB_OFFLINE").is_some_and(|value| value == "1") {
+        return Err(failed(format!("hub:{name}"), model.absent("HF_HUB_OFFLINE is 1")));
+    }
+    model.download(network).map_err(|error| match error {
+        Error::Fetch { what, message } => failed(what, model.absent(&message)),
+        other => other,
+    })
+}
+
+/// Whether a folder has what an encoder needs.
+fn complete(folder: &Path) -> bool {
+    let tokenizer = ["tokenizer.json", "vocab.txt"];
+    folder.join(FILES[0]).is_file()
+        && tokenizer.iter().any(|name| folder.join(name).is_file())
+        && WEIGHTS.iter().any(|name| folder.join(name).is_file())
+}
+
+impl<'a> Model<'a> {
+    fn new(name: &'a str) -> Result<Self, Error> {
+        let (own, revision) = name.split_once('@').unwrap_or((name, "main"));
+        let part = |part: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+            !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)
+        };
+        let parts: Vec<&str> = own.split('/').collect();
+        if parts.len() > 2 || !parts.iter().all(|own| part(own)) || !part(revision) {
+            let allowed = "hub:NAME, hub:OWNER/NAME or hub:OWNER/NAME@REVISION";
+            return Err(Error::value("encoder.folder", format!("\"hub:{name}\""), allowed));
+        }
+        let set = |key: &str| std::env::var(key).ok().filter(|value| !value.is_empty());
+        let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
+        let home = || {
+            let home = set("HOME").or_else(|| set("USERPROFILE")).unwrap_or_else(|| ".".into());
+            Path::new(&home).join(".cache/huggingface")
+        };
+        let cache = match set("HF_HUB_CACHE") {
+            Some(cache) => cache.into(),
+            None => set("HF_HOME").map_or_else(home, PathBuf::from).join("hub"),
+        };
+        let cache = cache.join(format!("models--{}", own.replace('/', "--")));
+        Ok(Self { name: own, revision, endpoint: endpoint.trim_end_matches('/').into(), cache })
+    }
+
+    fn absent(&self, why: &str) -> String {
+        format!(
+            "{why}; the model is not in the cache {}. Without network, encoder.folder names a folder with \
+             config.json, tokenizer.json or vocab.txt, and model.safetensors",
+            self.cache.display()
+        )
+    }
+
+    fn url(&self, file: &str) -> String {
+        format!("{}/{}/resolve/{}/{file}", self.endpoint, self.name, self.revision)
+    }
+
+    /// Downloads the files into a folder beside the snapshot, which is renamed when it is whole.
+    fn download(&self, network: &Network) -> Result<PathBuf, Error> {
+        // the first file says which commit the revision is
+        let (status, headers) = network.head(&self.url(FILES[0]))?;
+        if status.is_client_error() || status.is_server_error() {
+            return Err(failed(self.url(FILES[0]), format!("the server answers {status}")));
+        }
+        let commit = headers.get("x-repo-commit").and_then(|text| text.to_str().ok());
+        let plain =
+            |commit: &&str| commit.chars().all(|c| c.is_ascii_hexdigit()) && !commit.is_empty();
+        let commit = commit.filter(plain).unwrap_or(self.revision).to_owned();
+        let snapshots = self.cache.join("snapshots");
+        // continued by the next call where it is cut off
+        let here = snapshots.join(format!(".{commit}.partial"));
+        fs::create_dir_all(&here).map_err(|e| io(&here, &e))?;
+        for file in FILES {
+            self.file(network, file, &here)?;
+        }
+        let mut weights = false;
+        for file in WEIGHTS {
+            weights = weights || self.file(network, file, &here)?;
+        }
+        if !complete(&here) {
+            let message = "the model needs config.json, tokenizer.json or vocab.txt, and model.safetensors or \
+                           pytorch_model.bin in one file";
+            return Err(failed(format!("{}/{}", self.endpoint, self.name), message));
+        }
+        let snapshot = snapshots.join(&commit);
+        if !snapshot.exists() {
+            fs::rename(&here, &snapshot).map_err(|e| io(&snapshot, &e))?;
+        } else {
+            // one of huggingface_hub that lacks files
+            for file in FILES.iter().chain(&WEIGHTS) {
+                let (own, there) = (here.join(file), snapshot.join(file));
+                if own.is_file() && !there.exists() {
+                    fs::rename(&own, &there).map_err(|e| io(&there, &e))?;
+                }
+            }
+            let _ = fs::remove_dir_all(&here);
+        }
+        if commit != self.revision {
+            let refs = self.cache.join("refs");
+            fs::create_dir_all(&refs).map_err(|e| io(&refs, &e))?;
+            let reference = refs.join(self.revision);
+            dsokr_basis::store::write_atomically(&reference, |out| {
+                out.write_all(commit.as_bytes())
+            })?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Downloads a file, if the model has it.
+    fn file(&self, network: &Network, file: &str, here: &Path) -> Result<bool, Error> {
+        let url = self.url(file);
+        let (status, headers) = network.head(&url)?;
+        if status == 404 {
+            return Ok(false);
+        }
+        // of large files the entity tag is the SHA-256
+        let tag = headers.get("x-linked-etag").and_then(|tag| tag.to_str().ok());
+        let tag = tag.map(|tag| tag.trim_matches('"').to_owned());
+        let sha256 =
+            tag.filter(|tag| tag.len() == 64 && tag.chars().all(|c| c.is_ascii_hexdigit()));
+        let remote = RemoteFile {
+            name: file.into(),
+            url,
+            sha256,
+            bytes: None,
+            most_bytes: MOST_BYTES,
+            unpack: Unpack::Plain,
+            to: Some(file.into()),
+            entries: BTreeMap::new(),
+        };
+        let mut shown = 0;
+        let mut progress = |progress: Progress| {
+            // a line for every 64 MiB
+            if progress.bytes >> 26 > shown {
+                shown = progress.bytes >> 26;
+                let total = progress.total.map(|total| format!(" of {}", total >> 20));
+                tracing::info!("{file}: {}{} MiB", progress.bytes >> 20, total.unwrap_or_default());
+            }
+        };
+        network.download(&remote, &here.join(file), &mut progress)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_models_stay_in_the_cache() {
+        for wrong in ["", "a/b/c", "../x", "a/..", "a b", "a@", "a/b@../c", "/a", "a/.b"] {
+            let error = folder(wrong, &Network::default()).unwrap_err().to_string();
+            assert!(
+                error.contains("encoder.folder") && error.contains("hub:OWNER/NAME"),
+                "{error}"
+            );
+        }
+        let model = Model::new("allenai/scibert_scivocab_uncased@v1").unwrap();
+        assert!(model.cache.ends_with("models--allenai--scibert_scivocab_uncased"));
+        assert!(
+            model
+                .url("config.json")
+                .ends_with("/allenai/scibert_scivocab_uncased/resolve/v1/config.json")
+        );
+    }
+}

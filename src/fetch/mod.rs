@@ -1,0 +1,149 @@
+//! Data sets and pretrained weights from their public places.
+//!
+//! A [`Table`] says of each data set where its files are published, under which licence, and where they go
+//! under the data root. [`Fetch::run`] downloads them with [`Network`], which resumes what was cut off, checks
+//! sizes and SHA-256 where the table has them, unpacks archives, and makes the files that the published
+//! configurations read. Every file appears whole or not at all. [`hub::folder`] does the same for pretrained
+//! encoders.
+
+mod convert;
+pub mod hub;
+mod network;
+mod table;
+mod unpack;
+
+use std::fs::{self, File, TryLockError};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::write_atomically;
+use serde::Serialize;
+
+use crate::Error;
+
+pub use network::{Download, Network, Progress};
+pub use table::{Conversion, DataSet, RemoteFile, Table, Unpack};
+
+/// Where downloads lie until they are unpacked, under the data root.
+const WORK: &str = ".fetch";
+/// The file there that a process locks.
+const LOCK: &str = "lock";
+
+/// Where files come from, and where they go.
+pub struct Fetch<'a> {
+    /// The data root.
+    pub out: &'a Path,
+    /// A folder that has the downloads, or what they hold, already; nothing is downloaded then.
+    pub from: Option<&'a Path>,
+    /// How files are downloaded.
+    pub network: &'a Network,
+}
+
+/// A file that was taken.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FetchedFile {
+    /// Its name in the table.
+    pub name: String,
+    /// Its files under the data root.
+    pub files: Vec<PathBuf>,
+    /// The SHA-256 of the download; none where the files were there already.
+    pub sha256: Option<String>,
+    /// Whether the table has this SHA-256.
+    pub verified: bool,
+}
+
+impl Fetch<'_> {
+    /// Takes the files of a data set, and makes those that are made of them. Files that are there already are
+    /// kept.
+    ///
+    /// # Errors
+    /// [`Error::Fetch`] for a file that cannot be downloaded, differs from what the table says or cannot be
+    /// unpacked; [`Error::NotFound`] for one that [`from`](Self::from) lacks; what the file system reports.
+    pub fn run(
+        &self,
+        set: &DataSet,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<FetchedFile>, Error> {
+        let work = self.out.join(WORK);
+        fs::create_dir_all(&work).map_err(|e| io(&work, &e))?;
+        // the same download by two processes would mix
+        let file = work.join(LOCK);
+        let lock = File::create(&file).map_err(|e| io(&file, &e))?;
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            return Err(failed(work.display(), "a different process fetches into this folder"));
+        }
+        let fetched: Result<Vec<_>, Error> =
+            set.files.iter().map(|file| self.file(file, &work, progress)).collect();
+        let fetched = fetched?;
+        set.make.iter().try_for_each(|conversion| conversion.run(self.out))?;
+        // kept where it has downloads of a different data set
+        let _ = fs::remove_file(&file).and_then(|()| fs::remove_dir(&work));
+        Ok(fetched)
+    }
+
+    fn file(
+        &self,
+        file: &RemoteFile,
+        work: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<FetchedFile, Error> {
+        let targets = file.targets();
+        let files: Vec<PathBuf> = targets.iter().map(|(_, to)| self.out.join(to)).collect();
+        let done = |sha256, verified| FetchedFile {
+            name: file.name.clone(),
+            files: files.clone(),
+            sha256,
+            verified,
+        };
+        if files.iter().all(|file| file.is_file()) {
+            return Ok(done(None, false));
+        }
+        let Some(from) = self.from else {
+            let part = work.join(&file.name);
+            let Download { sha256 } = self.network.download(file, &part, progress)?;
+            // what cannot be unpacked is damaged, except where a program is missing
+            let keep = file.unpack == Unpack::Rar;
+            unpack::unpack(file, &part, work, self.out).inspect_err(|_| {
+                if !keep {
+                    let _ = fs::remove_file(&part);
+                }
+            })?;
+            fs::remove_file(&part).map_err(|e| io(&part, &e))?;
+            return Ok(done(Some(sha256), file.sha256.is_some()));
+        };
+        let whole = from.join(&file.name);
+        if whole.is_file() {
+            let sha256 = network::check(file, &whole)?;
+            unpack::unpack(file, &whole, work, self.out)?;
+            return Ok(done(Some(sha256), file.sha256.is_some()));
+        }
+        // unpacked by the user, under the names of the archive or of the data root
+        for (entry, to) in &targets {
+            let places = [entry.as_str(), to.as_str()].map(|name| from.join(name));
+            let Some(source) = places.iter().find(|path| path.is_file()) else {
+                let hint = format!(", nor {entry} or {to} in {}", from.display());
+                return Err(Error::NotFound { path: whole, hint });
+            };
+            let mut reader = BufReader::new(File::open(source).map_err(|e| io(source, &e))?);
+            let target = self.out.join(to);
+            create_parent(&target)?;
+            write_atomically(&target, |out| std::io::copy(&mut reader, out).map(|_| ()))?;
+        }
+        Ok(done(None, false))
+    }
+}
+
+fn create_parent(path: &Path) -> Result<(), Error> {
+    match path.parent() {
+        Some(parent) => fs::create_dir_all(parent).map_err(|e| io(parent, &e)),
+        None => Ok(()),
+    }
+}
+
+fn io(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io { path: path.into(), message: error.to_string() }
+}
+
+fn failed(what: impl std::fmt::Display, message: impl Into<String>) -> Error {
+    Error::Fetch { what: what.to_string(), message: message.into() }
+}

@@ -1,0 +1,299 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use ring::digest::{Context, SHA256};
+use ureq::http::{HeaderMap, Response, StatusCode};
+use ureq::{Agent, Body};
+
+use super::table::RemoteFile;
+use super::{failed, io};
+use crate::Error;
+
+/// How files are downloaded.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// The longest time without an answer or a byte.
+    pub timeout: Duration,
+    /// How often a download that brings nothing new is tried again.
+    pub retries: u32,
+    /// The time before the first new try; it grows with each one.
+    pub pause: Duration,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), retries: 4, pause: Duration::from_secs(1) }
+    }
+}
+
+/// How far a download is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The name of the file.
+    pub name: &'a str,
+    /// The bytes that are there.
+    pub bytes: u64,
+    /// All bytes, where the server says it.
+    pub total: Option<u64>,
+}
+
+/// A download that is whole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Download {
+    /// The SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+/// How a request ended that did not bring the whole file.
+enum Cut {
+    /// The next try may bring the rest.
+    Again(String),
+    /// No further try can help.
+    Final(Error),
+}
+
+/// The parts of a download on disk.
+struct Part<'a> {
+    /// The bytes.
+    file: PathBuf,
+    /// The version that they are of: an entity tag or a date, for `If-Range`.
+    version: PathBuf,
+    of: &'a RemoteFile,
+}
+
+impl Network {
+    fn agent(&self, redirects: u32) -> Agent {
+        let config = Agent::config_builder()
+            .timeout_connect(Some(self.timeout))
+            .timeout_recv_response(Some(self.timeout))
+            .max_redirects(redirects)
+            .max_redirects_will_error(redirects > 0)
+            .http_status_as_error(false)
+            .user_agent(concat!("dsokr/", env!("CARGO_PKG_VERSION")));
+        config.build().into()
+    }
+
+    /// The status and the headers of the answer at `url`, without following redirects.
+    pub(super) fn head(&self, url: &str) -> Result<(StatusCode, HeaderMap), Error> {
+        let answer = self.agent(0).head(url).call().map_err(|e| failed(url, e.to_string()))?;
+        let (parts, _) = answer.into_parts();
+        Ok((parts.status, parts.headers))
+    }
+
+    /// Downloads a file to `path` and checks it. What an earlier call has left is continued, where the server
+    /// has the same version still.
+    ///
+    /// # Errors
+    /// [`Error::Fetch`] for an answer other than success, a connection that fails again and again, and
+    /// bytes that differ from what `file` says; these are removed. What the file system reports.
+    pub fn download(
+        &self,
+        file: &RemoteFile,
+        path: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Download, Error> {
+        if path.is_file() {
+            // a call that was stopped before it unpacked
+            return Ok(Download { sha256: check(file, path)? });
+        }
+        let beside = |suffix: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        let part = Part { file: beside(".part"), version: beside(".version"), of: file };
+        let mut idle = 0;
+        loop {
+            let before = part.len();
+            match self.request(&part, before, progress) {
+                Ok(()) => break,
+                Err(Cut::Final(error)) => return Err(error),
+                Err(Cut::Again(message)) => {
+                    idle = if part.len() > before { 0 } else { idle + 1 };
+                    if idle > self.retries {
+                        let tries = idle;
+                        return Err(failed(
+                            &file.url,
+                            format!("{message}; {tries} tries brought nothing new"),
+                        ));
+                    }
+                    tracing::warn!("{}: {message}; it is tried again", file.url);
+                    thread::sleep(self.pause * idle);
+                }
+            }
+        }
+        let sha256 = check(file, &part.file).inspect_err(|_| part.remove())?;
+        fs::rename(&part.file, path).map_err(|e| io(path, &e))?;
+        let _ = fs::remove_file(&part.version);
+        Ok(Download { sha256 })
+    }
+
+    /// One request for the bytes from `have` on.
+    fn request(
+        &self,
+        part: &Part,
+        have: u64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Cut> {
+        let url = &part.of.url;
+        let again = |message: String| Err(Cut::Again(message));
+        let mut request = self.agent(10).get(url);
+        // without a version the server could send the rest of a different file
+        let version = fs::read_to_string(&part.version).ok().filter(|_| have > 0);
+        if let Some(version) = &version {
+            request = request.header("Range", format!("bytes={have}-")).header("If-Range", version);
+        }
+        let answer = match request.call() {
+            Ok(answer) => answer,
+            Err(error @ (ureq::Error::TooManyRedirects | ureq::Error::BadUri(_))) => {
+                return Err(Cut::Final(failed(url, error.to_string())));
+            }
+            Err(error) => return again(error.to_string()),
+        };
+        let status = answer.status();
+        let start = match status {
+            StatusCode::OK => 0,
+            StatusCode::PARTIAL_CONTENT if starts_at(&answer, have) => have,
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
+                part.remove();
+                return again(format!("{status} for the bytes from {have} on"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                return again(format!("the server answers {status}"));
+            }
+            _ if status.is_server_error() => return again(format!("the server answers {status}")),
+            _ => return Err(Cut::Final(failed(url, format!("the server answers {status}")))),
+        };
+        self.receive(part, start, answer, progress)
+    }
+
+    /// Writes the bytes of an answer behind the first `start` ones.
+    fn receive(
+        &self,
+        part: &Part,
+        start: u64,
+        answer: Response<Body>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Cut> {
+        let disk = |e: std::io::Error| Cut::Final(io(&part.file, &e));
+        if start == 0 {
+            part.remove();
+            if let Some(version) = version(answer.headers()) {
+                fs::write(&part.version, version).map_err(disk)?;
+            }
+        }
+        let length = answer
+            .headers()
+            .get("content-length")
+            .and_then(|text| text.to_str().ok()?.parse().ok());
+        let total = length.map(|length: u64| start.saturating_add(length));
+        let most = part.of.bytes.unwrap_or(part.of.most_bytes);
+        if let Some(total) = total.filter(|&total| total > most) {
+            let message = format!("the server announces {total} bytes; allowed are {most}");
+            return Err(Cut::Final(failed(&part.of.url, message)));
+        }
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(&part.file).map_err(disk)?;
+        // the time-out is one between bytes, which the reader of the body does not have
+        let (send, received) = sync_channel::<std::io::Result<Vec<u8>>>(4);
+        let mut body = answer.into_body().into_reader();
+        thread::spawn(move || {
+            loop {
+                let mut block = vec![0; 1 << 16];
+                let read = body.read(&mut block).map(|count| block.truncate(count));
+                let last = read.is_err() || block.is_empty();
+                if send.send(read.map(|()| block)).is_err() || last {
+                    return;
+                }
+            }
+        });
+        let mut bytes = start;
+        loop {
+            let block = match received.recv_timeout(self.timeout) {
+                Ok(Ok(block)) => block,
+                Ok(Err(error)) => {
+                    return Err(Cut::Again(format!("cut off after {bytes} bytes: {error}")));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = self.timeout.as_secs_f64();
+                    return Err(Cut::Again(format!(
+                        "no byte in {seconds} seconds after {bytes} bytes"
+                    )));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Cut::Again(format!("cut off after {bytes} bytes")));
+                }
+            };
+            if block.is_empty() {
+                break;
+            }
+            bytes += block.len() as u64;
+            if bytes > most {
+                part.remove();
+                let message = format!("more than {most} bytes arrive; allowed are {most}");
+                return Err(Cut::Final(failed(&part.of.url, message)));
+            }
+            file.write_all(&block).map_err(disk)?;
+            progress(Progress { name: &part.of.name, bytes, total });
+        }
+        file.sync_all().map_err(disk)?;
+        match total.filter(|&total| bytes < total) {
+            Some(total) => Err(Cut::Again(format!("cut off after {bytes} of {total} bytes"))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Part<'_> {
+    fn len(&self) -> u64 {
+        fs::metadata(&self.file).map_or(0, |data| data.len())
+    }
+
+    fn remove(&self) {
+        for file in [&self.file, &self.version] {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// A strong entity tag, else the date of the last change.
+fn version(headers: &HeaderMap) -> Option<String> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+    text("etag").filter(|tag| !tag.starts_with("W/")).or_else(|| text("last-modified"))
+}
+
+/// Whether the part that the server sends begins at a byte.
+fn starts_at(answer: &Response<Body>, byte: u64) -> bool {
+    let range = answer.headers().get("content-range").and_then(|text| text.to_str().ok());
+    range.is_some_and(|range| range.starts_with(&format!("bytes {byte}-")))
+}
+
+/// Checks the size and the SHA-256 of a download, and returns the latter.
+pub(super) fn check(file: &RemoteFile, path: &Path) -> Result<String, Error> {
+    let mut reader = BufReader::new(File::open(path).map_err(|e| io(path, &e))?);
+    let (mut context, mut bytes, mut block) = (Context::new(&SHA256), 0, vec![0; 1 << 16]);
+    loop {
+        let count = reader.read(&mut block).map_err(|e| io(path, &e))?;
+        if count == 0 {
+            break;
+        }
+        bytes += count as u64;
+        context.update(&block[..count]);
+    }
+    if let Some(expected) = file.bytes.filter(|&expected| expected != bytes) {
+        let message = format!("it has {bytes} bytes; the table says {expected}");
+        return Err(failed(&file.url, message));
+    }
+    let sum: String = context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    match file.sha256.as_ref().filter(|expected| !expected.eq_ignore_ascii_case(&sum)) {
+        Some(expected) => {
+            let message = format!("its SHA-256 is {sum}; the table says {expected}");
+            Err(failed(&file.url, message))
+        }
+        None => Ok(sum),
+    }
+}

@@ -1,0 +1,227 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::read_text;
+use dsokr_data::check_inside;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// The data sets that the program knows.
+const BUILT_IN: &str = include_str!("sets.toml");
+
+/// Data sets by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Table(BTreeMap<String, DataSet>);
+
+/// A data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSet {
+    /// What it is, in a line.
+    pub title: String,
+    /// A page that describes it.
+    pub page: String,
+    /// Its licence; `unknown` where none is stated.
+    pub licence: String,
+    /// What users cite.
+    pub citation: String,
+    /// The files that are downloaded.
+    pub files: Vec<RemoteFile>,
+    /// What is made of them, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub make: Vec<Conversion>,
+}
+
+/// A file that is published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RemoteFile {
+    /// The name of the download, also in the folder of `--from`.
+    pub name: String,
+    /// The address, `https` or `http`.
+    pub url: String,
+    /// The SHA-256 of the download, in hexadecimal digits, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The size of the download in bytes, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The most bytes that the download, and each file in it, may have; 4 GiB if left out.
+    #[serde(default = "most")]
+    pub most_bytes: u64,
+    /// How it is packed.
+    pub unpack: Unpack,
+    /// Of a file that is no archive: its place under the data root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Of an archive: the entries that are taken, by name or by the last part of their path, and the place of
+    /// each under the data root.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub entries: BTreeMap<String, String>,
+}
+
+fn most() -> u64 {
+    4 << 30
+}
+
+/// How a download is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unpack {
+    /// Not at all.
+    Plain,
+    /// One file, compressed by gzip.
+    Gzip,
+    /// A zip archive.
+    Zip,
+    /// A tar archive, compressed by gzip.
+    TarGz,
+    /// A RAR archive, which the program `bsdtar` or `unrar` unpacks.
+    Rar,
+}
+
+/// A file, or several, that are made of those that were fetched. Paths are under the data root.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Conversion {
+    /// A column of a table of comma-separated values as the lines of a text file.
+    Column {
+        /// The table.
+        from: String,
+        /// The column.
+        column: String,
+        /// The text file.
+        to: String,
+    },
+    /// Tables of texts and molecules, from the official files of ChEBI-20 (id, vector, description) and
+    /// files of the same splits with SMILES (id, SMILES, description; with a header): `molecules.tsv`,
+    /// `train.tsv`, `val.tsv`, `test.tsv` and `mol2vec.safetensors`.
+    TextToMolecule {
+        /// The official files: training, validation, test.
+        official: [String; 3],
+        /// The files with SMILES.
+        smiles: Vec<String>,
+        /// The folder of the tables.
+        to: String,
+    },
+}
+
+impl Table {
+    /// The data sets that the program knows and those of `file`, which come before ones of the same name.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a file that is no such table; [`Error::Value`] for a path that leaves the data
+    /// root, or a SHA-256 that is none.
+    pub fn with(file: Option<&Path>) -> Result<Self, Error> {
+        let parse = |path: &Path, text: &str| {
+            let parsed = toml::from_str::<Self>(text);
+            parsed.map_err(|e| Error::Config { path: path.into(), message: e.to_string() })
+        };
+        let mut table = parse(Path::new("the built-in table of data sets"), BUILT_IN)?;
+        if let Some(file) = file {
+            let text = read_text(file).map_err(|e| Error::reading(file, &e))?;
+            table.0.extend(parse(file, &text)?.0);
+        }
+        table.0.iter().try_for_each(|(name, set)| set.check(name))?;
+        Ok(table)
+    }
+
+    /// The data set of a name.
+    ///
+    /// # Errors
+    /// [`Error::Value`] with the names that are known.
+    pub fn get(&self, name: &str) -> Result<&DataSet, Error> {
+        let names = || self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+        self.0.get(name).ok_or_else(|| {
+            let allowed = format!("{}, or a name of the file --table", names());
+            Error::value("the data set", format!("{name:?}"), allowed)
+        })
+    }
+
+    /// All data sets by name.
+    pub fn sets(&self) -> impl Iterator<Item = (&str, &DataSet)> {
+        self.0.iter().map(|(name, set)| (name.as_str(), set))
+    }
+}
+
+impl DataSet {
+    fn check(&self, name: &str) -> Result<(), Error> {
+        for file in &self.files {
+            let key = |key: &str| format!("{name}.files.{key}");
+            let plain = !file.name.starts_with('.') && !file.name.contains(['/', '\\']);
+            if !plain || file.name.is_empty() {
+                let allowed = "a file name, not starting with '.'";
+                return Err(Error::value(key("name"), format!("{:?}", file.name), allowed));
+            }
+            if !file.url.starts_with("https://") && !file.url.starts_with("http://") {
+                let allowed = "an address that starts with https:// or http://";
+                return Err(Error::value(key("url"), format!("{:?}", file.url), allowed));
+            }
+            let (holds, allowed) = match file.unpack {
+                Unpack::Plain | Unpack::Gzip => (
+                    file.to.is_some() && file.entries.is_empty(),
+                    "\"to\" and no \"entries\", for \"plain\" and \"gzip\"",
+                ),
+                Unpack::Zip | Unpack::TarGz | Unpack::Rar => (
+                    file.to.is_none() && !file.entries.is_empty(),
+                    "\"entries\" and no \"to\", for archives",
+                ),
+            };
+            if !holds {
+                return Err(Error::value(key("unpack"), format!("{:?}", file.unpack), allowed));
+            }
+            for (entry, to) in file.targets() {
+                check_inside(&key("entries"), &entry)?;
+                check_inside(&key("to"), &to)?;
+            }
+            if let Some(sum) = &file.sha256 {
+                let digits = sum.len() == 64 && sum.chars().all(|c| c.is_ascii_hexdigit());
+                if !digits {
+                    let allowed = "64 hexadecimal digits";
+                    return Err(Error::value(key("sha256"), format!("{sum:?}"), allowed));
+                }
+            }
+        }
+        let paths = self.make.iter().flat_map(Conversion::paths);
+        Ok(paths.into_iter().try_for_each(|path| check_inside(&format!("{name}.make"), path))?)
+    }
+}
+
+impl RemoteFile {
+    /// The entries that are taken, and their places under the data root.
+    pub fn targets(&self) -> Vec<(String, String)> {
+        let whole = self.to.iter().map(|to| (self.name.clone(), to.clone()));
+        let entries = self.entries.iter().map(|(entry, to)| (entry.clone(), to.clone()));
+        whole.chain(entries).collect()
+    }
+}
+
+impl Conversion {
+    fn paths(&self) -> Vec<&String> {
+        match self {
+            Self::Column { from, column: _, to } => vec![from, to],
+            Self::TextToMolecule { official, smiles, to } => {
+                official.iter().chain(smiles).chain([to]).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_is_valid() {
+        let table = Table::with(None).unwrap();
+        for name in ["chebi20", "qm9", "bibtex", "bookmarks", "mediamill"] {
+            let set = table.get(name).unwrap();
+            assert!(!set.licence.is_empty() && set.citation.len() > 20, "{name}");
+            assert!(set.files.iter().all(|file| file.url.starts_with("https://")), "{name}");
+        }
+        let error = table.get("chebi").unwrap_err().to_string();
+        assert!(error.contains("\"chebi\"") && error.contains("chebi20"), "{error}");
+    }
+}

@@ -1,0 +1,161 @@
+use std::fs::{self, File};
+use std::io::{self as stdio, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use flate2::read::MultiGzDecoder;
+
+use super::table::{RemoteFile, Unpack};
+use super::{create_parent, failed, io};
+use crate::Error;
+
+/// Takes the entries of a download to their places under `out`. They are unpacked in `work` and renamed when
+/// all of them are whole. Paths inside an archive name entries and nothing else: no file is written under them.
+pub(super) fn unpack(file: &RemoteFile, from: &Path, work: &Path, out: &Path) -> Result<(), Error> {
+    let scratch = tempfile::tempdir_in(work).map_err(|e| io(work, &e))?;
+    let wanted: Vec<Entry> = file
+        .targets()
+        .into_iter()
+        .enumerate()
+        .map(|(at, (name, to))| Entry {
+            name,
+            to: out.join(to),
+            at: scratch.path().join(at.to_string()),
+        })
+        .collect();
+    let unpacking = Unpacking { file, from, wanted: &wanted };
+    let open = || File::open(from).map(BufReader::new).map_err(|e| io(from, &e));
+    match file.unpack {
+        Unpack::Plain => unpacking.write(&wanted[0], &mut open()?)?,
+        Unpack::Gzip => unpacking.write(&wanted[0], &mut MultiGzDecoder::new(open()?))?,
+        Unpack::Zip => unpacking.zip(open()?)?,
+        Unpack::TarGz => unpacking.tar(MultiGzDecoder::new(open()?))?,
+        Unpack::Rar => unpacking.rar()?,
+    }
+    for entry in &wanted {
+        if !entry.at.exists() {
+            return Err(failed(from.display(), format!("it has no entry {:?}", entry.name)));
+        }
+    }
+    for entry in &wanted {
+        create_parent(&entry.to)?;
+        fs::rename(&entry.at, &entry.to).map_err(|e| io(&entry.to, &e))?;
+    }
+    Ok(())
+}
+
+struct Entry {
+    name: String,
+    /// Its place.
+    to: PathBuf,
+    /// Where it is unpacked.
+    at: PathBuf,
+}
+
+impl Entry {
+    /// Whether a path in an archive is this entry: it is the name, or ends in it.
+    fn is(&self, path: &str) -> bool {
+        let path = path.replace('\\', "/");
+        path == self.name || path.strip_suffix(&self.name).is_some_and(|start| start.ends_with('/'))
+    }
+}
+
+struct Unpacking<'a> {
+    file: &'a RemoteFile,
+    from: &'a Path,
+    wanted: &'a [Entry],
+}
+
+impl Unpacking<'_> {
+    fn wrong(&self, message: impl std::fmt::Display) -> Error {
+        failed(self.from.display(), format!("it cannot be unpacked: {message}"))
+    }
+
+    /// Writes an entry, of at most the bytes that the table allows.
+    fn write(&self, entry: &Entry, reader: &mut dyn Read) -> Result<(), Error> {
+        let most = self.file.most_bytes;
+        let file = File::create(&entry.at).map_err(|e| io(&entry.at, &e))?;
+        let mut out = BufWriter::new(file);
+        let bytes = stdio::copy(&mut reader.take(most.saturating_add(1)), &mut out)
+            .map_err(|e| self.wrong(e))?;
+        if bytes > most {
+            return Err(self.wrong(format!(
+                "{:?} has more than {most} bytes; allowed are {most}",
+                entry.name
+            )));
+        }
+        out.flush().and_then(|()| out.get_ref().sync_all()).map_err(|e| io(&entry.at, &e))
+    }
+
+    fn zip(&self, reader: BufReader<File>) -> Result<(), Error> {
+        let mut archive = zip::ZipArchive::new(reader).map_err(|e| self.wrong(e))?;
+        for at in 0..archive.len() {
+            let mut inner = archive.by_index(at).map_err(|e| self.wrong(e))?;
+            let path = inner.name().map_err(|e| self.wrong(e))?.into_owned();
+            let entry = self.wanted.iter().find(|entry| inner.is_file() && entry.is(&path));
+            if let Some(entry) = entry {
+                self.write(entry, &mut inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tar(&self, reader: impl Read) -> Result<(), Error> {
+        // what is not wanted is read too, so the whole archive is limited
+        let most = self.file.most_bytes.saturating_mul(16);
+        let mut archive = tar::Archive::new(reader.take(most));
+        for inner in archive.entries().map_err(|e| self.wrong(e))? {
+            let mut inner = inner.map_err(|e| self.wrong(e))?;
+            let path = String::from_utf8_lossy(&inner.path_bytes()).into_owned();
+            let file = inner.header().entry_type().is_file();
+            if let Some(entry) = self.wanted.iter().find(|entry| file && entry.is(&path)) {
+                self.write(entry, &mut inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// By a program, which lists the archive and writes one entry to its standard output.
+    fn rar(&self) -> Result<(), Error> {
+        const PROGRAMS: [(&str, &[&str], &[&str]); 2] =
+            [("bsdtar", &["-tf"], &["-xOf"]), ("unrar", &["lb", "--"], &["p", "-inul", "--"])];
+        for (program, list, print) in PROGRAMS {
+            let Ok(listed) = Command::new(program).args(list).arg(self.from).output() else {
+                continue;
+            };
+            if !listed.status.success() {
+                let message = String::from_utf8_lossy(&listed.stderr).trim().to_owned();
+                return Err(self.wrong(format!("{program}: {message}")));
+            }
+            let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+            for path in listed.lines() {
+                let Some(entry) = self.wanted.iter().find(|entry| entry.is(path)) else { continue };
+                let mut command = Command::new(program);
+                command
+                    .args(print)
+                    .arg(self.from)
+                    .arg(path)
+                    .stdout(Stdio::piped())
+                    .stderr(Stdio::null());
+                let mut child = command.spawn().map_err(|e| self.wrong(e))?;
+                if let Some(mut output) = child.stdout.take() {
+                    let written = self.write(entry, &mut output);
+                    // a program that still writes ends
+                    drop(output);
+                    written.inspect_err(|_| drop(child.kill()))?;
+                }
+                let status = child.wait().map_err(|e| self.wrong(e))?;
+                if !status.success() {
+                    return Err(self.wrong(format!("{program}: {status}")));
+                }
+            }
+            return Ok(());
+        }
+        let entries: Vec<&str> = self.wanted.iter().map(|entry| entry.name.as_str()).collect();
+        Err(self.wrong(format!(
+            "RAR archives need bsdtar (libarchive) or unrar; or unpack {} by a different program into a folder, and \
+             name it with --from",
+            entries.join(" and ")
+        )))
+    }
+}

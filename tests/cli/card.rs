@@ -1,0 +1,82 @@
+//! The card of a run.
+
+use serde_json::Value;
+
+use crate::sandbox::{CONFIG, Sandbox, json};
+
+/// The scalars and lists of the front matter by their keys, whose texts are strings of JSON; a key below
+/// another one has the path `a.b`.
+fn front_matter(card: &str) -> Vec<(String, Value)> {
+    let rest = card.strip_prefix("---\n").unwrap();
+    let (front, _) = rest.split_once("\n---\n").unwrap();
+    let (mut path, mut all) = (Vec::new(), Vec::new());
+    for line in front.lines() {
+        let level = line.len() - line.trim_start().len();
+        let (key, value) = line.trim_start().split_once(':').unwrap();
+        path.truncate(level / 2);
+        path.push(key.trim_matches('"').to_owned());
+        if !value.is_empty() {
+            all.push((path.join("."), serde_json::from_str(value).unwrap()));
+        }
+    }
+    all
+}
+
+fn value<'a>(front: &'a [(String, Value)], key: &str) -> &'a Value {
+    &front.iter().find(|(own, _)| own == key).unwrap_or_else(|| panic!("{key} in {front:?}")).1
+}
+
+#[test]
+fn a_run_has_a_card_with_its_data_and_its_metrics() {
+    let sandbox = Sandbox::new();
+    let (folder, licence) = ("it's: \"ñ\" #1 `分子`", "CC BY 4.0: \"attribution\" – ©");
+    std::fs::rename(sandbox.path("data/small"), sandbox.path("data").join(folder)).unwrap();
+    let own = format!("[data]\nlicence = '{licence}'\nfolder = '''{folder}'''");
+    sandbox.write("own.toml", &CONFIG.replace("[data]\nfolder = \"small\"", &own));
+    let report = sandbox.train("own.toml", &[]);
+    let card = sandbox.read("runs/own/README.md");
+    let front = front_matter(&card);
+    assert_eq!(value(&front, "data.folder"), folder);
+    assert_eq!(value(&front, "data.licence"), licence);
+    assert_eq!(value(&front, "split"), "test");
+    for metric in ["mrr", "hits@1", "mean_rank", "squared_error"] {
+        assert_eq!(value(&front, &format!("metrics.{metric}.value")), &report[metric]);
+        let interval = value(&front, &format!("metrics.{metric}.ci95"));
+        assert_eq!(interval, &report["intervals"][metric]);
+    }
+    let record: Value = serde_json::from_str(&sandbox.read("runs/own/metrics.json")).unwrap();
+    assert_eq!(value(&front, "configuration.fingerprint"), &record["fingerprint"]);
+    assert!(card.contains(&sandbox.read("runs/own/config.toml")));
+
+    // an equal run has an equal card, and the commands of the card do what they say
+    let data = sandbox.path("data");
+    let here = |arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        let output = command.current_dir(sandbox.path("runs/own")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    here(&["train", "config.toml", "--data", data.to_str().unwrap(), "--out", "../again"]);
+    assert_eq!(sandbox.read("runs/again/README.md"), card);
+    here(&["search", ".", "a ring of kind METH"]);
+    assert_eq!(json(&here(&["evaluate", ".", "--json"]))["mrr"], report["mrr"]);
+
+    // users may change it, or take it away
+    sandbox.write("runs/own/README.md", "mine");
+    sandbox.succeed(&["evaluate", "runs/own"]);
+    std::fs::remove_file(sandbox.path("runs/own/README.md")).unwrap();
+    sandbox.succeed(&["evaluate", "runs/own"]);
+}
+
+#[test]
+fn a_card_without_a_licence_or_metrics_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.train("small.toml", &[]);
+    let card = sandbox.read("runs/small/README.md");
+    assert_eq!(value(&front_matter(&card), "data.licence"), "unknown");
+    assert!(card.contains("licence: unknown"), "{card}");
+    for wrong in ["data.licence=\"\"", "data.licence=\"a\\nb\""] {
+        let arguments = ["train", "small.toml", "--set", wrong];
+        sandbox.fail(&arguments, 2, &["data.licence", "one line of text"]);
+    }
+}
