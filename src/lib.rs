@@ -44,6 +44,8 @@ pub mod memory;
 pub mod quickstart;
 pub mod repeat;
 pub mod run;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod sketch;
 pub mod sweep;
 pub mod targets;

@@ -157,7 +157,7 @@ impl EnsembleRun {
     }
 
     /// The members with these predictions for queries of these names.
-    fn members_with<'a>(
+    pub(super) fn members_with<'a>(
         &'a self,
         names: &'a [String],
         answers: &'a [Vec<f32>],
@@ -202,7 +202,7 @@ impl EnsembleRun {
     }
 
     /// The right output of each query that counts, and how the queries were decoded.
-    fn rank_golds(
+    pub(super) fn rank_golds(
         &self,
         asked: &QueryAnswers,
         ensemble: &Ensemble,

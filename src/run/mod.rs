@@ -36,6 +36,7 @@
 
 mod card;
 mod data_folder;
+mod distinct;
 mod embedding;
 mod ensemble;
 mod export;
@@ -56,6 +57,7 @@ mod tensorboard;
 mod trained;
 
 pub(crate) use data_folder::save_data_folder;
+pub use distinct::{DistinctAnswer, DistinctHit};
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use ensemble::EnsembleRun;
 pub(crate) use ensemble::MEMBERS;

@@ -1,10 +1,12 @@
 //! Where a report comes from.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::Report;
+use super::place::read_optional;
 use crate::Error;
 use crate::config::Checked;
 
@@ -26,6 +28,17 @@ pub struct Record {
 }
 
 impl Record {
+    /// The record of the run directory, of a model or an ensemble; none where it has not been evaluated.
+    ///
+    /// # Errors
+    /// A file that cannot be read or holds something else.
+    pub fn read(folder: &Path) -> Result<Option<Self>, Error> {
+        let file = folder.join("metrics.json");
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
+        let parsed = serde_json::from_str(&text);
+        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+    }
+
     /// The record of a report that is made now.
     pub(super) fn now(config: &Checked, report: &Report) -> Result<Self, Error> {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use dsokr_data::Split;
-use dsokr_decode::Hit;
+use dsokr_decode::{Ensemble, Hit};
 
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::exact::PredictedOutput;
@@ -55,12 +55,22 @@ impl EnsembleRun {
         let ensemble = self.ensemble(&asked)?;
         let best = |count| Ok(ensemble.top_k(asked.pool(), &self.rule, count)?);
         let hits = self.members()[0].distinct_hits(top, best)?;
+        let further = self.further(&asked, &ensemble)?.into_iter();
+        Ok(hits.into_iter().zip(further).map(|(hits, own)| SearchAnswer { hits, ..own }).collect())
+    }
+
+    /// What the configuration predicts for each query beside its candidates; the answers have no hits.
+    pub(super) fn further(
+        &self,
+        asked: &QueryAnswers,
+        ensemble: &Ensemble,
+    ) -> Result<Vec<SearchAnswer>, Error> {
         let mut exact = match self.members()[0].exact()? {
             Some(exact) => exact.best(&ensemble.members()[0].queries)?,
             None => Vec::new(),
         }
         .into_iter();
-        let quantiles = self.quantiles(&asked);
+        let quantiles = self.quantiles(asked);
         let of_query = |query: usize| {
             quantiles.as_ref().map(|all| {
                 let count = all.levels.len();
@@ -68,9 +78,11 @@ impl EnsembleRun {
                 Quantiles { levels: all.levels.clone(), values }
             })
         };
-        let answer =
-            |(query, hits)| SearchAnswer { hits, exact: exact.next(), quantiles: of_query(query) };
-        Ok(hits.into_iter().enumerate().map(answer).collect())
+        let answer = |query| {
+            let (exact, quantiles) = (exact.next(), of_query(query));
+            SearchAnswer { hits: Vec::new(), exact, quantiles }
+        };
+        Ok((0..ensemble.queries()).map(answer).collect())
     }
 
     /// The predicted quantiles; none for several members.

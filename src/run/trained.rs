@@ -143,6 +143,16 @@ impl Run {
         self.config.source().read_split(name, &root).map_err(|error| self.missing(error, &root))
     }
 
+    /// Reads the training pairs of the data that the run was trained on, or of those under the data root
+    /// `data`.
+    ///
+    /// # Errors
+    /// As [`read_split`](Self::read_split).
+    pub fn read_training(&self, data: Option<&Path>) -> Result<Split, Error> {
+        let root = self.config.data_root(data)?;
+        self.config.source().read_training(&root).map_err(|error| self.missing(error, &root))
+    }
+
     /// Reads a file of queries, in the layout of the configuration's own files, with the queries' ids in
     /// the column `query` where one is named. Inputs in files of their own are those of the data, as for
     /// [`read_split`](Self::read_split).

@@ -5,6 +5,8 @@ mod bad_input;
 mod bad_rows;
 mod book;
 mod card;
+#[cfg(feature = "serve")]
+mod browser;
 mod chebi20;
 mod compare;
 mod damage;
@@ -32,6 +34,8 @@ mod quantiles;
 mod resume;
 mod sandbox;
 mod scaling;
+#[cfg(feature = "serve")]
+mod served;
 mod sums;
 mod synthetic;
 mod tensorboard;

@@ -177,6 +177,20 @@ impl Source<'_> {
         }
     }
 
+    /// Reads the training pairs, where a file holds them alone without the features of their outputs.
+    ///
+    /// # Errors
+    /// As [`Source::load`].
+    pub fn read_training(&self, root: &DataRoot) -> Result<Split, Error> {
+        match &self.data.source {
+            DataSource::Tables(tables) => self.read_queries(&root.file(&tables.train), Some(root)),
+            DataSource::Official(files) => self.read_queries(&root.file(&files.train), Some(root)),
+            DataSource::Pool(_) | DataSource::MultiLabel(_) | DataSource::Synthetic(_) => {
+                Ok(self.load(root)?.train)
+            }
+        }
+    }
+
     /// Reads a file of queries, in the layout of the configuration's own files, without its outputs.
     /// `root` is needed where [`DataConfig::has_input_files`] holds. Rows that have their numbers as ids
     /// are outputs of their own, unless the file is that of the configuration under `root`.

@@ -27,6 +27,7 @@ mod descriptors;
 mod drawing;
 mod error;
 mod features;
+mod formula;
 pub mod ged;
 pub mod graph;
 mod groups;

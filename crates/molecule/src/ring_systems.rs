@@ -12,6 +12,40 @@ pub struct RingSystem {
     pub rings: Vec<usize>,
 }
 
+impl RingSystem {
+    /// What it is in words, by sizes of its rings, aromaticity and elements other than carbon: `benzene ring`,
+    /// `aromatic ring of 5 and 6 atoms with N`, `ring of 5 atoms with O`. Different systems may share a name.
+    ///
+    /// ```
+    /// use dsokr_molecule::{Molecule, ring_systems};
+    ///
+    /// let nicotine = Molecule::parse("CN1CCCC1c1cccnc1")?;
+    /// let names: Vec<_> = ring_systems(&nicotine).iter().map(|system| system.name(&nicotine)).collect();
+    /// assert_eq!(names, ["ring of 5 atoms with N", "aromatic ring of 6 atoms with N"]);
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn name(&self, molecule: &Molecule) -> String {
+        let rings = || self.rings.iter().map(|&ring| &molecule.rings()[ring]);
+        let mut sizes: Vec<usize> = rings().map(|ring| ring.atoms.len()).collect();
+        sizes.sort_unstable();
+        let mut elements: Vec<&str> =
+            self.atoms.iter().map(|&atom| molecule.atoms()[atom].element.symbol()).collect();
+        elements.sort_unstable();
+        elements.dedup();
+        elements.retain(|&symbol| symbol != "C");
+        let kind = match (rings().all(|ring| ring.aromatic), rings().any(|ring| ring.aromatic)) {
+            (true, _) if sizes == [6] && elements.is_empty() => return "benzene ring".to_owned(),
+            (true, _) => "aromatic ring",
+            (false, true) => "partly aromatic ring",
+            (false, false) => "ring",
+        };
+        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        let with = if elements.is_empty() { "" } else { " with " };
+        format!("{kind} of {} atoms{with}{}", sizes.join(" and "), elements.join(", "))
+    }
+}
+
 /// All ring systems of a molecule, in the order of their first atoms.
 ///
 /// ```

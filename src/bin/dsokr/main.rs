@@ -19,6 +19,8 @@ mod quickstart;
 mod rank;
 mod report;
 mod search;
+#[cfg(feature = "serve")]
+mod serve;
 mod sketch;
 mod sweep;
 mod texts;
@@ -49,6 +51,8 @@ enum Command {
     Evaluate(evaluate::Arguments),
     Compare(compare::Arguments),
     Search(search::Arguments),
+    #[cfg(feature = "serve")]
+    Serve(serve::Arguments),
     Predict(predict::Arguments),
     Embed(embed::Arguments),
     Rank(rank::Arguments),
@@ -85,6 +89,8 @@ fn main() -> ExitCode {
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Search(arguments) => search::run(arguments),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => serve::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),
         Command::Embed(arguments) => embed::run(arguments),
         Command::Rank(arguments) => rank::run(arguments),

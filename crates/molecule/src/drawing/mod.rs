@@ -2,6 +2,7 @@
 
 mod graph;
 mod layout;
+mod mol_block;
 mod molecule;
 
 /// A place in pixels, to the right and down.

@@ -1,16 +1,17 @@
 //! Drawings of molecules as SVG, on 2D coordinates by RDKit's rules.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{MIDDLE, Point, opened};
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule};
 
 /// Length of a bond, and space around a drawing.
-const BOND: f64 = 40.0;
+pub(super) const BOND: f64 = 40.0;
 const PADDING: f64 = 20.0;
 
 /// Length of a bond in RDKit's coordinates.
-const UNIT: f64 = 1.5;
+pub(super) const UNIT: f64 = 1.5;
 
 /// Half the height of the blank behind a label, half the width for each letter, and its least.
 const HALF_HEIGHT: f64 = 7.0;
@@ -33,13 +34,19 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn svg(&self) -> String {
-        let text = self.canonical_smiles();
-        // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
-        let written = Self::parse(&text).ok();
-        let molecule = written.as_ref().unwrap_or(self);
-        let points = coordinates(&text, molecule.atoms().len());
-        draw(molecule, &points)
+        let (molecule, points) = placed(self);
+        draw(&molecule, &points)
     }
+}
+
+/// A molecule in the order of atoms of its canonical SMILES, with a point for each atom.
+pub(super) fn placed(molecule: &Molecule) -> (Cow<'_, Molecule>, Vec<Point>) {
+    let text = molecule.canonical_smiles();
+    // The canonical text reads back as this molecule; where it does not, the molecule's own order of atoms does.
+    let written = Molecule::parse(&text).ok();
+    let molecule = written.map_or(Cow::Borrowed(molecule), Cow::Owned);
+    let points = coordinates(&text, molecule.atoms().len());
+    (molecule, points)
 }
 
 /// A point for each atom of the molecule that the text describes.

@@ -21,6 +21,19 @@ macro_rules! functional_groups {
         impl FunctionalGroup {
             /// All groups, in the order of the enumeration.
             pub const ALL: &'static [Self] = &[$(Self::$group,)*];
+
+            /// Its name in words, such as `carboxylic acid`.
+            #[must_use]
+            pub fn name(self) -> String {
+                let mut name = String::new();
+                for letter in format!("{self:?}").chars() {
+                    if letter.is_uppercase() && !name.is_empty() {
+                        name.push(if name == "n" { '-' } else { ' ' });
+                    }
+                    name.extend(letter.to_lowercase());
+                }
+                name
+            }
         }
     };
 }
@@ -167,6 +180,8 @@ functional_groups! {
 ///     groups,
 ///     [(FunctionalGroup::CarboxylicAcid, 1), (FunctionalGroup::Ester, 1)]
 /// );
+/// assert_eq!(FunctionalGroup::CarboxylicAcid.name(), "carboxylic acid");
+/// assert_eq!(FunctionalGroup::NOxide.name(), "n-oxide");
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 #[must_use]

@@ -1,0 +1,136 @@
+//! Elemental formula and molar mass.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::molecule::{Element, Molecule};
+
+/// Standard atomic weights by atomic number, from hydrogen (IUPAC 2021, abridged); of elements without stable
+/// isotopes the mass number of the longest-lived one.
+#[rustfmt::skip]
+const WEIGHTS: [f64; 118] = [
+    1.008, 4.0026, 6.94, 9.0122, 10.81, 12.011, 14.007, 15.999, 18.998, 20.180,
+    22.990, 24.305, 26.982, 28.085, 30.974, 32.06, 35.45, 39.95, 39.098, 40.078,
+    44.956, 47.867, 50.942, 51.996, 54.938, 55.845, 58.933, 58.693, 63.546, 65.38,
+    69.723, 72.630, 74.922, 78.971, 79.904, 83.798, 85.468, 87.62, 88.906, 91.224,
+    92.906, 95.95, 97.0, 101.07, 102.91, 106.42, 107.87, 112.41, 114.82, 118.71,
+    121.76, 127.60, 126.90, 131.29, 132.91, 137.33, 138.91, 140.12, 140.91, 144.24,
+    145.0, 150.36, 151.96, 157.25, 158.93, 162.50, 164.93, 167.26, 168.93, 173.05,
+    174.97, 178.49, 180.95, 183.84, 186.21, 190.23, 192.22, 195.08, 196.97, 200.59,
+    204.38, 207.2, 208.98, 209.0, 210.0, 222.0, 223.0, 226.0, 227.0, 232.04,
+    231.04, 238.03, 237.0, 244.0, 243.0, 247.0, 247.0, 251.0, 252.0, 257.0,
+    258.0, 259.0, 262.0, 267.0, 268.0, 269.0, 270.0, 269.0, 277.0, 281.0,
+    282.0, 285.0, 286.0, 290.0, 290.0, 293.0, 294.0, 294.0,
+];
+
+impl Element {
+    /// The element of a symbol as in the periodic table (`Cl`); none for other texts.
+    #[must_use]
+    pub fn from_symbol(symbol: &str) -> Option<Self> {
+        chematic_core::Element::from_symbol(symbol).map(|element| Self(element.atomic_number()))
+    }
+
+    /// Standard atomic weight; 0 for the wildcard.
+    fn weight(self) -> f64 {
+        let place = usize::from(self.0).checked_sub(1);
+        place.and_then(|place| WEIGHTS.get(place)).copied().unwrap_or(0.0)
+    }
+}
+
+impl Molecule {
+    /// Number of atoms of each element, folded hydrogens among them.
+    #[must_use]
+    pub fn composition(&self) -> BTreeMap<Element, usize> {
+        let mut counts = BTreeMap::new();
+        for atom in self.atoms() {
+            *counts.entry(atom.element).or_insert(0) += 1;
+            if atom.hydrogens > 0 {
+                *counts.entry(Element::H).or_insert(0) += usize::from(atom.hydrogens);
+            }
+        }
+        counts
+    }
+
+    /// The formula in Hill's order: carbon, hydrogen, then the others by their symbols; all by their symbols
+    /// without carbon. A charge follows, as in `C2H3O2-` and `Ca+2`.
+    ///
+    /// ```
+    /// use dsokr_molecule::Molecule;
+    ///
+    /// assert_eq!(Molecule::parse("CC(=O)Oc1ccccc1C(=O)O")?.formula(), "C9H8O4");
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn formula(&self) -> String {
+        let counts = self.composition();
+        let organic = counts.contains_key(&Element::C);
+        let place = |element: Element| match element {
+            Element::C if organic => (0, ""),
+            Element::H if organic => (1, ""),
+            other => (2, other.symbol()),
+        };
+        let mut order: Vec<(Element, usize)> = counts.into_iter().collect();
+        order.sort_by_key(|&(element, _)| place(element));
+        let mut formula = String::new();
+        for (element, count) in order {
+            formula += element.symbol();
+            if count > 1 {
+                // writing to a string cannot fail
+                let _ = write!(formula, "{count}");
+            }
+        }
+        match self.charge() {
+            0 => {}
+            1 => formula.push('+'),
+            -1 => formula.push('-'),
+            charge => drop(write!(formula, "{charge:+}")),
+        }
+        formula
+    }
+
+    /// Molar mass in g/mol: the sum of standard atomic weights, of an isotope its mass number. Wildcards weigh
+    /// nothing.
+    ///
+    /// ```
+    /// use dsokr_molecule::Molecule;
+    ///
+    /// assert!((Molecule::parse("O")?.molar_mass() - 18.015).abs() < 1e-9);
+    /// # Ok::<(), dsokr_molecule::Error>(())
+    /// ```
+    #[must_use]
+    pub fn molar_mass(&self) -> f64 {
+        let heavy = self.atoms().iter().map(|atom| match atom.isotope {
+            Some(mass) => f64::from(mass),
+            None => atom.element.weight(),
+        });
+        let hydrogens: usize = self.atoms().iter().map(|atom| usize::from(atom.hydrogens)).sum();
+        heavy.sum::<f64>() + hydrogens as f64 * Element::H.weight()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_and_masses_are_those_of_pubchem() {
+        for (smiles, formula, mass) in [
+            ("CC(=O)OC1=CC=CC=C1C(=O)O", "C9H8O4", 180.16),
+            ("CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "C8H10N4O2", 194.19),
+            ("[Ca+2].[Cl-].[Cl-]", "CaCl2", 110.98),
+            ("C(C(=O)O)(C(=O)O)C(=O)[O-]", "C4H3O6-", 147.06),
+            ("[O-]S(=O)(=O)[O-]", "O4S-2", 96.06),
+            ("C(Br)(Cl)I", "CHBrClI", 255.28),
+            ("[2H]O[2H]", "H2O", 20.0),
+        ] {
+            let molecule = Molecule::parse(smiles).unwrap();
+            assert_eq!(molecule.formula(), formula, "{smiles}");
+            assert!(
+                (molecule.molar_mass() - mass).abs() < 0.011,
+                "{smiles}: {}",
+                molecule.molar_mass()
+            );
+        }
+        assert_eq!(Element::from_symbol("Xy"), None);
+    }
+}

@@ -1,0 +1,42 @@
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use dsokr::Error;
+use dsokr::device::Processor;
+use dsokr::serve::{Limits, Model, Server, block_on};
+
+use crate::print;
+
+/// Serves trained runs: a page to search them, and a JSON API, which GET /api describes.
+///
+/// Each run directory, of a model or of an ensemble, is a model of its own, as it was when the server started.
+/// Ctrl-C or SIGTERM stops the server after what has begun is finished.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Run directories; the first is that of requests that name none.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The address of this machine to listen at; the default is reached from this machine alone.
+    #[arg(long, default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// The port; 0 is a free one.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// The device: cpu, wgpu, cuda or cuda:NUMBER.
+    #[arg(long, default_value_t)]
+    device: Processor,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let device = arguments.device.open()?;
+    let models = arguments.runs.iter().map(|run| Model::open(run, &device));
+    let server = Server::new(models.collect::<Result<_, _>>()?, Limits::default())?;
+    let address = SocketAddr::new(arguments.host, arguments.port);
+    if !arguments.host.is_loopback() {
+        tracing::warn!(
+            "--host {}: every machine that reaches this address can search the runs; there are no passwords",
+            arguments.host
+        );
+    }
+    block_on(&server, address, |address| print(&format!("listening on http://{address}/\n")))
+}

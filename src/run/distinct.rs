@@ -1,0 +1,187 @@
+//! Searches whose duplicates are folded, ranks of chosen candidates, and how sure first places are.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use dsokr_data::Split;
+use dsokr_decode::report::{ReliabilityBin, reliability};
+use dsokr_decode::{Decoded, Ensemble, Hit, Pool};
+
+use super::{EnsembleRun, QueryAnswers, Run, SearchAnswer};
+use crate::Error;
+
+/// A candidate of a search, with the duplicates that score the same bit for bit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistinctHit {
+    /// Index of the first candidate of them that was wanted.
+    pub candidate: usize,
+    /// The others, in their order, wanted or not.
+    pub duplicates: Vec<usize>,
+    /// Its score.
+    pub score: f32,
+    /// One more than the number of candidates with a higher score, among all.
+    pub rank: usize,
+    /// Number of candidates with the same score that are no duplicates, among all.
+    pub tied: usize,
+    /// Its score minus that of the next candidate that is no duplicate; none for the last one.
+    pub gap: Option<f32>,
+}
+
+/// The answer to a query without duplicates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistinctAnswer {
+    /// The hits, best first.
+    pub hits: Vec<DistinctHit>,
+    /// The gap of the best candidate of all.
+    pub gap: Option<f32>,
+    /// What else the configuration predicts; without hits of its own.
+    pub further: SearchAnswer,
+}
+
+impl EnsembleRun {
+    /// The predictions for coordinates `[queries × p]` that were made elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for several members, each of which has coordinates of its own.
+    pub fn ask_coordinates(&self, queries: usize, z: &[f32]) -> Result<QueryAnswers, Error> {
+        if self.members().len() > 1 {
+            let found = format!("given, for {} members", self.members().len());
+            return Err(Error::value("coordinates", found, "a run of one model"));
+        }
+        let read = |_: &Run| Ok(Split::texts(vec![String::new(); queries]));
+        self.ask_with(read, None, |_, _| Ok(z.to_vec()))
+    }
+
+    /// For each query the hits at the places `places` among the distinct candidates for which `wanted` is
+    /// true, best first; fewer at the end. Ranks, ties and gaps are those among all candidates.
+    ///
+    /// # Errors
+    /// Members whose candidates or queries differ from the first one's; a score that is not finite.
+    pub fn distinct(
+        &self,
+        asked: &QueryAnswers,
+        places: Range<usize>,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<DistinctAnswer>, Error> {
+        let ensemble = self.ensemble(asked)?;
+        let all = ensemble.candidates().len();
+        let mut count = places.end.saturating_add(2).min(all);
+        let found = loop {
+            let ranked = ensemble.top_k(asked.pool(), &self.rule, count)?;
+            let fold = |hits: &Vec<Hit>| folded(&ensemble, hits, count == all, &wanted);
+            let found: Option<Vec<Folded>> = ranked.iter().map(fold).collect();
+            match found {
+                Some(found)
+                    if count == all || found.iter().all(|own| own.hits.len() >= places.end) =>
+                {
+                    break found;
+                }
+                Some(_) | None => count = count.saturating_mul(4).min(all),
+            }
+        };
+        let further = self.further(asked, &ensemble)?;
+        let answer = |(found, further): (Folded, SearchAnswer)| {
+            let hits = found.hits.into_iter().skip(places.start).take(places.len());
+            DistinctAnswer { hits: hits.collect(), gap: found.gap, further }
+        };
+        Ok(found.into_iter().zip(further).map(answer).collect())
+    }
+
+    /// The rank and the score of chosen candidates of each query, by index, among all candidates.
+    ///
+    /// # Errors
+    /// As [`distinct`](Self::distinct).
+    pub fn rank_candidates(
+        &self,
+        asked: &QueryAnswers,
+        chosen: &[Vec<usize>],
+    ) -> Result<Vec<Vec<Decoded>>, Error> {
+        let rows =
+            || chosen.iter().enumerate().flat_map(|(query, own)| own.iter().map(move |_| query));
+        let repeat = |(run, z): (&Run, &Vec<f32>)| -> Vec<f32> {
+            let p = z.len() / chosen.len().max(1);
+            debug_assert_eq!(p, dsokr_decode::CandidateBlocks::dim(&run.candidates));
+            rows().flat_map(|query| &z[query * p..][..p]).copied().collect()
+        };
+        let answers: Vec<Vec<f32>> =
+            self.members().iter().zip(&asked.answers).map(repeat).collect();
+        let names: Vec<String> = rows().map(|query| asked.split().names()[query].clone()).collect();
+        if names.is_empty() {
+            return Ok(vec![Vec::new(); chosen.len()]);
+        }
+        let ensemble = self.members_with(&names, &answers)?;
+        let gold: Vec<Option<u32>> =
+            chosen.iter().flatten().map(|&candidate| Some(ensemble.class_of(candidate))).collect();
+        let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
+        Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
+    }
+
+    /// How often the first candidate is right, for queries in the order of its gap to the next candidate that
+    /// is no duplicate: at most `bins` bins, whose scores are gaps.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn gap_reliability(
+        &self,
+        asked: &QueryAnswers,
+        bins: usize,
+    ) -> Result<Vec<ReliabilityBin>, Error> {
+        let (_, mut decoded) = self.rank_golds(asked, &self.ensemble(asked)?)?;
+        let answers = self.distinct(asked, 0..1, |_| true)?;
+        for (decoded, answer) in decoded.iter_mut().zip(answers) {
+            let gap = answer.gap.unwrap_or(f32::MAX);
+            decoded.hits.iter_mut().for_each(|hit| hit.score = gap);
+        }
+        Ok(reliability(&decoded, bins)?)
+    }
+}
+
+/// The distinct candidates of a query.
+struct Folded {
+    hits: Vec<DistinctHit>,
+    /// The gap of the first one of all.
+    gap: Option<f32>,
+}
+
+/// The wanted hits without duplicates; none where more hits are needed to know what ties with the first one.
+/// The last rows of hits that are not all there are left out, because their ties and gaps are not known.
+fn folded(
+    ensemble: &Ensemble,
+    hits: &[Hit],
+    whole: bool,
+    wanted: impl Fn(usize) -> bool,
+) -> Option<Folded> {
+    let mut rows: Vec<DistinctHit> = Vec::new();
+    let mut first_gap = None;
+    let mut place = 0;
+    while place < hits.len() {
+        let score = hits[place].score;
+        let same = hits[place..].iter().take_while(|hit| hit.score == score).count();
+        let tied = &hits[place..place + same];
+        let next = hits.get(place + same);
+        if next.is_none() && !whole {
+            break;
+        }
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut group_of = HashMap::new();
+        for hit in tied {
+            let next = groups.len();
+            let group = *group_of.entry(ensemble.class_of(hit.candidate)).or_insert(next);
+            if group == next {
+                groups.push(Vec::new());
+            }
+            groups[group].push(hit.candidate);
+        }
+        let gap = if groups.len() > 1 { Some(0.0) } else { next.map(|next| score - next.score) };
+        if place == 0 {
+            first_gap = gap;
+        }
+        for mut duplicates in groups {
+            let Some(at) = duplicates.iter().position(|&own| wanted(own)) else { continue };
+            let (tied, candidate) = (same - duplicates.len(), duplicates.remove(at));
+            rows.push(DistinctHit { candidate, duplicates, score, rank: place + 1, tied, gap });
+        }
+        place += same;
+    }
+    (place > 0).then_some(Folded { hits: rows, gap: first_gap })
+}

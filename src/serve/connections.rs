@@ -1,0 +1,121 @@
+//! Connections, from the first to the last.
+
+use std::future::Future;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use super::Server;
+use crate::Error;
+
+/// How long to wait after a connection that could not be accepted, such as for lack of file handles.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves at an address until the process gets SIGINT (Ctrl-C) or SIGTERM. `listening` is called with the address
+/// once connections are accepted, where the port is known that took the place of 0.
+///
+/// # Errors
+/// [`Error::Value`] of `--port` or `--host` for an address that cannot be listened at; errors of `listening`.
+pub fn block_on(
+    server: &Server,
+    address: SocketAddr,
+    listening: impl FnOnce(SocketAddr) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let failed =
+        |e: std::io::Error| Error::Io { path: "the server".into(), message: e.to_string() };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(failed)?.block_on(async {
+        let listener = TcpListener::bind(address).await.map_err(|e| match e.kind() {
+            ErrorKind::AddrInUse => {
+                let found = format!("{} of {}, in use", address.port(), address.ip());
+                Error::value("--port", found, "a free port, or 0, which finds one")
+            }
+            ErrorKind::PermissionDenied => {
+                let found = format!("{} ({e})", address.port());
+                Error::value("--port", found, "1024 to 65535, or 0, which finds a free one")
+            }
+            _ => Error::value(
+                "--host",
+                format!("{} ({e})", address.ip()),
+                "an address of this machine",
+            ),
+        })?;
+        let stop = signals().map_err(failed)?;
+        listening(listener.local_addr().map_err(failed)?)?;
+        run(listener, server, stop).await;
+        Ok(())
+    })
+}
+
+/// What is ready at the first signal to stop.
+#[cfg(unix)]
+fn signals() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn signals() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async { drop(tokio::signal::ctrl_c().await) })
+}
+
+/// Serves connections by HTTP/1.1 until `stop` is ready; then what has begun is finished, and idle connections
+/// are closed.
+pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Output = ()>) {
+    let limits = &server.0.limits;
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head);
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(limits.connections.max(1)));
+    let router = server.router();
+    let mut stop = pin!(stop);
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            () = &mut stop => break,
+            next = next => next,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        // answers are small, and wait for nothing
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(router.clone());
+        let served = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            // what a client breaks off or sends in a wrong form is no event
+            let _ = served.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    tracing::info!("stopping: what has begun is finished");
+    if tokio::time::timeout(limits.stop, graceful.shutdown()).await.is_err() {
+        tracing::warn!("connections were still open after {:?}", limits.stop);
+    }
+}

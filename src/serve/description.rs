@@ -1,0 +1,124 @@
+//! What a model is.
+
+use std::path::Path;
+
+use dsokr_basis::RowSource;
+use dsokr_data::config::OutputFeatures;
+use dsokr_data::{Inputs, Split};
+use dsokr_decode::{CandidateBlocks, Candidates};
+use dsokr_molecule::Molecule;
+
+use super::api::{Example, ModelDescription, NamedMetric, Outputs};
+use crate::run::{EnsembleRun, Record, Run};
+use crate::{Error, Metric};
+
+/// Labels that are looked at, to see whether they are SMILES.
+const LABELS: usize = 64;
+
+/// Number of examples, and the longest text among them in characters.
+const EXAMPLES: usize = 4;
+const LONGEST: usize = 300;
+
+/// What the candidates of runs are.
+pub(super) fn outputs(runs: &EnsembleRun) -> Outputs {
+    match &runs.config().output.features {
+        OutputFeatures::Molecules { .. } => Outputs::Molecules,
+        OutputFeatures::Graphs { .. } => Outputs::Graphs,
+        OutputFeatures::Labels { .. } => Outputs::Labels,
+        OutputFeatures::Rankings { .. } => Outputs::Rankings,
+        OutputFeatures::Numbers { .. } => Outputs::Numbers,
+        OutputFeatures::File(_)
+        | OutputFeatures::Ngrams { .. }
+        | OutputFeatures::Substructures { .. }
+        | OutputFeatures::Source {} => match are_smiles(&runs.members()[0].candidates) {
+            true => Outputs::Molecules,
+            false => Outputs::Other,
+        },
+    }
+}
+
+/// Whether nine in ten of some labels are SMILES.
+fn are_smiles(candidates: &Candidates) -> bool {
+    let step = candidates.len().div_ceil(LABELS).max(1);
+    let looked: Vec<bool> = (0..candidates.len())
+        .step_by(step)
+        .map(|candidate| {
+            let label = candidates.label(candidate);
+            !label.is_empty() && Molecule::parse(label).is_ok()
+        })
+        .collect();
+    let smiles = looked.iter().filter(|&&smiles| smiles).count();
+    smiles * 10 >= looked.len() * 9
+}
+
+/// What is known of a model before anything but its run is read.
+pub(super) fn describe(
+    name: &str,
+    folder: &Path,
+    runs: &EnsembleRun,
+    outputs: Outputs,
+) -> Result<ModelDescription, Error> {
+    let record = Record::read(folder)?;
+    let of_members = |text: fn(&Run) -> String| runs.members().iter().map(text).collect();
+    let (members, config) = (runs.members(), runs.config());
+    let report = record.as_ref().map(|record| &record.report);
+    let metrics = report.into_iter().flat_map(|report| {
+        Metric::all().filter_map(|metric| {
+            let interval = report.intervals.get(metric.name());
+            Some(NamedMetric {
+                name: metric.name().to_owned(),
+                title: metric.title().to_owned(),
+                value: metric.known(&report.metrics)?,
+                low: interval.map(|interval| interval[0]),
+                high: interval.map(|interval| interval[1]),
+            })
+        })
+    });
+    let separator = match &config.output.features {
+        OutputFeatures::Labels { separator, .. } => Some(separator.to_string()),
+        OutputFeatures::File(_)
+        | OutputFeatures::Ngrams { .. }
+        | OutputFeatures::Substructures { .. }
+        | OutputFeatures::Rankings { .. }
+        | OutputFeatures::Numbers { .. }
+        | OutputFeatures::Molecules { .. }
+        | OutputFeatures::Graphs { .. }
+        | OutputFeatures::Source {} => None,
+    };
+    Ok(ModelDescription {
+        separator,
+        name: name.to_owned(),
+        notice: None,
+        inputs: config.encoder.reads().to_string(),
+        outputs,
+        encoder: of_members(|run| run.config.encoder.kind().to_owned()),
+        members: if members.len() > 1 { runs.names().to_vec() } else { Vec::new() },
+        coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
+        candidates: members[0].candidates.len(),
+        data: config.data.folder().to_owned(),
+        split: report.map(|report| report.split.to_string()),
+        queries: report.map(|report| report.metrics.ranks.queries),
+        metrics: metrics.collect(),
+        date: record.as_ref().map(|record| record.date.clone()),
+        examples: Vec::new(),
+        missing: Vec::new(),
+    })
+}
+
+/// The first inputs that are not too long to read; the first ones where all are.
+pub(super) fn examples(split: &Split) -> Vec<Example> {
+    match &split.inputs {
+        Inputs::Texts(texts) => {
+            let short = texts.iter().filter(|text| text.chars().count() <= LONGEST);
+            let chosen: Vec<&String> = short.take(EXAMPLES).collect();
+            let chosen = if chosen.is_empty() { texts.iter().take(1).collect() } else { chosen };
+            chosen.into_iter().cloned().map(Example::Text).collect()
+        }
+        Inputs::Vectors(rows) => {
+            let count = rows.len().min(EXAMPLES);
+            let Ok(block) = rows.block(0..count) else { return Vec::new() };
+            (0..count).map(|row| Example::Vector(block.dense_row(row))).collect()
+        }
+        Inputs::Kernels(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,238 @@
+//! Which candidates a search wants, by properties of molecules.
+
+use std::collections::BTreeMap;
+
+use dsokr_decode::Candidates;
+use dsokr_molecule::{
+    Element, FunctionalGroup, HashedFeatures, Molecule, Morgan, functional_groups,
+};
+use rayon::prelude::*;
+
+use super::api::Filter;
+use super::problem::Problem;
+
+/// What filters compare of each candidate; none of labels that are no SMILES.
+pub(super) struct Molecules(Vec<Option<Properties>>);
+
+struct Properties {
+    mass: f64,
+    /// A bit a group, in the order of [`FunctionalGroup::ALL`].
+    groups: u128,
+    composition: Box<[(Element, usize)]>,
+    fingerprint: Box<[u32]>,
+}
+
+/// The columns of a Morgan fingerprint, ascending.
+pub(super) fn fingerprint(molecule: &Molecule) -> Box<[u32]> {
+    let morgan = Morgan::default();
+    let columns = morgan.codes(molecule).into_keys().map(|code| code % morgan.width as u32);
+    let mut columns: Vec<u32> = columns.collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns.into()
+}
+
+/// Tanimoto similarity: columns that both have, of those that either has; 1 for two without columns.
+pub(super) fn tanimoto(a: &[u32], b: &[u32]) -> f64 {
+    let both = a.iter().filter(|column| b.binary_search(column).is_ok()).count();
+    match a.len() + b.len() - both {
+        0 => 1.0,
+        either => both as f64 / either as f64,
+    }
+}
+
+impl Molecules {
+    /// The most candidates whose properties are kept.
+    pub(super) const MOST: usize = 1_000_000;
+
+    pub(super) fn of(candidates: &Candidates) -> Self {
+        let properties = |candidate: usize| {
+            let molecule = Molecule::parse(candidates.label(candidate)).ok()?;
+            let groups = functional_groups(&molecule);
+            let bits = FunctionalGroup::ALL.iter().zip(0..);
+            let groups = bits.filter(|(group, _)| groups.contains_key(group));
+            Some(Properties {
+                mass: molecule.molar_mass(),
+                groups: groups.map(|(_, bit)| 1 << bit).sum(),
+                composition: molecule.composition().into_iter().collect(),
+                fingerprint: fingerprint(&molecule),
+            })
+        };
+        Self((0..candidates.len()).into_par_iter().map(properties).collect())
+    }
+
+    /// Whether each candidate is wanted.
+    pub(super) fn wanted(&self, wanted: &Wanted) -> Vec<bool> {
+        self.0.par_iter().map(|own| own.as_ref().is_some_and(|own| wanted.holds(own))).collect()
+    }
+}
+
+/// A filter that has been read.
+pub(super) struct Wanted {
+    /// Numbers of atoms; whether there may be more.
+    formula: Option<(BTreeMap<Element, usize>, bool)>,
+    mass: [f64; 2],
+    groups: u128,
+    /// A fingerprint with the least similarity to it.
+    similar: Option<(Box<[u32]>, f64)>,
+}
+
+impl Wanted {
+    pub(super) fn read(filter: &Filter) -> Result<Self, Problem> {
+        let given = |text: &&String| !text.trim().is_empty();
+        let mass = [filter.min_mass.unwrap_or(0.0), filter.max_mass.unwrap_or(f64::INFINITY)];
+        if mass[0] > mass[1] {
+            let allowed = format!("at most filter.max_mass = {}", mass[1]);
+            return Err(Problem::value("filter.min_mass", mass[0], allowed));
+        }
+        let mut groups = 0;
+        for name in &filter.groups {
+            let known = FunctionalGroup::ALL.iter().position(|group| group.name() == *name);
+            let Some(bit) = known else {
+                let allowed = "the names that GET /api/models lists";
+                return Err(Problem::value("filter.groups", format!("{name:?}"), allowed));
+            };
+            groups |= 1 << bit;
+        }
+        let least = filter.min_similarity;
+        if !(0.0..=1.0).contains(&least) {
+            return Err(Problem::value("filter.min_similarity", least, "0 to 1"));
+        }
+        let similar = |smiles: &String| match Molecule::parse(smiles.trim()) {
+            Ok(molecule) => Ok((fingerprint(&molecule), least)),
+            Err(reason) => {
+                let found = format!("{smiles:?} ({reason})");
+                Err(Problem::value("filter.similar_to", found, "a SMILES"))
+            }
+        };
+        let similar = filter.similar_to.as_ref().filter(given).map(similar).transpose()?;
+        let formula =
+            filter.formula.as_ref().filter(given).map(|text| formula(text)).transpose()?;
+        Ok(Self { formula, mass, groups, similar })
+    }
+
+    fn holds(&self, own: &Properties) -> bool {
+        let [low, high] = self.mass;
+        let formula = self.formula.as_ref().is_none_or(|(wanted, more)| {
+            let count = |element: &Element| {
+                own.composition
+                    .iter()
+                    .find(|(own, _)| own == element)
+                    .map_or(0, |&(_, count)| count)
+            };
+            match more {
+                true => wanted.iter().all(|(element, &least)| count(element) >= least),
+                false => {
+                    wanted.len() == own.composition.len()
+                        && wanted.iter().all(|(element, &exact)| count(element) == exact)
+                }
+            }
+        });
+        formula
+            && (low..=high).contains(&own.mass)
+            && own.groups & self.groups == self.groups
+            && self
+                .similar
+                .as_ref()
+                .is_none_or(|(bits, least)| tanimoto(bits, &own.fingerprint) >= *least)
+    }
+}
+
+/// Numbers of atoms of a formula such as `C9H8O4`, and whether `*` at its end allows more.
+fn formula(text: &str) -> Result<(BTreeMap<Element, usize>, bool), Problem> {
+    let wrong = || {
+        let allowed =
+            "element symbols with counts, such as C9H8O4, and * at the end for at least these";
+        Problem::value("filter.formula", format!("{text:?}"), allowed)
+    };
+    let text_without_spaces: String = text.split_whitespace().collect();
+    let (mut rest, more) = match text_without_spaces.strip_suffix('*') {
+        Some(rest) => (rest, true),
+        None => (text_without_spaces.as_str(), false),
+    };
+    let mut counts = BTreeMap::new();
+    while !rest.is_empty() {
+        let lower = |letter: char| letter.is_ascii_lowercase();
+        let end =
+            1 + rest.get(1..).map_or(0, |tail| tail.len() - tail.trim_start_matches(lower).len());
+        let symbol = rest.get(..end).ok_or_else(wrong)?;
+        let element = Element::from_symbol(symbol).ok_or_else(wrong)?;
+        rest = &rest[end..];
+        let digits =
+            rest.len() - rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+        let count: usize = match &rest[..digits] {
+            "" => 1,
+            digits => digits.parse().ok().filter(|&count| count <= 10_000).ok_or_else(wrong)?,
+        };
+        rest = &rest[digits..];
+        *counts.entry(element).or_insert(0) += count;
+    }
+    if counts.is_empty() { Err(wrong()) } else { Ok((counts, more)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted_of(filter: Filter, smiles: &[&str]) -> Vec<bool> {
+        let ids = (0..smiles.len()).map(|id| id.to_string()).collect();
+        let labels = smiles.iter().map(|&smiles| smiles.to_owned()).collect();
+        let parts = dsokr_decode::CandidateParts {
+            ids,
+            labels,
+            dim: 1,
+            coordinates: vec![0.0; smiles.len()],
+            ..Default::default()
+        };
+        let wanted = Wanted::read(&filter).unwrap_or_else(|problem| panic!("{problem:?}"));
+        Molecules::of(&Candidates::new(parts).unwrap()).wanted(&wanted)
+    }
+
+    #[test]
+    fn filters_keep_what_they_say() {
+        // aspirin, benzoic acid, its anion, ethanol, and a label that is no SMILES
+        let smiles =
+            ["CC(=O)Oc1ccccc1C(=O)O", "OC(=O)c1ccccc1", "[O-]C(=O)c1ccccc1", "CCO", "benzene"];
+        let none = || Filter { min_similarity: 0.5, ..Filter::default() };
+        let text = |text: &str| Some(text.to_owned());
+        for (filter, kept) in [
+            (none(), [true, true, true, true, false]),
+            (Filter { formula: text("O4 H8C9"), ..none() }, [true, false, false, false, false]),
+            (Filter { formula: text("C7O2*"), ..none() }, [true, true, true, false, false]),
+            (Filter { max_mass: Some(122.0), ..none() }, [false, false, true, true, false]),
+            (
+                Filter { min_mass: Some(100.0), max_mass: Some(123.0), ..none() },
+                [false, true, true, false, false],
+            ),
+            (
+                Filter { groups: vec!["carboxylic acid".into(), "ester".into()], ..none() },
+                [true, false, false, false, false],
+            ),
+            (
+                Filter { similar_to: text("OCC"), min_similarity: 1.0, ..Filter::default() },
+                [false, false, false, true, false],
+            ),
+        ] {
+            assert_eq!(wanted_of(filter.clone(), &smiles), kept, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_filters_are_refused() {
+        let text = |text: &str| Some(text.to_owned());
+        for formula in ["Xy2", "c9", "9", "*", "C-2", "é", "C99999999999999999999"] {
+            assert!(
+                Wanted::read(&Filter { formula: text(formula), ..Filter::default() }).is_err(),
+                "{formula}"
+            );
+        }
+        for filter in [
+            Filter { similar_to: text("C(("), ..Filter::default() },
+            Filter { min_similarity: f64::NAN, ..Filter::default() },
+            Filter { groups: vec!["Ester".into()], ..Filter::default() },
+            Filter { min_mass: Some(2.0), max_mass: Some(1.0), ..Filter::default() },
+        ] {
+            assert!(Wanted::read(&filter).is_err(), "{filter:?}");
+        }
+    }
+}

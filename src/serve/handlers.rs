@@ -1,0 +1,216 @@
+//! An answer to each request.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use dsokr_molecule::FunctionalGroup;
+
+use super::api::{
+    CandidatesRequest, CandidatesResponse, DrawingRequest, EmbedRequest, EmbedResponse,
+    ExportRequest, ModelsResponse, RankRequest, RankResponse, SearchRequest, SearchResponse,
+};
+use super::problem::{Body, ErrorBody, Parameters, Problem};
+use super::{Model, Server, answer, export};
+
+impl Server {
+    /// The model of a name, or the first one.
+    fn model(&self, name: Option<&str>) -> Result<Arc<Model>, Problem> {
+        let models = &self.0.models;
+        let Some(name) = name else { return Ok(Arc::clone(&models[0])) };
+        models.iter().find(|model| model.name() == name).map(Arc::clone).ok_or_else(|| {
+            let names: Vec<String> = models.iter().map(|m| format!("{:?}", m.name())).collect();
+            Problem::not_found("model", name, &names.join(", "))
+        })
+    }
+
+    /// Computes an answer about a model outside of the threads of connections.
+    async fn compute<T: Send + 'static>(
+        &self,
+        model: Option<&str>,
+        queries: usize,
+        compute: impl FnOnce(&Model, &super::Limits) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (model, limits) = (self.model(model)?, self.0.limits);
+        self.0.counters.queries.fetch_add(queries as u64, Relaxed);
+        self.0.workers.compute(move || compute(&model, &limits)).await
+    }
+}
+
+/// Counts a request, gives it an end, and says that nothing but this server's own is loaded by its pages.
+pub(super) async fn watch(State(server): State<Server>, request: Request, next: Next) -> Response {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                          img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    let begun = Instant::now();
+    let path = match request.extensions().get::<MatchedPath>().map(MatchedPath::as_str) {
+        Some("/" | "/page.js" | "/page.css") => "/",
+        Some("/api") => "/api",
+        Some("/api/models") => "/api/models",
+        Some("/api/search") => "/api/search",
+        Some("/api/embed") => "/api/embed",
+        Some("/api/rank") => "/api/rank",
+        Some("/api/candidates") => "/api/candidates",
+        Some("/api/export") => "/api/export",
+        Some("/api/drawing") => "/api/drawing",
+        Some("/metrics") => "/metrics",
+        Some(_) | None => "other",
+    };
+    let limit = server.0.limits.request;
+    let mut response = match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let error = format!("the request took longer than {limit:?}");
+            let mut response = Problem::new(StatusCode::REQUEST_TIMEOUT, error).into_response();
+            // the rest of its body would be read as the next request
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // addresses of the page hold queries
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    server.0.counters.count(path, response.status().as_u16(), begun.elapsed());
+    response
+}
+
+pub(super) async fn openapi(State(server): State<Server>) -> Response {
+    typed("application/json", server.0.openapi.clone())
+}
+
+fn typed(kind: &'static str, body: String) -> Response {
+    ([(header::CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// The models, what they were trained on, and their metrics.
+#[utoipa::path(get, path = "/api/models", responses(
+    (status = 200, body = ModelsResponse),
+    ErrorBody,
+))]
+pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
+    let (models, limits) = (server.0.models.clone(), server.0.limits);
+    let described = server.0.workers.compute(move || {
+        Ok(ModelsResponse {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            models: models.iter().map(|model| model.description()).collect(),
+            groups: FunctionalGroup::ALL.iter().map(|group| group.name()).collect(),
+            most_hits: limits.hits,
+            most_queries: limits.queries,
+            longest_text: limits.text,
+        })
+    });
+    described.await.map(Json)
+}
+
+/// The best candidates of texts, vectors or coordinates.
+#[utoipa::path(post, path = "/api/search", request_body = SearchRequest, responses(
+    (status = 200, body = SearchResponse),
+    ErrorBody,
+))]
+pub(super) async fn search(
+    State(server): State<Server>,
+    Body(request): Body<SearchRequest>,
+) -> Result<Json<SearchResponse>, Problem> {
+    let (name, queries) = (request.model.clone(), request.queries());
+    let compute =
+        move |model: &Model, limits: &super::Limits| answer::search(model, limits, &request);
+    server.compute(name.as_deref(), queries, compute).await.map(Json)
+}
+
+/// Predicted coordinates.
+#[utoipa::path(post, path = "/api/embed", request_body = EmbedRequest, responses(
+    (status = 200, body = EmbedResponse),
+    ErrorBody,
+))]
+pub(super) async fn embed(
+    State(server): State<Server>,
+    Body(request): Body<EmbedRequest>,
+) -> Result<Json<EmbedResponse>, Problem> {
+    let (name, queries) = (request.model.clone(), request.queries());
+    let compute =
+        move |model: &Model, limits: &super::Limits| answer::embed(model, limits, &request);
+    server.compute(name.as_deref(), queries, compute).await.map(Json)
+}
+
+/// Ranks and scores of chosen candidates among all.
+#[utoipa::path(post, path = "/api/rank", request_body = RankRequest, responses(
+    (status = 200, body = RankResponse),
+    ErrorBody,
+))]
+pub(super) async fn rank(
+    State(server): State<Server>,
+    Body(request): Body<RankRequest>,
+) -> Result<Json<RankResponse>, Problem> {
+    let (name, queries) = (request.model.clone(), request.queries());
+    let compute =
+        move |model: &Model, limits: &super::Limits| answer::rank(model, limits, &request);
+    server.compute(name.as_deref(), queries, compute).await.map(Json)
+}
+
+/// Candidates by id.
+#[utoipa::path(post, path = "/api/candidates", request_body = CandidatesRequest, responses(
+    (status = 200, body = CandidatesResponse),
+    ErrorBody,
+))]
+pub(super) async fn candidates(
+    State(server): State<Server>,
+    Body(request): Body<CandidatesRequest>,
+) -> Result<Json<CandidatesResponse>, Problem> {
+    let name = request.model.clone();
+    let compute = move |model: &Model, limits: &super::Limits| {
+        answer::candidates(model, limits, &request.ids)
+    };
+    server.compute(name.as_deref(), 0, compute).await.map(Json)
+}
+
+/// The answer to one query as a file.
+#[utoipa::path(post, path = "/api/export", request_body = ExportRequest, responses(
+    (status = 200, description = "The file", content(
+        (String = "text/csv"), (String = "chemical/x-mdl-sdfile"), (String = "chemical/x-daylight-smiles"),
+    )),
+    ErrorBody,
+))]
+pub(super) async fn export(
+    State(server): State<Server>,
+    Body(ExportRequest { format, search }): Body<ExportRequest>,
+) -> Result<Response, Problem> {
+    let (name, queries) = (search.model.clone(), search.queries());
+    let compute =
+        move |model: &Model, limits: &super::Limits| export::file(model, limits, format, &search);
+    let text = server.compute(name.as_deref(), queries, compute).await?;
+    Ok(typed(format.content_type(), text))
+}
+
+/// A candidate that is a molecule or a graph, as SVG.
+#[utoipa::path(get, path = "/api/drawing", params(DrawingRequest), responses(
+    (status = 200, body = String, content_type = "image/svg+xml"),
+    ErrorBody,
+))]
+pub(super) async fn drawing(
+    State(server): State<Server>,
+    Parameters(DrawingRequest { model, id }): Parameters<DrawingRequest>,
+) -> Result<Response, Problem> {
+    let compute = move |model: &Model, _: &super::Limits| answer::drawing(model, &id);
+    let svg = server.compute(model.as_deref(), 0, compute).await?;
+    Ok(typed("image/svg+xml", svg))
+}
+
+/// Counters for Prometheus.
+#[utoipa::path(get, path = "/metrics", responses(
+    (status = 200, body = String, content_type = "text/plain"),
+))]
+pub(super) async fn metrics(State(server): State<Server>) -> Response {
+    let text = server.0.counters.text(server.0.workers.inside());
+    typed("text/plain; version=0.0.4", text)
+}

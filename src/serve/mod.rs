@@ -1,0 +1,177 @@
+//! Trained runs over HTTP: a page to search them, and a JSON API that is the library's search, coordinates and
+//! ranks.
+//!
+//! ```no_run
+//! use dsokr::serve::{self, Limits, Model, Server};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = Model::open(std::path::Path::new("runs/quickstart"), &dsokr::device::Processor::Cpu.open()?)?;
+//! let server = Server::new(vec![model], Limits::default())?;
+//! let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! runtime.block_on(async {
+//!     let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//!     // or `server.router()`, an axum router, in a program that has more to serve
+//!     serve::run(listener, &server, async { drop(tokio::signal::ctrl_c().await) }).await;
+//!     Ok(())
+//! })
+//! # }
+//! ```
+//!
+//! | path | answers |
+//! |---|---|
+//! | `GET /` | the page |
+//! | `GET /api` | the OpenAPI description of all that follows |
+//! | `GET /api/models` | the models, what they were trained on, and their metrics |
+//! | `POST /api/search` | the best candidates of texts, vectors or coordinates |
+//! | `POST /api/embed` | predicted coordinates |
+//! | `POST /api/rank` | ranks and scores of chosen candidates |
+//! | `POST /api/candidates` | candidates by id |
+//! | `POST /api/export` | the answer to one query as CSV, SMILES or SD file |
+//! | `GET /api/drawing` | a candidate that is a molecule or a graph, as SVG |
+//! | `GET /metrics` | counters for Prometheus |
+//!
+//! Nothing in a request is a path of a file. What is computed runs outside of the threads that read and write
+//! connections; requests wait in a queue of [`Limits::waiting`], and more of them are told to come back.
+
+mod answer;
+mod api;
+mod connections;
+mod description;
+mod export;
+mod filter;
+mod handlers;
+mod metrics;
+mod model;
+mod page;
+mod problem;
+mod queries;
+mod training;
+mod work;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::{get, post};
+use utoipa::OpenApi;
+
+use crate::Error;
+
+use self::metrics::Counters;
+use self::work::Workers;
+
+pub use self::connections::{block_on, run};
+pub use self::model::Model;
+
+/// What a server refuses, and when it gives up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest body of a request in bytes; default: 1 MiB.
+    pub body: usize,
+    /// The longest text in characters; default: 10,000.
+    pub text: usize,
+    /// The most queries of a request; default: 64.
+    pub queries: usize,
+    /// The most hits for each query, and ids of a list; default: 1,000.
+    pub hits: usize,
+    /// The most connections at once; default: 512.
+    pub connections: usize,
+    /// The most requests that are computed at once; default: the number of processors.
+    pub workers: usize,
+    /// The most requests that wait for a worker; default: 128.
+    pub waiting: usize,
+    /// How long the head of a request may take, and a connection may be idle; default: 15 s.
+    pub head: Duration,
+    /// How long a request may take, with its body; default: 60 s.
+    pub request: Duration,
+    /// How long a server that is stopped waits for what has begun; default: 60 s.
+    pub stop: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 1 << 20,
+            text: 10_000,
+            queries: 64,
+            hits: 1_000,
+            connections: 512,
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            waiting: 128,
+            head: Duration::from_secs(15),
+            request: Duration::from_secs(60),
+            stop: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Models with what answers requests for them.
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+struct Shared {
+    models: Vec<Arc<Model>>,
+    limits: Limits,
+    workers: Workers,
+    counters: Counters,
+    openapi: String,
+}
+
+impl Server {
+    /// A server of at least one model; the first is that of requests that name none. A thread of its own
+    /// begins to read what explains answers, which the first requests would wait for otherwise.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for no models, and for two of one name.
+    pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
+        if models.is_empty() {
+            return Err(Error::value("RUN", "none", "at least one run directory"));
+        }
+        for (at, model) in models.iter().enumerate() {
+            if models[..at].iter().any(|earlier| earlier.name() == model.name()) {
+                let allowed = "runs of different names, which requests tell them apart by";
+                return Err(Error::value("RUN", format!("{:?}, twice", model.name()), allowed));
+            }
+        }
+        let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
+        let warm = models.clone();
+        std::thread::spawn(move || warm.iter().for_each(|model| model.prepare()));
+        let openapi = api::Description::openapi().to_json();
+        let openapi = openapi.map_err(|e| Error::Serialise(e.to_string()))?;
+        let workers = Workers::new(limits.workers, limits.waiting);
+        let counters = Counters::default();
+        Ok(Self(Arc::new(Shared { models, limits, workers, counters, openapi })))
+    }
+
+    /// The models.
+    pub fn models(&self) -> impl Iterator<Item = &Model> {
+        self.0.models.iter().map(Arc::as_ref)
+    }
+
+    /// Waits until everything that explains answers is read.
+    pub fn prepare(&self) {
+        self.models().for_each(Model::prepare);
+    }
+
+    /// All that is served, with its limits, for a program that serves more.
+    pub fn router(&self) -> Router {
+        let served = Router::new()
+            .route("/", get(page::html))
+            .route("/page.js", get(page::script))
+            .route("/page.css", get(page::style))
+            .route("/api", get(handlers::openapi))
+            .route("/api/models", get(handlers::models))
+            .route("/api/search", post(handlers::search))
+            .route("/api/embed", post(handlers::embed))
+            .route("/api/rank", post(handlers::rank))
+            .route("/api/candidates", post(handlers::candidates))
+            .route("/api/export", post(handlers::export))
+            .route("/api/drawing", get(handlers::drawing))
+            .route("/metrics", get(handlers::metrics))
+            .fallback(problem::not_found)
+            .method_not_allowed_fallback(problem::not_allowed)
+            .layer(axum::extract::DefaultBodyLimit::max(self.0.limits.body))
+            .with_state(self.clone());
+        served.layer(axum::middleware::from_fn_with_state(self.clone(), handlers::watch))
+    }
+}

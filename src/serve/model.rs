@@ -1,0 +1,209 @@
+//! A trained run with what explains its answers.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use burn::tensor::Device;
+use dsokr_data::{Split, SplitName};
+use dsokr_decode::report::ReliabilityBin;
+
+use super::api::{ModelDescription, Outputs};
+use super::description;
+use super::filter::Molecules;
+use super::training::Training;
+use crate::Error;
+use crate::run::{EnsembleRun, Run};
+
+/// How often the files of a run are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Bins of gaps.
+const BINS: usize = 10;
+
+/// A model to serve: a run directory, of one model or of an ensemble, as it was when it was opened.
+pub struct Model {
+    name: String,
+    folder: PathBuf,
+    pub(super) runs: EnsembleRun,
+    pub(super) outputs: Outputs,
+    files: Files,
+    looked: Mutex<Option<Instant>>,
+    changed: AtomicBool,
+    description: ModelDescription,
+    molecules: OnceLock<Option<Molecules>>,
+    training: OnceLock<Result<Training, String>>,
+    validation: OnceLock<Result<Split, String>>,
+    reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
+}
+
+impl Model {
+    /// Reads a run directory. The name of the model is that of the folder.
+    ///
+    /// # Errors
+    /// As [`EnsembleRun::open`].
+    pub fn open(folder: &Path, device: &Device) -> Result<Self, Error> {
+        let files = Files::of(folder);
+        let runs = EnsembleRun::open(&[folder.to_path_buf()], device)?;
+        let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+        let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
+        let outputs = description::outputs(&runs);
+        let description = description::describe(&name, folder, &runs, outputs)?;
+        Ok(Self {
+            name,
+            folder: folder.to_path_buf(),
+            runs,
+            outputs,
+            files,
+            looked: Mutex::new(None),
+            changed: AtomicBool::new(false),
+            description,
+            molecules: OnceLock::new(),
+            training: OnceLock::new(),
+            validation: OnceLock::new(),
+            reliability: OnceLock::new(),
+        })
+    }
+
+    /// The same under a different name.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self.description.name.clone_from(&self.name);
+        self
+    }
+
+    /// The name in requests and answers.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The first member, for what members share.
+    pub(super) fn run(&self) -> &Run {
+        &self.runs.members()[0]
+    }
+
+    /// Reads what explains answers; what cannot be read is logged once.
+    pub(super) fn prepare(&self) {
+        self.molecules();
+        for (what, missing) in [
+            ("the training texts", self.training().err()),
+            ("the validation queries", self.validation().err()),
+            ("how often validation queries are right", self.compute_reliability().err()),
+        ] {
+            if let Some(reason) = missing {
+                tracing::warn!("{}: answers go without {what}: {reason}", self.name);
+            }
+        }
+    }
+
+    /// What filters compare, if candidates are molecules and not too many.
+    pub(super) fn molecules(&self) -> Option<&Molecules> {
+        let candidates = &self.run().candidates;
+        let known = self.outputs == Outputs::Molecules && candidates.len() <= Molecules::MOST;
+        let known = || known.then(|| Molecules::of(candidates));
+        self.molecules.get_or_init(known).as_ref()
+    }
+
+    /// The training texts.
+    pub(super) fn training(&self) -> Result<&Training, &String> {
+        let read = || {
+            let pairs = self.run().read_training(None).map_err(|error| error.to_string())?;
+            Training::new(pairs)
+        };
+        self.training.get_or_init(read).as_ref()
+    }
+
+    fn validation(&self) -> Result<&Split, &String> {
+        let read = || {
+            let split = self.run().read_split(SplitName::Validation, None);
+            split.map_err(|error| error.to_string())
+        };
+        self.validation.get_or_init(read).as_ref()
+    }
+
+    fn compute_reliability(&self) -> Result<&Vec<ReliabilityBin>, &String> {
+        let compute = || {
+            if self.outputs == Outputs::Numbers {
+                return Err("ranks of numbers carry no information".to_owned());
+            }
+            let read = |run: &Run| run.read_split(SplitName::Validation, None);
+            let asked = self.runs.ask(read, None).map_err(|error| error.to_string())?;
+            self.runs.gap_reliability(&asked, BINS).map_err(|error| error.to_string())
+        };
+        self.reliability.get_or_init(compute).as_ref()
+    }
+
+    /// How often first candidates are right, by their gap; none while this is not known.
+    pub(super) fn reliability(&self) -> Option<&Vec<ReliabilityBin>> {
+        self.reliability.get().and_then(|known| known.as_ref().ok())
+    }
+
+    /// What the API says of the model.
+    pub(super) fn description(&self) -> ModelDescription {
+        let mut described = self.description.clone();
+        described.notice = self.notice();
+        match self.validation() {
+            Ok(split) => described.examples = description::examples(split),
+            Err(reason) => described.missing.push(format!("validation queries: {reason}")),
+        }
+        if let Err(reason) = self.training() {
+            described.missing.push(format!("training texts: {reason}"));
+        }
+        if let Some(Err(reason)) = self.reliability.get() {
+            described.missing.push(format!("how sure answers are: {reason}"));
+        }
+        described
+    }
+
+    /// That the run directory has changed since it was read, which the log says once.
+    pub(super) fn notice(&self) -> Option<String> {
+        if !self.changed.load(Relaxed) {
+            let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+            if looked.is_none_or(|last| last.elapsed() >= LOOK) {
+                *looked = Some(Instant::now());
+                if Files::of(&self.folder) != self.files && !self.changed.swap(true, Relaxed) {
+                    tracing::warn!(
+                        "{}: the run directory has changed or is gone; answers go on with the model that was \
+                         read at the start",
+                        self.folder.display()
+                    );
+                }
+            }
+        }
+        self.changed.load(Relaxed).then(|| {
+            format!(
+                "the run directory of {:?} has changed since the server read it: answers are those of the model \
+                 before; start the server again for the new one",
+                self.name
+            )
+        })
+    }
+}
+
+/// The files of a run that answers come from: name, length and date of each.
+#[derive(PartialEq)]
+struct Files(Vec<(PathBuf, u64, Option<SystemTime>)>);
+
+impl Files {
+    /// Those of a run directory and of its members. Logs, states to resume from and folders of other files do
+    /// not count.
+    fn of(folder: &Path) -> Self {
+        let mut files = Vec::new();
+        let members = std::fs::read_dir(folder.join(crate::run::MEMBERS)).into_iter().flatten();
+        let members = members.flatten().map(|entry| entry.path());
+        for folder in members.chain([folder.to_path_buf()]) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                let extension = path.extension().and_then(|extension| extension.to_str());
+                if let (Some("toml" | "json" | "safetensors"), Ok(about)) =
+                    (extension, entry.metadata())
+                {
+                    files.push((path, about.len(), about.modified().ok()));
+                }
+            }
+        }
+        files.sort();
+        Self(files)
+    }
+}

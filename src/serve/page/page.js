@@ -1,0 +1,405 @@
+// The page of `dsokr serve`: a form, the API's answers as cards, and the query in the address. Texts of answers
+// are put in as texts, never as HTML.
+"use strict";
+
+const PAGE = 20;
+const at = (id) => document.getElementById(id);
+const state = { models: [], model: null, groups: [], skip: 0, last: null, abort: null };
+
+/** An element with attributes and children; null children are left out. */
+function make(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "onclick") element.addEventListener("click", value);
+    else if (value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const plural = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+const percent = (share) => `${(100 * share).toFixed(0)}\u00a0%`;
+const number = (value) => {
+  if (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)) return value.toExponential(2);
+  return value.toFixed(4);
+};
+
+/** The answer to a request; an error with what the server says otherwise. */
+async function ask(path, body, signal) {
+  const options = body === undefined ? { signal } : {
+    method: "POST", signal, headers: { "content-type": "application/json" }, body: JSON.stringify(body),
+  };
+  const response = await fetch(path, options);
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text;
+  try { message = JSON.parse(text).error ?? text; } catch { /* no JSON: shown as it is */ }
+  throw new Error(message || `the server answered ${response.status}`);
+}
+
+function fail(error) {
+  at("error").textContent = error ? `${error.message ?? error}` : "";
+  at("error").hidden = !error;
+}
+
+// The form and the address
+
+const FIELDS = { formula: "formula", min: "min-mass", max: "max-mass", similar: "similar", similarity: "similarity" };
+
+function readAddress() {
+  const given = new URLSearchParams(location.search);
+  const name = given.get("model");
+  state.model = state.models.find((model) => model.name === name) ?? state.models[0];
+  at("model").value = state.model.name;
+  at("query").value = given.get("q") ?? "";
+  for (const [key, id] of Object.entries(FIELDS)) at(id).value = given.get(key) ?? (key === "similarity" ? "0.5" : "");
+  state.groups = given.getAll("group");
+  state.skip = Math.max(0, Number.parseInt(given.get("skip") ?? "0", 10) || 0);
+  if (filter()) at("filters").open = true;
+  showGroups();
+  describe();
+}
+
+function writeAddress() {
+  const address = new URLSearchParams();
+  if (at("query").value.trim()) address.set("q", at("query").value.trim());
+  if (state.models.length > 1) address.set("model", state.model.name);
+  const wanted = filter();
+  for (const [key, id] of Object.entries(FIELDS)) {
+    const value = at(id).value.trim();
+    if (value && (key !== "similarity" || wanted?.similar_to)) address.set(key, value);
+  }
+  state.groups.forEach((group) => address.append("group", group));
+  if (state.skip > 0) address.set("skip", state.skip);
+  const text = address.toString();
+  const next = text ? `?${text}` : "";
+  if (next !== location.search) history.pushState(null, "", next || location.pathname);
+}
+
+function decimal(id) {
+  const text = at(id).value.trim().replace(",", ".");
+  if (!text) return undefined;
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw new Error(`${at(id).labels[0].firstChild.textContent.trim()}: ${text} is no number`);
+  return value;
+}
+
+/** What the filter fields say; null for nothing. */
+function filter() {
+  const text = (id) => at(id).value.trim() || undefined;
+  const wanted = { formula: text("formula"), similar_to: text("similar") };
+  for (const [key, id] of [["min_mass", "min-mass"], ["max_mass", "max-mass"]]) {
+    try { wanted[key] = decimal(id); } catch (error) { wanted.error = error; }
+  }
+  if (state.groups.length) wanted.groups = state.groups;
+  if (wanted.similar_to) {
+    try { wanted.min_similarity = decimal("similarity"); } catch (error) { wanted.error = error; }
+  }
+  const count = ["formula", "similar_to", "min_mass", "max_mass"].filter((key) => wanted[key] !== undefined).length
+    + state.groups.length;
+  at("filter-count").textContent = count ? `(${count})` : "";
+  return count || wanted.error ? wanted : null;
+}
+
+function showGroups() {
+  at("chosen-groups").replaceChildren(...state.groups.map((group) => make("button", {
+    type: "button", class: "chip", "aria-label": `without ${group}`,
+    onclick: () => { state.groups = state.groups.filter((own) => own !== group); showGroups(); begin(); },
+  }, group)));
+}
+
+/** The body of a search for the query in the form. */
+function request(top, skip) {
+  const text = at("query").value.trim();
+  const body = { model: state.model.name, top, skip, explain: true };
+  if (state.model.inputs === "texts") {
+    body.texts = [text];
+  } else {
+    const row = text.replace(/[[\]]/g, " ").split(/[\s,;]+/).filter(Boolean).map(Number);
+    if (row.some((value) => !Number.isFinite(value))) throw new Error("the query must be numbers");
+    body.vectors = [row];
+  }
+  const wanted = state.model.outputs === "molecules" ? filter() : null;
+  if (wanted?.error) throw wanted.error;
+  if (wanted) body.filter = wanted;
+  return body;
+}
+
+// Searching
+
+function begin() { state.skip = 0; go(); }
+
+function go() { writeAddress(); search(); }
+
+async function search() {
+  fail(null);
+  state.abort?.abort();
+  if (!at("query").value.trim()) { clearResults(); return; }
+  const abort = state.abort = new AbortController();
+  at("results").setAttribute("aria-busy", "true");
+  try {
+    const response = await ask("api/search", request(PAGE, state.skip), abort.signal);
+    show(await response.json());
+  } catch (error) {
+    if (abort.signal.aborted) return;
+    clearResults();
+    fail(error);
+  }
+  at("results").setAttribute("aria-busy", "false");
+}
+
+function clearResults() {
+  for (const id of ["summary", "sure", "cards", "nearest"]) at(id).replaceChildren();
+  for (const id of ["why", "export", "pages"]) at(id).hidden = true;
+  at("results").setAttribute("aria-busy", "false");
+  document.title = "dsokr search";
+}
+
+function notice(text) {
+  at("notice").textContent = text ?? "";
+  at("notice").hidden = !text;
+}
+
+function show(found) {
+  const [answer] = found.answers;
+  notice(found.notice);
+  document.title = `${at("query").value.trim().slice(0, 60)} – dsokr`;
+  const kept = found.wanted === found.candidates ? "" : `, ${found.wanted.toLocaleString("en")} pass the filters`;
+  at("summary").textContent = answer.hits.length
+    ? `${plural(found.candidates, "candidate", "candidates")}${kept}`
+    : state.skip ? "No more candidates" : "No candidate passes the filters";
+  at("sure").replaceChildren(...sure(answer));
+  at("why").hidden = !answer.nearest?.length;
+  at("nearest").replaceChildren(...(answer.nearest ?? []).map((near) => make("li", {},
+    make("div", {}, near.text),
+    make("div", { class: "small" }, `similarity ${near.similarity.toFixed(2)} · output ${near.id}`,
+      near.label ? make("code", {}, ` ${near.label}`) : null))));
+  const cards = answer.hits.map((hit) => card(hit, answer.nearest ?? []));
+  if (answer.exact && state.skip === 0) cards.unshift(exact(answer.exact));
+  at("cards").replaceChildren(...cards);
+  at("export").hidden = !answer.hits.length;
+  document.querySelectorAll("#export .molecules").forEach((button) => {
+    button.hidden = state.model.outputs !== "molecules";
+  });
+  const page = Math.floor(state.skip / PAGE) + 1;
+  at("pages").hidden = state.skip === 0 && answer.hits.length < PAGE;
+  at("page").textContent = `Page ${page}`;
+  at("previous").disabled = state.skip === 0;
+  at("next").disabled = answer.hits.length < PAGE;
+}
+
+/** How sure the answer is, and quantiles. */
+function sure(answer) {
+  const lines = [];
+  if (answer.quantiles?.length) {
+    const cells = (of) => answer.quantiles.map((quantile) => make("td", { class: "number" }, of(quantile)));
+    lines.push(make("table", { "aria-label": "predicted quantiles" },
+      make("tr", {}, make("th", {}, "quantile"), cells((quantile) => `${quantile.level}`)),
+      make("tr", {}, make("th", {}, "value"), cells((quantile) => number(quantile.value)))));
+  }
+  const sureness = answer.confidence;
+  if (sureness && state.skip === 0) {
+    const range = sureness.from === sureness.to ? number(sureness.from) : `${number(sureness.from)} to ${number(sureness.to)}`;
+    lines.push(make("p", { class: "small" },
+      `The first score is ${number(sureness.gap)} above the next. Of ${sureness.queries} validation queries with such a `
+      + `gap (${range}), the first candidate was right for ${percent(sureness.right)} `
+      + `(95 % interval ${percent(sureness.low)} to ${percent(sureness.high)}).`));
+  }
+  return lines;
+}
+
+function exact(best) {
+  return make("li", { class: "card exact", tabindex: "0", "data-copy": best.label },
+    make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"),
+      make("span", { class: "score" }, `score ${number(best.score)}`)),
+    label(best.label));
+}
+
+/** A label with a button that copies it. */
+function label(text) {
+  const shown = state.model.outputs === "labels"
+    ? make("div", { class: "chips" }, text.split(state.model.separator ?? " ").map((part) => part.trim())
+        .filter(Boolean).map((part) => make("span", { class: "chip" }, part)))
+    : make("code", {}, text);
+  const button = make("button", { type: "button", "aria-label": `copy ${text.slice(0, 80)}`,
+    onclick: () => copy(text, button) }, "Copy");
+  return make("div", { class: "label" }, shown, button);
+}
+
+async function copy(text, button) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // browsers give the clipboard to secure pages alone
+    const area = make("textarea", {});
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  if (!button) return;
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}
+
+function card(hit, nearest) {
+  const { molecule } = hit;
+  const drawn = ["molecules", "graphs"].includes(state.model.outputs);
+  const address = new URLSearchParams({ model: state.model.name, id: hit.id });
+  const image = drawn ? make("img", { src: `api/drawing?${address}`, alt: `drawing of ${hit.label.slice(0, 200)}`, loading: "lazy" }) : null;
+  image?.addEventListener("error", () => image.remove());
+  const name = hit.link
+    ? make("a", { href: hit.link, target: "_blank", rel: "noreferrer" }, `CID ${hit.id}`)
+    : make("span", {}, hit.id);
+  const gap = hit.gap === undefined ? "" : `, ${number(hit.gap)} above the next`;
+  const known = new Map(nearest.map((near, place) => [near.id, place + 1]));
+  const shared = (hit.shared ?? []).map((own) => {
+    const parts = [...own.groups, ...own.rings];
+    return make("li", {}, `with training text ${known.get(own.id) ?? own.id}: `
+      + `${parts.length ? parts.join(", ") : "no group or ring"} (Tanimoto ${own.similarity.toFixed(2)})`);
+  });
+  return make("li", { class: "card", tabindex: "0", "data-copy": hit.label, "data-id": hit.id },
+    make("div", { class: "top" }, make("span", { class: "rank" }, `${hit.rank}`), name,
+      make("span", { class: "score", title: `score ${hit.score}${gap}` }, `score ${number(hit.score)}`)),
+    image,
+    molecule ? make("div", {}, make("strong", { class: "formula" }, molecule.formula),
+      ` · ${molecule.mass.toFixed(2)} g/mol`) : null,
+    hit.label ? label(hit.label) : null,
+    hit.tied ? make("div", { class: "small" }, `${plural(hit.tied, "other candidate has", "other candidates have")} the same score`) : null,
+    hit.duplicates.length ? make("details", {}, make("summary", {}, `+ ${plural(hit.duplicates.length, "duplicate", "duplicates")}`),
+      hit.duplicates.join(", ")) : null,
+    molecule?.groups.length ? make("div", { class: "chips" }, molecule.groups.map((group) => make("span", { class: "chip" }, group))) : null,
+    shared.length ? make("details", {}, make("summary", {}, "Shared with training molecules"), make("ul", { class: "shared" }, shared)) : null);
+}
+
+async function save(format) {
+  fail(null);
+  try {
+    const count = Number.parseInt(at("export-count").value, 10);
+    const response = await ask("api/export", { format, search: { ...request(count, 0), explain: false } });
+    const link = make("a", { href: URL.createObjectURL(await response.blob()),
+      download: `dsokr.${{ csv: "csv", sdf: "sdf", smiles: "smi" }[format]}` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  } catch (error) { fail(error); }
+}
+
+// The model
+
+function describe() {
+  const model = state.model;
+  const molecules = model.outputs === "molecules";
+  at("filters").hidden = !molecules;
+  at("query-label").textContent = model.inputs === "texts"
+    ? (molecules ? "Describe the molecule you look for" : "Describe what you look for")
+    : "The query: its vector, numbers with spaces or commas between";
+  at("model-line").textContent = `${model.name} · ${plural(model.candidates, "candidate", "candidates")} · trained on ${model.data}`;
+  notice(model.notice);
+  const examples = model.examples.map((example) => example.text ?? example.vector.join(" "));
+  at("examples").replaceChildren(...examples.map((text) => make("button", {
+    type: "button", title: text.slice(0, 500), onclick: () => { at("query").value = text; begin(); },
+  }, text.slice(0, 200))));
+  const facts = [
+    ["Model", model.encoder.join(", ") + (model.members.length ? ` (${plural(model.members.length, "member", "members")})` : "")],
+    ["Reads", model.inputs], ["Candidates", `${model.candidates.toLocaleString("en")} ${model.outputs === "other" ? "" : model.outputs}`],
+    ["Data", model.data], ["Coordinates", model.coordinates.join(", ")],
+    ...(model.split ? [["Evaluated on", `${model.split}, ${plural(model.queries, "query", "queries")}, ${model.date}`]] : []),
+  ];
+  at("facts").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+  const rows = model.metrics.map((metric) => make("tr", {}, make("td", {}, metric.title),
+    make("td", { class: "number" }, number(metric.value)),
+    make("td", {}, metric.low === undefined ? "" : `${number(metric.low)} to ${number(metric.high)}`)));
+  at("metrics").replaceChildren(...(rows.length ? [make("tr", {}, make("th", {}, "metric"),
+    make("th", { class: "number" }, "value"), make("th", {}, "95 % interval")), ...rows] : []));
+  at("missing").replaceChildren(...model.missing.map((text) => make("li", { class: "small" }, text)));
+}
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target === at("query") && event.key === "Enter" && !event.shiftKey) {
+    event.preventDefault();
+    begin();
+  }
+  if (event.key === "Escape") event.target.blur?.();
+  if (event.target.matches?.("input, textarea, select")) return;
+  const cards = [...document.querySelectorAll(".card")];
+  const here = cards.findIndex((own) => own.contains(document.activeElement));
+  const focus = (place) => { cards[place]?.focus(); cards[place]?.scrollIntoView({ block: "nearest" }); };
+  const actions = {
+    "/": () => { at("query").focus(); at("query").select(); },
+    j: () => focus(Math.min(here + 1, cards.length - 1)),
+    k: () => focus(Math.max(here - 1, 0)),
+    c: () => { if (here >= 0) copy(cards[here].dataset.copy, cards[here].querySelector(".label button")); },
+    n: () => at("pages").hidden || at("next").click(),
+    p: () => at("pages").hidden || at("previous").click(),
+  };
+  const action = Object.hasOwn(actions, event.key) ? actions[event.key] : null;
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+function turn(by) {
+  state.skip = Math.max(0, state.skip + by * PAGE);
+  go();
+  at("results").scrollIntoView();
+}
+
+async function start() {
+  at("form").addEventListener("submit", (event) => { event.preventDefault(); begin(); });
+  at("clear").addEventListener("click", () => {
+    at("query").value = "";
+    for (const [name, id] of Object.entries(FIELDS)) at(id).value = name === "similarity" ? "0.5" : "";
+    state.groups = [];
+    showGroups();
+    filter();
+    begin();
+    at("query").focus();
+  });
+  at("model").addEventListener("change", () => {
+    state.model = state.models.find((model) => model.name === at("model").value);
+    describe();
+    clearResults();
+    at("query").value = "";
+    begin();
+  });
+  for (const id of Object.values(FIELDS)) {
+    at(id).addEventListener("input", filter);
+    at(id).addEventListener("keydown", (event) => {
+      if (event.key === "Enter") { event.preventDefault(); begin(); }
+    });
+  }
+  const choose = () => {
+    const group = at("group").value.trim().toLowerCase();
+    const known = [...at("groups").options].some((option) => option.value === group);
+    if (!known || state.groups.includes(group)) return;
+    state.groups.push(group);
+    at("group").value = "";
+    showGroups();
+    begin();
+  };
+  at("group").addEventListener("change", choose);
+  at("group").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") { event.preventDefault(); choose(); }
+  });
+  document.querySelectorAll("#export button").forEach((button) => {
+    button.addEventListener("click", () => save(button.dataset.format));
+  });
+  at("previous").addEventListener("click", () => turn(-1));
+  at("next").addEventListener("click", () => turn(1));
+  document.addEventListener("keydown", key);
+  window.addEventListener("popstate", () => { readAddress(); search(); });
+  try {
+    const known = await (await ask("api/models")).json();
+    state.models = known.models;
+    at("version").textContent = `dsokr ${known.version}`;
+    at("groups").append(...known.groups.map((group) => make("option", { value: group })));
+    at("model").append(...known.models.map((model) => make("option", { value: model.name }, model.name)));
+    at("model-choice").hidden = known.models.length < 2;
+    readAddress();
+    search();
+  } catch (error) { fail(error); }
+}
+
+start();

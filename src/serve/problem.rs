@@ -1,0 +1,165 @@
+//! Requests that cannot be answered.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use axum::Json;
+use axum::body::HttpBody;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::http::{StatusCode, header, request::Parts};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as OpenApiResponse, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
+
+use super::Server;
+use crate::Error;
+
+/// Why a request is not answered.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    error: String,
+}
+
+/// What a request that cannot be answered gets.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ErrorBody {
+    /// What was found and what is allowed.
+    error: String,
+}
+
+impl IntoResponses for ErrorBody {
+    fn responses() -> BTreeMap<String, RefOr<OpenApiResponse>> {
+        let described = [
+            (400, "A body that is not JSON, or parameters that are missing"),
+            (404, "An unknown model, member or candidate, or a candidate that cannot be drawn"),
+            (408, "A request that takes too long"),
+            (413, "A body that is too large"),
+            (415, "A body whose content type is not application/json"),
+            (422, "A value that is not allowed"),
+            (503, "Too many requests wait already"),
+        ];
+        let response = |(status, description): (u16, &str)| {
+            let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody")));
+            let response = ResponseBuilder::new()
+                .description(description)
+                .content("application/json", content.build());
+            (status.to_string(), RefOr::T(response.build()))
+        };
+        described.into_iter().map(response).collect()
+    }
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, error: impl ToString) -> Self {
+        Self { status, error: error.to_string() }
+    }
+
+    /// A value that is not allowed.
+    pub(super) fn value(
+        key: &str,
+        found: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Error::value(key, found, allowed).into()
+    }
+
+    pub(super) fn not_found(what: &str, found: &str, allowed: &str) -> Self {
+        let error = Error::value(what, format!("{found:?}"), allowed);
+        Self::new(StatusCode::NOT_FOUND, error)
+    }
+
+    pub(super) fn overloaded() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait already: try again")
+    }
+
+    /// An error of the server itself, which its log has.
+    pub(super) fn failed(error: impl std::fmt::Display) -> Self {
+        tracing::error!("a request failed: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server failed; its log says why")
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error.is_request() {
+            true => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error),
+            false => Self::failed(error),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Self { status, error } = self;
+        let mut response = (status, Json(ErrorBody { error })).into_response();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            let seconds = header::HeaderValue::from_static("1");
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        response
+    }
+}
+
+/// A JSON body; one that is wrong is a [`Problem`].
+pub(super) struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Server> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, server: &Server) -> Result<Self, Problem> {
+        let length = request.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let limit = server.0.limits.body as u64;
+        if let Some(length) = length.filter(|&length| length > limit) {
+            discard(request.into_body()).await;
+            let error =
+                Error::value("the body", format!("{length} bytes"), format!("at most {limit}"));
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, error));
+        }
+        let wrong =
+            |rejection: JsonRejection| Problem::new(rejection.status(), rejection.body_text());
+        Json::from_request(request, server).await.map(|Json(body)| Self(body)).map_err(wrong)
+    }
+}
+
+/// Reads a body that is refused: a client that still writes when the connection is closed may lose the answer.
+async fn discard(mut body: axum::body::Body) {
+    /// The most bytes of it.
+    const MOST: usize = 64 << 20;
+    let mut read = 0;
+    while read < MOST {
+        match poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            Some(Ok(frame)) => read += frame.data_ref().map_or(0, |data| data.len()),
+            Some(Err(_)) | None => return,
+        }
+    }
+}
+
+/// The parameters of an address; wrong ones are a [`Problem`].
+pub(super) struct Parameters<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Parameters<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let wrong =
+            |rejection: QueryRejection| Problem::new(rejection.status(), rejection.body_text());
+        let read = Query::from_request_parts(parts, state).await;
+        read.map(|Query(parameters)| Self(parameters)).map_err(wrong)
+    }
+}
+
+pub(super) async fn not_found(request: Request) -> Problem {
+    Problem::not_found("the path", request.uri().path(), "/, or what GET /api describes")
+}
+
+pub(super) async fn not_allowed(request: Request) -> Problem {
+    let found = format!("{} {}", request.method(), request.uri().path());
+    let error = Error::value("the method", found, "what GET /api describes");
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, error)
+}

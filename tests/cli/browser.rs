@@ -1,0 +1,171 @@
+//! The page of `dsokr serve` in a real browser: headless Chromium, driven by ChromeDriver.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::served::{Served, molecules, send};
+
+/// A browser, closed at the end.
+struct Browser {
+    driver: Child,
+    address: String,
+    session: String,
+    _profile: tempfile::TempDir,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        send(&self.address, "DELETE", &format!("/session/{}", self.session), "", b"");
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+impl Browser {
+    /// None where there is no ChromeDriver.
+    fn start() -> Option<Self> {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut lines = BufReader::new(driver.stdout.take()?).lines().map_while(Result::ok);
+        let port = lines.find_map(|line| {
+            line.split("started successfully on port ")
+                .nth(1)
+                .map(|rest| rest.trim_end_matches('.').to_owned())
+        });
+        std::thread::spawn(move || lines.for_each(drop));
+        let address = format!("127.0.0.1:{}", port.expect("a port of ChromeDriver"));
+        let profile = tempfile::tempdir().unwrap();
+        let arguments = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--window-size=1200,900",
+            &format!("--user-data-dir={}", profile.path().display()),
+        ];
+        let wanted =
+            json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": arguments}}}});
+        let body = wanted.to_string();
+        let answer = send(&address, "POST", "/session", "application/json", body.as_bytes());
+        let answer: Value = serde_json::from_str(&answer.body).unwrap();
+        let session = answer["value"]["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        Some(Self { driver, address, session: session.to_owned(), _profile: profile })
+    }
+
+    fn call(&self, command: &str, body: &Value) -> Value {
+        let path = format!("/session/{}/{command}", self.session);
+        let answer =
+            send(&self.address, "POST", &path, "application/json", body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{command}: {}", answer.body);
+        serde_json::from_str::<Value>(&answer.body).unwrap()["value"].clone()
+    }
+
+    fn open(&self, url: &str) {
+        self.call("url", &json!({"url": url}));
+    }
+
+    /// The value of a JavaScript expression.
+    fn value(&self, script: &str) -> Value {
+        self.call("execute/sync", &json!({"script": format!("return {script};"), "args": []}))
+    }
+
+    /// Waits until an expression is true.
+    fn wait(&self, script: &str) {
+        let begun = Instant::now();
+        while self.value(script) != json!(true) {
+            let text = self.value("document.body.innerText");
+            assert!(begun.elapsed() < Duration::from_secs(30), "never: {script}; the page: {text}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn element(&self, selector: &str) -> String {
+        let found = self.call("element", &json!({"using": "css selector", "value": selector}));
+        found.as_object().unwrap().values().next().unwrap().as_str().unwrap().to_owned()
+    }
+
+    fn keys(&self, selector: &str, text: &str) {
+        let element = self.element(selector);
+        self.call(&format!("element/{element}/value"), &json!({"text": text}));
+    }
+
+    fn click(&self, selector: &str) {
+        let element = self.element(selector);
+        self.call(&format!("element/{element}/click"), &json!({}));
+    }
+}
+
+/// The key Enter of WebDriver.
+const ENTER: &str = "\u{e007}";
+
+#[test]
+fn the_page_searches_filters_copies_and_turns_pages() {
+    let Some(browser) = Browser::start() else {
+        eprintln!("skipped: chromedriver is not installed");
+        return;
+    };
+    let sandbox = molecules();
+    let served = Served::start(&sandbox, &["molecules"]);
+    let page = format!("http://{}/", served.address);
+    browser.open(&page);
+    browser.wait("document.querySelectorAll('#examples button').length > 0");
+    // type and see
+    browser.keys("#query", &format!("A carboxylic acid with a bromine atom.{ENTER}"));
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    browser.wait(
+        "[...document.images].slice(0, 2).every(image => image.complete && image.naturalWidth > 0)",
+    );
+    assert_eq!(browser.value("document.querySelector('.rank').textContent"), json!("1"));
+    let address = browser.value("location.search");
+    assert!(address.as_str().unwrap().contains("q=A+carboxylic+acid"), "{address}");
+    // filter
+    browser.click("#filters summary");
+    browser.keys("#formula", &format!("Br*{ENTER}"));
+    browser.wait("/pass the filters/.test(document.getElementById('summary').textContent)");
+    browser.wait(
+        "[...document.querySelectorAll('.formula')].every(own => own.textContent.includes('Br'))",
+    );
+    let filtered = browser.value("location.search").as_str().unwrap().to_owned();
+    assert!(filtered.contains("formula=Br*"), "{filtered}");
+    browser.keys("#formula", &format!("?{ENTER}"));
+    browser.wait("/element symbols/.test(document.getElementById('error').textContent)");
+    // the address holds the search; going back undoes the filter
+    browser.open(&format!("{page}{filtered}"));
+    browser.wait("document.querySelectorAll('.card').length > 0 && document.getElementById('formula').value === 'Br*'");
+    browser.click("#clear");
+    browser.wait("document.querySelectorAll('.card').length === 0 && location.search === ''");
+    browser.click("#examples button");
+    browser.wait("document.querySelectorAll('.card').length === 20");
+    // page and keys
+    let first = browser.value("document.querySelector('.card').dataset.id");
+    browser.click("#next");
+    browser.wait("document.getElementById('page').textContent === 'Page 2' && document.querySelectorAll('.card').length === 20");
+    browser.wait(&format!("document.querySelector('.card').dataset.id !== {first}"));
+    browser.call("back", &json!({}));
+    browser.wait(&format!("document.querySelector('.card')?.dataset.id === {first}"));
+    browser.value("document.activeElement.blur()");
+    browser.keys("body", "j");
+    browser.wait("document.activeElement === document.querySelector('.card')");
+    // copy; the clipboard of a headless browser cannot be read
+    browser
+        .value("(navigator.clipboard.writeText = async text => { window.copied = text; }, null)");
+    browser.click(".card .label button");
+    browser.wait("window.copied === document.querySelector('.card').dataset.copy");
+    // a narrow screen, where nothing is wider than the page
+    let narrow = json!({"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    let emulate = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": narrow});
+    browser.call("goog/cdp/execute", &emulate);
+    browser.wait("innerWidth === 400 && document.documentElement.scrollWidth <= 400");
+    browser.wait("document.querySelector('.card').getBoundingClientRect().width > 300");
+}
