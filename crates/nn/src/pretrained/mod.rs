@@ -19,6 +19,7 @@ mod layout;
 mod sentence;
 mod tensors;
 mod tokenizer;
+mod tokenizer_file;
 mod weights;
 mod write;
 

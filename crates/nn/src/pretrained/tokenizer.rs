@@ -3,16 +3,14 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::read_text;
 use serde::Deserialize;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::{BertNormalizer, Precompiled};
+use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, PostProcessor, TruncationDirection};
 
 use super::config::{Family, Keys, read_object};
+use super::tokenizer_file;
 use crate::Error;
-
-/// The most times that a normalizer may make a text longer.
-const MOST_GROWTH: f64 = 1000.0;
 
 /// The tokenizer of a pretrained encoder.
 ///
@@ -40,7 +38,7 @@ impl Tokenizer {
         let json = read_text(path).map_err(|e| Error::file(path, e))?;
         let not_one = |e: tokenizers::Error| Error::file(path, format!("not a tokenizer: {e}"));
         // first, because the library panics at some damaged files
-        check_growth(path, &json)?;
+        tokenizer_file::check(path, &json)?;
         let inner = json.parse().map_err(not_one)?;
         Self::checked(inner, path, json)
     }
@@ -216,55 +214,4 @@ fn unknown_token(json: &str) -> Option<String> {
         unk_token: Option<String>,
     }
     serde_json::from_str::<File>(json).ok()?.model.unk_token
-}
-
-/// Refuses normalizers that let a text grow without bound: replacements one after the other multiply.
-fn check_growth(path: &Path, json: &str) -> Result<(), Error> {
-    let read: Result<serde_json::Value, _> = serde_json::from_str(json);
-    let read = read.map_err(|e| Error::file(path, format!("not a tokenizer: {e}")))?;
-    check_precompiled(&read["normalizer"])
-        .map_err(|e| Error::file(path, format!("not a tokenizer: {e}")))?;
-    let growth = growth(&read["normalizer"]);
-    if growth <= MOST_GROWTH {
-        return Ok(());
-    }
-    Err(Error::FileValue {
-        path: path.into(),
-        key: "normalizer".into(),
-        found: format!("replacements that make a text up to {growth:.0} times as long"),
-        allowed: format!("at most {MOST_GROWTH} times"),
-    })
-}
-
-/// Reads the tables of characters of a normalizer, which the library reads without an error.
-fn check_precompiled(normalizer: &serde_json::Value) -> Result<(), serde_json::Error> {
-    match normalizer["type"].as_str() {
-        Some("Sequence") => {
-            let parts = normalizer["normalizers"].as_array();
-            parts.into_iter().flatten().try_for_each(check_precompiled)
-        }
-        Some("Precompiled") => {
-            serde_json::from_str::<Precompiled>(&normalizer.to_string()).map(|_| ())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The most times that a normalizer makes a long text longer, in characters.
-fn growth(normalizer: &serde_json::Value) -> f64 {
-    let characters = |value: &serde_json::Value| value.as_str().map(|text| text.chars().count());
-    match normalizer["type"].as_str() {
-        Some("Sequence") => {
-            normalizer["normalizers"].as_array().into_iter().flatten().map(growth).product()
-        }
-        Some("Replace") => {
-            let content = characters(&normalizer["content"]).unwrap_or(0) as f64;
-            match characters(&normalizer["pattern"]["String"]) {
-                Some(found) if found > 0 => (content / found as f64).max(1.0),
-                // a regular expression may match between any two characters
-                _ => 1.0 + content,
-            }
-        }
-        _ => 1.0,
-    }
 }

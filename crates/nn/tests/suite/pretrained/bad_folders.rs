@@ -72,7 +72,7 @@ fn files_that_are_missing_or_broken_are_named() {
     assert!(error.contains("pytorch_model.bin"), "{error}");
 
     // each file overwritten by something else
-    let cases: [(&'static str, &str, &[&str]); 8] = [
+    let cases: [(&'static str, &str, &[&str]); 9] = [
         ("config.json", "{\"model_type\": ", &["config.json", "JSON", "line 1"]),
         ("config.json", "[1]", &["config.json", "not a JSON object"]),
         ("tokenizer.json", "{}", &["tokenizer.json", "not a tokenizer"]),
@@ -82,6 +82,12 @@ fn files_that_are_missing_or_broken_are_named() {
             "tokenizer.json",
             "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"?\"}}",
             &["tokenizer.json", "not a tokenizer"],
+        ),
+        (
+            "tokenizer.json",
+            "{\"model\": {\"type\": \"BPE\", \"continuing_subword_prefix\": \"###\",
+              \"vocab\": {\"a\": 0, \"c\": 1, \"ac\": 2}, \"merges\": [[\"a\", \"c\"]]}}",
+            &["tokenizer.json", "the merge [\"a\",\"c\"] makes no token"],
         ),
         ("tokenizer_config.json", "no", &["tokenizer_config.json", "JSON"]),
         (
