@@ -97,7 +97,12 @@ fn run(
     let resumed = (request.resume && path.exists()).then_some(path.as_path());
     // a new run is locked when its folder is made
     let (changes, _lock) = match resumed {
-        Some(path) => (changes::changes(path, config)?, RunLock::take(path)?),
+        Some(path) => {
+            let locked = (changes::changes(path, config)?, RunLock::take(path)?);
+            // a complete run too: what was left when it was being finished
+            Folder::tidy(path);
+            locked
+        }
         None => (Vec::new(), None),
     };
     let learner = &config.encoder;
@@ -173,11 +178,7 @@ fn run(
                 Folder::create(&path, config, &candidates, files, space.clone(), &data, save)?;
             Ok(folder.logging(&config.logging))
         }
-        Some(path) => {
-            let folder = Folder::open(path, space.clone(), files).logging(&config.logging);
-            Folder::tidy(path);
-            Ok(folder)
-        }
+        Some(path) => Ok(Folder::open(path, space.clone(), files).logging(&config.logging)),
     };
     let started = Instant::now();
     let task = &mut Task {

@@ -199,9 +199,12 @@ fn a_loss_that_is_not_finite_stops_with_a_message_and_keeps_the_last_checkpoint(
 fn a_complete_run_is_not_trained_again_and_a_changed_configuration_is_refused() {
     let sandbox = Sandbox::new();
     let first = sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--json"]);
+    // what a crash may leave between the last two files
+    sandbox.write("run/.fingerprints.safetensors.a1B2c3.partial", "half of it");
     let again =
         sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run", "--resume", "--json"]);
     assert_eq!(first, again);
+    assert!(!sandbox.path("run/.fingerprints.safetensors.a1B2c3.partial").exists());
     sandbox.fail(&["train", "small.toml", "--out", "run"], 2, &["run exists", "--resume"]);
     let changed = ["train", "small.toml", "--out", "run", "--resume", "--set", "sketch.size=10"];
     sandbox.fail(&changed, 2, &["sketch.size", "20", "10"]);
