@@ -247,13 +247,14 @@ impl Error {
         if let Self::Member { source, .. } = self {
             return source.is_request();
         }
-        use dsokr_basis::Error::Io;
+        use dsokr_basis::Error::{Cancelled, Io};
         use dsokr_train::Error::{Diverged, Interrupted};
         let basis = match self {
             Self::Basis(error)
             | Self::Decode(dsokr_decode::Error::Basis(error))
             | Self::Data(dsokr_data::Error::Basis(error))
-            | Self::Machine(dsokr_machines::Error::Basis(error)) => Some(error),
+            | Self::Machine(dsokr_machines::Error::Basis(error))
+            | Self::Train(dsokr_train::Error::Basis(error)) => Some(error),
             _ => None,
         };
         let failed = matches!(
@@ -262,6 +263,6 @@ impl Error {
                 | Self::Io { .. }
                 | Self::Fetch { .. }
         );
-        !failed && !matches!(basis, Some(Io { .. }))
+        !failed && !matches!(basis, Some(Io { .. } | Cancelled))
     }
 }

@@ -31,7 +31,7 @@ pub struct Network<R: Recipe> {
 
 impl<R: Recipe> Predictor for Network<R> {
     fn predict(&self, split: &Split) -> Result<Vec<f32>, Error> {
-        Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch))
+        Ok(embed(&self.model, &self.preparation.inputs(split)?, self.batch)?)
     }
 
     fn preparation(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -119,7 +119,7 @@ impl<R: Recipe> Learner for R {
         let validation = preparation.inputs(&task.dataset.validation)?;
         let (evaluator, batch) = (task.evaluator, config.evaluation.batch);
         let validate = |model: &Model<R::Encoder>| {
-            Ok(evaluator.validation(&embed(model, &validation, batch))?)
+            Ok(evaluator.validation(&embed(model, &validation, batch)?)?)
         };
         let training = dsokr_train::Task {
             config: &config.training,

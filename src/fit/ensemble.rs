@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use dsokr_basis::Cancellation;
 use dsokr_machines::LastSystem;
+use rayon::ThreadPoolBuilder;
 use tracing::info;
 
 use super::{Request, Trained, changes};
@@ -37,7 +39,7 @@ pub(super) fn run(
     };
     let systems = LastSystem::default();
     let train = |member: &Checked, observer: &mut dyn Observer| {
-        if observer.stop() {
+        if Cancellation::current().is_cancelled() {
             return Err(dsokr_train::Error::Interrupted { step: 0 }.into());
         }
         info!("member {}", member.name);
@@ -88,7 +90,7 @@ pub(super) fn run(
     Ok(Trained { path, report, advice })
 }
 
-/// Trains several members at a time.
+/// Trains several members at a time, each on its share of the threads.
 fn at_once(
     members: &[Checked],
     threads: usize,
@@ -96,6 +98,8 @@ fn at_once(
     train: impl Fn(&Checked, &mut dyn Observer) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let (next, shared) = (AtomicUsize::new(0), Mutex::new(observer));
+    let each = rayon::current_num_threads().div_ceil(threads.max(1));
+    let cancellation = Cancellation::current();
     let work = || {
         loop {
             let Some(member) = members.get(next.fetch_add(1, Ordering::Relaxed)) else {
@@ -108,8 +112,17 @@ fn at_once(
             }
         }
     };
+    // pools of their own: a process that forks has no threads of a pool that all share
+    let in_pool = || {
+        let pool = ThreadPoolBuilder::new().num_threads(each).build().map_err(|error| {
+            let allowed = format!("as many as the system starts: {error}");
+            Error::value("ensemble.parallel", threads, allowed)
+        })?;
+        pool.install(|| cancellation.scope(work))
+    };
     std::thread::scope(|scope| {
-        let started: Vec<_> = (0..threads.min(members.len())).map(|_| scope.spawn(work)).collect();
+        let started: Vec<_> =
+            (0..threads.min(members.len())).map(|_| scope.spawn(in_pool)).collect();
         let ended = started.into_iter().map(|thread| match thread.join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -129,10 +142,6 @@ impl Observer for Shared<'_, '_> {
         if let Ok(mut observer) = self.0.lock() {
             observer.event(event);
         }
-    }
-
-    fn stop(&self) -> bool {
-        self.0.lock().map_or(true, |observer| observer.stop())
     }
 }
 

@@ -110,7 +110,7 @@ impl<R: Recipe> CrossFit<'_, R> {
                 None => outcome.model,
             };
             let inputs = preparation.inputs(&train_split.select(held)?)?;
-            let z = embed(&model, &inputs, config.evaluation.batch);
+            let z = embed(&model, &inputs, config.evaluation.batch)?;
             found.extend(held.iter().copied().zip(z.chunks_exact(p).map(<[f32]>::to_vec)));
         }
         found.sort_unstable_by_key(|(pair, _)| *pair);

@@ -218,9 +218,16 @@ impl Folder {
 
     /// The lines of `log.jsonl`; an unfinished last one is left out.
     pub(crate) fn log_lines(&self) -> Result<Vec<LogLine<Scores>>, Error> {
-        let file = self.path.join(LOG);
-        let text = read_text(&file).map_err(|e| Error::reading(&file, &e))?;
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+        Self::log(&self.path).map(Option::unwrap_or_default)
+    }
+
+    /// As [`log_lines`](Self::log_lines), of the run at `path`; none where there is no log.
+    pub(crate) fn log(path: &Path) -> Result<Option<Vec<LogLine<Scores>>>, Error> {
+        let file = path.join(LOG);
+        let Some(text) = read_optional(&file)? else { return Ok(None) };
+        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = whole.map(serde_json::from_str).collect::<Result<_, _>>();
+        lines.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
 
     /// The best parameters so far.

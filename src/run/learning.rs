@@ -3,7 +3,6 @@ use std::path::{Path, PathBuf};
 
 use dsokr_train::LogLine;
 
-use super::place::{LOG, read_optional};
 use super::{Folder, MEMBERS};
 use crate::{Error, Scores};
 
@@ -42,12 +41,7 @@ impl LearningCurve {
     }
 
     fn of_run(folder: &Path) -> Result<Option<Self>, Error> {
-        let file = folder.join(LOG);
-        let Some(text) = read_optional(&file)? else { return Ok(None) };
-        let parsed: Result<Vec<LogLine<Scores>>, _> =
-            text.lines().map(serde_json::from_str).collect();
-        let lines =
-            parsed.map_err(|e| Error::Run { path: file.clone(), message: e.to_string() })?;
+        let Some(lines) = Folder::log(folder)? else { return Ok(None) };
         let Some(last) = lines.last() else { return Ok(None) };
         // the log counts whole epochs; an evaluation within one lies between
         let steps = last.step as f64 / last.epoch.max(1) as f64;

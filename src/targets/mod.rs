@@ -132,11 +132,17 @@ impl OutputTargets {
             Self::Basis { basis, .. } => candidates(basis, outputs),
             Self::Points { space, .. } => candidates_at(outputs, |rows| {
                 let Points { rank, coordinates, constants } = space.points(rows)?;
-                Ok((rank, coordinates, constants))
+                Ok(CandidateParts {
+                    dim: rank,
+                    coordinates,
+                    constants,
+                    ..CandidateParts::default()
+                })
             }),
             Self::Quantiles { levels, .. } => candidates_at(outputs, |rows| {
                 let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
-                Ok((levels.len(), coordinates, constants))
+                let dim = levels.len();
+                Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
             }),
         }
     }
@@ -206,19 +212,12 @@ fn origin(space: &OutputSpace) -> Origin {
     }
 }
 
-/// Projects each distinct candidate once, with the constants `b(c) = −½ k(c, c)` of decoding,
-/// shifted by ½ for normalised kernels, where they then vanish (except for a zero row, which has
-/// k(c, c) = 0).
+/// Projects each distinct candidate once, with the constants of [`CandidateParts::in_basis`].
 ///
 /// # Errors
 /// Rows that the basis does not project; outputs without a candidate.
 pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
-    candidates_at(outputs, |rows| {
-        let projected = basis.project(rows)?;
-        let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
-        let constants = projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-        Ok((basis.rank(), projected.coordinates, constants))
-    })
+    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
 }
 
 /// The candidates in the coordinates of one of several kernels, without constants.
@@ -229,26 +228,22 @@ pub(crate) fn summand_candidates(
 ) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let parts = PartRows::all(rows);
-        let projected = basis.project(&parts[place])?;
-        Ok((basis.rank(), projected.coordinates, vec![0.0; projected.squared_norms.len()]))
+        let Projection { rank, coordinates, .. } = basis.project(&parts[place])?;
+        Ok(CandidateParts { dim: rank, coordinates, ..CandidateParts::default() })
     })
 }
 
-/// Candidates where `place` puts their distinct rows: the number of coordinates, the coordinates of
-/// each row, and their constants.
+/// Candidates where `place` puts their distinct rows.
 fn candidates_at(
     outputs: &Outputs,
-    place: impl FnOnce(&dyn RowSource) -> Result<(usize, Vec<f32>, Vec<f32>), Error>,
+    place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Error>,
 ) -> Result<Candidates, Error> {
     let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
-    let groups = distinct(&pool)?;
-    let chosen: Vec<usize> = groups.representative.iter().map(|&i| outputs.candidates[i]).collect();
-    let (rank, coordinates, constants) = place(&Selected::new(outputs.rows.as_ref(), &chosen))?;
     let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
-    let (ids, labels) = (pick(&outputs.ids), pick(&outputs.labels));
-    let class = groups.class;
-    let parts = CandidateParts { ids, labels, class, dim: rank, coordinates, constants };
-    Ok(Candidates::new(parts)?)
+    Candidates::placed(distinct(&pool)?, pick(&outputs.ids), pick(&outputs.labels), |first| {
+        let chosen: Vec<usize> = first.iter().map(|&i| outputs.candidates[i]).collect();
+        place(&Selected::new(outputs.rows.as_ref(), &chosen))
+    })
 }
 
 /// Outputs that are one number each.

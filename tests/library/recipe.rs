@@ -1,15 +1,14 @@
 //! A user's own encoder from its configuration to a search, by a recipe.
 
 use std::any::Any;
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::module::embedding;
 use burn::tensor::{Distribution, Tensor};
-use dsokr::basis::Features;
 use dsokr::basis::features::DenseRows;
+use dsokr::basis::{Cancellation, Features};
 use dsokr::data::{DataRoot, Inputs, Split};
 use dsokr::decode::Pool;
 use dsokr::device::Processor;
@@ -210,18 +209,14 @@ fn a_run_that_is_written_from_its_parts_is_the_same_run() {
     assert!(!folder.path("broken").exists());
 }
 
-/// Asks to stop after some steps.
-struct Stop(u64, Cell<u64>);
+/// Cancels the training after some steps.
+struct Stop(u64, Cancellation);
 
 impl Observer for Stop {
     fn event(&mut self, event: &Event) {
-        if let Event::Step { step, .. } = event {
-            self.1.set(*step);
+        if matches!(event, Event::Step { step, .. } if *step == self.0) {
+            self.1.cancel();
         }
-    }
-
-    fn stop(&self) -> bool {
-        self.1.get() == self.0
     }
 }
 
@@ -248,7 +243,10 @@ fn an_own_encoders_run_is_resumed_bit_for_bit() {
     assert!(!written.is_empty());
     assert_eq!(lines.0, written);
 
-    let stopped = train(&folder, &file, "parts", false, &mut Stop(70, Cell::new(0))).err().unwrap();
+    let cancellation = Cancellation::default();
+    let mut stop = Stop(70, cancellation.clone());
+    let stopped = cancellation.scope(|| train(&folder, &file, "parts", false, &mut stop));
+    let stopped = stopped.err().unwrap();
     assert!(
         matches!(stopped, Error::Train(dsokr::train::Error::Interrupted { step: 70 })),
         "{stopped}"

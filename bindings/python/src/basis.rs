@@ -4,20 +4,21 @@ use std::path::PathBuf;
 
 use dsokr_basis::kernel::OutputKernel;
 use dsokr_basis::leverage::{self, LeverageOptions};
-use dsokr_basis::{Kernel, RowSource, SketchKind, SketchOptions, Tempering, features};
-use numpy::{PyArray1, PyArray2};
+use dsokr_basis::{
+    Cancellation, Kernel, RowSource, SketchKind, SketchOptions, Tempering, features,
+};
 use pyo3::prelude::*;
 
+use crate::arrays::{Matrix, Vector, matrix, vector};
 use crate::errors::{Failure, table};
-use crate::rows::{Rows, matrix};
+use crate::rows::Rows;
 use crate::work::work;
 
 /// What errors call rows.
 const ROWS: &str = "Y";
 
 /// Coordinates, k(y, y) and residuals of outputs.
-type Projected<'py> =
-    (Bound<'py, PyArray2<f32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+type Projected<'py> = (Matrix<'py, f32>, Vector<'py, f64>, Vector<'py, f64>);
 
 /// An orthonormal basis of the space that a sketch of the training outputs spans.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -50,11 +51,11 @@ impl Basis {
             tempering.validate().map_err(Failure::from)?;
         }
         let rows = rows.get();
-        let inner = work(py, |stop| {
-            let rows = stop.rows(rows.source());
-            let basis = dsokr_basis::Basis::fit(kernel, &rows, &options).map_err(named)?;
+        let inner = work(py, || {
+            let rows = rows.source();
+            let basis = dsokr_basis::Basis::fit(kernel, rows, &options).map_err(named)?;
             match tempering {
-                Some(tempering) => basis.tempered(&tempering, &rows).map_err(named),
+                Some(tempering) => basis.tempered(&tempering, rows).map_err(named),
                 None => Ok(basis),
             }
         });
@@ -64,26 +65,25 @@ impl Basis {
     /// Coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
     fn project<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Projected<'py>> {
         let rows = rows.get();
-        let projected =
-            work(py, |stop| self.inner.project(&stop.rows(rows.source())).map_err(named));
+        let projected = work(py, || self.inner.project(rows.source()).map_err(named));
         let projected = projected?;
         let (n, rank) = (projected.len(), projected.rank);
         Ok((
             matrix(py, projected.coordinates, n, rank)?,
-            PyArray1::from_vec(py, projected.squared_norms),
-            PyArray1::from_vec(py, projected.residuals),
+            vector(py, projected.squared_norms),
+            vector(py, projected.residuals),
         ))
     }
 
     /// Writes a file.
     fn save(&self, py: Python, path: PathBuf) -> PyResult<()> {
-        work(py, |_| self.inner.save(&path))
+        work(py, || self.inner.save(&path))
     }
 
     /// Reads a file that `save` wrote.
     #[staticmethod]
     fn load(py: Python, path: PathBuf) -> PyResult<Self> {
-        Ok(Self { inner: work(py, |_| dsokr_basis::Basis::load(&path))? })
+        Ok(Self { inner: work(py, || dsokr_basis::Basis::load(&path))? })
     }
 
     /// p, the number of coordinates.
@@ -94,8 +94,8 @@ impl Basis {
 
     /// The p eigenvalues, descending.
     #[getter]
-    fn spectrum<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.inner.spectrum())
+    fn spectrum<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
+        vector(py, self.inner.spectrum().to_vec())
     }
 
     /// The kernel as JSON.
@@ -164,17 +164,19 @@ pub fn kernel_matrix<'py>(
     a: &Bound<'py, Rows>,
     b: &Bound<'py, Rows>,
     kernel: &str,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Matrix<'py, f64>> {
     let kernel: Kernel = table("kernel", kernel)?;
     let (a, b) = (a.get(), b.get());
-    let values = work(py, |stop| {
+    let values = work(py, || {
         const ROWS_AT_ONCE: usize = 512;
         let mut values = Vec::with_capacity(a.len() * b.len());
-        let (a, b) = (stop.rows(a.source()), features::read(b.source(), 0..b.len())?);
+        let (a, b) = (a.source(), features::read(b.source(), 0..b.len())?);
+        let cancellation = Cancellation::current();
         kernel.validate(a.kind())?;
         kernel.check(&b)?;
         for start in (0..a.len()).step_by(ROWS_AT_ONCE) {
-            let part = features::read(&a, start..a.len().min(start + ROWS_AT_ONCE))?;
+            cancellation.check()?;
+            let part = features::read(a, start..a.len().min(start + ROWS_AT_ONCE))?;
             kernel.check(&part)?;
             let gram = kernel.block(&part, &b)?;
             for i in 0..gram.nrows() {
@@ -195,14 +197,12 @@ pub fn leverage_scores<'py>(
     lambda_: f64,
     pilot: usize,
     seed: u64,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+) -> PyResult<Vector<'py, f64>> {
     let kernel: Kernel = table("kernel", kernel)?;
     let options = LeverageOptions { lambda: lambda_, pilot, seed };
     let rows = rows.get();
-    let scores = work(py, |stop| {
-        leverage::scores(&kernel, &stop.rows(rows.source()), &options).map_err(named)
-    });
-    Ok(PyArray1::from_vec(py, scores?))
+    let scores = work(py, || leverage::scores(&kernel, rows.source(), &options).map_err(named));
+    Ok(vector(py, scores?))
 }
 
 /// Errors of rows say whose rows they are.

@@ -5,13 +5,13 @@ use dsokr_basis::features::distinct;
 use dsokr_decode::{
     CandidateParts, Combination, Ensemble, Hubs, Member, MissingGold, PerQuery, Pool, Queries,
 };
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use crate::arrays::{Matrix, MatrixView, Vector, VectorView, matrix, numbers, vector};
 use crate::basis::Basis;
 use crate::errors::{Failure, table};
 use crate::ranks::Ranks;
-use crate::rows::{Rows, dense, matrix, numbers};
+use crate::rows::{Rows, dense};
 use crate::work::work;
 
 /// What errors call predictions.
@@ -39,15 +39,8 @@ impl Candidates {
     ) -> PyResult<Self> {
         let (basis, rows) = (&basis.get().inner, rows.get());
         let normalised = basis.is_normalised();
-        let inner = work(py, |stop| {
-            placed(&stop.rows(rows.source()), (ids, labels), |rows| {
-                let projected = basis.project(rows)?;
-                // a normalised kernel's constants vanish, except those of zero rows
-                let shift = if normalised { 0.5 } else { 0.0 };
-                let constants =
-                    projected.squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
-                Ok((projected.rank, projected.coordinates, constants))
-            })
+        let inner = work(py, || {
+            placed(rows.source(), ids, labels, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
         });
         Ok(Self { inner: inner?, normalised })
     }
@@ -56,8 +49,8 @@ impl Candidates {
     #[staticmethod]
     fn points(
         py: Python,
-        coordinates: PyReadonlyArray2<f32>,
-        constants: PyReadonlyArray1<f32>,
+        coordinates: MatrixView<f32>,
+        constants: VectorView<f32>,
         ids: Vec<String>,
         labels: Vec<String>,
     ) -> PyResult<Self> {
@@ -67,7 +60,7 @@ impl Candidates {
             let message = format!("{} constants of {rows} points", constants.len());
             return Err(Failure::argument("constants", message).into());
         }
-        let inner = work(py, |_| {
+        let inner = work(py, || {
             let of_points = |error| Failure::from(error).of("points");
             let mut extended = Vec::with_capacity(rows * (dim + 1));
             for (point, constant) in values.chunks_exact(dim.max(1)).zip(&constants) {
@@ -96,14 +89,14 @@ impl Candidates {
     fn with_hubs(
         &self,
         py: Python,
-        predictions: PyReadonlyArray2<f32>,
+        predictions: MatrixView<f32>,
         neighbours: usize,
         weight: f32,
     ) -> PyResult<Self> {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
-        let inner = work(py, |stop| {
+        let inner = work(py, || {
             let queries = Queries::new(dim, values).map_err(named)?;
-            let hubs = Hubs::of(&queries, &stop.candidates(&self.inner), neighbours)?;
+            let hubs = Hubs::of(&queries, &self.inner, neighbours)?;
             Ok::<_, Failure>(self.inner.clone().with_hubs(hubs, weight)?)
         });
         Ok(Self { inner: inner?, normalised: self.normalised })
@@ -113,7 +106,7 @@ impl Candidates {
     fn rank(
         &self,
         py: Python,
-        predictions: PyReadonlyArray2<f32>,
+        predictions: MatrixView<f32>,
         gold: Vec<String>,
         names: Vec<String>,
         missing: &str,
@@ -121,13 +114,13 @@ impl Candidates {
     ) -> PyResult<Ranks> {
         let (values, [_, dim]) = numbers(&predictions, PREDICTIONS)?;
         let missing: MissingGold = table("missing", missing)?;
-        work(py, |stop| {
+        work(py, || {
             let queries = Queries::named(&names, dim, values).map_err(named)?;
             let lists = lists.map(|lists| self.lists(&lists)).transpose()?;
             let pool = lists.as_ref().map_or(Pool::Shared, Pool::PerQuery);
             let gold = pool.gold(&names, &gold, &self.inner, missing).map_err(golden)?;
             let ranks = match pool {
-                Pool::Shared => dsokr_decode::rank(&queries, &gold, &stop.candidates(&self.inner)),
+                Pool::Shared => dsokr_decode::rank(&queries, &gold, &self.inner),
                 Pool::PerQuery(_) => pool.rank(&queries, &gold, &self.inner),
             };
             let ranks = ranks.map_err(named)?;
@@ -137,15 +130,14 @@ impl Candidates {
     }
 
     /// Indices and scores of the k best candidates of each query, best first.
-    #[expect(clippy::type_complexity)]
     fn top_k<'py>(
         &self,
         py: Python<'py>,
-        predictions: PyReadonlyArray2<'py, f32>,
+        predictions: MatrixView<'py, f32>,
         k: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>)> {
+    ) -> PyResult<(Matrix<'py, i64>, Matrix<'py, f32>)> {
         let (values, [count, dim]) = numbers(&predictions, PREDICTIONS)?;
-        let hits = work(py, |_| {
+        let hits = work(py, || {
             let queries = Queries::new(dim, values).map_err(named)?;
             Ok::<_, Failure>(dsokr_decode::top_k(&queries, &self.inner, k)?)
         })?;
@@ -158,11 +150,7 @@ impl Candidates {
     }
 
     /// Coordinates of the candidates with these ids.
-    fn coordinates_of<'py>(
-        &self,
-        py: Python<'py>,
-        ids: Vec<String>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    fn coordinates_of<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Matrix<'py, f32>> {
         let dim = self.dim();
         let mut values = Vec::with_capacity(ids.len() * dim);
         for (at, id) in ids.iter().enumerate() {
@@ -189,10 +177,10 @@ impl Candidates {
 
     /// b(c) of each candidate.
     #[getter]
-    fn constants<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+    fn constants<'py>(&self, py: Python<'py>) -> Vector<'py, f32> {
         let own = self.inner.constants();
         let all = (0..self.inner.len()).map(|at| own[self.inner.class_of(at) as usize]);
-        PyArray1::from_vec(py, all.collect())
+        vector(py, all.collect())
     }
 
     /// p.
@@ -212,23 +200,22 @@ impl Candidates {
     }
 }
 
-/// Candidates with ids and labels where `place` puts their distinct rows: the number of coordinates, the
-/// coordinates of each row, and their constants.
+/// Candidates where `place` puts their distinct rows.
 pub fn placed(
     rows: &dyn RowSource,
-    (ids, labels): (Vec<String>, Vec<String>),
-    place: impl FnOnce(&dyn RowSource) -> Result<(usize, Vec<f32>, Vec<f32>), Failure>,
+    ids: Vec<String>,
+    labels: Vec<String>,
+    place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Failure>,
 ) -> Result<dsokr_decode::Candidates, Failure> {
     let of_rows = |failure: Failure| failure.of("Y");
     let groups = distinct(rows).map_err(|error| of_rows(error.into()))?;
-    let found = if groups.representative.len() == rows.len() {
-        place(rows)
-    } else {
-        place(&rows.select(&groups.representative).map_err(|error| of_rows(error.into()))?)
-    };
-    let (dim, coordinates, constants) = found.map_err(of_rows)?;
-    let parts = CandidateParts { ids, labels, class: groups.class, dim, coordinates, constants };
-    Ok(dsokr_decode::Candidates::new(parts)?)
+    dsokr_decode::Candidates::placed(groups, ids, labels, |first| {
+        if first.len() == rows.len() {
+            return place(rows).map_err(of_rows);
+        }
+        let rows = rows.select(first).map_err(|error| of_rows(error.into()))?;
+        place(&rows).map_err(of_rows)
+    })
 }
 
 impl Candidates {
@@ -258,7 +245,7 @@ impl Candidates {
 #[pyfunction]
 pub fn rank_ensemble(
     py: Python,
-    members: Vec<(Bound<Candidates>, PyReadonlyArray2<f32>)>,
+    members: Vec<(Bound<Candidates>, MatrixView<f32>)>,
     gold: Vec<String>,
     rule: &str,
     missing: &str,
@@ -271,7 +258,7 @@ pub fn rank_ensemble(
         Ok::<_, Failure>((pool.get(), values, dim))
     });
     let values: Vec<_> = values.collect::<Result<_, _>>()?;
-    work(py, |_| {
+    work(py, || {
         let mut members = Vec::with_capacity(values.len());
         for (name, &(pool, values, dim)) in names.iter().zip(&values) {
             let queries = Queries::new(dim, values).map_err(named)?;

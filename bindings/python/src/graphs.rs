@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dsokr_basis::Cancellation;
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::{self, label};
 use dsokr_molecule::kernels::GraphKernel;
@@ -86,7 +87,7 @@ impl GraphVocabulary {
         let kernel: GraphKernel = table("kernel", kernel)?;
         let graphs: Vec<&graph::Graph> = graphs.iter().map(|graph| &graph.get().inner).collect();
         let fitted =
-            work(py, |_| dsokr_molecule::kernels::GraphVocabulary::fit_rows(kernel, &graphs));
+            work(py, || dsokr_molecule::kernels::GraphVocabulary::fit_rows(kernel, &graphs));
         let (inner, rows) = fitted?;
         Ok((Self { inner }, Rows::owned(rows)))
     }
@@ -94,7 +95,7 @@ impl GraphVocabulary {
     /// The rows of graphs; what is not in the vocabulary is the last column.
     fn rows(&self, py: Python, graphs: Vec<Bound<Graph>>) -> PyResult<Rows> {
         let graphs: Vec<_> = graphs.iter().map(|graph| graph.get().inner.clone()).collect();
-        work(py, |_| self.inner.rows(&graphs).map(Rows::owned))
+        work(py, || self.inner.rows(&graphs).map(Rows::owned))
     }
 
     /// The width of the rows.
@@ -124,10 +125,11 @@ pub fn edit_distances(
     }
     let pairs: Vec<_> = pairs.iter().map(|(a, b)| (&a.get().inner, &b.get().inner)).collect();
     // one at a time: hard pairs take a thousand times as long as easy ones
-    let found: Vec<EditDistance> = work(py, |stop| {
+    let found: Vec<EditDistance> = work(py, || {
+        let cancellation = Cancellation::current();
         let pairs = pairs.par_iter().with_max_len(1);
         let distance = |&(a, b): &(&graph::Graph, &graph::Graph)| {
-            stop.check()?;
+            cancellation.check()?;
             Ok::<_, dsokr_basis::Error>(edit_distance(a, b, &limit))
         };
         pairs.map(distance).collect::<Result<_, _>>()

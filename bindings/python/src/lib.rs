@@ -4,10 +4,13 @@
 //! calls the crates and returns arrays. Work runs without the interpreter's lock
 //! ([`work`](work::work)).
 
+mod arrays;
 mod basis;
 mod candidates;
 mod errors;
 mod graphs;
+#[cfg(feature = "run")]
+mod logging;
 mod machines;
 mod molecules;
 mod ranks;
@@ -37,4 +40,11 @@ mod _dsokr {
     #[cfg(feature = "run")]
     #[pymodule_export]
     use crate::run::{Evaluation, Runs, compare_runs, quickstart, train};
+
+    #[pymodule_init]
+    fn start() -> pyo3::PyResult<()> {
+        #[cfg(feature = "run")]
+        crate::logging::start();
+        Ok(())
+    }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dsokr_basis::{Basis, Kernel, Sketch, SketchKind, SketchOptions};
+use dsokr_decode::CandidateParts;
 use dsokr_machines::{
     InputSketch, KernelModel, OutputSpace, Points, Precision, RidgeModel, RidgeProblem, Targets,
     fit, fit_sketched,
 };
-use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
+use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::{Candidates, placed};
 use crate::errors::{Failure, table};
-use crate::rows::{Rows, matrix, numbers};
-use crate::work::{Stop, work};
+use crate::rows::Rows;
+use crate::work::work;
 
 const SPACE: &str = "outputs.safetensors";
 const BASIS: &str = "basis.safetensors";
@@ -48,9 +49,9 @@ impl Ridge {
         Ok(Self { kernel: table("kernel", kernel)?, sketch: sketch.transpose()?, lambda, seed })
     }
 
-    fn fit(self, stop: &Stop, rows: &Rows, targets: &Targets) -> Result<RidgeModel, Failure> {
+    fn fit(self, rows: &Rows, targets: &Targets) -> Result<RidgeModel, Failure> {
         let Self { kernel, sketch, lambda, seed } = self;
-        let rows = &stop.rows(rows.source());
+        let rows = rows.source();
         Ok(match sketch {
             None => fit(kernel, rows, targets, lambda, Precision::Double)?.model,
             Some(sketch) => {
@@ -70,7 +71,7 @@ impl KernelMachine {
         py: Python,
         rows: &Bound<Rows>,
         kernel: &str,
-        targets: PyReadonlyArray2<f64>,
+        targets: MatrixView<f64>,
         lambda_: f64,
         sketch: Option<(String, usize)>,
         seed: u64,
@@ -78,10 +79,10 @@ impl KernelMachine {
         let ridge = Ridge::new(kernel, sketch, lambda_, seed)?;
         let (values, [_, width]) = numbers(&targets, "y")?;
         let rows = rows.get();
-        let model = work(py, |stop| {
+        let model = work(py, || {
             let targets =
                 Targets::new(width, values).map_err(|error| Failure::from(error).of("y"))?;
-            ridge.fit(stop, rows, &targets)
+            ridge.fit(rows, &targets)
         });
         Ok(Self { model: model?, space: None })
     }
@@ -109,31 +110,27 @@ impl KernelMachine {
         });
         let options = options.transpose()?;
         let (rows, outputs) = (rows.get(), outputs.get());
-        let (model, space) = work(py, |stop| {
+        let (model, space) = work(py, || {
             let of_outputs = |failure: Failure| failure.of("Y");
-            let selected = stop.rows(outputs.source());
+            let outputs = outputs.source();
             let (space, targets) = match options {
-                None => OutputSpace::training(kernel, &selected),
+                None => OutputSpace::training(kernel, outputs),
                 Some(options) => {
-                    let basis = Basis::fit(kernel, &selected, &options);
+                    let basis = Basis::fit(kernel, outputs, &options);
                     let basis = basis.map_err(|error| of_outputs(error.into()))?;
-                    OutputSpace::basis(basis, None, &selected)
+                    OutputSpace::basis(basis, None, outputs)
                 }
             }
             .map_err(|error| of_outputs(error.into()))?;
-            Ok::<_, Failure>((ridge.fit(stop, rows, &targets)?, space))
+            Ok::<_, Failure>((ridge.fit(rows, &targets)?, space))
         })?;
         Ok(Self { model, space: Some(space) })
     }
 
     /// Predictions of input rows, one row each.
-    fn predict<'py>(
-        &self,
-        py: Python<'py>,
-        rows: &Bound<'py, Rows>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    fn predict<'py>(&self, py: Python<'py>, rows: &Bound<'py, Rows>) -> PyResult<Matrix<'py, f32>> {
         let rows = rows.get();
-        let values = work(py, |stop| self.model.predict(&stop.rows(rows.source())))?;
+        let values = work(py, || self.model.predict(rows.source()))?;
         matrix(py, values, rows.source().len(), self.model.width())
     }
 
@@ -149,10 +146,10 @@ impl KernelMachine {
         let space =
             space.ok_or_else(|| Failure::Other("plain vectors have no candidates".into()))?;
         let rows = outputs.get();
-        let inner = work(py, |stop| {
-            placed(&stop.rows(rows.source()), (ids, labels), |rows| {
-                let Points { rank, coordinates, constants } = space.points(rows)?;
-                Ok((rank, coordinates, constants))
+        let inner = work(py, || {
+            placed(rows.source(), ids, labels, |rows| {
+                let Points { rank: dim, coordinates, constants } = space.points(rows)?;
+                Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
             })
         });
         Ok(Candidates::new(inner?, space.kernel().is_normalised()))
@@ -173,7 +170,7 @@ impl KernelMachine {
 
     /// Writes files into a folder.
     fn save(&self, py: Python, folder: PathBuf) -> PyResult<()> {
-        work(py, |_| {
+        work(py, || {
             KernelModel::Ridge(self.model.clone()).save(&folder, &BTreeMap::new())?;
             if let Some(space) = &self.space {
                 space.save(&folder.join(SPACE))?;
@@ -188,7 +185,7 @@ impl KernelMachine {
     /// Reads files that `save` wrote.
     #[staticmethod]
     fn load(py: Python, folder: PathBuf) -> PyResult<Self> {
-        work(py, |_| {
+        work(py, || {
             let none =
                 || Failure::file(&folder, format!("{}: no kernel machine", folder.display()));
             let stored = KernelModel::open(&folder)?.ok_or_else(none)?;
@@ -210,9 +207,9 @@ pub fn sketch_matrix<'py>(
     n: usize,
     seed: u64,
     scores: Option<Vec<f64>>,
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Matrix<'py, f64>> {
     let kind: SketchKind = table("sketch", sketch)?;
-    let drawn = work(py, |_| {
+    let drawn = work(py, || {
         let drawn = match scores {
             None => Sketch::draw(&kind, size, n, seed)?,
             Some(scores) => Sketch::by_scores(&kind, size, &scores, seed)?,

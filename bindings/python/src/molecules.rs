@@ -31,7 +31,7 @@ pub fn molecule_features(
     bits: bool,
 ) -> PyResult<Rows> {
     let kind: Substructures = table("kind", options)?;
-    work(py, |_| {
+    work(py, || {
         let molecules = parse(&smiles)?;
         match (&kind, bits) {
             (Substructures::Morgan(morgan), true) => {
@@ -56,7 +56,7 @@ fn counts(kind: &Substructures, molecules: &[Molecule]) -> Result<SparseRows, Fa
 /// One SMILES for all that stand for the same molecule.
 #[pyfunction]
 pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>> {
-    work(py, |_| {
+    work(py, || {
         Ok::<_, Failure>(parse(&smiles)?.par_iter().map(Molecule::canonical_smiles).collect())
     })
 }
@@ -64,13 +64,13 @@ pub fn canonical_smiles(py: Python, smiles: Vec<String>) -> PyResult<Vec<String>
 /// A drawing as SVG.
 #[pyfunction]
 pub fn drawing(py: Python, smiles: String) -> PyResult<String> {
-    work(py, |_| Ok::<_, Failure>(parse(&[smiles])?[0].svg()))
+    work(py, || Ok::<_, Failure>(parse(&[smiles])?[0].svg()))
 }
 
 /// The graphs of molecules: elements as node labels, bond orders as edge labels.
 #[pyfunction]
 pub fn molecule_graphs(py: Python, smiles: Vec<String>) -> PyResult<Vec<Graph>> {
-    work(py, |_| {
+    work(py, || {
         let graphs = parse(&smiles)?.into_iter().map(|molecule| Graph::of(Inner::from(&molecule)));
         Ok::<_, Failure>(graphs.collect())
     })

@@ -2,13 +2,12 @@
 
 use dsokr_decode::report::{self, Comparison, Difference};
 use dsokr_decode::{HitsAt, Metrics, Rank, bootstrap};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 
+use crate::arrays::{MatrixView, Number, Table, Typed, Vector, VectorView, numbers, vector};
 use crate::errors::Failure;
-use crate::rows::numbers;
 use crate::work::work;
 
 /// Where the gold candidate of each query stands, ties included.
@@ -25,14 +24,14 @@ impl Ranks {
     }
 
     /// A number of each rank.
-    fn each<'py, T: numpy::Element + Copy>(
+    fn each<'py, T: Number + Copy>(
         &self,
         py: Python<'py>,
         missing: T,
         of: impl Fn(&Rank) -> T,
-    ) -> Bound<'py, PyArray1<T>> {
+    ) -> Vector<'py, T> {
         let value = |rank: &Option<Rank>| rank.as_ref().map_or(missing, &of);
-        PyArray1::from_vec(py, self.ranks.iter().map(value).collect())
+        vector(py, self.ranks.iter().map(value).collect())
     }
 }
 
@@ -40,30 +39,30 @@ impl Ranks {
 impl Ranks {
     /// E[rank] of each query, from 1; infinite without a gold candidate.
     #[getter]
-    fn ranks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn ranks<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
         self.each(py, f64::INFINITY, Rank::expected_rank)
     }
 
     /// E[1/rank] of each query; 0 without a gold candidate.
     #[getter]
-    fn reciprocals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn reciprocals<'py>(&self, py: Python<'py>) -> Vector<'py, f64> {
         self.each(py, 0.0, Rank::expected_reciprocal)
     }
 
     /// Candidates with a higher score than the gold one; −1 without a gold candidate.
     #[getter]
-    fn above<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+    fn above<'py>(&self, py: Python<'py>) -> Vector<'py, i64> {
         self.each(py, -1, |rank| rank.above() as i64)
     }
 
     /// Candidates with the score of the gold one, itself included; 0 without a gold candidate.
     #[getter]
-    fn tied<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+    fn tied<'py>(&self, py: Python<'py>) -> Vector<'py, i64> {
         self.each(py, 0, |rank| rank.tied() as i64)
     }
 
     /// P(rank ≤ k) of each query.
-    fn hits<'py>(&self, py: Python<'py>, k: u64) -> Bound<'py, PyArray1<f64>> {
+    fn hits<'py>(&self, py: Python<'py>, k: u64) -> Vector<'py, f64> {
         self.each(py, 0.0, |rank| rank.expected_hit(k))
     }
 
@@ -74,8 +73,8 @@ impl Ranks {
         k: Vec<u64>,
         resamples: Option<usize>,
         seed: u64,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let (metrics, intervals, hits) = work(py, |_| {
+    ) -> PyResult<Table<'py>> {
+        let (metrics, intervals, hits) = work(py, || {
             let metrics = Metrics::from_ranks(&self.ranks, self.candidates, self.duplicates)?;
             let intervals =
                 resamples.map(|resamples| bootstrap(&self.ranks, resamples, seed)).transpose()?;
@@ -102,7 +101,7 @@ impl Ranks {
         table.set_item("tied_queries", metrics.tied_queries)?;
         table.set_item("duplicate_candidates", metrics.duplicate_candidates)?;
         table.set_item("missing_gold", metrics.missing_gold)?;
-        Ok(table)
+        Ok(Typed(table))
     }
 
     /// What a random order of the same candidates gives.
@@ -110,7 +109,7 @@ impl Ranks {
         let random = |rank: &Option<Rank>| {
             rank.map(|rank| Rank::new(0, rank.pool(), rank.pool())).transpose()
         };
-        let ranks = work(py, |_| self.ranks.iter().map(random).collect::<Result<_, _>>())?;
+        let ranks = work(py, || self.ranks.iter().map(random).collect::<Result<_, _>>())?;
         Ok(Self::new(ranks, self.candidates, self.duplicates))
     }
 
@@ -121,9 +120,9 @@ impl Ranks {
         other: &Bound<'py, Self>,
         resamples: usize,
         seed: u64,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Table<'py>> {
         let other = &other.get().ranks;
-        let comparison = work(py, |_| {
+        let comparison = work(py, || {
             report::compare(&self.ranks, other, resamples, seed)
                 .map_err(|error| Failure::from(error).of("other"))
         })?;
@@ -140,7 +139,7 @@ impl Ranks {
             row.set_item("first_better", first_better)?;
             table.set_item(name, row)?;
         }
-        Ok(table)
+        Ok(Typed(table))
     }
 
     fn __len__(&self) -> usize {
@@ -150,26 +149,22 @@ impl Ranks {
 
 /// Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
 #[pyfunction]
-pub fn rank_scores(
-    py: Python,
-    scores: PyReadonlyArray2<f32>,
-    gold: PyReadonlyArray1<i64>,
-) -> PyResult<Ranks> {
+pub fn rank_scores(py: Python, scores: MatrixView<f32>, gold: VectorView<i64>) -> PyResult<Ranks> {
     let (values, shape) = numbers(&scores, "scores")?;
     let gold = gold.as_array().to_vec();
-    work(py, |_| count(values, shape, &gold))
+    work(py, || count(values, shape, &gold))
 }
 
 /// As `rank_scores`, of scores in double precision.
 #[pyfunction]
 pub fn rank_scores_wide(
     py: Python,
-    scores: PyReadonlyArray2<f64>,
-    gold: PyReadonlyArray1<i64>,
+    scores: MatrixView<f64>,
+    gold: VectorView<i64>,
 ) -> PyResult<Ranks> {
     let (values, shape) = numbers(&scores, "scores")?;
     let gold = gold.as_array().to_vec();
-    work(py, |_| count(values, shape, &gold))
+    work(py, || count(values, shape, &gold))
 }
 
 fn count<T>(values: &[T], [queries, candidates]: [usize; 2], gold: &[i64]) -> Result<Ranks, Failure>

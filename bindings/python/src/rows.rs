@@ -5,12 +5,10 @@ use std::ops::Range;
 
 use dsokr_basis::features::{self, BitRows, DenseBlock, DenseRows, SparseRows};
 use dsokr_basis::{Block, Error, Features, RowKind, RowSource};
-use numpy::ndarray::Array2;
-use numpy::{
-    PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{PyArray2, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
+use crate::arrays::{Matrix, Vector, VectorView, matrix, vector};
 use crate::errors::Failure;
 use crate::work::work;
 
@@ -98,7 +96,7 @@ impl RowSource for Rows {
 impl Rows {
     /// Borrows an array in C order; `name` is what errors call it.
     #[staticmethod]
-    fn dense(py: Python, array: Bound<PyArray2<f32>>, name: &str) -> PyResult<Self> {
+    fn dense(py: Python, array: Matrix<f32>, name: &str) -> PyResult<Self> {
         let view = array.readonly();
         let slice = view.as_slice().map_err(|_| {
             Failure::argument(name, "not in C order: numpy.ascontiguousarray makes it so")
@@ -108,13 +106,13 @@ impl Rows {
         py.detach(check).map_err(|error| Failure::from(error).of(name))?;
         let values = slice.as_ptr();
         drop(view);
-        let held = Borrowed { _array: array.unbind(), values, rows, width };
+        let held = Borrowed { _array: array.0.unbind(), values, rows, width };
         Ok(Self { held: Held::Borrowed(held) })
     }
 
     /// Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
     #[staticmethod]
-    fn bits(packed: PyReadonlyArray1<u8>, width: usize, name: &str) -> PyResult<Self> {
+    fn bits(packed: VectorView<u8>, width: usize, name: &str) -> PyResult<Self> {
         let bytes = packed.as_slice().map_err(|_| Failure::argument(name, "not contiguous"))?;
         let rows = BitRows::from_packed(width, bytes);
         Ok(Self::owned(rows.map_err(|error| Failure::from(error).of(name))?))
@@ -124,9 +122,9 @@ impl Rows {
     #[staticmethod]
     fn sparse(
         width: usize,
-        offsets: PyReadonlyArray1<i64>,
-        columns: PyReadonlyArray1<i64>,
-        values: PyReadonlyArray1<f32>,
+        offsets: VectorView<i64>,
+        columns: VectorView<i64>,
+        values: VectorView<f32>,
         name: &str,
     ) -> PyResult<Self> {
         let bad = |value: &i64| Failure::argument(name, format!("index {value} out of range"));
@@ -173,13 +171,13 @@ impl Rows {
             index(at).ok_or_else(|| Failure::argument("rows", format!("{at}, allowed: 0 to {len}")))
         });
         let chosen: Vec<usize> = chosen.collect::<Result<_, _>>()?;
-        work(py, |_| self.source().select(&chosen).map(Self::owned))
+        work(py, || self.source().select(&chosen).map(Self::owned))
     }
 
     /// All rows as a dense array.
-    fn toarray<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    fn toarray<'py>(&self, py: Python<'py>) -> PyResult<Matrix<'py, f32>> {
         let (rows, width) = self.shape();
-        let values = work(py, |_| {
+        let values = work(py, || {
             let mut values = vec![0.0f32; rows * width];
             let mut out = values.chunks_exact_mut(width);
             match features::read(self.source(), 0..rows)? {
@@ -198,13 +196,11 @@ impl Rows {
     }
 
     /// All rows in compressed form: offsets, columns, values.
-    #[expect(clippy::type_complexity)]
     fn csr<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f32>>)>
-    {
-        let (offsets, columns, values) = work(py, |_| {
+    ) -> PyResult<(Vector<'py, i64>, Vector<'py, i64>, Vector<'py, f32>)> {
+        let (offsets, columns, values) = work(py, || {
             let (mut offsets, mut columns, mut values) = (vec![0i64], Vec::new(), Vec::new());
             let block = features::read(self.source(), 0..self.len())?;
             for row in 0..self.len() {
@@ -231,33 +227,8 @@ impl Rows {
             }
             Ok::<_, Error>((offsets, columns, values))
         })?;
-        Ok((
-            PyArray1::from_vec(py, offsets),
-            PyArray1::from_vec(py, columns),
-            PyArray1::from_vec(py, values),
-        ))
+        Ok((vector(py, offsets), vector(py, columns), vector(py, values)))
     }
-}
-
-/// Rows of numbers as an array that owns them, without a copy.
-pub fn matrix<T: numpy::Element>(
-    py: Python<'_>,
-    values: Vec<T>,
-    rows: usize,
-    width: usize,
-) -> PyResult<Bound<'_, PyArray2<T>>> {
-    let array = Array2::from_shape_vec((rows, width), values)
-        .map_err(|error| Failure::Other(error.to_string()))?;
-    Ok(PyArray2::from_owned_array(py, array))
-}
-
-/// The numbers of an array in C order, and its shape.
-pub fn numbers<'a, T: numpy::Element>(
-    array: &'a PyReadonlyArray2<T>,
-    name: &str,
-) -> Result<(&'a [T], [usize; 2]), Failure> {
-    let slice = array.as_slice().map_err(|_| Failure::argument(name, "not in C order"))?;
-    Ok((slice, [array.shape()[0], array.shape()[1]]))
 }
 
 /// Rows that the package owns, from a copy of dense numbers.

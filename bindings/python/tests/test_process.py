@@ -1,8 +1,7 @@
 """Threads, signals, forks and spawned processes."""
 
+import json
 import multiprocessing
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -60,17 +59,58 @@ def test_the_lock_is_released():
     assert during > 20
 
 
-def test_keyboard_interrupt_stops_a_fit():
-    """A dense sketch of a kernel with anchors takes minutes on 20,000 rows; a signal ends it."""
-    y = large()
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    start = time.perf_counter()
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        for _ in range(100):
-            dsokr.kernel_matrix(y, y[:2000], {"name": "gaussian", "gamma": 0.01})
-    assert time.perf_counter() - start < 20
-    timer.join()
+GAUSSIAN = {"name": "gaussian", "gamma": 0.01}
+
+
+def points():
+    rng = np.random.default_rng(1)
+    return dsokr.Candidates.from_points(rng.standard_normal((60_000, 64)).astype(np.float32))
+
+
+def long_calls():
+    """Calls that take many seconds or minutes, made when asked for."""
+    def ridge(rows, sketch):
+        y = large()[:rows]
+        targets = np.ones((rows, 300))
+        machine = dsokr._dsokr.KernelMachine
+        return lambda: machine.ridge(dsokr.as_rows(y), json.dumps(GAUSSIAN), targets, 1e-3, sketch, 0)
+
+    def projection():
+        basis = dsokr.Basis.fit(large()[:2000], GAUSSIAN, dsokr.Subsampling(2000))
+        return lambda: basis.project(large())
+
+    def rank():
+        pool, gold = points(), [0] * 20_000
+        return lambda: pool.rank(large(), gold)
+
+    def ensemble():
+        pool, gold = points(), [0] * 20_000
+        return lambda: dsokr.rank_ensemble([(pool, large()), (pool, -large())], gold, rule="rank")
+
+    def bootstrap():
+        ranks = dsokr.metrics.rank_scores(large(), np.zeros(20_000, int))
+        return lambda: ranks.metrics(resamples=10_000)
+
+    return {
+        "kernel_matrix": lambda: lambda: dsokr.kernel_matrix(large(), large()[:2000], GAUSSIAN),
+        "fit": lambda: lambda: dsokr.Basis.fit(large(), GAUSSIAN, dsokr.Gaussian(500)),
+        "projection": projection,
+        "ridge": lambda: ridge(8_000, None),
+        "sketched ridge": lambda: ridge(20_000, ('{"kind": "gaussian"}', 2000)),
+        "rank": rank,
+        "top_k": lambda: lambda pool=points(): pool.top_k(large(), 10),
+        "hubs": lambda: lambda pool=points(): pool.with_hubs(large()),
+        "ensemble": ensemble,
+        "bootstrap": bootstrap,
+    }
+
+
+@pytest.mark.parametrize("name", long_calls())
+def test_keyboard_interrupt_ends_long_calls(name, interrupted):
+    call = long_calls()[name]()
+    with interrupted(1.0):
+        while True:
+            call()
     # the next call works
     assert fit(0).shape == (200, 10)
 

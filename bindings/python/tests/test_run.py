@@ -1,6 +1,8 @@
 """Training and trained models give what the command gives, to the last digit."""
 
+import itertools
 import json
+import logging
 import math
 import multiprocessing
 import os
@@ -242,13 +244,81 @@ def test_the_lock_is_released_while_training(config, folder):
     assert len(counted) > 50
 
 
-def test_ctrl_c_without_a_callback(config, folder):
-    timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+def test_ctrl_c_without_a_callback(config, folder, interrupted):
+    with interrupted(1.0):
         dsokr.train(config, set={"training.epochs": 100_000}, out=folder / "long")
-    timer.join()
     assert list((folder / "long" / "checkpoint").iterdir())
+
+
+DRAWN = """
+[data]
+source = "synthetic"
+train = {train}
+validation = 100
+test = 100
+unlabelled = 100
+inputs = 20
+outputs = 30
+input_decay = 0.5
+map = {{ kind = "low-rank", rank = 5 }}
+noise = {{ variance = 0.01 }}
+[output]
+kernel = {{ name = "linear" }}
+[sketch]
+size = 10
+[encoder]
+kind = "kernel-machine"
+lambda = {lambda_}
+solver = {solver}
+"""
+LIPSCHITZ = """{ name = "lipschitz", sketch = { size = 500 }, loss = { name = "huber", kappa = 0.01 }, \
+stop = { gap = 1e-15, steps = 100_000_000 } }"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "lambda_", "solver"),
+    [
+        (4_000, [1e-3, 1e-4], '{ name = "closed-form" }'),
+        (10_000, [1e-3, 1e-4], '{ name = "sketched", sketch = { size = 1500 } }'),
+        (5_000, 1e-6, LIPSCHITZ),
+    ],
+)
+def test_ctrl_c_ends_the_fit_of_a_kernel_machine(tmp_path, interrupted, rows, lambda_, solver):
+    config = tmp_path / "drawn.toml"
+    config.write_text(DRAWN.format(train=rows, lambda_=lambda_, solver=solver.replace("\\\n", "")))
+    with interrupted(2.0):
+        for at in itertools.count():
+            dsokr.train(config, out=tmp_path / f"run-{at}")
+    # no run is left under a temporary name, and one that has begun goes on
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    begun = [path for path in tmp_path.glob("run-*") if not (path / "metrics.json").exists()]
+    if begun and "sketched" in solver:
+        dsokr.train(config, out=begun[0], resume=True)
+
+
+def test_warnings_are_records_of_logging(model, caplog):
+    with caplog.at_level(logging.INFO, logger="dsokr"):
+        model.encode(["qqqq zzzz", TEXTS[0]])
+    (record,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert record.name == "dsokr"
+    assert record.getMessage() == "texts without known tokens share one prediction unknown=1 texts=2"
+
+
+def train_ensemble(config, out):
+    dsokr.train(config, set={"training.epochs": 1}, out=out)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_fork_after_members_trained_at_once(config, folder):
+    text, config = config.read_text(), config.with_name("at-once.toml")
+    config.write_text(text + "\n[ensemble]\nseeds = 2\nparallel = 2\n")
+    train_ensemble(config, folder / "parent")
+    process = multiprocessing.get_context("fork").Process(target=train_ensemble, args=(config, folder / "child"))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 0
+    parent, child = (dsokr.Ensemble.load(folder / name) for name in ("parent", "child"))
+    assert parent.metrics["mrr"] == child.metrics["mrr"]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ pub enum Error {
     /// What was asked for does not exist for these data or this object.
     #[error("{0}")]
     Unsupported(String),
+    /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
+    #[error("the work was cancelled")]
+    Cancelled,
 }
 
 impl Error {

@@ -24,6 +24,7 @@
 #[cfg(target_endian = "big")]
 compile_error!("files hold little-endian numbers that are read in place");
 
+mod cancellation;
 mod error;
 mod fit;
 mod row_kind;
@@ -39,6 +40,7 @@ pub mod random;
 pub mod sketch;
 pub mod store;
 
+pub use cancellation::Cancellation;
 pub use eigenbasis::{Basis, BasisKernel, Projection, Tempering};
 pub use error::Error;
 pub use faer::Mat;

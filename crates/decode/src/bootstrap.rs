@@ -1,3 +1,4 @@
+use dsokr_basis::Cancellation;
 use dsokr_basis::random::{below, generator};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -151,11 +152,13 @@ pub fn resampled<T: Send>(
     if resamples < LEAST {
         return Err(Error::too_few(format!("{resamples} bootstrap resamples"), LEAST));
     }
+    let cancellation = Cancellation::current();
     let resample = |resample| {
+        cancellation.check()?;
         let mut random = generator(seed, "bootstrap", resample);
-        of(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize))
+        Ok(of(&mut (0..queries).map(|_| below(&mut random, queries as u64) as usize)))
     };
-    Ok((0..resamples as u64).into_par_iter().map(resample).collect())
+    (0..resamples as u64).into_par_iter().map(resample).collect()
 }
 
 /// From the 2.5th to the 97.5th percentile of at least one value, linear between values.

@@ -1,6 +1,6 @@
 use std::ops::RangeInclusive;
 
-use dsokr_basis::{Basis, Block, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
 use crate::error::check_len;
@@ -111,8 +111,10 @@ impl<'a> ExactSearch<'a> {
     /// [`Error::Basis`] or [`Error::Length`] for predictions of a different number of coordinates;
     /// [`Error::NotFinite`], in [`Error::At`] with the query, for weights that overflow.
     pub fn best(&self, queries: &Queries) -> Result<Vec<PreImage>, Error> {
+        let cancellation = Cancellation::current();
         let rows = queries.rows().par_chunks_exact(queries.dim()).enumerate();
         rows.map(|(at, z)| {
+            cancellation.check()?;
             self.one(z).map_err(|error| error.at(format!("query {}", queries.name(at))))
         })
         .collect()

@@ -1,5 +1,6 @@
 use std::num::NonZeroUsize;
 
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use crate::scoring::{self, Blocking, QueryTile};
@@ -88,6 +89,7 @@ impl Hubs {
             ));
         }
         let tiles = QueryTile::all(predictions, blocking);
+        let cancellation = Cancellation::current();
         let mut means = vec![0.0f32; candidates.rows()];
         means.par_chunks_mut(blocking.span).enumerate().try_for_each_init(
             Vec::new,
@@ -97,6 +99,7 @@ impl Hubs {
                 let mut lists: Vec<_> = means.iter().map(|_| Largest::new(neighbours)).collect();
                 let (rows, dim) = (blocking.rows, predictions.dim());
                 for tile in &tiles {
+                    cancellation.check()?;
                     let parts = block.coordinates.chunks(rows * dim).zip(lists.chunks_mut(rows));
                     for (part, (coordinates, lists)) in parts.enumerate() {
                         scoring::product(tile, dim, coordinates, buffer);

@@ -1,3 +1,4 @@
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,9 @@ impl Pool<'_> {
         scoring::check(queries, candidates)?;
         self.check(queries.len(), candidates)?;
         check_gold(queries, gold, candidates.distinct())?;
+        let cancellation = Cancellation::current();
         let one = |buffers: &mut Buffers, query: usize| {
+            cancellation.check()?;
             let Some(row) = gold[query] else {
                 return Ok(None);
             };
@@ -124,7 +127,9 @@ impl Pool<'_> {
         scoring::check(queries, candidates)?;
         self.check(queries.len(), candidates)?;
         self.check_k(queries, k)?;
+        let cancellation = Cancellation::current();
         let one = |buffers: &mut Buffers, query: usize| {
+            cancellation.check()?;
             let list = lists.list(query);
             buffers.gather(rows_of(list, candidates));
             let scores = buffers.score(queries, query, candidates)?;

@@ -15,6 +15,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use crate::candidates::check_count;
@@ -202,11 +203,13 @@ pub(crate) fn scan(
     blocking: Blocking,
     visit: impl Fn(&mut Pass) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
+    let cancellation = Cancellation::current();
     tasks(candidates.rows(), tiles.len(), blocking).into_par_iter().try_for_each_init(
         Vec::new,
         |buffer, (span, strip)| {
             let block = fetch(candidates, span.clone())?;
             tiles[strip].iter().try_for_each(|tile| {
+                cancellation.check()?;
                 let (dim, block, span) = (candidates.dim(), &block, span.clone());
                 visit(&mut Pass { tile, dim, rows: blocking.rows, span, block, buffer })
             })

@@ -46,7 +46,7 @@ pub enum Error {
         /// Step of the last checkpoint, if there is one.
         kept: Option<u64>,
     },
-    /// The user asked to stop.
+    /// The training was [cancelled](dsokr_basis::Cancellation).
     #[error("interrupted at step {step}; the state is saved, continue with --resume")]
     Interrupted {
         /// The step.

@@ -110,15 +110,10 @@ impl fmt::Display for Event<'_> {
     }
 }
 
-/// Observes a training, and can stop it.
+/// Observes a training. A [`Cancellation`](dsokr_basis::Cancellation) stops it.
 pub trait Observer: Send {
     /// Is called on every event.
     fn event(&mut self, event: &Event);
-
-    /// Whether training should save its state and stop; asked after every step.
-    fn stop(&self) -> bool {
-        false
-    }
 }
 
 /// Writes a line to standard error for each event except steps and checkpoints.

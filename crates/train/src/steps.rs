@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use burn::optim::ModuleOptimizer;
 use burn::tensor::Device;
+use dsokr_basis::Cancellation;
 use dsokr_basis::random::generator;
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
@@ -136,9 +137,9 @@ pub struct Outcome<E: Encoder> {
 ///
 /// # Errors
 /// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
-/// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the observer
-/// requests a stop, after the state has been stored; errors of `validate` and of the sink. The best
-/// parameters so far are stored before an error returns.
+/// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
+/// been [cancelled](Cancellation), after the step at hand, once the state has been stored; errors of
+/// `validate` and of the sink. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
     model: Model<E>,
@@ -189,8 +190,10 @@ pub fn train<E: Encoder, M: Display + 'static>(
         best: None,
         sink,
         observer,
+        cancellation: Cancellation::current(),
     };
-    let done = training.run(model, &lengths, per_epoch);
+    // a cancelled training finishes its step and its evaluation
+    let done = Cancellation::default().scope(|| training.run(model, &lengths, per_epoch));
     if done.is_err()
         && let Some(best) = &training.new_best
     {
@@ -229,6 +232,7 @@ struct Training<'a, E: Encoder, M> {
     best: Option<Parameters>,
     sink: &'a mut dyn CheckpointSink<M>,
     observer: &'a mut dyn Observer,
+    cancellation: Cancellation,
 }
 
 impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
@@ -342,11 +346,11 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         Ok(())
     }
 
-    /// Stores the state at the end, when the observer requests a stop, after the first evaluation,
+    /// Stores the state at the end, when the training is cancelled, after the first evaluation,
     /// and when the last checkpoint is old enough.
     fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
         let pause = Duration::from_secs(self.task.config.checkpoint_seconds);
-        let stop = !last && self.observer.stop();
+        let stop = !last && self.cancellation.is_cancelled();
         let first = self.kept.is_none() && self.new_best.is_some();
         if !(last || stop || first || self.kept_at.elapsed() >= pause) {
             return Ok(());

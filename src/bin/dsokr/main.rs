@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
-    let done = match &cli.command {
+    let done = progress::INTERRUPT.scope(|| match &cli.command {
         Command::Quickstart(arguments) => quickstart::run(arguments, cli.quiet),
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "fetch")]
         Command::Fetch(arguments) => fetch::run(arguments, cli.quiet),
         Command::ConfigReference(_) => config_reference::run(),
-    };
+    });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

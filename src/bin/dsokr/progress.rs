@@ -1,14 +1,16 @@
 use std::io::{self, Write};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
+use dsokr::basis::Cancellation;
 use dsokr::train::{Event, Observer};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use tracing::info;
 
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
-static INTERRUPTS: AtomicU8 = AtomicU8::new(0);
+/// What the first signal cancels.
+pub static INTERRUPT: LazyLock<Cancellation> = LazyLock::new(Cancellation::default);
 static LISTENING: AtomicBool = AtomicBool::new(false);
 /// Whether there is a training state to save before the process ends.
 static TRAINING: AtomicBool = AtomicBool::new(false);
@@ -55,7 +57,8 @@ impl Progress {
             let hangup = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
             // a second signal does not wait for the state to be saved
             let listening = ctrlc::set_handler(|| {
-                let again = INTERRUPTS.fetch_add(1, Ordering::Relaxed) > 0;
+                let again = INTERRUPT.is_cancelled();
+                INTERRUPT.cancel();
                 if again || !TRAINING.load(Ordering::Relaxed) {
                     std::process::exit(1);
                 }
@@ -110,9 +113,5 @@ impl Observer for Progress {
             }
             _ => {}
         }
-    }
-
-    fn stop(&self) -> bool {
-        INTERRUPTS.load(Ordering::Relaxed) > 0
     }
 }

@@ -46,8 +46,7 @@ def train(
 
     ``callback`` is called on the caller's thread with each line of the log, log.jsonl: a dict with "step", "epoch",
     "loss", "learning_rate", "best", "seconds" and the validation "metrics". A kernel machine has no such lines. Ctrl-C,
-    or an exception of the callback, stops training after the step at hand and keeps its state for ``resume``; the fit
-    of a kernel machine ends first.
+    or an exception of the callback, stops training after the step at hand and keeps its state for ``resume``.
     """
     changes = dict(set or {})
     if seed is not None:

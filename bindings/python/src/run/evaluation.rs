@@ -28,12 +28,8 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Evaluates runs on queries; `check` fails when the work is to end.
-    pub fn of(
-        runs: &EnsembleRun,
-        asked: &QueryAnswers,
-        check: &dyn Fn() -> Result<(), dsokr::basis::Error>,
-    ) -> Result<Self, Error> {
+    /// Evaluates runs on queries.
+    pub fn of(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(asked)?;
         let found = &inner.scores;
         let chance = Metrics::chance(&inner.ranks, found.candidates, found.duplicate_candidates)?;
@@ -50,7 +46,6 @@ impl Evaluation {
         });
         let several = runs.members().len() > 1;
         let own = |((run, split), name): ((&Run, _), &String)| {
-            check()?;
             Ok((name.clone(), run.evaluate(split, asked.pool())?.scores))
         };
         let members = runs.members().iter().zip(asked.splits()).zip(runs.names());
@@ -89,7 +84,7 @@ impl Evaluation {
 
     /// 95 % intervals of all metrics, as JSON.
     fn intervals(&self, py: Python) -> PyResult<String> {
-        json(&work(py, |_| intervals(&self.inner, RESAMPLES, self.seed))?)
+        json(&work(py, || intervals(&self.inner, RESAMPLES, self.seed))?)
     }
 
     /// The ranks of the gold candidates.
@@ -142,7 +137,7 @@ pub fn compare_runs(
 ) -> PyResult<(String, String)> {
     let given: Vec<(String, &Evaluation)> =
         evaluations.iter().map(|(name, evaluation)| (name.clone(), evaluation.get())).collect();
-    work(py, |_| {
+    work(py, || {
         let seed = given.first().map_or(0, |(_, first)| first.seed);
         let evaluated: Vec<EvaluatedRun> = given
             .into_iter()

@@ -13,8 +13,9 @@ use dsokr::train::{Event, LogLine, Observer};
 use dsokr::{Request, Scores};
 use pyo3::prelude::*;
 
+use crate::arrays::Listener;
 use crate::errors::Failure;
-use crate::work::{Stop, heard, work};
+use crate::work::{Teller, heard, work};
 
 pub use evaluation::{Evaluation, compare_runs};
 pub use runs::Runs;
@@ -32,17 +33,17 @@ pub fn train(
     data: Option<PathBuf>,
     device: &str,
     force: bool,
-    listener: Option<Py<PyAny>>,
+    listener: Option<Listener>,
 ) -> PyResult<(PathBuf, Vec<String>)> {
     let parse =
         |text: &String| text.parse().map_err(|error: String| Failure::argument("set", error));
     let overrides = overrides.iter().map(parse).collect::<Result<Vec<Override>, _>>()?;
     let processor = processor(device)?;
-    let trained = heard(py, listener.as_ref(), |stop| {
+    let trained = heard(py, listener.as_ref(), |teller| {
         let config = Config::load_with(&config, &overrides)?;
         let root = config.data_root(data.as_deref())?;
         let request = Request { config: &config, root, out, resume, processor, force };
-        request.run(&mut Progress(stop))
+        request.run(&mut Progress(teller))
     })?;
     Ok((trained.path, trained.advice))
 }
@@ -50,7 +51,7 @@ pub fn train(
 /// Writes the quickstart data and configuration into a folder, and returns the configuration's path.
 #[pyfunction]
 pub fn quickstart(py: Python, folder: PathBuf) -> PyResult<PathBuf> {
-    work(py, |_| dsokr::quickstart::write(&folder))
+    work(py, || dsokr::quickstart::write(&folder))
 }
 
 fn processor(device: &str) -> Result<Processor, Failure> {
@@ -58,7 +59,7 @@ fn processor(device: &str) -> Result<Processor, Failure> {
 }
 
 /// Tells the lines of the log.
-struct Progress<'a>(&'a Stop);
+struct Progress<'a>(&'a Teller);
 
 impl Observer for Progress<'_> {
     fn event(&mut self, event: &Event) {
@@ -68,9 +69,5 @@ impl Observer for Progress<'_> {
         {
             self.0.tell(text);
         }
-    }
-
-    fn stop(&self) -> bool {
-        self.0.asked()
     }
 }

@@ -6,15 +6,14 @@ use dsokr::config::Config;
 use dsokr::decode::{CandidateBlocks, Combination};
 use dsokr::run::{EnsembleRun, Run};
 use dsokr::{Error, data::SplitName};
-use numpy::{PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use super::Evaluation;
 use super::processor;
 use super::queries::{Asked, Queries};
+use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
 use crate::errors::{Failure, table};
-use crate::rows::{matrix, numbers};
 use crate::work::work;
 
 /// Queries that are encoded at once, as the command does.
@@ -44,7 +43,7 @@ impl Runs {
     ) -> PyResult<Self> {
         let processor = processor(device)?;
         let rule: Option<Combination> = rule.map(|rule| table("rule", rule)).transpose()?;
-        let inner = work(py, |_| {
+        let inner = work(py, || {
             let mut runs = EnsembleRun::open(&paths, &processor.open()?)?;
             if let Some(rule) = rule {
                 runs.rule = rule;
@@ -98,13 +97,12 @@ impl Runs {
         py: Python<'py>,
         queries: Asked<'py>,
         scaled: bool,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Matrix<'py, f32>> {
         let (run, input) = (&self.inner.members()[0], queries.input());
         let dim = run.candidates.dim();
-        let coordinates = work(py, |stop| {
+        let coordinates = work(py, || {
             let mut all = Vec::with_capacity(input.len() * dim);
             for start in (0..input.len()).step_by(BATCH) {
-                stop.check()?;
                 let split = input.read(run, start..input.len().min(start + BATCH))?;
                 all.extend(run.coordinates(&split)?);
             }
@@ -122,7 +120,7 @@ impl Runs {
         if input.len() == 0 {
             return Ok(Vec::new());
         }
-        let answers = work(py, |_| runs.answer_queries(|run| input.read(run, 0..input.len()), k))?;
+        let answers = work(py, || runs.answer_queries(|run| input.read(run, 0..input.len()), k))?;
         let known = &runs.members()[0].candidates;
         let answer = |answer: dsokr::run::SearchAnswer| {
             let hit = |hit: &dsokr::decode::Hit| {
@@ -148,15 +146,14 @@ impl Runs {
         filter_known: bool,
         candidates: Option<PathBuf>,
         data: Option<PathBuf>,
-        coordinates: Option<PyReadonlyArray2<f32>>,
+        coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
         let split = Queries::split(split)?;
         let queries =
             Queries { split, file: queries, id: query_id, filter_known, candidates, data };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
-        work(py, |stop| {
+        work(py, || {
             let asked = queries.ask(&self.inner, |run, split| {
-                stop.check()?;
                 let Some((values, shape)) = given else { return run.coordinates(split) };
                 let expected = [split.inputs.len(), run.candidates.dim()];
                 match shape == expected {
@@ -171,7 +168,7 @@ impl Runs {
                     }
                 }
             })?;
-            Evaluation::of(&self.inner, &asked, &|| stop.check())
+            Evaluation::of(&self.inner, &asked)
         })
     }
 }

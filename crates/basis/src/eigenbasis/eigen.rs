@@ -9,8 +9,8 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::Error;
 use crate::random::{generator, unit};
+use crate::{Cancellation, Error};
 
 /// Vectors of a subspace iteration beyond those that are wanted, at least.
 const SPARE: usize = 16;
@@ -18,6 +18,9 @@ const SPARE: usize = 16;
 /// The most steps of a subspace iteration, and what a step must add of the sum of the eigenvalues.
 const STEPS: usize = 30;
 const GROWTH: f64 = 1e-4;
+
+/// The most rows of a matrix whose eigenvectors take well below a second.
+const QUICK: usize = 512;
 
 /// Columns of a product in one task.
 const TILE: usize = 128;
@@ -49,7 +52,11 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
     if let Some(&value) = elements.into_iter().find(|value| !value.is_finite()) {
         return Err(Error::overflow("", value));
     }
-    let Eigen { mut values, vectors } = symmetric_eigen(matrix.as_ref())?;
+    let eigen = match size {
+        0..=QUICK => symmetric_eigen(matrix.as_ref()),
+        _ => Cancellation::wait_for(move || symmetric_eigen(matrix.as_ref()))?,
+    };
+    let Eigen { mut values, vectors } = eigen?;
     let largest = values.first().copied().unwrap_or(0.0);
     if largest.is_nan() || largest <= 0.0 {
         return Err(Error::ZeroKernel { largest });

@@ -8,7 +8,7 @@ use super::eigen::{Eigen, leading, multiply};
 use super::{Basis, Map, scaled};
 use crate::features::{self, Block, Features, RowKind, RowSource, product};
 use crate::sketch::{COLUMNS, Columns};
-use crate::{Error, Kernel, OutputKernel, Sketch, SketchOptions};
+use crate::{Cancellation, Error, Kernel, OutputKernel, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;
@@ -106,10 +106,12 @@ fn sketched_features(
     let dense = rows.kind() == RowKind::Dense;
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
     let wave = rayon::current_num_threads().max(WAVE_BYTES / bytes);
+    let cancellation = Cancellation::current();
     let mut start = 0;
     while start < sketch.blocks() {
         let end = sketch.blocks().min(start + wave);
         let blocks = (start..end).into_par_iter().map(|block| {
+            cancellation.check()?;
             let mut columns = sketch.columns(block);
             if columns.is_empty() {
                 return Ok(None);
@@ -202,6 +204,7 @@ fn fit_anchored(
     let mut half = Mat::<f64>::zeros(m, m);
     let wave = rayon::current_num_threads().max(WAVE_BYTES / (size_of::<f64>() * m * m));
     let order: Vec<usize> = (0..mixing.len()).collect();
+    let cancellation = Cancellation::current();
     for wave in order.chunks(wave) {
         let parts: Vec<Mat<f64>> = wave
             .par_iter()
@@ -209,6 +212,7 @@ fn fit_anchored(
                 let rows = part(i)?;
                 let mut mixed = Mat::<f64>::zeros(rows.len(), m);
                 for (j, mixing) in mixing.iter().enumerate().skip(i) {
+                    cancellation.check()?;
                     let gram = kernel.block(&rows, &part(j)?)?;
                     let weight = if i == j { 0.5 } else { 1.0 };
                     let out = mixed.as_mut();

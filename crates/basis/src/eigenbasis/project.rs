@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Map, scaled};
-use crate::Error;
 use crate::features::{self, Block, Features, RowSource, product, simd};
+use crate::{Cancellation, Error};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -124,6 +124,7 @@ impl Basis {
             squared_norms: vec![0.0; range.len()],
             residuals: vec![0.0; range.len()],
         };
+        let cancellation = Cancellation::current();
         let tasks = (
             projection.coordinates.par_chunks_mut(ROWS * rank),
             projection.squared_norms.par_chunks_mut(ROWS),
@@ -131,6 +132,7 @@ impl Basis {
         );
         tasks.into_par_iter().enumerate().try_for_each(
             |(task, (coordinates, squared_norms, residuals))| {
+                cancellation.check()?;
                 let start = range.start + task * ROWS;
                 let block = features::read(rows, start..start + residuals.len())?;
                 self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
@@ -286,7 +288,9 @@ impl Basis {
         let rank = self.rank();
         self.check_rows(rows.kind(), rows.width())?;
         let mut out = vec![0.0; range.len() * rank];
+        let cancellation = Cancellation::current();
         out.par_chunks_mut(ROWS * rank).enumerate().try_for_each(|(task, out)| {
+            cancellation.check()?;
             let start = range.start + task * ROWS;
             let block = features::read(rows, start..start + out.len() / rank)?;
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;

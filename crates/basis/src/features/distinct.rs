@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hasher};
 use rayon::prelude::*;
 
 use super::{Block, RowSource, read};
-use crate::Error;
+use crate::{Cancellation, Error};
 
 /// Which rows are the same, bit for bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,9 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     let mut newest: HashMap<u64, u32> = HashMap::new();
     let mut older: Vec<Option<u32>> = Vec::new();
     let starts: Vec<usize> = (0..len).step_by(BLOCK).collect();
+    let cancellation = Cancellation::current();
     for wave in starts.chunks(2 * rayon::current_num_threads()) {
+        cancellation.check()?;
         let blocks: Vec<(Block, Vec<u64>)> = wave
             .par_iter()
             .map(|&start| {

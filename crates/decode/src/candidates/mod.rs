@@ -2,6 +2,9 @@ use std::ops::Range;
 
 mod file;
 
+use dsokr_basis::features::Distinct;
+use dsokr_basis::{Basis, Projection, RowSource};
+
 use crate::Error;
 use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
@@ -46,7 +49,37 @@ pub struct CandidateParts {
     pub constants: Vec<f32>,
 }
 
+impl CandidateParts {
+    /// The points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish (except for a
+    /// zero row, which has k(c, c) = 0).
+    ///
+    /// # Errors
+    /// As [`Basis::project`].
+    pub fn in_basis(basis: &Basis, rows: &dyn RowSource) -> Result<Self, dsokr_basis::Error> {
+        let Projection { rank, coordinates, squared_norms, .. } = basis.project(rows)?;
+        let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
+        let constants = squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
+        Ok(Self { dim: rank, coordinates, constants, ..Self::default() })
+    }
+}
+
 impl Candidates {
+    /// Candidates at `groups` of equal rows: `place` gives the points of some rows, those that are first
+    /// of their group.
+    ///
+    /// # Errors
+    /// As [`Candidates::new`]; errors of `place`.
+    pub fn placed<E: From<Error>>(
+        groups: Distinct,
+        ids: Vec<String>,
+        labels: Vec<String>,
+        place: impl FnOnce(&[usize]) -> Result<CandidateParts, E>,
+    ) -> Result<Self, E> {
+        let points = place(&groups.representative)?;
+        Ok(Self::new(CandidateParts { ids, labels, class: groups.class, ..points })?)
+    }
+
     /// Checks and indexes the parts of a candidate set.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use super::fold::Fold;
@@ -45,7 +46,9 @@ impl Contenders {
     }
 
     fn find(sweep: &Sweep, limit: usize, all: bool) -> Result<Self, Error> {
+        let cancellation = Cancellation::current();
         let found = sweep.tasks().into_par_iter().map_init(Scratch::default, |scratch, task| {
+            cancellation.check()?;
             contenders(sweep, task, (limit, all), scratch)
         });
         let fields = found.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten();
@@ -74,9 +77,11 @@ impl Contenders {
 
     /// Mean reciprocal rank under each rule; too high if contenders are left out.
     pub(super) fn mrr(&self, folds: &[Fold]) -> Result<Vec<f64>, Error> {
+        let cancellation = Cancellation::current();
         let one = |combined: &mut Vec<f64>, field: &Option<Field>| match field {
             None => Ok(vec![0.0; folds.len()]),
             Some(field) => {
+                cancellation.check()?;
                 let of = |fold| field.rank(fold, combined).map(|rank| rank.expected_reciprocal());
                 folds.iter().map(of).collect()
             }

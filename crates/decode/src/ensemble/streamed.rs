@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use super::fold::Step;
@@ -163,12 +164,14 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.classes.counts.len()))).collect(),
     };
 
+    let cancellation = Cancellation::current();
     let tasks = scoring::tasks(refinement.classes.counts.len(), tiles, blocking);
     tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
         let members = sources.members.iter();
         let blocks: Vec<Block> =
             members.map(|source| source.block(&source.rows[span.clone()])).collect();
         for tile in tiles {
+            cancellation.check()?;
             let (queries, gold) = (&sources.members[0].tiles[tile].queries, &golds[tile]);
             let lanes = gold.bars.len();
             let mut counter = Counter::new(lanes);

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use super::fold::Fold;
@@ -194,7 +195,9 @@ impl Sweep<'_> {
 /// Ranks and the best k candidates of all queries.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { ensemble, pool, fold, gold } = *sweep;
+    let cancellation = Cancellation::current();
     let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
+        cancellation.check()?;
         let points = sweep.points(task.start);
         combined.clear();
         combined.resize(task.len() * points, fold.start());

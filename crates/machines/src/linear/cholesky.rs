@@ -1,3 +1,4 @@
+use dsokr_basis::Cancellation;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{
     LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
@@ -17,20 +18,25 @@ pub(crate) struct Factor<T> {
     pub(super) lower: Panels<T>,
 }
 
-/// The row at which a matrix was found not to be positive definite.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NotPositive {
-    pub(crate) row: usize,
+/// Why a matrix has no factor.
+#[derive(Debug)]
+pub(crate) enum NoFactor {
+    /// At this row it was found not to be positive definite.
+    NotPositive { row: usize },
+    /// The factorisation was cancelled.
+    Cancelled(dsokr_basis::Error),
 }
 
-impl NotPositive {
+impl NoFactor {
     /// The error for a system of `size` unknowns with `ridge` = nλ.
     pub(crate) fn error(self, size: usize, ridge: f64) -> Error {
-        Error::Numeric(format!(
-            "the system of {size} unknowns is not numerically positive definite (row {}, n·lambda = {ridge}); \
-             raise lambda, or solve in double precision",
-            self.row
-        ))
+        match self {
+            Self::NotPositive { row } => Error::Numeric(format!(
+                "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); \
+                 raise lambda, or solve in double precision"
+            )),
+            Self::Cancelled(error) => error.into(),
+        }
     }
 }
 
@@ -39,9 +45,13 @@ impl<T: Scalar> Factor<T> {
     ///
     /// Left-looking: a column of blocks takes one long product for each block below the diagonal,
     /// then its diagonal block is factored and the others are solved with it.
-    pub(crate) fn new(mut matrix: Panels<T>) -> Result<Self, NotPositive> {
+    pub(crate) fn new(mut matrix: Panels<T>) -> Result<Self, NoFactor> {
         let size = matrix.size;
+        let cancellation = Cancellation::current();
         for at in 0..matrix.panels.len() {
+            if at > 0 {
+                cancellation.check().map_err(NoFactor::Cancelled)?;
+            }
             let columns = rows_of(at, size);
             let (done, below) = matrix.panels.split_at_mut(at);
             let _ = done;
@@ -66,7 +76,8 @@ impl<T: Scalar> Factor<T> {
                 },
                 || below.par_iter_mut().for_each(|panel| update(panel.as_mut())),
             );
-            factor_block(diagonal.as_mut()).map_err(|row| NotPositive { row: at * PANEL + row })?;
+            factor_block(diagonal.as_mut())
+                .map_err(|row| NoFactor::NotPositive { row: at * PANEL + row })?;
             let diagonal = diagonal.as_ref();
             // X = C L⁻ᵀ, that is L Xᵀ = Cᵀ.
             below.par_iter_mut().for_each(|panel| {

@@ -1,4 +1,5 @@
 use dsokr_basis::random::{generator, unit};
+use dsokr_basis::{Cancellation, Error};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
@@ -11,18 +12,23 @@ const STEPS: usize = 6;
 impl<T: Scalar> Factor<T> {
     /// An estimate from below of the condition number `σ_1 / σ_n` of the factored matrix, by a few
     /// steps of the power iteration on it and on its inverse.
-    pub(crate) fn condition(&self) -> f64 {
-        let largest = self.power("condition/largest", |vector| self.multiply(vector));
+    pub(crate) fn condition(&self) -> Result<f64, Error> {
+        let cancellation = &Cancellation::current();
+        let largest = self.power("condition/largest", |vector| Ok(self.multiply(vector)))?;
         let smallest = self.power("condition/smallest", |mut vector| {
-            self.forward_from(vector.as_mut(), 0);
-            self.backward(vector.as_mut());
-            vector
-        });
-        largest * smallest
+            self.forward_from(vector.as_mut(), 0, cancellation)?;
+            self.backward(vector.as_mut(), cancellation)?;
+            Ok(vector)
+        })?;
+        Ok(largest * smallest)
     }
 
     /// The length that a unit vector grows to in the last of some steps.
-    fn power(&self, purpose: &str, step: impl Fn(Mat<T>) -> Mat<T>) -> f64 {
+    fn power(
+        &self,
+        purpose: &str,
+        step: impl Fn(Mat<T>) -> Result<Mat<T>, Error>,
+    ) -> Result<f64, Error> {
         let mut random = generator(0, purpose, 0);
         let mut vector = Mat::from_fn(self.size(), 1, |_, _| T::of(unit(&mut random) - 0.5));
         let mut length = 0.0;
@@ -34,10 +40,10 @@ impl<T: Scalar> Factor<T> {
             }
             let scale = 1.0 / length;
             vector.col_mut(0).iter_mut().for_each(|value| *value = T::of(value.wide() * scale));
-            vector = step(vector);
+            vector = step(vector)?;
         }
         let squares = vector.col(0).iter().map(|value| value.wide() * value.wide());
-        squares.sum::<f64>().sqrt().max(length)
+        Ok(squares.sum::<f64>().sqrt().max(length))
     }
 
     /// `L Lᵀ v`.

@@ -13,7 +13,7 @@ mod solve;
 use faer::Mat;
 use rayon::prelude::*;
 
-pub(crate) use cholesky::Factor;
+pub(crate) use cholesky::{Factor, NoFactor};
 pub(crate) use nonnegative::nonnegative;
 pub(crate) use panels::{Panels, row_major};
 pub(crate) use scalar::Scalar;

@@ -41,7 +41,7 @@ fn step(m: &Mat<f64>, a: &[f64], v: &[f64], joining: usize) -> Option<Vec<f64>> 
         });
         let factor = Factor::new(system.ok()?).ok()?;
         let mut minimum = Mat::from_fn(set.len(), 1, |i, _| a[set[i]]);
-        factor.solve(minimum.as_mut());
+        factor.solve(minimum.as_mut()).ok()?;
         let target = |i: usize| minimum[(i, 0)];
         // The share of the way at which the first unknown reaches 0.
         let share = (0..set.len())
@@ -118,7 +118,7 @@ mod tests {
                     }))
                 });
                 let mut v = Mat::from_fn(set.len(), 1, |i, _| a[set[i]]);
-                Factor::new(system.unwrap()).unwrap().solve(v.as_mut());
+                Factor::new(system.unwrap()).unwrap().solve(v.as_mut()).unwrap();
                 if v.col(0).iter().all(|&v| v >= 0.0) {
                     let mut whole = vec![0.0; 6];
                     set.iter().enumerate().for_each(|(i, &j)| whole[j] = v[(i, 0)]);

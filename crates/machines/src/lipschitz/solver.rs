@@ -17,6 +17,7 @@
 //! problem is solved well enough, α⁰ moves to the slopes found: the method of multipliers, whose fixed
 //! point is the solution of the problem itself, whatever μ is.
 
+use dsokr_basis::Cancellation;
 use dsokr_basis::eigenbasis::multiply;
 use faer::{Mat, MatRef};
 use schemars::JsonSchema;
@@ -92,7 +93,9 @@ pub(crate) fn solve(
         steps: 0,
         converged: false,
     };
+    let cancellation = Cancellation::current();
     while best.steps < stop.steps {
+        cancellation.check()?;
         best.steps += 1;
         let weights = spread(point.as_ref());
         let (gradient, [value, conjugate]) =

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_basis::{Cancellation, OutputKernel, RowSource};
 use faer::{ColMut, ColRef, Mat, MatRef};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -70,7 +70,9 @@ impl Ideal<'_> {
         let n = rows.len();
         let all = read(rows, 0..n)?;
         kernel.check(&all)?;
+        let cancellation = Cancellation::current();
         let tasks = (0..n.div_ceil(COLUMNS)).into_par_iter().map(|task| {
+            cancellation.check()?;
             let range = task * COLUMNS..n.min((task + 1) * COLUMNS);
             let columns = kernel.block(&all, &read(rows, range.clone())?)?;
             Ok(visit(range, columns))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dsokr_basis::features::read;
 use dsokr_basis::random::generator;
-use dsokr_basis::{OutputKernel, RowSource, Sketch, SketchKind};
+use dsokr_basis::{Cancellation, OutputKernel, RowSource, Sketch, SketchKind};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, Mat, MatRef, Par};
 use rand_chacha::rand_core::Rng;
@@ -138,10 +138,10 @@ pub fn fit_conjugate_gradients(
 
     let (system, sides) = System::new(inputs, rows, targets, lambda, &sample, settings.memory)?;
     let (solution, convergence) = system.solve(sides, settings)?;
-    let weights = system.inputs.expand(system.unknowns(solution));
+    let weights = system.inputs.expand(system.unknowns(solution)?);
     let solution = Solution::Ridge(RidgeSummary {
         inputs: Inputs::Sketched,
-        condition: system.sampled.condition(),
+        condition: system.sampled.condition()?,
         jitter: system.jitter,
         precision: Precision::Double,
         convergence: Some(convergence),
@@ -198,7 +198,7 @@ impl<'a> System<'a> {
             if !chosen.is_empty() {
                 let column = |i: usize, j: usize| scale * features[(i, chosen[j])];
                 let mut own = Mat::from_fn(size, chosen.len(), column);
-                penalty.whiten(own.as_mut());
+                penalty.whiten(own.as_mut())?;
                 sampled.add_product(own.transpose(), own.transpose());
             }
             // All sums saturate: from the first block that does not fit on, none is kept.
@@ -209,8 +209,8 @@ impl<'a> System<'a> {
         }
         sampled.add_to_diagonal(ridge);
         let (sampled, _) = factored(sampled, ridge)?;
-        penalty.whiten(sides.as_mut());
-        sampled.whiten(sides.as_mut());
+        penalty.whiten(sides.as_mut())?;
+        sampled.whiten(sides.as_mut())?;
         let jitter = ridge * added;
         Ok((Self { inputs, rows, kept, penalty, sampled, ridge, jitter }, sides))
     }
@@ -218,11 +218,13 @@ impl<'a> System<'a> {
     /// The product with columns x, m × q.
     fn apply(&self, x: MatRef<f64>) -> Result<Mat<f64>, Error> {
         let mut inner = x.to_owned();
-        self.sampled.whiten_transposed(inner.as_mut());
+        self.sampled.whiten_transposed(inner.as_mut())?;
         let mut unknowns = inner.clone();
-        self.penalty.whiten_transposed(unknowns.as_mut());
+        self.penalty.whiten_transposed(unknowns.as_mut())?;
         let mut out = Mat::zeros(x.nrows(), x.ncols());
+        let cancellation = Cancellation::current();
         for (at, range) in blocks(self.rows.len(), self.inputs.len()).enumerate() {
+            cancellation.check()?;
             match self.kept.get(at) {
                 Some(features) => add_products(&mut out, features.as_ref(), unknowns.as_ref()),
                 None => {
@@ -231,19 +233,19 @@ impl<'a> System<'a> {
                 }
             }
         }
-        self.penalty.whiten(out.as_mut());
+        self.penalty.whiten(out.as_mut())?;
         for (out, inner) in out.col_iter_mut().zip(inner.col_iter()) {
             out.iter_mut().zip(inner.iter()).for_each(|(out, value)| *out += self.ridge * value);
         }
-        self.sampled.whiten(out.as_mut());
+        self.sampled.whiten(out.as_mut())?;
         Ok(out)
     }
 
     /// B from the coordinates in which it is solved, `L⁻ᵀ A⁻ᵀ x`.
-    fn unknowns(&self, mut x: Mat<f64>) -> Mat<f64> {
-        self.sampled.whiten_transposed(x.as_mut());
-        self.penalty.whiten_transposed(x.as_mut());
-        x
+    fn unknowns(&self, mut x: Mat<f64>) -> Result<Mat<f64>, Error> {
+        self.sampled.whiten_transposed(x.as_mut())?;
+        self.penalty.whiten_transposed(x.as_mut())?;
+        Ok(x)
     }
 
     /// Conjugate gradients for each column of the right-hand sides, those left in one product.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Block, OutputKernel, RowSource};
+use dsokr_basis::{Block, Cancellation, OutputKernel, RowSource};
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
@@ -82,7 +82,9 @@ pub(crate) fn gram<T: Scalar>(
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
 ) -> Result<Panels<T>, Error> {
+    let cancellation = Cancellation::current();
     let gram = Panels::try_new(rows.len(), |range| {
+        cancellation.check()?;
         let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
         Ok::<_, Error>(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::of(values[(i, j)])))
     })?;
@@ -99,7 +101,9 @@ pub(super) fn single(
     let Some(index) = LinearIndex::new(kernel, all) else {
         return gram(kernel, rows);
     };
+    let cancellation = Cancellation::current();
     let gram = Panels::try_new(rows.len(), |range| {
+        cancellation.check()?;
         let block = read(rows, range.clone())?;
         Ok::<_, Error>(index.values(kernel, &block, range.end)?.transpose().to_owned())
     })?;
@@ -118,7 +122,7 @@ impl Fitted {
         let (n, width) = (self.model.summary.rows, self.model.width);
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let diagonal = self.system.inverse_diagonal();
+        let diagonal = self.system.inverse_diagonal()?;
         let mut out = vec![0.0f32; n * width];
         let targets = targets.dense::<f64>();
         out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Features, OutputKernel, RowSource};
+use dsokr_basis::{Cancellation, Features, OutputKernel, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -185,8 +185,10 @@ impl RidgeModel {
         rows: usize,
         task: impl Fn(Range<usize>, &mut [f32]) -> Result<(), Error> + Sync,
     ) -> Result<Vec<f32>, Error> {
+        let cancellation = Cancellation::current();
         let mut out = vec![0.0f32; rows * self.width];
         out.par_chunks_mut(ROWS * self.width).enumerate().try_for_each(|(at, out)| {
+            cancellation.check()?;
             let start = at * ROWS;
             task(start..start + out.len() / self.width, out)
         })?;

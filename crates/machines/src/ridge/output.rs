@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::features::{distinct, read};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Features, Kernel, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Basis, Cancellation, Features, Kernel, OutputKernel, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
 use super::file;
@@ -90,7 +90,9 @@ impl OutputSpace {
         let (rank, count) = (rows.len(), classes.class.len() as f64);
         let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
         let mut centre = vec![0.0; rank];
+        let cancellation = Cancellation::current();
         for range in blocks(rank) {
+            cancellation.check()?;
             let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&weights[range]) {
                 let sums = centre.iter_mut().zip(column.iter());
@@ -215,6 +217,7 @@ impl OutputSpace {
 
     /// Points of the rows of `range`, p × len in `f64`, not centred.
     fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
+        Cancellation::current().check()?;
         match &self.map {
             Map::Basis { basis, rank } => {
                 let mut columns = basis.project_wide(rows, range)?;

@@ -4,7 +4,7 @@ use dsokr_basis::eigenbasis::leading;
 use faer::{Mat, MatRef};
 
 use crate::Error;
-use crate::linear::{Factor, Panels};
+use crate::linear::{Factor, NoFactor, Panels};
 
 /// Asymmetry and negative eigenvalues that are rounding, as a share of the largest value or of the trace.
 const TOLERANCE: f64 = 1e-8;
@@ -37,7 +37,10 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     // the eigenvalues, which are computed only to name the offending one.
     let (trace, mut shifted) = (panels.trace(), panels.clone());
     shifted.add_to_diagonal(TOLERANCE * trace.abs().max(f64::MIN_POSITIVE));
-    if Factor::new(shifted).is_err() {
+    if let Err(failed) = Factor::new(shifted) {
+        if let NoFactor::Cancelled(error) = failed {
+            return Err(error.into());
+        }
         let whole = panels.whole();
         let largest = leading(whole.clone(), 0.5).map_or(0.0, |eigen| eigen.values[0]);
         // The largest eigenvalue of c I − K is c less the smallest of K.

@@ -82,11 +82,11 @@ pub(super) fn solve(
     system.add_scaled(ridge, &inputs.penalty()?);
     system.check_finite("kernel matrix")?;
     let (factor, jitter) = factored(system, ridge)?;
-    factor.solve(sides.as_mut());
+    factor.solve(sides.as_mut())?;
     let weights = row_major(inputs.expand(sides).as_ref())?;
     let solution = RidgeSummary {
         inputs: Inputs::Sketched,
-        condition: factor.condition(),
+        condition: factor.condition()?,
         jitter,
         precision: Precision::Double,
         convergence: None,
@@ -115,7 +115,7 @@ impl SketchedFit {
         let mut out = self.model.predict(rows)?;
         for range in blocks(n, self.inputs.len()) {
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
-            self.factor.whiten(features.as_mut());
+            self.factor.whiten(features.as_mut())?;
             for (row, column) in range.zip(features.col_iter()) {
                 let left = 1.0 - column.squared_norm_l2();
                 for (j, out) in out[row * width..(row + 1) * width].iter_mut().enumerate() {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::{Block, Features, OutputKernel, RowSource, Sketch, SketchOptions};
+use dsokr_basis::{Block, Cancellation, Features, OutputKernel, RowSource, Sketch, SketchOptions};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
@@ -58,6 +58,8 @@ impl SketchedInputs {
 
     /// `R k^x` of each row, m × rows.
     pub(crate) fn features(&self, rows: &Block) -> Result<Mat<f64>, Error> {
+        let cancellation = Cancellation::current();
+        cancellation.check()?;
         self.kernel.check(rows)?;
         let Some(mixing) = &self.mixing else {
             return Ok(self.kernel.block(&self.anchors, rows)?);
@@ -65,6 +67,7 @@ impl SketchedInputs {
         let mut out = Mat::zeros(self.len(), rows.len());
         for start in (0..self.anchors.len()).step_by(ANCHORS) {
             let range = start..self.anchors.len().min(start + ANCHORS);
+            cancellation.check()?;
             let gram = self.kernel.block(&self.anchors.block(range.clone())?, rows)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
             let tasks = out.par_col_chunks_mut(ROWS).enumerate();
@@ -78,9 +81,10 @@ impl SketchedInputs {
 
     /// `K̃ = R K Rᵀ`.
     pub(crate) fn penalty(&self) -> Result<Panels<f64>, Error> {
-        let m = self.len();
+        let (m, cancellation) = (self.len(), Cancellation::current());
         let Some(mixing) = &self.mixing else {
             return Panels::try_new(m, |rows| {
+                cancellation.check()?;
                 let (low, high) =
                     (self.anchors.block(rows.clone())?, self.anchors.block(0..rows.end)?);
                 Ok(self.kernel.block(&low, &high)?)

@@ -36,9 +36,9 @@ trait Solve: Debug + Send + Sync {
     /// `(K + nλI)⁻¹ Ψ`, row-major.
     fn solve(&self, targets: &Targets) -> Result<Weights, Error>;
     /// The diagonal of the inverse of the factored matrix.
-    fn diagonal(&self) -> Vec<f64>;
+    fn diagonal(&self) -> Result<Vec<f64>, Error>;
     /// An estimate of the condition number.
-    fn condition(&self) -> f64;
+    fn condition(&self) -> Result<f64, Error>;
 }
 
 impl<T: Scalar> Solve for Factor<T>
@@ -47,16 +47,16 @@ where
 {
     fn solve(&self, targets: &Targets) -> Result<Weights, Error> {
         let mut alpha = targets.dense::<T>();
-        self.solve(alpha.as_mut());
+        self.solve(alpha.as_mut())?;
         Ok(row_major(alpha.as_ref())?.into())
     }
 
-    fn diagonal(&self) -> Vec<f64> {
-        self.inverse_diagonal()
+    fn diagonal(&self) -> Result<Vec<f64>, Error> {
+        Ok(self.inverse_diagonal()?)
     }
 
-    fn condition(&self) -> f64 {
-        self.condition()
+    fn condition(&self) -> Result<f64, Error> {
+        Ok(self.condition()?)
     }
 }
 
@@ -136,7 +136,7 @@ impl RidgeSystem {
         };
         let solution = Solution::Ridge(RidgeSummary {
             inputs,
-            condition: self.factor.condition(),
+            condition: self.factor.condition()?,
             jitter: 0.0,
             precision: self.precision,
             convergence: None,
@@ -147,8 +147,12 @@ impl RidgeSystem {
     }
 
     /// The diagonal of `(K + nλI)⁻¹`: n³/3 multiplications at the first call.
-    pub(super) fn inverse_diagonal(&self) -> &[f64] {
-        self.diagonal.get_or_init(|| self.factor.diagonal())
+    pub(super) fn inverse_diagonal(&self) -> Result<&[f64], Error> {
+        if let Some(diagonal) = self.diagonal.get() {
+            return Ok(diagonal);
+        }
+        let diagonal = self.factor.diagonal()?;
+        Ok(self.diagonal.get_or_init(|| diagonal))
     }
 
     /// Whether it is the system of these feature rows.

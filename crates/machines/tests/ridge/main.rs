@@ -2,6 +2,7 @@
 
 mod alignment;
 mod bad_input;
+mod cancelled;
 mod conjugate;
 mod files;
 mod identities;

@@ -1,0 +1,35 @@
+"""What several tests need."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+
+@contextlib.contextmanager
+def _interrupted(after):
+    sent = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after, send)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+        # less than a second on a machine of its own
+        assert time.perf_counter() - sent[0] < 8
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+@pytest.fixture
+def interrupted():
+    """A context in which Ctrl-C is pressed after some seconds, and which must end soon after it."""
+    return _interrupted

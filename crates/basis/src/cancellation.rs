@@ -1,0 +1,141 @@
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crate::Error;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Cancellation>> = const { RefCell::new(None) };
+}
+
+/// A request to end long work from another thread or a signal handler. Clones share the request.
+///
+/// The work is what runs within [`scope`](Self::scope): fits, projections, ranks and predictions of all crates.
+/// It checks for the request between blocks of rows, of candidates or of a factorisation, and
+/// then returns [`Error::Cancelled`]. A training ends after its step and stores its state.
+///
+/// ```
+/// use dsokr_basis::{Basis, Cancellation, Error, Kernel, SketchKind, SketchOptions};
+/// use dsokr_basis::features::{DenseRows, Features};
+///
+/// let rows = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.6, 0.8])?);
+/// let options = SketchOptions::new(SketchKind::Gaussian, 2);
+/// let cancellation = Cancellation::default();
+/// cancellation.clone().cancel(); // as a rule on another thread
+/// let fitted = cancellation.scope(|| Basis::fit(Kernel::Cosine, &rows, &options));
+/// assert!(matches!(fitted, Err(Error::Cancelled)));
+/// assert!(Basis::fit(Kernel::Cosine, &rows, &options).is_ok());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Requests the end of the work. It is safe to call in a signal handler.
+    pub fn cancel(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether the end has been requested.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// # Errors
+    /// [`Error::Cancelled`] if the end has been requested.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Calls `work`, which [`cancel`](Self::cancel) ends. An inner scope hides the outer one.
+    ///
+    /// The scope is that of the calling thread. Other threads that `work` starts have their own.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Ends the scope, also after a panic.
+        struct Outer(Option<Cancellation>);
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                CURRENT.with(|current| std::mem::swap(&mut *current.borrow_mut(), &mut self.0));
+            }
+        }
+        let _outer = Outer(CURRENT.replace(Some(self.clone())));
+        work()
+    }
+
+    /// The request that the innermost scope of this thread checks for.
+    ///
+    /// Parallel work takes it before it is divided: while a thread of a pool waits, it may run tasks of another
+    /// scope.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone).unwrap_or_default()
+    }
+
+    /// The result of `work`, which cannot check for a request itself.
+    ///
+    /// Within a scope it runs on a thread of its own. A cancelled caller does not wait for it: it ends
+    /// unheard.
+    pub(crate) fn wait_for<T: Send + 'static>(
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        /// How long a request may wait.
+        const LOOK: Duration = Duration::from_millis(20);
+        let Some(scope) = CURRENT.with_borrow(Clone::clone) else {
+            return Ok(work());
+        };
+        let (sender, receiver) = channel();
+        let started = std::thread::Builder::new().spawn(move || drop(sender.send(work())));
+        let thread = started
+            .map_err(|error| Error::Unsupported(format!("no thread could be started: {error}")))?;
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(done) => return Ok(done),
+                Err(RecvTimeoutError::Timeout) => scope.check()?,
+                // it has panicked
+                Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                    Ok(()) => return Err(Error::Cancelled),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_caller_does_not_wait() {
+        let cancellation = Cancellation::default();
+        let (sender, receiver) = channel::<()>();
+        let other = cancellation.clone();
+        let waited = cancellation.scope(|| {
+            assert_eq!(Cancellation::wait_for(|| 1).ok(), Some(1));
+            Cancellation::wait_for(move || {
+                other.cancel();
+                // until the test ends
+                let _ = receiver.recv();
+            })
+        });
+        assert!(matches!(waited, Err(Error::Cancelled)));
+        assert_eq!(Cancellation::wait_for(|| 2).ok(), Some(2));
+        drop(sender);
+    }
+
+    #[test]
+    fn scopes_are_of_a_thread_and_end_with_a_panic() {
+        let (outer, inner) = (Cancellation::default(), Cancellation::default());
+        outer.cancel();
+        outer.scope(|| {
+            assert!(Cancellation::current().is_cancelled());
+            inner.scope(|| assert!(!Cancellation::current().is_cancelled()));
+            let elsewhere = std::thread::spawn(|| Cancellation::current().is_cancelled());
+            assert!(!elsewhere.join().unwrap());
+            assert!(std::panic::catch_unwind(|| inner.scope(|| panic!("within"))).is_err());
+            assert!(Cancellation::current().is_cancelled());
+        });
+        assert!(!Cancellation::current().is_cancelled());
+    }
+}

@@ -1,0 +1,33 @@
+//! Cancelled fits.
+
+use dsokr_basis::{Cancellation, Error as Cause, SketchKind};
+use dsokr_machines::{Error, InputSketch, OutputSpace, Precision, RidgeProblem, fit, fit_sketched};
+
+use crate::naive::*;
+
+fn is_cancelled<T>(result: Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Basis(Cause::Cancelled)))
+}
+
+#[test]
+fn fits_and_predictions_end() {
+    let problem = Problem::new(30, 4);
+    let (x, y) = (problem.inputs(), problem.outputs());
+    let (_, targets) = OutputSpace::training(kernel_y(), &y).unwrap();
+    let double = Precision::Double;
+    let fitted = fit(kernel_x(), &x, &targets, 1e-2, double).unwrap();
+    let sketch = InputSketch { size: 5, method: SketchKind::Gaussian };
+    let cancellation = Cancellation::default();
+    cancellation.cancel();
+    cancellation.scope(|| {
+        assert!(is_cancelled(OutputSpace::training(kernel_y(), &y)));
+        assert!(is_cancelled(fit(kernel_x(), &x, &targets, 1e-2, double)));
+        let (kernel, rows, targets) = (kernel_x(), &x, &targets);
+        let sketched = RidgeProblem { kernel, rows, targets, lambda: 1e-2, seed: 0 };
+        assert!(is_cancelled(fit_sketched(sketched, &sketch)));
+        assert!(is_cancelled(fitted.leave_one_out(targets)));
+        assert!(is_cancelled(fitted.model.predict(&x)));
+    });
+    // what it has left behind is whole
+    assert!(fitted.leave_one_out(&targets).is_ok());
+}
