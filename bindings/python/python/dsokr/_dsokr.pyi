@@ -1,242 +1,499 @@
-"""The extension module: arrays in C order in, arrays out. The package around it is the documented interface."""
-
+from _typeshed import SupportsGetItem
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from numpy import float32, float64, int64, uint8
 from numpy.typing import NDArray
+from os import PathLike
+from pathlib import Path
+from typing import Any, SupportsFloat, SupportsIndex, final
 
-class Rows:
-    """Rows of features: dense numbers, packed bits, or sparse numbers."""
+__all__ = ["Basis", "Candidates", "Evaluation", "Graph", "GraphVocabulary", "KernelMachine", "Ranks", "Rows", "Runs", "canonical_smiles", "compare_runs", "drawing", "edit_distances", "kernel_matrix", "leverage_scores", "molecule_features", "molecule_graphs", "quickstart", "rank_ensemble", "rank_scores", "rank_scores_wide", "sketch_matrix", "train"]
 
-    @staticmethod
-    def dense(array: NDArray[np.float32], name: str) -> Rows: ...
-    @staticmethod
-    def bits(packed: NDArray[np.uint8], width: int, name: str) -> Rows: ...
-    @staticmethod
-    def sparse(
-        width: int,
-        offsets: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        values: NDArray[np.float32],
-        name: str,
-    ) -> Rows: ...
-    @property
-    def shape(self) -> tuple[int, int]: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def address(self) -> int | None: ...
-    def __len__(self) -> int: ...
-    def select(self, indices: list[int]) -> Rows: ...
-    def toarray(self) -> NDArray[np.float32]: ...
-    def csr(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]: ...
-
+@final
 class Basis:
+    """
+    An orthonormal basis of the space that a sketch of the training outputs spans.
+    """
     @staticmethod
-    def fit(
-        rows: Rows,
-        kernel: str,
-        sketch: str,
-        size: int,
-        seed: int,
-        tolerance: float,
-        tempering: tuple[float, bool, bool] | None,
-    ) -> Basis: ...
-    def project(self, rows: Rows) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]: ...
-    def save(self, path: Path) -> None: ...
+    def fit(rows: Rows, kernel: str, sketch: str, size: SupportsIndex, seed: SupportsIndex, tolerance: SupportsFloat | SupportsIndex, tempering: tuple[SupportsFloat | SupportsIndex, bool, bool] | None) -> Basis:
+        """
+        Fits a basis; `kernel` and `sketch` are tables of a configuration as JSON, `tempering` is
+        (power, centred, normalised).
+        """
+    @property
+    def is_normalised(self, /) -> bool:
+        """
+        Whether k(y, y) = 1.
+        """
+    @property
+    def kernel(self, /) -> str:
+        """
+        The kernel as JSON.
+        """
     @staticmethod
-    def load(path: Path) -> Basis: ...
+    def load(path: str | PathLike[str]) -> Basis:
+        """
+        Reads a file that `save` wrote.
+        """
+    def project(self, /, rows: Rows) -> tuple[NDArray[float32], NDArray[float64], NDArray[float64]]:
+        """
+        Coordinates [n × p], k(y, y) and squared distances from the span, of n outputs.
+        """
     @property
-    def rank(self) -> int: ...
+    def rank(self, /) -> int:
+        """
+        p, the number of coordinates.
+        """
     @property
-    def spectrum(self) -> NDArray[np.float64]: ...
+    def row_width(self, /) -> int:
+        """
+        d, the width of the rows.
+        """
+    def save(self, /, path: str | PathLike[str]) -> None:
+        """
+        Writes a file.
+        """
     @property
-    def kernel(self) -> str: ...
+    def seed(self, /) -> int:
+        """
+        The seed of the sketch.
+        """
     @property
-    def sketch(self) -> str: ...
+    def sketch(self, /) -> str:
+        """
+        The distribution of the sketch as JSON.
+        """
     @property
-    def sketch_size(self) -> int: ...
+    def sketch_size(self, /) -> int:
+        """
+        m, the rows of the sketch.
+        """
     @property
-    def seed(self) -> int: ...
+    def spectrum(self, /) -> NDArray[float64]:
+        """
+        The p eigenvalues, descending.
+        """
     @property
-    def tolerance(self) -> float: ...
+    def tempering(self, /) -> tuple[float, bool, bool]:
+        """
+        (power, centred, normalised).
+        """
     @property
-    def trained_rows(self) -> int: ...
+    def tolerance(self, /) -> float:
+        """
+        The relative eigenvalue cut-off.
+        """
     @property
-    def row_width(self) -> int: ...
-    @property
-    def is_normalised(self) -> bool: ...
-    @property
-    def tempering(self) -> tuple[float, bool, bool]: ...
+    def trained_rows(self, /) -> int:
+        """
+        n, the training outputs.
+        """
 
-def kernel_matrix(a: Rows, b: Rows, kernel: str) -> NDArray[np.float64]: ...
-def leverage_scores(rows: Rows, kernel: str, lambda_: float, pilot: int, seed: int) -> NDArray[np.float64]: ...
-
+@final
 class Candidates:
+    """
+    Candidates in memory, on which predictions are ranked.
+    """
+    def __len__(self, /) -> int: ...
+    @property
+    def constants(self, /) -> NDArray[float32]:
+        """
+        b(c) of each candidate.
+        """
+    def coordinates_of(self, /, ids: SupportsGetItem[int, str]) -> NDArray[float32]:
+        """
+        Coordinates of the candidates with these ids.
+        """
+    @property
+    def dim(self, /) -> int:
+        """
+        p.
+        """
+    @property
+    def duplicates(self, /) -> int:
+        """
+        Candidates that are the same point as an earlier one.
+        """
+    @property
+    def ids(self, /) -> list[str]:
+        """
+        All ids, in order.
+        """
+    @property
+    def labels(self, /) -> list[str]:
+        """
+        Labels of the candidates, in order.
+        """
     @staticmethod
-    def project(basis: Basis, rows: Rows, ids: list[str], labels: list[str]) -> Candidates: ...
+    def points(coordinates: NDArray[float32], constants: NDArray[float32], ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+        """
+        Points that are given; equal points with equal constants are one.
+        """
     @staticmethod
-    def points(
-        coordinates: NDArray[np.float32], constants: NDArray[np.float32], ids: list[str], labels: list[str]
-    ) -> Candidates: ...
-    def with_hubs(self, predictions: NDArray[np.float32], neighbours: int, weight: float) -> Candidates: ...
-    def rank(
-        self,
-        predictions: NDArray[np.float32],
-        gold: list[str],
-        names: list[str],
-        missing: str,
-        lists: list[list[str]] | None,
-    ) -> Ranks: ...
-    def top_k(self, predictions: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
-    def coordinates_of(self, ids: list[str]) -> NDArray[np.float32]: ...
-    @property
-    def ids(self) -> list[str]: ...
-    @property
-    def labels(self) -> list[str]: ...
-    @property
-    def constants(self) -> NDArray[np.float32]: ...
-    @property
-    def dim(self) -> int: ...
-    @property
-    def duplicates(self) -> int: ...
-    def __len__(self) -> int: ...
+    def project(basis: Basis, rows: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+        """
+        Outputs in a basis: each distinct one is projected once, with the constant −½ k(c, c), or 0
+        where the kernel is normalised.
+        """
+    def rank(self, /, predictions: NDArray[float32], gold: SupportsGetItem[int, str], names: SupportsGetItem[int, str], missing: str, lists: SupportsGetItem[int, SupportsGetItem[int, str]] | None) -> Ranks:
+        """
+        Ranks of the gold candidates, by id, among all candidates or the lists of ids of each query.
+        """
+    def top_k(self, /, predictions: NDArray[float32], k: SupportsIndex) -> tuple[NDArray[int64], NDArray[float32]]:
+        """
+        Indices and scores of the k best candidates of each query, best first.
+        """
+    def with_hubs(self, /, predictions: NDArray[float32], neighbours: SupportsIndex, weight: SupportsFloat | SupportsIndex) -> Candidates:
+        """
+        With h(c), the mean of the `neighbours` largest similarities of each candidate with held-out
+        predictions, times `weight` subtracted from its constant.
+        """
 
-def rank_ensemble(
-    members: list[tuple[Candidates, NDArray[np.float32]]], gold: list[str], rule: str, missing: str
-) -> Ranks: ...
-
-class Ranks:
-    @property
-    def ranks(self) -> NDArray[np.float64]: ...
-    @property
-    def reciprocals(self) -> NDArray[np.float64]: ...
-    @property
-    def above(self) -> NDArray[np.int64]: ...
-    @property
-    def tied(self) -> NDArray[np.int64]: ...
-    def hits(self, k: int) -> NDArray[np.float64]: ...
-    def metrics(self, k: list[int], resamples: int | None, seed: int) -> dict[str, Any]: ...
-    def chance(self) -> Ranks: ...
-    def compare(self, other: Ranks, resamples: int, seed: int) -> dict[str, Any]: ...
-    def __len__(self) -> int: ...
-
-def rank_scores(scores: NDArray[np.float32], gold: NDArray[np.int64]) -> Ranks: ...
-def rank_scores_wide(scores: NDArray[np.float64], gold: NDArray[np.int64]) -> Ranks: ...
-
-class Graph:
-    """An undirected graph whose nodes and edges have labels: whole numbers, or texts."""
-
-    def __new__(cls, labels: list[int | str], edges: list[tuple[int, int, int | str]]) -> Graph: ...
-    @property
-    def labels(self) -> list[int]: ...
-    @property
-    def edges(self) -> list[tuple[int, int, int]]: ...
-    def without_edge_labels(self) -> Graph: ...
-    def __len__(self) -> int: ...
-
-class GraphVocabulary:
-    @staticmethod
-    def fit(kernel: str, graphs: list[Graph]) -> tuple[GraphVocabulary, Rows]: ...
-    def rows(self, graphs: list[Graph]) -> Rows: ...
-    @property
-    def width(self) -> int: ...
-
-def edit_distances(
-    pairs: list[tuple[Graph, Graph]], states: int | None, seconds: float | None
-) -> list[tuple[int, int, list[int | None], int]]: ...
-
-class KernelMachine:
-    @staticmethod
-    def ridge(
-        rows: Rows, kernel: str, targets: NDArray[np.float64], lambda_: float, sketch: tuple[str, int] | None, seed: int
-    ) -> KernelMachine: ...
-    @staticmethod
-    def structured(
-        rows: Rows,
-        kernel: str,
-        outputs: Rows,
-        output_kernel: str,
-        output_sketch: tuple[str, int] | None,
-        lambda_: float,
-        sketch: tuple[str, int] | None,
-        seed: int,
-    ) -> KernelMachine: ...
-    def predict(self, rows: Rows) -> NDArray[np.float32]: ...
-    def candidates(self, outputs: Rows, ids: list[str], labels: list[str]) -> Candidates: ...
-    @property
-    def basis(self) -> Basis | None: ...
-    @property
-    def width(self) -> int: ...
-    def save(self, folder: Path) -> None: ...
-    @staticmethod
-    def load(folder: Path) -> KernelMachine: ...
-
-def sketch_matrix(sketch: str, size: int, n: int, seed: int, scores: list[float] | None) -> NDArray[np.float64]: ...
-def molecule_features(smiles: list[str], options: str, bits: bool) -> Rows: ...
-def canonical_smiles(smiles: list[str]) -> list[str]: ...
-def drawing(smiles: str) -> str: ...
-def molecule_graphs(smiles: list[str]) -> list[Graph]: ...
-
-class Runs:
-    @staticmethod
-    def open(
-        paths: list[Path], device: str, rule: str | None, fit_weights: bool, data: Path | None
-    ) -> Runs: ...
-    @property
-    def names(self) -> list[str]: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def config(self) -> str: ...
-    @property
-    def candidates(self) -> Candidates: ...
-    def embed(self, queries: Rows | list[str], scaled: bool) -> NDArray[np.float32]: ...
-    def search(
-        self, queries: Rows | list[str], k: int
-    ) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]]]]: ...
-    def evaluate(
-        self,
-        split: str | None,
-        queries: Path | None,
-        query_id: str | None,
-        filter_known: bool,
-        candidates: Path | None,
-        data: Path | None,
-        coordinates: NDArray[np.float32] | None,
-    ) -> Evaluation: ...
-
+@final
 class Evaluation:
+    """
+    The evaluation of a model or an ensemble on queries.
+    """
+    def __str__(self, /) -> str:
+        """
+        The metrics as a table.
+        """
     @property
-    def metrics(self) -> str: ...
+    def best(self, /) -> list[tuple[str, str, float] | None]:
+        """
+        Id, label and score of each query's best candidate.
+        """
     @property
-    def chance(self) -> str: ...
+    def chance(self, /) -> str:
+        """
+        The metrics of a random order of the candidates, as JSON.
+        """
     @property
-    def members(self) -> str: ...
-    def intervals(self) -> str: ...
+    def golds(self, /) -> list[str]:
+        """
+        The id of each query's gold.
+        """
+    def intervals(self, /) -> str:
+        """
+        95 % intervals of all metrics, as JSON.
+        """
     @property
-    def ranks(self) -> Ranks: ...
+    def members(self, /) -> str:
+        """
+        Names and metrics of the members of an ensemble, as JSON.
+        """
     @property
-    def queries(self) -> list[str]: ...
+    def metrics(self, /) -> str:
+        """
+        The metrics as JSON.
+        """
     @property
-    def texts(self) -> list[str]: ...
+    def queries(self, /) -> list[str]:
+        """
+        Names of the queries.
+        """
     @property
-    def golds(self) -> list[str]: ...
+    def ranks(self, /) -> Ranks:
+        """
+        The ranks of the gold candidates.
+        """
     @property
-    def best(self) -> list[tuple[str, str, float] | None]: ...
-    def __str__(self) -> str: ...
+    def texts(self, /) -> list[str]:
+        """
+        Texts of the queries; none of other inputs.
+        """
 
-def train(
-    config: Path,
-    overrides: list[str],
-    out: Path | None,
-    resume: bool,
-    data: Path | None,
-    device: str,
-    force: bool,
-    listener: Callable[[str], Any] | None,
-) -> tuple[Path, list[str]]: ...
-def quickstart(folder: Path) -> Path: ...
-def compare_runs(evaluations: list[tuple[str, Evaluation]], resamples: int) -> tuple[str, str]: ...
+@final
+class Graph:
+    """
+    An undirected graph whose nodes and edges have labels.
+    """
+    def __len__(self, /) -> int: ...
+    def __new__(cls, /, labels: SupportsGetItem[int, SupportsIndex | str], edges: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex, SupportsIndex | str]]) -> Graph: ...
+    @property
+    def edges(self, /) -> list[tuple[int, int, int]]:
+        """
+        Every edge once: (smaller node, larger node, label).
+        """
+    @property
+    def labels(self, /) -> list[int]:
+        """
+        Labels of the nodes; names as their hashes.
+        """
+    def without_edge_labels(self, /) -> Graph:
+        """
+        The same graph with all edges labelled 0.
+        """
+
+@final
+class GraphVocabulary:
+    """
+    The features of a graph kernel with a column each.
+    """
+    @staticmethod
+    def fit(kernel: str, graphs: SupportsGetItem[int, Graph]) -> tuple[GraphVocabulary, Rows]:
+        """
+        The features that occur in `graphs`, and their rows; `kernel` is a table of a configuration as
+        JSON.
+        """
+    def rows(self, /, graphs: SupportsGetItem[int, Graph]) -> Rows:
+        """
+        The rows of graphs; what is not in the vocabulary is the last column.
+        """
+    @property
+    def width(self, /) -> int:
+        """
+        The width of the rows.
+        """
+
+@final
+class KernelMachine:
+    """
+    A fitted kernel ridge regression: `z(x) = Σ_j k(x, a_j) A_j`.
+    """
+    @property
+    def basis(self, /) -> Basis | None:
+        """
+        The basis of the outputs, where they are sketched.
+        """
+    def candidates(self, /, outputs: Rows, ids: SupportsGetItem[int, str], labels: SupportsGetItem[int, str]) -> Candidates:
+        """
+        Outputs as candidates of the predictions.
+        """
+    @staticmethod
+    def load(folder: str | PathLike[str]) -> KernelMachine:
+        """
+        Reads files that `save` wrote.
+        """
+    def predict(self, /, rows: Rows) -> NDArray[float32]:
+        """
+        Predictions of input rows, one row each.
+        """
+    @staticmethod
+    def ridge(rows: Rows, kernel: str, targets: NDArray[float64], lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex) -> KernelMachine:
+        """
+        The least of `(1/n) Σ_i ‖h(x_i) − y_i‖² + λ ‖h‖²`, over all functions, or over those in the span
+        of a sketch of the inputs.
+        """
+    def save(self, /, folder: str | PathLike[str]) -> None:
+        """
+        Writes files into a folder.
+        """
+    @staticmethod
+    def structured(rows: Rows, kernel: str, outputs: Rows, output_kernel: str, output_sketch: tuple[str, SupportsIndex] | None, lambda_: SupportsFloat | SupportsIndex, sketch: tuple[str, SupportsIndex] | None, seed: SupportsIndex) -> KernelMachine:
+        """
+        The same for outputs ψ(y) of a kernel's feature space, in the basis of a sketch of the training
+        outputs, or in their span.
+        """
+    @property
+    def width(self, /) -> int:
+        """
+        The numbers of a prediction.
+        """
+
+@final
+class Ranks:
+    """
+    Where the gold candidate of each query stands, ties included.
+    """
+    def __len__(self, /) -> int: ...
+    @property
+    def above(self, /) -> NDArray[int64]:
+        """
+        Candidates with a higher score than the gold one; −1 without a gold candidate.
+        """
+    def chance(self, /) -> Ranks:
+        """
+        What a random order of the same candidates gives.
+        """
+    def compare(self, /, other: Ranks, resamples: SupportsIndex, seed: SupportsIndex) -> dict[str, Any]:
+        """
+        A paired bootstrap of the differences from the ranks of another model.
+        """
+    def hits(self, /, k: SupportsIndex) -> NDArray[float64]:
+        """
+        P(rank ≤ k) of each query.
+        """
+    def metrics(self, /, k: SupportsGetItem[int, SupportsIndex], resamples: SupportsIndex | None, seed: SupportsIndex) -> dict[str, Any]:
+        """
+        Metrics by name, with 95 % bootstrap intervals unless `resamples` is none.
+        """
+    @property
+    def ranks(self, /) -> NDArray[float64]:
+        """
+        E[rank] of each query, from 1; infinite without a gold candidate.
+        """
+    @property
+    def reciprocals(self, /) -> NDArray[float64]:
+        """
+        E[1/rank] of each query; 0 without a gold candidate.
+        """
+    @property
+    def tied(self, /) -> NDArray[int64]:
+        """
+        Candidates with the score of the gold one, itself included; 0 without a gold candidate.
+        """
+
+@final
+class Rows:
+    """
+    Rows of features: dense numbers, packed bits, or sparse numbers.
+    """
+    def __len__(self, /) -> int: ...
+    @property
+    def address(self, /) -> int | None:
+        """
+        Where the numbers of borrowed rows are; none of owned ones.
+        """
+    @staticmethod
+    def bits(packed: NDArray[uint8], width: SupportsIndex, name: str) -> Rows:
+        """
+        Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
+        """
+    def csr(self, /) -> tuple[NDArray[int64], NDArray[int64], NDArray[float32]]:
+        """
+        All rows in compressed form: offsets, columns, values.
+        """
+    @staticmethod
+    def dense(array: NDArray[float32], name: str) -> Rows:
+        """
+        Borrows an array in C order; `name` is what errors call it.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        "dense", "bit" or "sparse".
+        """
+    def select(self, /, indices: SupportsGetItem[int, SupportsIndex]) -> Rows:
+        """
+        Copies of some rows, in that order; an index may be repeated.
+        """
+    @property
+    def shape(self, /) -> tuple[int, int]:
+        """
+        (rows, columns).
+        """
+    @staticmethod
+    def sparse(width: SupportsIndex, offsets: NDArray[int64], columns: NDArray[int64], values: NDArray[float32], name: str) -> Rows:
+        """
+        Compressed sparse rows with increasing columns.
+        """
+    def toarray(self, /) -> NDArray[float32]:
+        """
+        All rows as a dense array.
+        """
+
+@final
+class Runs:
+    """
+    One trained model, or several that are combined.
+    """
+    @property
+    def candidates(self, /) -> Candidates:
+        """
+        The candidates of the first member.
+        """
+    @property
+    def config(self, /) -> str:
+        """
+        The configuration of the first member, as JSON.
+        """
+    def embed(self, /, queries: Rows | SupportsGetItem[int, str], scaled: bool) -> NDArray[float32]:
+        """
+        Coordinates of texts or rows that the first member predicts; with `scaled` as they are scored.
+        """
+    def evaluate(self, /, split: str | None, queries: str | PathLike[str] | None, query_id: str | None, filter_known: bool, candidates: str | PathLike[str] | None, data: str | PathLike[str] | None, coordinates: NDArray[float32] | None) -> Evaluation:
+        """
+        Ranks the queries of a split or a file, with the coordinates that are given or predicted ones.
+        """
+    @property
+    def names(self, /) -> list[str]:
+        """
+        Names of the members.
+        """
+    @staticmethod
+    def open(paths: SupportsGetItem[int, str | PathLike[str]], device: str, rule: str | None, fit_weights: bool, data: str | PathLike[str] | None) -> Runs:
+        """
+        Reads run directories; `rule` is a table of a configuration as JSON. With `fit_weights` the
+        weights are fitted on the validation split.
+        """
+    @property
+    def rule(self, /) -> str:
+        """
+        The rule that combines the members, as JSON.
+        """
+    def search(self, /, queries: Rows | SupportsGetItem[int, str], k: SupportsIndex) -> list[tuple[list[tuple[str, str, float]], tuple[str, float] | None, list[tuple[float, float]]]]:
+        """
+        The best `k` candidates for each text or row, and what else the configuration predicts.
+        """
+
+def canonical_smiles(smiles: SupportsGetItem[int, str]) -> list[str]:
+    """
+    One SMILES for all that stand for the same molecule.
+    """
+
+def compare_runs(evaluations: SupportsGetItem[int, tuple[str, Evaluation]], resamples: SupportsIndex) -> tuple[str, str]:
+    """
+    Evaluations of several models, by name, compared with the first one: as JSON, and as text.
+    """
+
+def drawing(smiles: str) -> str:
+    """
+    A drawing as SVG.
+    """
+
+def edit_distances(pairs: SupportsGetItem[int, tuple[Graph, Graph]], states: SupportsIndex | None, seconds: SupportsFloat | SupportsIndex | None) -> list[tuple[int, int, list[int | None], int]]:
+    """
+    (lower bound, upper bound, mapping, states) of the edit distance of each pair of graphs, in parallel.
+    """
+
+def kernel_matrix(a: Rows, b: Rows, kernel: str) -> NDArray[float64]:
+    """
+    `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
+    """
+
+def leverage_scores(rows: Rows, kernel: str, lambda_: SupportsFloat | SupportsIndex, pilot: SupportsIndex, seed: SupportsIndex) -> NDArray[float64]:
+    """
+    Approximate ridge leverage scores of rows.
+    """
+
+def molecule_features(smiles: SupportsGetItem[int, str], options: str, bits: bool) -> Rows:
+    """
+    Counts of substructures, or with `bits` the bits of a Morgan fingerprint; `options` is a table of a
+    configuration as JSON.
+    """
+
+def molecule_graphs(smiles: SupportsGetItem[int, str]) -> list[Graph]:
+    """
+    The graphs of molecules: elements as node labels, bond orders as edge labels.
+    """
+
+def quickstart(folder: str | PathLike[str]) -> Path:
+    """
+    Writes the quickstart data and configuration into a folder, and returns the configuration's path.
+    """
+
+def rank_ensemble(members: SupportsGetItem[int, tuple[Candidates, NDArray[float32]]], gold: SupportsGetItem[int, str], rule: str, missing: str) -> Ranks:
+    """
+    Ranks of the gold candidates under several models of the same queries and candidates.
+    """
+
+def rank_scores(scores: NDArray[float32], gold: NDArray[int64]) -> Ranks:
+    """
+    Ranks of the gold columns of a matrix of scores, one row a query; higher is better.
+    """
+
+def rank_scores_wide(scores: NDArray[float64], gold: NDArray[int64]) -> Ranks:
+    """
+    As `rank_scores`, of scores in double precision.
+    """
+
+def sketch_matrix(sketch: str, size: SupportsIndex, n: SupportsIndex, seed: SupportsIndex, scores: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None) -> NDArray[float64]:
+    """
+    R of a sketch, m × n; `scores` are those of a leverage sketch.
+    """
+
+def train(config: str | PathLike[str], overrides: SupportsGetItem[int, str], out: str | PathLike[str] | None, resume: bool, data: str | PathLike[str] | None, device: str, force: bool, listener: Callable[[str], object] | None) -> tuple[Path, list[str]]:
+    """
+    Trains the model of a configuration; `overrides` are `section.key=value`, and `listener` hears the
+    lines of the log as JSON. Returns the run directory and the advice on the configuration.
+    """
