@@ -4,9 +4,9 @@ mod advice;
 mod bad_input;
 mod bad_rows;
 mod book;
-mod card;
 #[cfg(feature = "serve")]
 mod browser;
+mod card;
 mod chebi20;
 mod compare;
 mod damage;
