@@ -11,13 +11,15 @@ use crate::{Error, Source};
 /// What the SMILES of a column are read as.
 ///
 /// # Errors
-/// [`Error::Line`] for a cell that is not a SMILES.
+/// [`Error::Line`] for the first cell that is not a SMILES.
 pub(super) fn column<T: Send>(
     table: &Table,
     column: &str,
     parse: impl Fn(&str) -> Result<T, dsokr_molecule::Error> + Sync + Send,
 ) -> Result<Vec<T>, Error> {
-    cells(table, column, parse)?.collect()
+    // a parallel collection into a `Result` would give any thread's error
+    let read: Vec<_> = cells(table, column, parse)?.collect();
+    read.into_iter().collect()
 }
 
 fn cells<'t, T: Send>(
