@@ -4,21 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dsokr_nn::pretrained::COMPANIONS;
+
 use super::table::{RemoteFile, Unpack};
 use super::{Network, Progress, failed, io};
 use crate::Error;
 
+/// The file that every encoder has.
+const CONFIG: &str = "config.json";
+
 /// Files that an encoder's folder may have beside its weights; all but the first may be absent.
-const FILES: [&str; 8] = [
-    "config.json",
-    "tokenizer.json",
-    "vocab.txt",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-];
+fn files() -> impl Iterator<Item = &'static str> {
+    [CONFIG, "tokenizer.json"].into_iter().chain(COMPANIONS)
+}
 
 /// Weights, the preferred ones first.
 const WEIGHTS: [&str; 2] = ["model.safetensors", "pytorch_model.bin"];
@@ -41,7 +39,7 @@ struct Model<'a> {
 /// downloaded.
 ///
 /// # Errors
-/// [`Error::Value`] for a name that is none; [`Error::Fetch`] for a model that cannot be downloaded and is not in the
+/// [`Error::Value`] for an invalid name; [`Error::Fetch`] for a model that cannot be downloaded and is not in the
 /// cache; what the file system reports.
 pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
     let model = Model::new(name)?;
@@ -63,7 +61,7 @@ pub fn folder(name: &str, network: &Network) -> Result<PathBuf, Error> {
 /// Whether a folder has what an encoder needs.
 fn complete(folder: &Path) -> bool {
     let tokenizer = ["tokenizer.json", "vocab.txt"];
-    folder.join(FILES[0]).is_file()
+    folder.join(CONFIG).is_file()
         && tokenizer.iter().any(|name| folder.join(name).is_file())
         && WEIGHTS.iter().any(|name| folder.join(name).is_file())
 }
@@ -109,9 +107,9 @@ impl<'a> Model<'a> {
     /// Downloads the files into a folder beside the snapshot, which is renamed when it is whole.
     fn download(&self, network: &Network) -> Result<PathBuf, Error> {
         // the first file says which commit the revision is
-        let (status, headers) = network.head(&self.url(FILES[0]))?;
+        let (status, headers) = network.head(&self.url(CONFIG))?;
         if status.is_client_error() || status.is_server_error() {
-            return Err(failed(self.url(FILES[0]), format!("the server answers {status}")));
+            return Err(failed(self.url(CONFIG), format!("the server answers {status}")));
         }
         let commit = headers.get("x-repo-commit").and_then(|text| text.to_str().ok());
         let plain =
@@ -121,7 +119,7 @@ impl<'a> Model<'a> {
         // continued by the next call where it is cut off
         let here = snapshots.join(format!(".{commit}.partial"));
         fs::create_dir_all(&here).map_err(|e| io(&here, &e))?;
-        for file in FILES {
+        for file in files() {
             self.file(network, file, &here)?;
         }
         let mut weights = false;
@@ -138,7 +136,7 @@ impl<'a> Model<'a> {
             fs::rename(&here, &snapshot).map_err(|e| io(&snapshot, &e))?;
         } else {
             // one of huggingface_hub that lacks files
-            for file in FILES.iter().chain(&WEIGHTS) {
+            for file in files().chain(WEIGHTS) {
                 let (own, there) = (here.join(file), snapshot.join(file));
                 if own.is_file() && !there.exists() {
                     fs::rename(&own, &there).map_err(|e| io(&there, &e))?;

@@ -113,7 +113,7 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::Config`] for a file that is no such table; [`Error::Value`] for a path that leaves the data
-    /// root, or a SHA-256 that is none.
+    /// root, or an invalid SHA-256.
     pub fn with(file: Option<&Path>) -> Result<Self, Error> {
         let parse = |path: &Path, text: &str| {
             let parsed = toml::from_str::<Self>(text);

@@ -133,31 +133,33 @@ fn usage(config: &Checked) -> String {
         _ => " --data DATA",
     };
     let texts = config.data.inputs() == InputKind::Texts;
-    let (search, rust, python) = match (texts, &config.ensemble) {
-        (true, None) => (
-            "dsokr search . \"a text\"\n",
-            "let run = dsokr::Run::open(\".\".as_ref())?;\nlet hits = run.search(\"a text\", 5)?;\n",
-            "model = dsokr.Model.load(\".\")\nmodel.search(\"a text\", k=5)\n",
+    let search = match texts {
+        true => "dsokr search . \"a text\"\n",
+        false => "dsokr predict . FILE\n",
+    };
+    let (mut rust, mut python) = match &config.ensemble {
+        None => (
+            "let run = dsokr::Run::open(\".\".as_ref())?;\n".to_string(),
+            "model = dsokr.Model.load(\".\")\n".to_string(),
         ),
-        (true, Some(_)) => (
-            "dsokr search . \"a text\"\n",
+        Some(_) => (
             "let device = dsokr::device::Processor::Cpu.open()?;\nlet run = \
-             dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\nlet answer = run.search(\"a text\", 5)?;\n",
-            "model = dsokr.Ensemble.load([\".\"])\nmodel.search(\"a text\", k=5)\n",
-        ),
-        (false, None) => (
-            "dsokr predict . FILE\n",
-            "let run = dsokr::Run::open(\".\".as_ref())?;\nlet z = \
-             run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n",
-            "model = dsokr.Model.load(\".\")\n",
-        ),
-        (false, Some(_)) => (
-            "dsokr predict . FILE\n",
-            "let device = dsokr::device::Processor::Cpu.open()?;\nlet run = \
-             dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\n",
-            "model = dsokr.Ensemble.load([\".\"])\n",
+             dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\n"
+                .to_string(),
+            "model = dsokr.Ensemble.load([\".\"])\n".to_string(),
         ),
     };
+    rust += match (texts, &config.ensemble) {
+        (true, None) => "let hits = run.search(\"a text\", 5)?;\n",
+        (true, Some(_)) => "let answer = run.search(\"a text\", 5)?;\n",
+        (false, None) => {
+            "let z = run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n"
+        }
+        (false, Some(_)) => "",
+    };
+    if texts {
+        python += "model.search(\"a text\", k=5)\n";
+    }
     let shell = format!(
         "dsokr train config.toml{root} --out ../again      # trains it again\n{search}dsokr evaluate .{root}\n"
     );
@@ -172,7 +174,7 @@ fn usage(config: &Checked) -> String {
     format!(
         "## Use\n\nIn this folder, with the command, from Rust and from Python.{place}\n\n{}\n{}\n{}",
         fenced("sh", &shell),
-        fenced("rust", rust),
+        fenced("rust", &rust),
         fenced("python", &format!("import dsokr\n\n{python}"))
     )
 }

@@ -4,14 +4,14 @@ use dsokr_data::Truth;
 use dsokr_decode::CandidateBlocks;
 use dsokr_molecule::{Molecule, functional_groups, ring_systems};
 
-use super::api::{
-    Answer, Candidate, CandidatesResponse, Confidence, EmbedRequest, EmbedResponse, Exact, Filter,
-    Hit, MoleculeProperties, Nearest, Outputs, Quantile, RankRequest, RankResponse, Ranked,
-    SearchRequest, SearchResponse, Shared,
-};
 use super::filter::{Molecules, Wanted, fingerprint, tanimoto};
 use super::problem::Problem;
 use super::queries::Queries;
+use super::requests::{EmbedRequest, Filter, RankRequest, SearchRequest};
+use super::responses::{
+    Answer, Candidate, CandidatesResponse, Confidence, EmbedResponse, Exact, Hit,
+    MoleculeProperties, Nearest, Outputs, Quantile, RankResponse, Ranked, SearchResponse, Shared,
+};
 use super::{Limits, Model};
 use crate::run::{DistinctAnswer, DistinctHit};
 

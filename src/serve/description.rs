@@ -8,7 +8,7 @@ use dsokr_data::{Inputs, Split};
 use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_molecule::Molecule;
 
-use super::api::{Example, ModelDescription, NamedMetric, Outputs};
+use super::responses::{Example, ModelDescription, NamedMetric, Outputs};
 use crate::run::{EnsembleRun, Record, Run};
 use crate::{Error, Metric};
 

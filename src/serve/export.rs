@@ -1,7 +1,8 @@
 //! Answers as files.
 
-use super::api::{Format, Hit, Outputs, SearchRequest};
 use super::problem::Problem;
+use super::requests::{Format, SearchRequest};
+use super::responses::{Hit, Outputs};
 use super::{Limits, Model, answer};
 use dsokr_molecule::Molecule;
 

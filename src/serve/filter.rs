@@ -8,8 +8,8 @@ use dsokr_molecule::{
 };
 use rayon::prelude::*;
 
-use super::api::Filter;
 use super::problem::Problem;
+use super::requests::Filter;
 
 /// What filters compare of each candidate; none of labels that are no SMILES.
 pub(super) struct Molecules(Vec<Option<Properties>>);

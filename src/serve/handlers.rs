@@ -11,11 +11,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dsokr_molecule::FunctionalGroup;
 
-use super::api::{
-    CandidatesRequest, CandidatesResponse, DrawingRequest, EmbedRequest, EmbedResponse,
-    ExportRequest, ModelsResponse, RankRequest, RankResponse, SearchRequest, SearchResponse,
-};
 use super::problem::{Body, ErrorBody, Parameters, Problem};
+use super::requests::{
+    CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
+};
+use super::responses::{
+    CandidatesResponse, EmbedResponse, ModelsResponse, RankResponse, SearchResponse,
+};
 use super::{Model, Server, answer, export};
 
 impl Server {

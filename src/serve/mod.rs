@@ -31,7 +31,8 @@
 //! | `GET /metrics` | counters for Prometheus |
 //!
 //! Nothing in a request is a path of a file. What is computed runs outside of the threads that read and write
-//! connections; requests wait in a queue of [`Limits::waiting`], and more of them are told to come back.
+//! connections; requests wait in a queue of
+//! [`Limits::waiting`], and further ones get the status 503 with `Retry-After`.
 
 mod answer;
 mod api;
@@ -45,6 +46,8 @@ mod model;
 mod page;
 mod problem;
 mod queries;
+mod requests;
+mod responses;
 mod training;
 mod work;
 

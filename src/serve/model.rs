@@ -9,9 +9,9 @@ use burn::tensor::Device;
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
 
-use super::api::{ModelDescription, Outputs};
 use super::description;
 use super::filter::Molecules;
+use super::responses::{ModelDescription, Outputs};
 use super::training::Training;
 use crate::Error;
 use crate::run::{EnsembleRun, Run};

@@ -5,8 +5,8 @@ use dsokr_basis::features::DenseRows;
 use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 
-use super::api::{EmbedRequest, RankRequest, SearchRequest};
 use super::problem::Problem;
+use super::requests::{EmbedRequest, RankRequest, SearchRequest};
 use super::{Limits, Model};
 use crate::Error;
 use crate::run::{QueryAnswers, Run};

@@ -22,7 +22,7 @@ pub type Matrix<'py, T> = Typed<Bound<'py, PyArray<T, Ix2>>>;
 pub type VectorView<'py, T> = Typed<PyReadonlyArray1<'py, T>>;
 /// A matrix that is read.
 pub type MatrixView<'py, T> = Typed<PyReadonlyArray2<'py, T>>;
-/// What a text is told to.
+/// A function that is called with each text.
 pub type Listener = Typed<Py<PyAny>>;
 /// Values by name.
 pub type Table<'py> = Typed<Bound<'py, PyDict>>;

@@ -25,7 +25,10 @@ impl ModuleVisitor for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id) {
             let gradient = match RowGradient::is(&gradient, &param.val()) {
-                true => RowGradient::split(gradient)[1].clone(),
+                true => {
+                    let [_, values] = RowGradient::split(gradient);
+                    values
+                }
                 false => gradient,
             };
             self.sum += f64::from(gradient.square().sum().into_scalar::<f32>());

@@ -65,9 +65,8 @@ impl MoleculeFeatures for Composition {
         let width = whole + WHOLE.len();
         let rows = molecules.par_iter().map(|molecule| {
             let mut row = vec![0.0_f32; width];
-            for atom in molecule.atoms() {
-                row[usize::from(atom.element.atomic_number())] += 1.0;
-                row[usize::from(Element::H.atomic_number())] += f32::from(atom.hydrogens);
+            for (element, count) in molecule.composition() {
+                row[usize::from(element.atomic_number())] = count as f32;
             }
             for bond in molecule.bonds() {
                 row[ELEMENTS

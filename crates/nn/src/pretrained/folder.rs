@@ -13,7 +13,7 @@ use crate::transformer::{Architecture, Body};
 
 /// Other files of the tokenizer, which are kept so that transformers' own tokenizer loads from the
 /// folder that is written.
-const COMPANIONS: [&str; 7] = [
+pub const COMPANIONS: [&str; 7] = [
     "vocab.txt",
     "tokenizer_config.json",
     "special_tokens_map.json",

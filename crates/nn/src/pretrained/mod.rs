@@ -24,6 +24,6 @@ mod weights;
 mod write;
 
 pub use encoder::PretrainedConfig;
-pub use folder::Pretrained;
+pub use folder::{COMPANIONS, Pretrained};
 pub use sentence::SentenceLayers;
 pub use tokenizer::Tokenizer;
