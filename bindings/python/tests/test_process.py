@@ -138,3 +138,10 @@ def test_import_needs_numpy_alone():
     code = "import sys, dsokr; print([name for name in ('scipy', 'sklearn', 'torch', 'pandas', 'networkx') if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_estimators_are_imported_on_first_use():
+    pytest.importorskip("sklearn")
+    code = "import dsokr; print(dsokr.sklearn.IOKR(kernel='cosine', size=300, alpha=1e-3))"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert printed.stdout.startswith("IOKR(")

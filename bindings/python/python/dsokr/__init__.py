@@ -17,6 +17,7 @@ Or dsokr trains the model too (``train``), and reads it from its run directory (
     model.search("a methyl ester of a steroid", k=5)
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _dsokr, graphs, metrics, molecules
@@ -65,6 +66,9 @@ __all__ = [
     "to_scipy",
 ]
 
+if TYPE_CHECKING:
+    from . import sklearn
+
 # a package that was built without Burn has no runs
 _RUN = ("Comparison", "Ensemble", "Evaluation", "Model", "compare", "quickstart", "train")
 if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
@@ -75,5 +79,8 @@ if TYPE_CHECKING or hasattr(_dsokr, "Runs"):
 
 
 def __getattr__(name: str) -> Any:
+    # on first use, since it needs scikit-learn
+    if name == "sklearn":
+        return importlib.import_module(f"{__name__}.sklearn")
     reason = ": this package was built without the feature `run`" if name in _RUN else ""
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{reason}")
