@@ -38,9 +38,9 @@ impl Server {
         queries: usize,
         compute: impl FnOnce(&Model, &super::Limits) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let (model, limits) = (self.model(model)?, self.0.limits);
+        let (model, server) = (self.model(model)?, self.clone());
         self.0.counters.queries.fetch_add(queries as u64, Relaxed);
-        self.0.workers.compute(move || compute(&model, &limits)).await
+        self.0.workers.compute(move || compute(&model, &server.0.limits)).await
     }
 }
 
@@ -101,11 +101,12 @@ fn typed(kind: &'static str, body: String) -> Response {
     ErrorBody,
 ))]
 pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
-    let (models, limits) = (server.0.models.clone(), server.0.limits);
+    let shared = Arc::clone(&server.0);
     let described = server.0.workers.compute(move || {
+        let limits = &shared.limits;
         Ok(ModelsResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            models: models.iter().map(|model| model.description()).collect(),
+            models: shared.models.iter().map(|model| model.description()).collect(),
             groups: FunctionalGroup::ALL.iter().map(|group| group.name()).collect(),
             most_hits: limits.hits,
             most_queries: limits.queries,

@@ -41,6 +41,7 @@ mod description;
 mod export;
 mod filter;
 mod handlers;
+mod host;
 mod metrics;
 mod model;
 mod page;
@@ -67,7 +68,7 @@ pub use self::connections::{block_on, run};
 pub use self::model::Model;
 
 /// What a server refuses, and when it gives up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// The largest body of a request in bytes; default: 1 MiB.
     pub body: usize,
@@ -87,8 +88,13 @@ pub struct Limits {
     pub head: Duration,
     /// How long a request may take, with its body; default: 60 s.
     pub request: Duration,
+    /// How long the client may take to read an answer; default: 60 s.
+    pub answer: Duration,
     /// How long a server that is stopped waits for what has begun; default: 60 s.
     pub stop: Duration,
+    /// Names without ports that requests may be addressed to, beside `localhost` and loopback addresses;
+    /// default: none. An empty list allows every name, unless [`run`] listens at a loopback address.
+    pub hosts: Vec<String>,
 }
 
 impl Default for Limits {
@@ -103,7 +109,9 @@ impl Default for Limits {
             waiting: 128,
             head: Duration::from_secs(15),
             request: Duration::from_secs(60),
+            answer: Duration::from_secs(60),
             stop: Duration::from_secs(60),
+            hosts: Vec::new(),
         }
     }
 }
@@ -125,7 +133,7 @@ impl Server {
     /// begins to read what explains answers, which the first requests would wait for otherwise.
     ///
     /// # Errors
-    /// [`Error::Value`] for no models, and for two of one name.
+    /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
     pub fn new(models: Vec<Model>, limits: Limits) -> Result<Self, Error> {
         if models.is_empty() {
             return Err(Error::value("RUN", "none", "at least one run directory"));
@@ -136,6 +144,7 @@ impl Server {
                 return Err(Error::value("RUN", format!("{:?}, twice", model.name()), allowed));
             }
         }
+        limits.hosts.iter().try_for_each(|name| host::check_name(name))?;
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
         let warm = models.clone();
         std::thread::spawn(move || warm.iter().for_each(|model| model.prepare()));
@@ -158,7 +167,12 @@ impl Server {
 
     /// All that is served, with its limits, for a program that serves more.
     pub fn router(&self) -> Router {
-        let served = Router::new()
+        self.routes(!self.0.limits.hosts.is_empty())
+    }
+
+    /// All that is served; `checked` is whether the names are checked that requests are addressed to.
+    fn routes(&self, checked: bool) -> Router {
+        let mut served = Router::new()
             .route("/", get(page::html))
             .route("/page.js", get(page::script))
             .route("/page.css", get(page::style))
@@ -175,6 +189,9 @@ impl Server {
             .method_not_allowed_fallback(problem::not_allowed)
             .layer(axum::extract::DefaultBodyLimit::max(self.0.limits.body))
             .with_state(self.clone());
+        if checked {
+            served = served.layer(axum::middleware::from_fn_with_state(self.clone(), host::check));
+        }
         served.layer(axum::middleware::from_fn_with_state(self.clone(), handlers::watch))
     }
 }

@@ -40,6 +40,7 @@ impl IntoResponses for ErrorBody {
             (408, "A request that takes too long"),
             (413, "A body that is too large"),
             (415, "A body whose content type is not application/json"),
+            (421, "A request that is addressed to a name that is not allowed"),
             (422, "A value that is not allowed"),
             (503, "Too many requests wait already"),
         ];

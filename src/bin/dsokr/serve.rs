@@ -22,6 +22,11 @@ pub struct Arguments {
     /// The port; 0 is a free one.
     #[arg(long, default_value_t = 8080)]
     port: u16,
+    /// A name in the address of the page that is answered, such as search.example.org of a proxy; several by
+    /// repetition. localhost and loopback addresses always are. Without it, a --host that is not loopback answers
+    /// to every name.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -30,7 +35,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
     let models = arguments.runs.iter().map(|run| Model::open(run, &device));
-    let server = Server::new(models.collect::<Result<_, _>>()?, Limits::default())?;
+    let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
+    let server = Server::new(models.collect::<Result<_, _>>()?, limits)?;
     let address = SocketAddr::new(arguments.host, arguments.port);
     if !arguments.host.is_loopback() {
         tracing::warn!(

@@ -1,0 +1,146 @@
+//! Tables of data sets, and what is trained on them.
+
+use std::fs;
+
+use super::{PLAIN, Server, fetch, send, send_part, sha256, table};
+use crate::sandbox::Sandbox;
+
+/// The official files of ChEBI-20, cut down, become the tables of the other configurations.
+#[test]
+fn chebi_20_is_trained_on_in_both_layouts() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("mine")).unwrap();
+    let mut next = 0;
+    for (own, smiles, count) in
+        [("training", "train", 40), ("val", "validation", 8), ("test", "test", 8)]
+    {
+        let (mut rows, mut table) = (String::new(), "CID\tSMILES\tdescription\n".to_owned());
+        for id in next..next + count {
+            let (carbons, text) =
+                (id % 9 + 1, format!("An alcohol with \"{id}\" and {} carbons.", id % 9 + 1));
+            rows += &format!("{id}\t{} {}.5 1\t{text}\n", id % 5, id % 7);
+            table += &format!("{id}\t{}O\t{text}\n", "C".repeat(carbons));
+        }
+        next += count;
+        sandbox.write(&format!("mine/{own}.txt"), &rows);
+        sandbox.write(&format!("mine/smiles-{smiles}.txt"), &table);
+    }
+    sandbox.succeed(&["fetch", "chebi20", "--from", "mine"]);
+    let molecules = sandbox.read("data/chebi20/molecules.tsv");
+    assert!(molecules.starts_with("cid\tsmiles\tcandidate\n0\tCO\t1\n1\tCCO\t1\n"), "{molecules}");
+    assert_eq!(molecules.lines().count(), 57);
+    let test = sandbox.read("data/chebi20/test.tsv");
+    assert!(test.starts_with("cid\tdescription\n48\tAn alcohol with \"48\""), "{test}");
+    let encoder = "[sketch]\nsize = 3\n[encoder]\nkind = \"ngram-bag\"\nhidden = [4]\n[training]\nepochs = 2\n\
+                   [evaluation]\nsplit = \"test\"\n";
+    let tables = format!(
+        "[data]\nfolder = \"chebi20\"\nid = \"cid\"\nvalidation = \"val.tsv\"\ntest = \"test.tsv\"\n[output]\ntable = \
+         \"molecules.tsv\"\nid = \"cid\"\nlabel = \"smiles\"\ncandidate = {{ column = \"candidate\" }}\nfeatures = {{ kind = \
+         \"file\", file = \"mol2vec.safetensors\", key = \"mol2vec\" }}\nkernel = {{ name = \"cosine\" }}\n{encoder}"
+    );
+    let official = format!(
+        "[data]\nsource = \"official\"\nfolder = \"chebi20-official\"\ntest = \"test.txt\"\n[output]\nkernel = {{ name = \
+         \"cosine\" }}\n{encoder}"
+    );
+    sandbox.write("tables.toml", &tables);
+    sandbox.write("official.toml", &official);
+    let (tables, official) =
+        (sandbox.train("tables.toml", &[]), sandbox.train("official.toml", &[]));
+    assert_eq!(tables["mrr"], official["mrr"]);
+    assert_eq!((&tables["queries"], &tables["candidates"]), (&8.into(), &56.into()));
+}
+
+#[test]
+fn wrong_tables_are_refused() {
+    let sandbox = Sandbox::new();
+    for (more, expected) in [
+        (format!("sha256 = \"abc\"\n{PLAIN}"), "64 hexadecimal digits"),
+        ("unpack = \"lha\"\nto = \"a\"".to_owned(), "lha"),
+        (PLAIN.replace("own/", "/own/"), "own.files.to"),
+    ] {
+        table(&sandbox, "http://127.0.0.1", "/a", &more);
+        let output = fetch(&sandbox, &[]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(expected), "{errors}");
+    }
+    table(&sandbox, "ftp://127.0.0.1", "/a", PLAIN);
+    let output = fetch(&sandbox, &[]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("https:// or http://"));
+    sandbox.fail(&["fetch", "own", "--timeout", "0"], 2, &["0.001 to 86400"]);
+}
+
+/// A model of the hub is downloaded once into the cache, with weights from a different address, and trains as the
+/// same folder does.
+#[test]
+fn a_pretrained_encoder_comes_from_the_hub() {
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+    let sandbox = Sandbox::new();
+    crate::pretrained::model(&sandbox);
+    let model = sandbox.path("model");
+    let weights = fs::read(model.join("model.safetensors")).unwrap();
+    let server = Server::new(move |asked, before, stream| {
+        let name = asked.path.rsplit('/').next().unwrap();
+        let known = asked.path.starts_with("/owner/tiny/resolve/main/") || asked.path == "/blob";
+        let file = if name == "blob" { "model.safetensors" } else { name };
+        let Some(bytes) = fs::read(model.join(file)).ok().filter(|_| known) else {
+            return send(stream, "404 Not Found", "Content-Length: 0\r\n", b"");
+        };
+        let commit = format!("X-Repo-Commit: {COMMIT}\r\n");
+        match (name, asked.method.as_str()) {
+            ("model.safetensors", _) => {
+                let tag = format!("X-Linked-ETag: \"{}\"\r\n", sha256(&bytes));
+                let more = "Location: /blob\r\nContent-Length: 0\r\n";
+                send(stream, "302 Found", &(commit + &tag + more), b"");
+            }
+            (_, "HEAD") => {
+                let length = format!("Content-Length: {}\r\n", bytes.len());
+                send(stream, "200 OK", &(commit + &length), b"");
+            }
+            // the first answer is damaged
+            ("blob", _) if before == 0 => {
+                send_part(stream, asked, "\"b\"", &vec![1; bytes.len()], usize::MAX);
+            }
+            _ => send_part(stream, asked, "\"a\"", &bytes, usize::MAX),
+        }
+    });
+    let set = ["--set", "training.epochs=1", "--json", "--out"];
+    let train = |endpoint: &str, folder: &str, out: &str| {
+        let folder = format!("encoder.folder={folder}");
+        let arguments = [&["train", "small.toml", "--set", &folder][..], &set, &[out]].concat();
+        let mut command = sandbox.command(&arguments);
+        command.env("HF_ENDPOINT", endpoint).env("HF_HUB_CACHE", sandbox.path("cache"));
+        ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "HF_HUB_OFFLINE"].iter().for_each(
+            |key| {
+                command.env_remove(key);
+            },
+        );
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
+    };
+    let (code, _, errors) = train(&server.address, "hub:owner/tiny", "a");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("SHA-256") && errors.contains("model.safetensors"), "{errors}");
+    let (code, _, errors) = train(&server.address, "hub:owner/none", "a");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("404") && errors.contains("not in the cache"), "{errors}");
+    let (code, found, errors) = train(&server.address, "hub:owner/tiny", "a");
+    assert_eq!(code, Some(0), "{errors}");
+    let cache = sandbox.path("cache/models--owner--tiny");
+    assert_eq!(fs::read_to_string(cache.join("refs/main")).unwrap(), COMMIT);
+    let kept = fs::read(cache.join("snapshots").join(COMMIT).join("model.safetensors")).unwrap();
+    assert!(kept == weights);
+    assert_eq!(fs::read_dir(cache.join("snapshots")).unwrap().count(), 1);
+    // nobody answers: the cache is enough, and a model that is not there is named with what to do
+    let (code, again, errors) = train("http://127.0.0.1:1", "hub:owner/tiny", "b");
+    assert_eq!((code, &again), (Some(0), &found), "{errors}");
+    let (code, _, errors) = train("http://127.0.0.1:1", "hub:owner/other", "c");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("Without network, encoder.folder names a folder"), "{errors}");
+    let (_, folder, _) = train("http://127.0.0.1:1", "model", "d");
+    assert_eq!(folder, found);
+}

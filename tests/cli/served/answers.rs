@@ -1,0 +1,197 @@
+//! What is answered.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Served, TEXT, molecules, send, trained};
+use crate::sandbox::number;
+
+#[test]
+fn a_served_run_answers_as_the_commands_do() {
+    let sandbox = trained();
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let answers = served.ask("/api/search", &json!({"texts": [TEXT, "an open chain"], "top": 3}));
+    let found = &answers["answers"][0]["hits"];
+    let call = ["search", "runs/small", TEXT, "--top", "80", "--json"];
+    let search: Value = serde_json::from_str(&sandbox.succeed(&call)).unwrap();
+    let first = |at: usize| (&found[at]["id"], number(&found[at], "score"));
+    assert_eq!(first(0).0, &search["candidates"][0]["id"]);
+    assert!((first(0).1 - number(&search["candidates"][0], "score")).abs() < 1e-5);
+    assert_eq!((&answers["candidates"], &answers["wanted"]), (&json!(80), &json!(80)));
+    assert_eq!(answers["answers"].as_array().unwrap().len(), 2);
+    // pages go on where the one before ended, and every candidate comes once
+    let mut all = Vec::new();
+    for skip in (0..100).step_by(7) {
+        let page = served.ask("/api/search", &json!({"texts": [TEXT], "top": 7, "skip": skip}));
+        for hit in page["answers"][0]["hits"].as_array().unwrap() {
+            all.push(hit["id"].as_str().unwrap().to_owned());
+            all.extend(
+                hit["duplicates"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|id| id.as_str().unwrap().to_owned()),
+            );
+        }
+    }
+    let count = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!((count, all.len()), (80, 80));
+    // coordinates are those of the command, and search by them is search by the text
+    let embedded = served.ask("/api/embed", &json!({"texts": [TEXT]}));
+    let by_coordinates =
+        served.ask("/api/search", &json!({"coordinates": embedded["coordinates"], "top": 3}));
+    let by_text = served.ask("/api/search", &json!({"texts": [TEXT], "top": 3}));
+    assert_eq!(by_coordinates["answers"][0]["hits"], by_text["answers"][0]["hits"]);
+    // ranks agree with the search
+    let id = &search["candidates"][9]["id"];
+    let ranked = served.ask("/api/rank", &json!({"texts": [TEXT], "ids": [[id, found[0]["id"]]]}));
+    let [tenth, first] = [&ranked["answers"][0][0], &ranked["answers"][0][1]];
+    assert_eq!((&first["above"], &tenth["id"]), (&json!(0), id));
+    let above = search["candidates"].as_array().unwrap().iter();
+    let above =
+        above.filter(|own| number(own, "score") > number(&search["candidates"][9], "score"));
+    assert_eq!(number(tenth, "above") as usize, above.count());
+    let known = served.ask("/api/candidates", &json!({"ids": ["o3"]}));
+    assert_eq!(known["candidates"], json!([{"id": "o3", "label": "butane"}]));
+    let models: Value = serde_json::from_str(&served.get("/api/models").body).unwrap();
+    let model = &models["models"][0];
+    assert_eq!(
+        (&model["name"], &model["outputs"], &model["inputs"]),
+        (&json!("small"), &json!("other"), &json!("texts"))
+    );
+    assert_eq!(model["missing"], json!([]));
+    assert!(
+        model["metrics"].as_array().unwrap().iter().any(|metric| metric["name"] == "mrr"),
+        "{model}"
+    );
+    let api: Value = serde_json::from_str(&served.get("/api").body).unwrap();
+    assert!(api["paths"]["/api/search"]["post"]["responses"]["422"].is_object(), "{api}");
+    let counters = served.get("/metrics").body;
+    assert!(
+        counters.contains("dsokr_requests_total{path=\"/api/search\",status=\"200\"}"),
+        "{counters}"
+    );
+    assert!(counters.contains("dsokr_queries_total"), "{counters}");
+}
+
+#[test]
+fn the_page_loads_nothing_from_elsewhere() {
+    let sandbox = trained();
+    let served = Served::start(&sandbox, &["runs/small"]);
+    for (path, kind) in
+        [("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")]
+    {
+        let answer = served.get(path);
+        assert!(
+            answer.status == 200 && answer.head.contains(&format!("content-type: {kind}")),
+            "{}",
+            answer.head
+        );
+        assert!(answer.head.contains("default-src 'none'"), "{}", answer.head);
+        for elsewhere in ["http:", "https:", "src=\"//", "@import", "url("] {
+            assert!(!answer.body.contains(elsewhere), "{path}: {elsewhere}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_trained_again_is_served_as_it_was_and_says_so() {
+    let sandbox = trained();
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let query = json!({"texts": [TEXT], "top": 5});
+    let before = served.ask("/api/search", &query);
+    assert!(before["notice"].is_null());
+    fs::remove_dir_all(sandbox.path("runs/small")).unwrap();
+    sandbox.train("small.toml", &["seed=7", "sketch.size=10"]);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let mut after = served.ask("/api/search", &query);
+    assert!(after["notice"].as_str().unwrap().contains("has changed"), "{after}");
+    after.as_object_mut().unwrap().remove("notice");
+    let mut before = before;
+    // the validation queries may have been read between the two answers
+    for answer in [&mut before, &mut after] {
+        answer["answers"][0].as_object_mut().unwrap().remove("confidence");
+    }
+    assert_eq!(after, before);
+    let models: Value = serde_json::from_str(&served.get("/api/models").body).unwrap();
+    assert!(models["models"][0]["notice"].is_string());
+    let log = sandbox.read("serve.log");
+    assert_eq!(log.matches("has changed").count(), 1, "{log}");
+}
+
+#[test]
+fn molecules_are_explained_filtered_drawn_and_exported() {
+    let sandbox = molecules();
+    let served = Served::start(&sandbox, &["molecules"]);
+    let text = "A carboxylic acid with a bromine atom on a benzene ring.";
+    let query = json!({"texts": [text], "top": 5, "explain": true});
+    let answers = served.ask("/api/search", &query);
+    assert_eq!(answers["answers"][0]["nearest"].as_array().unwrap().len(), 3, "{answers}");
+    let hit = &answers["answers"][0]["hits"][0];
+    assert_eq!(hit["shared"].as_array().unwrap().len(), 3, "{hit}");
+    assert!(hit["link"].is_null(), "the column of ids is not named cid: {hit}");
+    // filters hold of every hit, whose ranks and scores are those among all
+    let filter = json!({"formula": "Br*", "max_mass": 400.0, "groups": ["carboxylic acid"]});
+    let kept = served.ask("/api/search", &json!({"texts": [text], "top": 1000, "filter": filter}));
+    let hits = kept["answers"][0]["hits"].as_array().unwrap();
+    assert!(!hits.is_empty() && kept["wanted"].as_u64().unwrap() >= hits.len() as u64, "{kept}");
+    let ids: Vec<&Value> = hits.iter().map(|hit| &hit["id"]).collect();
+    let ranked = served.ask("/api/rank", &json!({"texts": [text], "ids": [ids]}));
+    for (hit, ranked) in hits.iter().zip(ranked["answers"][0].as_array().unwrap()) {
+        let molecule = &hit["molecule"];
+        assert!(molecule["formula"].as_str().unwrap().contains("Br"), "{hit}");
+        assert!(number(molecule, "mass") <= 400.0, "{hit}");
+        assert!(
+            molecule["groups"].as_array().unwrap().contains(&json!("carboxylic acid")),
+            "{hit}"
+        );
+        assert_eq!(number(hit, "rank"), number(ranked, "above") + 1.0, "{hit} {ranked}");
+        assert_eq!(hit["score"], ranked["score"]);
+    }
+    let label = &hits[0]["label"];
+    let same = json!({"similar_to": label, "min_similarity": 1.0});
+    let same = served.ask("/api/search", &json!({"texts": [text], "filter": same}));
+    assert!(
+        same["answers"][0]["hits"].as_array().unwrap().iter().any(|hit| hit["label"] == *label)
+    );
+    // drawings and files
+    let id = hits[0]["id"].as_str().unwrap();
+    let drawing = served.get(&format!("/api/drawing?id={id}"));
+    assert!(
+        drawing.head.contains("image/svg+xml") && drawing.body.starts_with("<svg"),
+        "{}",
+        drawing.head
+    );
+    let export = |format: &str| {
+        let body = json!({"format": format, "search": {"texts": [text], "top": 7}}).to_string();
+        let answer =
+            send(&served.address, "POST", "/api/export", "application/json", body.as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    };
+    let csv = export("csv");
+    assert_eq!(csv.lines().count(), 8);
+    assert!(csv.starts_with("rank,id,label,score,formula,mass,duplicates\r\n1,"), "{csv}");
+    assert_eq!(export("smiles").lines().count(), 7);
+    let sdf = export("sdf");
+    assert_eq!((sdf.matches("$$$$\n").count(), sdf.matches("V2000").count()), (7, 7), "{sdf}");
+    // how sure an answer is comes once the validation queries are read
+    for attempt in 0..100 {
+        let confidence = &served.ask("/api/search", &query)["answers"][0]["confidence"];
+        if confidence.is_object() {
+            let share = |key: &str| number(confidence, key);
+            assert!(
+                share("low") <= share("right") && share("right") <= share("high"),
+                "{confidence}"
+            );
+            assert!(share("queries") >= 10.0, "{confidence}");
+            break;
+        }
+        assert!(attempt < 99, "no confidence: {}", sandbox.read("serve.log"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

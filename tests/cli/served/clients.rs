@@ -1,0 +1,305 @@
+//! Clients that send what is wrong, or are slow, and servers that cannot start or must stop.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use dsokr::device::Processor;
+use dsokr::serve::{self, Limits, Model, Server};
+use serde_json::json;
+
+use super::{Answer, Served, TEXT, answer, send, trained};
+use crate::sandbox::Sandbox;
+
+#[test]
+fn wrong_requests_are_refused_with_what_is_allowed() {
+    let sandbox = trained();
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let text = json!([TEXT]);
+    for (path, body, status, says) in [
+        ("/api/search", json!({}), 422, "exactly one of texts, vectors and coordinates"),
+        ("/api/search", json!({"texts": []}), 422, "1 to 64"),
+        ("/api/search", json!({"texts": vec!["a"; 65]}), 422, "65 queries"),
+        ("/api/search", json!({"texts": [""]}), 422, "texts[0]"),
+        ("/api/search", json!({"texts": [TEXT, " \n"]}), 422, "texts[1]"),
+        ("/api/search", json!({"texts": ["a".repeat(900_000)]}), 422, "at most 10000 characters"),
+        ("/api/search", json!({"texts": text, "vectors": [[1.0]]}), 422, "2 kinds"),
+        ("/api/search", json!({"vectors": [[1.0, 2.0]]}), 422, "texts"),
+        ("/api/search", json!({"vectors": [[]]}), 422, "vectors[0]"),
+        ("/api/search", json!({"vectors": [[1.0], [1.0, 2.0]]}), 422, "vectors[1]"),
+        ("/api/search", json!({"coordinates": [[1.0]]}), 422, "coordinates"),
+        ("/api/search", json!({"texts": text, "top": 0}), 422, "1 to 1000"),
+        ("/api/search", json!({"texts": text, "top": 1001}), 422, "1001"),
+        ("/api/search", json!({"texts": text, "top": -1}), 422, "top"),
+        ("/api/search", json!({"texts": text, "tops": 3}), 422, "unknown field `tops`"),
+        ("/api/search", json!({"texts": text, "filter": {"formula": "C6"}}), 422, "no molecules"),
+        ("/api/search", json!({"texts": [3]}), 422, "texts[0]"),
+        ("/api/search", json!({"texts": text, "model": "large"}), 404, "\\\"small\\\""),
+        ("/api/search", json!({"texts": text, "model": "../small"}), 404, "model"),
+        ("/api/embed", json!({"texts": text, "member": "x"}), 404, "member"),
+        ("/api/rank", json!({"texts": text, "ids": []}), 422, "a list for each query"),
+        ("/api/rank", json!({"texts": text, "ids": [["o999"]]}), 404, "o999"),
+        ("/api/candidates", json!({"ids": ["nothing"]}), 404, "nothing"),
+        ("/api/export", json!({"format": "sdf", "search": {"texts": text}}), 422, "csv"),
+        ("/api/export", json!({"format": "pdf", "search": {"texts": text}}), 422, "pdf"),
+    ] {
+        let (found, answer) = served.post(path, &body);
+        let shown: String = body.to_string().chars().take(200).collect();
+        assert_eq!(found, status, "{path} {shown}: {answer}");
+        assert!(answer["error"].to_string().contains(says), "{path} {shown}: {answer}");
+    }
+    // bodies that are no JSON, not UTF-8, too large, or deep
+    let deep = "[".repeat(100_000);
+    for (body, status) in [
+        (&b"{\"texts\": ["[..], 400),
+        (b"", 400),
+        (b"null", 422),
+        (b"{\"texts\": [\"\xff\xfe\"]}", 400),
+        (b"{\"coordinates\": [[1e39]]}", 400),
+        (b"{\"coordinates\": [[NaN]]}", 400),
+        (&vec![b' '; 10_000_000], 413),
+        (format!("{{\"texts\": [\"{}\"]}}", "a".repeat(1 << 20)).as_bytes(), 413),
+        (deep.as_bytes(), 422),
+    ] {
+        let (found, answer) = served.post_text("/api/search", body);
+        assert_eq!(found, status, "{answer}");
+    }
+    let address = &served.address;
+    assert_eq!(send(address, "POST", "/api/search", "text/plain", b"{}").status, 415);
+    assert_eq!(send(address, "GET", "/api/search", "", b"").status, 405);
+    assert_eq!(send(address, "DELETE", "/", "", b"").status, 405);
+    for path in [
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/page.js/../../config.toml",
+        "/runs/small/config.toml",
+        "/api/drawing?id=../../etc/passwd",
+        "/api/drawing?id=%00",
+        "/api/drawing?id=o3",
+        "/api/drawing?id=%ff",
+    ] {
+        let answer = served.get(path);
+        assert!([400, 404].contains(&answer.status), "{path}: {}", answer.status);
+        assert!(answer.body.contains("error"), "{path}: {}", answer.body);
+    }
+    assert_eq!(served.get("/api/drawing").status, 400);
+    // heads that are no HTTP
+    for head in ["GET / HTTP/9.9\r\n\r\n", "\0\0\0\r\n\r\n", "GET /\u{7f} HTTP/1.1\r\n\r\n"] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        assert!(answer(stream).status < 500);
+    }
+    // and it still answers
+    served.ask("/api/search", &json!({"texts": text}));
+    let counters = served.get("/metrics").body;
+    assert!(!counters.contains("status=\"5"), "{counters}");
+    let log = sandbox.read("serve.log");
+    assert!(!log.contains("panicked") && !log.contains("ERROR"), "{log}");
+}
+
+#[test]
+fn servers_that_cannot_start_say_why() {
+    let sandbox = trained();
+    sandbox.fail(&["serve"], 2, &["RUN"]);
+    sandbox.fail(&["serve", "absent"], 2, &["absent", "not found"]);
+    sandbox.fail(&["serve", "data"], 2, &["data", "config.toml"]);
+    sandbox.fail(
+        &["serve", "runs/small", "runs/small", "--port", "0"],
+        2,
+        &["small", "different names"],
+    );
+    sandbox.fail(&["serve", "runs/small", "--host", "nowhere"], 2, &["nowhere"]);
+    sandbox.fail(
+        &["serve", "runs/small", "--host", "203.0.113.7", "--port", "0"],
+        2,
+        &["--host", "203.0.113.7"],
+    );
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let port = served.address.rsplit(':').next().unwrap();
+    sandbox.fail(&["serve", "runs/small", "--port", port], 2, &["--port", port, "in use"]);
+    assert!(!sandbox.read("serve.log").contains("--host"));
+    drop(served);
+    let open = Served::start(&sandbox, &["runs/small", "--host", "0.0.0.0"]);
+    assert!(sandbox.read("serve.log").contains("--host 0.0.0.0"), "{}", open.address);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stopped_server_finishes_what_it_has_begun() {
+    let sandbox = trained();
+    let mut served = Served::start(&sandbox, &["runs/small"]);
+    let idle = TcpStream::connect(&served.address).unwrap();
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let body = json!({"texts": [TEXT]}).to_string();
+    let head = format!(
+        "POST /api/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&body.as_bytes()[..5]).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let id = served.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(TcpStream::connect(&served.address).is_err(), "no new connections");
+    stream.write_all(&body.as_bytes()[5..]).unwrap();
+    let answer = answer(stream);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    assert!(answer.body.contains("hits"));
+    drop(idle);
+    assert_eq!(served.child.wait().unwrap().code(), Some(0), "{}", sandbox.read("serve.log"));
+}
+
+/// A server in this process with its address, and the thread that stops with the process.
+fn local(sandbox: &Sandbox, limits: Limits) -> String {
+    let model = Model::open(&sandbox.path("runs/small"), &Processor::Cpu.open().unwrap()).unwrap();
+    let server = Server::new(vec![model], limits).unwrap();
+    server.prepare();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            sender.send(listener.local_addr().unwrap().to_string()).unwrap();
+            serve::run(listener, &server, std::future::pending()).await;
+        });
+    });
+    receiver.recv().unwrap()
+}
+
+#[test]
+fn slow_clients_are_given_up() {
+    let short = Duration::from_millis(300);
+    let limits = Limits { head: short, request: short, connections: 4, ..Limits::default() };
+    let address = local(&trained(), limits);
+    // more slow clients than connections: each is closed in turn, and the next one is served
+    let mut slow: Vec<TcpStream> = Vec::new();
+    for _ in 0..6 {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nhost:").unwrap();
+        slow.push(stream);
+    }
+    assert_eq!(send(&address, "GET", "/", "", b"").status, 200);
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let head = "POST /api/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
+    stream.write_all(head.as_bytes()).unwrap();
+    let late = answer(stream);
+    assert_eq!(late.status, 408, "{}", late.body);
+    assert!(late.body.contains("longer than 300ms"), "{}", late.body);
+}
+
+#[test]
+fn an_overloaded_server_says_when_to_come_back() {
+    let address = local(&trained(), Limits { workers: 1, waiting: 0, ..Limits::default() });
+    let body = json!({"texts": vec![TEXT; 64], "top": 80, "explain": true}).to_string();
+    let ask = || send(&address, "POST", "/api/search", "application/json", body.as_bytes());
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    assert!(answers.iter().any(|answer| answer.status == 200));
+    for refused in answers.iter().filter(|answer| answer.status != 200) {
+        assert_eq!(refused.status, 503, "{}", refused.body);
+        assert!(refused.head.contains("retry-after: 1"), "{}", refused.head);
+    }
+}
+
+/// Many requests for large answers over one connection; the last one closes it.
+fn asked_for_much(address: &str, requests: usize) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let body = json!({"texts": vec![TEXT; 64], "top": 80}).to_string();
+    for left in (0..requests).rev() {
+        let connection = if left == 0 { "close" } else { "keep-alive" };
+        let head = format!(
+            "POST /api/search HTTP/1.1\r\nhost: localhost\r\nconnection: {connection}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).unwrap();
+    }
+    stream
+}
+
+#[test]
+fn clients_that_do_not_read_their_answers_are_given_up() {
+    let short = Duration::from_millis(300);
+    let long = Duration::from_secs(600);
+    let limits = Limits { answer: short, head: long, connections: 1, ..Limits::default() };
+    let address = local(&trained(), limits);
+    for bytes_a_second in [0, 20] {
+        let mut slow = asked_for_much(&address, 30);
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let reader = std::thread::spawn(move || {
+            let pause = Duration::from_millis(50);
+            while receiver.recv_timeout(pause).is_err_and(|e| e == RecvTimeoutError::Timeout) {
+                if bytes_a_second > 0 && slow.read(&mut [0]).unwrap_or(0) == 0 {
+                    break;
+                }
+            }
+        });
+        // the only connection is free again
+        assert_eq!(send(&address, "GET", "/", "", b"").status, 200, "{bytes_a_second}");
+        drop(sender);
+        reader.join().unwrap();
+    }
+}
+
+#[test]
+fn a_client_that_reads_in_time_gets_all_answers() {
+    let short = Duration::from_millis(300);
+    let address = local(&trained(), Limits { head: short, ..Limits::default() });
+    let mut stream = asked_for_much(&address, 30);
+    std::thread::sleep(5 * short);
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let answers = String::from_utf8(bytes).unwrap().matches("HTTP/1.1 200 OK").count();
+    assert_eq!(answers, 30);
+}
+
+#[test]
+fn requests_to_names_of_others_are_refused() {
+    let sandbox = trained();
+    let open = Served::start(&sandbox, &["runs/small", "--host", "0.0.0.0"]);
+    let own = Served::start(&sandbox, &["runs/small", "--allow-host", "search.example.org"]);
+    let ask = |served: &Served, path: &str, hosts: &[&str]| {
+        let mut stream = TcpStream::connect(&served.address).unwrap();
+        let hosts: String = hosts.iter().map(|host| format!("host: {host}\r\n")).collect();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\n{hosts}\r\n").as_bytes()).unwrap();
+        answer(stream)
+    };
+    for host in [
+        "localhost",
+        "LocalHost:80",
+        "127.0.0.1:9",
+        "127.9.9.9",
+        "[::1]:8080",
+        "search.example.org",
+        "Search.Example.Org:443",
+    ] {
+        assert_eq!(ask(&own, "/api/models", &[host]).status, 200, "{host}");
+    }
+    for (path, hosts) in [
+        ("/", &["evil.example"][..]),
+        ("/api/models", &["localhost.evil.example:8080"]),
+        ("/api/models", &["127.0.0.1.evil.example"]),
+        ("/api/models", &["evil.search.example.org"]),
+        ("/api/models", &["203.0.113.7"]),
+        ("/api/models", &["0.0.0.0:8080"]),
+        ("/api/models", &["[::2]"]),
+        ("/metrics", &[""]),
+        ("/absent", &["a b"]),
+        ("/api/models", &[]),
+        ("/api/models", &["localhost", "evil.example"]),
+        ("http://evil.example/api/models", &["localhost"]),
+    ] {
+        let refused = ask(&own, path, hosts);
+        assert_eq!(refused.status, 421, "{path} {hosts:?}: {}", refused.body);
+        assert!(refused.body.contains("localhost, 127.0.0.1, [::1], search.example.org"));
+        assert_eq!(ask(&open, "/api/models", hosts).status, 200, "{hosts:?}");
+    }
+    for name in ["a:80", "http://a", "a b", "", "u@a"] {
+        let call = ["serve", "runs/small", "--port", "0", "--allow-host", name];
+        sandbox.fail(&call, 2, &["--allow-host", "without a port"]);
+    }
+}
