@@ -1,9 +1,9 @@
 //! Seconds of an optimiser step of a transformer encoder and a linear head.
 //!
-//! usage: cargo bench --bench train_step -- LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT]
+//! usage: cargo bench --bench train_step -- LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT [f32|bf16]]
 //!
 //! Forward, mean square error on the first token, backward, Adam; median of 7 steps after 2 warm-ups:
-//! the same as a PyTorch script with `torch.nn.TransformerEncoder`. Prints one JSON line:
+//! the same as a PyTorch script with `torch.nn.TransformerEncoder`, whose autocast is the peer of `bf16`. Prints one JSON line:
 //!
 //! - `step_s`, `tokens_per_s`: as training runs, with the last layer computed for the first token
 //!   alone, which is all that the loss reads;
@@ -28,9 +28,9 @@ use burn::tensor::{Device, Distribution, Tensor};
 use dsokr::config::{OptimizerName, TrainingConfig};
 use dsokr::train::Update;
 use dsokr_basis::random::generator;
-use dsokr_nn::fused::{Sequences, attention, linear_gelu, residual_norm};
+use dsokr_nn::fused::{self, Sequences, attention, linear_gelu, residual_norm};
 use dsokr_nn::transformer::{Architecture, Body};
-use dsokr_nn::{Pass, init};
+use dsokr_nn::{Pass, Precision, init};
 
 #[derive(Module, Debug)]
 struct Net {
@@ -47,17 +47,26 @@ struct Sizes {
     length: usize,
     out: usize,
     dropout: f32,
+    precision: Precision,
 }
 
 impl Sizes {
     fn read(arguments: &[String]) -> Option<Self> {
-        let (sizes, dropout) = match arguments {
-            [sizes @ .., dropout] if sizes.len() == 7 => (sizes, dropout.parse().ok()?),
-            sizes => (sizes, 0.1),
+        let (sizes, options) = arguments.split_at_checked(7)?;
+        let (dropout, precision) = match options {
+            [] => (0.1, "f32"),
+            [dropout] => (dropout.parse().ok()?, "f32"),
+            [dropout, precision] => (dropout.parse().ok()?, precision.as_str()),
+            _ => return None,
+        };
+        let precision = match precision {
+            "f32" => Precision::F32,
+            "bf16" => Precision::Bf16,
+            _ => return None,
         };
         let sizes: Vec<usize> = sizes.iter().map(|v| v.parse().ok()).collect::<Option<_>>()?;
         let [layers, d, heads, feed_forward, batch, length, out] = sizes[..] else { return None };
-        Some(Self { layers, d, heads, feed_forward, batch, length, out, dropout })
+        Some(Self { layers, d, heads, feed_forward, batch, length, out, dropout, precision })
     }
 
     fn architecture(&self) -> Architecture {
@@ -81,7 +90,7 @@ impl Sizes {
 fn main() -> Result<(), Box<dyn Error>> {
     memory::keep_pages();
     let arguments = process::arguments();
-    let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT]";
+    let usage = "usage: train_step LAYERS D_MODEL HEADS D_FF BATCH SEQ OUT [DROPOUT [f32|bf16]]";
     let sizes = Sizes::read(&arguments).ok_or(usage)?;
     sizes.architecture().validate()?;
     let (first, full) = (steps(&sizes, true), steps(&sizes, false));
@@ -115,6 +124,7 @@ fn timed(mut run: impl FnMut(u64)) -> f64 {
 fn net(sizes: &Sizes, device: &Device) -> Net {
     let mut random = generator(0, "parameters", 0);
     let body = Body::init(&sizes.architecture(), &mut random, device);
+    let body = body.with_precision(sizes.precision);
     let head = init::linear(sizes.d, sizes.out, &mut random, device);
     Net { body, head }
 }
@@ -170,55 +180,30 @@ fn embed(sizes: &Sizes) -> f64 {
 fn products(sizes: &Sizes) -> f64 {
     let Sizes { layers, d, heads, feed_forward, batch, length, .. } = *sizes;
     let n = batch * length;
+    let product = |rows, inner, columns| {
+        let device = Device::flex();
+        let (a, b) = (normal([rows, inner], &device), normal([inner, columns], &device));
+        timed(|_| drop(fused::product(a.clone(), b.clone(), sizes.precision)))
+    };
     let mut total = 0.0;
     for (k, m) in [(d, 3 * d), (d, d), (d, feed_forward), (feed_forward, d)] {
         for (rows, inner, columns) in [(n, k, m), (n, m, k), (k, n, m)] {
-            total += product(rows, inner, columns, gemm::Parallelism::Rayon(0));
+            total += product(rows, inner, columns);
         }
     }
-    // two threads work on two heads at a time
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
+    // each thread works on one head at a time
+    let threads = rayon::current_num_threads() as f64;
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool of one thread");
     let width = d / heads;
-    let one = |rows, inner, columns| product(rows, inner, columns, gemm::Parallelism::None);
-    let head = 3.0 * one(length, width, length) + 4.0 * one(length, length, width);
+    let head =
+        one.install(|| 3.0 * product(length, width, length) + 4.0 * product(length, length, width));
     layers as f64 * (total + head * (batch * heads) as f64 / threads)
-}
-
-fn product(rows: usize, inner: usize, columns: usize, parallelism: gemm::Parallelism) -> f64 {
-    let (a, b) = (vec![0.5f32; rows * inner], vec![0.5f32; inner * columns]);
-    let mut c = vec![0.0f32; rows * columns];
-    timed(|_| {
-        // SAFETY: row-major matrices of these sizes
-        unsafe {
-            gemm::gemm(
-                rows,
-                columns,
-                inner,
-                c.as_mut_ptr(),
-                1,
-                columns as isize,
-                false,
-                a.as_ptr(),
-                1,
-                inner as isize,
-                b.as_ptr(),
-                1,
-                columns as isize,
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
-                parallelism,
-            );
-        }
-    })
 }
 
 /// Forward and backward of one attention, one linear layer with GELU, one residual normalisation.
 fn operations(sizes: &Sizes) -> [f64; 3] {
     let device = Device::flex().autodiff();
-    let Sizes { d, heads, feed_forward, dropout, .. } = *sizes;
+    let Sizes { d, heads, feed_forward, dropout, precision, .. } = *sizes;
     let sequences = texts(sizes);
     let n = sequences.rows();
     let leaf = |columns| normal([n, columns], &device).require_grad();
@@ -228,10 +213,10 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
     let mask = |step| Pass::Train { key: step }.dropout(0, dropout);
     [
         timed(|i| {
-            attention(qkv.clone(), &sequences, heads, mask(i)).sum().backward();
+            attention(qkv.clone(), &sequences, heads, precision, mask(i)).sum().backward();
         }),
         timed(|i| {
-            linear_gelu(x.clone(), w.clone(), b.clone(), mask(i)).sum().backward();
+            linear_gelu(x.clone(), w.clone(), b.clone(), precision, mask(i)).sum().backward();
         }),
         timed(|i| {
             let (x, r) = (x.clone(), r.clone());

@@ -4,7 +4,7 @@ use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, SentenceLayers};
 use dsokr_nn::{PartSize, TokenIds, Transformer, parameters};
 use tracing::info;
 
-use super::longest;
+use super::{check_precision, longest};
 use crate::inputs::{PretrainedInputs, pretrained_folder};
 use crate::{Error, Recipe, Start};
 
@@ -61,7 +61,7 @@ impl Recipe for PretrainedConfig {
 }
 
 fn make(config: &PretrainedConfig, model: &Pretrained, start: Start) -> Result<Transformer, Error> {
-    config.precision.check(start.device)?;
+    check_precision(config.precision, start.device)?;
     let (encoder, unused) = config.init(model, start.offset, start.random, start.device)?;
     if !unused.is_empty() {
         info!(tensors = unused.join(", "), "not used of the pretrained weights");

@@ -1,6 +1,6 @@
 use dsokr_nn::{PartSize, TokenIds, Transformer, TransformerConfig};
 
-use super::longest;
+use super::{check_precision, longest};
 use crate::inputs::{TokenInputs, TokenInputsConfig};
 use crate::{Error, Recipe, Start};
 
@@ -22,7 +22,7 @@ impl Recipe for TransformerConfig {
     }
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Transformer, Error> {
-        self.precision.check(start.device)?;
+        check_precision(self.precision, start.device)?;
         Ok(self.init(tokens.vocabulary(), start.offset, start.random, start.device))
     }
 

@@ -223,7 +223,7 @@ fn bad_folders_and_settings_are_refused() {
         (&["encoder.max_length=2"], &["max_length", "2"]),
         (&["encoder.freeze=3"], &["encoder.freeze = 3", "at most 2"]),
         (&["encoder.dropout=1.0"], &["encoder.dropout = 1"]),
-        (&["encoder.precision=\"f8\""], &["encoder", "f8", "bf16"]),
+        (&["encoder.precision=\"f8\""], &["encoder", "f8", "f32", "bf16"]),
     ];
     for (set, says) in cases {
         let set: Vec<&str> = set.iter().flat_map(|value| ["--set", value]).collect();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::{Sandbox, json, unstable_training};
+use crate::sandbox::{CONFIG, Sandbox, json, unstable_training};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -97,11 +97,6 @@ fn a_killed_run_ends_with_the_same_parameters_as_one_that_was_never_killed() {
 #[cfg(unix)]
 #[test]
 fn signals_save_the_state_and_resuming_ends_with_the_same_parameters() {
-    let sandbox = Sandbox::new();
-    let changes =
-        ["--quiet", "--set", "training.epochs=300", "--set", "training.checkpoint_seconds=3600"];
-    let train = |out| [&["train", "small.toml", "--out", out][..], &changes].concat();
-    sandbox.succeed(&train("whole"));
     // under nohup a training goes on, which this test's process would pass on
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -111,7 +106,53 @@ fn signals_save_the_state_and_resuming_ends_with_the_same_parameters() {
         0 => signals.push(("-HUP", "hung-up")),
         _ => println!("SIGHUP is not tested: this process ignores it, as under nohup"),
     }
-    for (signal, out) in signals {
+    assert_resumed(&Sandbox::new(), &["--set", "training.epochs=300"], &signals);
+}
+
+/// A transformer whose products are of bfloat16 numbers. Without the processor's instructions for them it
+/// is warned of once.
+#[cfg(unix)]
+#[test]
+fn bfloat16_products_are_resumed_bit_for_bit() {
+    let sandbox = Sandbox::new();
+    let config = CONFIG
+        .replace("kind = \"ngram-bag\"\nhidden = [16]\n", "kind = \"transformer\"\n")
+        .replace("ngrams = [{ kind = \"words\", min = 1, max = 1 }]", NARROW);
+    sandbox.write("small.toml", &config);
+    assert_resumed(&sandbox, &["--set", "training.epochs=12"], &[("-INT", "interrupted")]);
+
+    let train = ["train", "small.toml", "--set", "training.epochs=2", "--out"];
+    let output = sandbox.run(&[&train[..], &["narrow"]].concat());
+    let warnings = String::from_utf8_lossy(&output.stderr).matches("is emulated").count();
+    let native = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|i| i.contains("avx512_bf16"));
+    assert_eq!(warnings, usize::from(!native));
+    let loss = |out: &str| {
+        let log = sandbox.read(&format!("{out}/log.jsonl"));
+        let last = json(log.lines().last().unwrap());
+        last["loss"].as_f64().unwrap()
+    };
+    sandbox.succeed(&[&train[..], &["full", "--set", "encoder.precision=\"f32\""]].concat());
+    let (narrow, full) = (loss("narrow"), loss("full"));
+    assert!(narrow != full && (narrow - full).abs() < 0.02 * full, "{narrow} {full}");
+}
+
+#[cfg(unix)]
+const NARROW: &str = "\
+precision = \"bf16\"
+layers = 2
+width = 24
+heads = 3
+feed_forward = 40
+max_length = 16
+tokens = { vocabulary = 60 }";
+
+/// Trains a whole run and one for each signal, which interrupts it, and resumes these.
+#[cfg(unix)]
+fn assert_resumed(sandbox: &Sandbox, set: &[&str], signals: &[(&str, &'static str)]) {
+    let changes = [&["--quiet", "--set", "training.checkpoint_seconds=3600"], set].concat();
+    let train = |out| [&["train", "small.toml", "--out", out][..], &changes].concat();
+    sandbox.succeed(&train("whole"));
+    for &(signal, out) in signals {
         let child = sandbox
             .command(&train(out))
             .stdout(Stdio::null())
@@ -133,7 +174,7 @@ fn signals_save_the_state_and_resuming_ends_with_the_same_parameters() {
         let mut resume = train(out);
         resume.push("--resume");
         sandbox.succeed(&resume);
-        assert_same(&sandbox, "whole", out);
+        assert_same(sandbox, "whole", out);
     }
 }
 

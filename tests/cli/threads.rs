@@ -119,5 +119,8 @@ fn encoders_of_texts() {
         "encoder.layers=1",
         "encoder.max_length=16",
     ];
-    assert_same("quickstart-transformer.toml", &[&small[..], &transformer].concat());
+    let transformer = [&small[..], &transformer].concat();
+    assert_same("quickstart-transformer.toml", &transformer);
+    let narrow = ["encoder.precision=\"bf16\""];
+    assert_same("quickstart-transformer.toml", &[&transformer[..], &narrow].concat());
 }

@@ -44,6 +44,31 @@ impl Fresh {
     }
 }
 
+/// A pointer to memory of which tasks write disjoint parts.
+pub struct Shared<T>(pub *mut T);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Shared<T> {}
+
+// SAFETY: tasks write disjoint parts
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// # Safety
+    /// The offset lies in the same allocation.
+    pub unsafe fn at(self, offset: usize) -> *mut T {
+        // SAFETY: the caller's promise
+        unsafe { self.0.add(offset) }
+    }
+}
+
 /// A tensor of the given values.
 pub fn wrap(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
     FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(shape.into()), DType::F32)

@@ -6,23 +6,31 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, act
 use super::bag::SparseBatch;
 use super::heads::Setting;
 use super::sequences::Sequences;
-use crate::Dropout;
+use crate::{Dropout, Precision};
 
 fn drop<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
     dropout.map_or(x.clone(), |dropout| dropout.apply(x))
 }
 
-pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>) -> Tensor<2> {
-    x.matmul(w) + b.unsqueeze::<2>()
+pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
+    let [x, w] = [x, w].map(|x| precision.narrowed(x));
+    x.matmul(w) + precision.narrowed(b).unsqueeze::<2>()
+}
+
+pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
+    let [x, w] = [x, w].map(|x| precision.narrowed(x));
+    precision.widened(x.matmul(w))
 }
 
 pub fn linear_gelu(
     x: Tensor<2>,
     w: Tensor<2>,
     b: Tensor<1>,
+    precision: Precision,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    drop(activation::gelu(linear(x, w, b)), dropout)
+    let input = precision.widened(linear(x, w, b, precision));
+    drop(activation::gelu(input), dropout)
 }
 
 pub fn residual_norm(

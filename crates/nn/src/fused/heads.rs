@@ -7,8 +7,8 @@ use std::sync::Arc;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, wrap};
-use super::product::{Threads, View, product};
+use super::buffer::{Fresh, Shared, wrap};
+use super::product::{Operands, Product, Threads, View};
 use super::sequences::Sequences;
 use super::simd::{exp, simd, sum};
 use crate::Dropout;
@@ -22,6 +22,8 @@ pub struct Setting {
     pub heads: usize,
     /// Dropout of the probabilities.
     pub dropout: Option<Dropout>,
+    /// The numbers that the CPU engine's products multiply.
+    pub operands: Operands,
 }
 
 /// Queries, keys and values of all heads of all texts, in rows of matrices.
@@ -62,32 +64,14 @@ struct Head<'a> {
 /// Targets of gradients: matrices of the same layout as queries, keys and values.
 #[derive(Clone, Copy)]
 pub struct HeadGradients {
-    queries: Target,
-    keys: Target,
-    values: Target,
+    queries: Shared<f32>,
+    keys: Shared<f32>,
+    values: Shared<f32>,
 }
 
 impl HeadGradients {
     pub fn new(queries: *mut f32, keys: *mut f32, values: *mut f32) -> Self {
-        Self { queries: Target(queries), keys: Target(keys), values: Target(values) }
-    }
-}
-
-/// A pointer to memory of which tasks write disjoint parts.
-#[derive(Clone, Copy)]
-struct Target(*mut f32);
-
-// SAFETY: tasks write disjoint parts, each those of its head and text
-unsafe impl Send for Target {}
-// SAFETY: as above
-unsafe impl Sync for Target {}
-
-impl Target {
-    /// # Safety
-    /// The offset lies in the same allocation.
-    unsafe fn at(self, offset: usize) -> *mut f32 {
-        // SAFETY: the caller's promise
-        unsafe { self.0.add(offset) }
+        Self { queries: Shared(queries), keys: Shared(keys), values: Shared(values) }
     }
 }
 
@@ -140,12 +124,24 @@ impl<'a> Heads<'a> {
         all
     }
 
-    fn views(&self, head: &Head) -> [View; 3] {
+    fn views(&self, head: &Head<'a>) -> [View<'a>; 3] {
         [
-            View::rows(head.q.as_ptr(), self.query_width),
-            View::rows(head.k.as_ptr(), self.key_width),
-            View::rows(head.v.as_ptr(), self.key_width),
+            View::rows(head.q, self.query_width),
+            View::rows(head.k, self.key_width),
+            View::rows(head.v, self.key_width),
         ]
+    }
+
+    /// A product of one task.
+    fn product<'b>(
+        &self,
+        sizes: (usize, usize, usize),
+        factor: f32,
+        a: View<'b>,
+        b: View<'b>,
+    ) -> Product<'b> {
+        let operands = self.setting.operands;
+        Product { sizes, a, b, factor, bias: None, operands, threads: Threads::One }
     }
 
     /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head, which the
@@ -153,7 +149,7 @@ impl<'a> Heads<'a> {
     pub fn forward(&self) -> (FlexTensor, Vec<f32>) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
         let mut result = Fresh::new(self.rows * d);
-        let target = Target(result.as_mut_ptr());
+        let target = Shared(result.as_mut_ptr());
         let all = self.all();
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
         let parts = by_head(&mut log_sums, all.iter().map(|head| head.queries));
@@ -164,16 +160,15 @@ impl<'a> Heads<'a> {
             let [q, k, v] = self.views(head);
             // SAFETY: views of this head's rows; the scratch belongs to this task
             unsafe {
-                let sizes = (queries, keys, width);
-                let target = scores.as_mut_ptr();
-                product(sizes, target, keys, false, scale, q, k.transposed(), Threads::One);
+                let product = self.product((queries, keys, width), scale, q, k.transposed());
+                product.write(scores.as_mut_ptr(), keys);
             }
             softmax(scores, log_sums, keys, head.first, dropout);
-            let probabilities = View::rows(scores.as_ptr(), keys);
+            let probabilities = View::rows(scores, keys);
             // SAFETY: only this task writes the columns of this head in the rows of this text
             unsafe {
-                let (sizes, target) = ((queries, width, keys), target.at(head.result_offset));
-                product(sizes, target, d, false, 1.0, probabilities, v, Threads::One);
+                let product = self.product((queries, width, keys), 1.0, probabilities, v);
+                product.write(target.at(head.result_offset), d);
             }
         });
         // SAFETY: the heads of all texts cover all rows
@@ -203,17 +198,16 @@ impl<'a> Heads<'a> {
             let (queries, keys) = (head.queries, head.keys);
             let (p, g) = (room(p, queries * keys), room(g, queries * keys));
             let [q, k, v] = self.views(head);
-            let dy = View::rows(dy[head.result_offset..].as_ptr(), d);
+            let dy = View::rows(&dy[head.result_offset..], d);
             // SAFETY: as in the forward pass
             unsafe {
                 let sizes = (queries, keys, width);
-                let (kt, vt) = (k.transposed(), v.transposed());
-                product(sizes, p.as_mut_ptr(), keys, false, scale, q, kt, Threads::One);
-                product(sizes, g.as_mut_ptr(), keys, false, 1.0, dy, vt, Threads::One);
+                self.product(sizes, scale, q, k.transposed()).write(p.as_mut_ptr(), keys);
+                self.product(sizes, 1.0, dy, v.transposed()).write(g.as_mut_ptr(), keys);
             }
             let log_sums = &log_sums[start..start + queries];
             softmax_backward(p, g, log_sums, keys, scale, head.first, dropout);
-            let (p, g) = (View::rows(p.as_ptr(), keys), View::rows(g.as_ptr(), keys));
+            let (p, g) = (View::rows(p, keys), View::rows(g, keys));
             // SAFETY: the caller's promise about the layout; only this task writes the parts of this
             // head and text
             unsafe {
@@ -222,9 +216,9 @@ impl<'a> Heads<'a> {
                 let dv = gradients.values.at(head.key_offset);
                 let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
                 let (wide, long) = (self.query_width, self.key_width);
-                product(by_query, dq, wide, false, 1.0, g, k, Threads::One);
-                product(by_key, dk, long, false, 1.0, g.transposed(), q, Threads::One);
-                product(by_key, dv, long, false, 1.0, p.transposed(), dy, Threads::One);
+                self.product(by_query, 1.0, g, k).write(dq, wide);
+                self.product(by_key, 1.0, g.transposed(), q).write(dk, long);
+                self.product(by_key, 1.0, p.transposed(), dy).write(dv, long);
             }
         });
     }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::buffer::{Fresh, contiguous, input, owned, register, sides, tracked, values, wrap};
 use super::engine::*;
-use super::product::{Threads, View, product};
+use super::product::{Operands, Product, Threads, View};
 use super::simd::{normal, simd};
 use crate::Dropout;
 
@@ -19,38 +19,42 @@ pub trait LinearOps: Backend {
         x: FloatTensor<Self>,
         w: FloatTensor<Self>,
         b: FloatTensor<Self>,
+        operands: Operands,
     ) -> FloatTensor<Self>;
 
     /// `x w`.
-    fn product(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self>;
+    fn product(x: FloatTensor<Self>, w: FloatTensor<Self>, operands: Operands)
+    -> FloatTensor<Self>;
 
     /// `dropout(gelu(x w + b))`.
     fn affine_gelu(
         x: FloatTensor<Self>,
         w: FloatTensor<Self>,
         b: FloatTensor<Self>,
+        operands: Operands,
         dropout: Option<Dropout>,
     ) -> FloatTensor<Self>;
 }
 
 impl LinearOps for Flex {
-    fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor) -> FlexTensor {
+    fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor, operands: Operands) -> FlexTensor {
         let [x, w, b] = [x, w, b].map(contiguous);
-        forward(&x, &w, Some(&b))
+        forward(&x, &w, Some(&b), operands)
     }
 
-    fn product(x: FlexTensor, w: FlexTensor) -> FlexTensor {
-        forward(&contiguous(x), &contiguous(w), None)
+    fn product(x: FlexTensor, w: FlexTensor, operands: Operands) -> FlexTensor {
+        forward(&contiguous(x), &contiguous(w), None, operands)
     }
 
     fn affine_gelu(
         x: FlexTensor,
         w: FlexTensor,
         b: FlexTensor,
+        operands: Operands,
         dropout: Option<Dropout>,
     ) -> FlexTensor {
         let [x, w, b] = [x, w, b].map(contiguous);
-        let mut y = owned(forward(&x, &w, None));
+        let mut y = owned(forward(&x, &w, None, operands));
         gelu_in_place(y.storage_mut::<f32>(), values(&b), dropout);
         y
     }
@@ -61,29 +65,36 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
         x: FloatTensor<Self>,
         w: FloatTensor<Self>,
         b: FloatTensor<Self>,
+        operands: Operands,
     ) -> FloatTensor<Self> {
         let [(x, x_node), (w, w_node), (b, b_node)] = [x, w, b].map(input::<C>);
-        let y = forward(&x, &w, Some(&b));
-        tracked::<C, _, _>(AffineBackward, [x_node, w_node, b_node], (x, w), y)
+        let y = forward(&x, &w, Some(&b), operands);
+        tracked::<C, _, _>(AffineBackward, [x_node, w_node, b_node], (x, w, operands), y)
     }
 
-    fn product(x: FloatTensor<Self>, w: FloatTensor<Self>) -> FloatTensor<Self> {
+    fn product(
+        x: FloatTensor<Self>,
+        w: FloatTensor<Self>,
+        operands: Operands,
+    ) -> FloatTensor<Self> {
         let [(x, x_node), (w, w_node)] = [x, w].map(input::<C>);
-        let y = forward(&x, &w, None);
-        tracked::<C, _, _>(ProductBackward, [x_node, w_node], (x, w), y)
+        let y = forward(&x, &w, None, operands);
+        tracked::<C, _, _>(ProductBackward, [x_node, w_node], (x, w, operands), y)
     }
 
     fn affine_gelu(
         x: FloatTensor<Self>,
         w: FloatTensor<Self>,
         b: FloatTensor<Self>,
+        operands: Operands,
         dropout: Option<Dropout>,
     ) -> FloatTensor<Self> {
         let [(x, x_node), (w, w_node), (b, b_node)] = [x, w, b].map(input::<C>);
-        let mut slope = owned(forward(&x, &w, None));
+        let mut slope = owned(forward(&x, &w, None, operands));
         let y = gelu(slope.storage_mut::<f32>(), values(&b), dropout);
         let y = wrap(y, slope.layout().shape().clone());
-        tracked::<C, _, _>(GeluBackward, [x_node, w_node, b_node], (x, w, slope), y)
+        let state = (x, w, slope, operands);
+        tracked::<C, _, _>(GeluBackward, [x_node, w_node, b_node], state, y)
     }
 }
 
@@ -92,48 +103,48 @@ impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
 pub(super) const ROWS: usize = 64;
 
 /// `x w [+ b]` for x `[n, k]`, w `[k, m]`.
-fn forward(x: &FlexTensor, w: &FlexTensor, b: Option<&FlexTensor>) -> FlexTensor {
+fn forward(
+    x: &FlexTensor,
+    w: &FlexTensor,
+    b: Option<&FlexTensor>,
+    operands: Operands,
+) -> FlexTensor {
     let ((n, k), (_, m)) = (sides(x), sides(w));
-    let mut y = Fresh::new(n * m);
-    if let Some(bias) = b.map(values) {
-        y.places().par_chunks_mut(ROWS * m).for_each(|rows| {
-            for row in rows.chunks_exact_mut(m) {
-                row.write_copy_of_slice(bias);
-            }
-        });
-    }
-    let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
-    // SAFETY: the caller has checked the shapes; y holds the bias, or is overwritten
-    let y = unsafe {
-        product((n, m, k), y.as_mut_ptr(), m, b.is_some(), 1.0, x, w, Threads::All);
-        y.written()
+    let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
+    filled((n, m, k), x, w, b.map(values), operands)
+}
+
+/// The product `a b [+ bias]` for a `[m, k]`, b `[k, n]`.
+fn filled(
+    sizes: (usize, usize, usize),
+    a: View,
+    b: View,
+    bias: Option<&[f32]>,
+    operands: Operands,
+) -> FlexTensor {
+    let (rows, columns, _) = sizes;
+    let mut target = Fresh::new(rows * columns);
+    let product = Product { sizes, a, b, factor: 1.0, bias, operands, threads: Threads::All };
+    // SAFETY: the target is new and has these sizes, and all of it is written
+    let filled = unsafe {
+        product.write(target.as_mut_ptr(), columns);
+        target.written()
     };
-    wrap(y, [n, m])
+    wrap(filled, [rows, columns])
 }
 
 /// Registers the gradients of x and w, given the gradient of `x w + b`.
 fn register_products(
     grads: &mut Gradients,
     [x_node, w_node]: [Option<NodeId>; 2],
-    x: &FlexTensor,
-    w: &FlexTensor,
+    (x, w, operands): (&FlexTensor, &FlexTensor, Operands),
     dy: &[f32],
 ) {
     let ((n, k), (_, m)) = (sides(x), sides(w));
-    let (x, w) = (View::rows(values(x).as_ptr(), k), View::rows(values(w).as_ptr(), m));
-    let dy = View::rows(dy.as_ptr(), m);
-    let filled = |(rows, columns, inner), a, b| {
-        let mut target = Fresh::new(rows * columns);
-        // SAFETY: views of the shapes above; the target is new, and all of it is written
-        let filled = unsafe {
-            let sizes = (rows, columns, inner);
-            product(sizes, target.as_mut_ptr(), columns, false, 1.0, a, b, Threads::All);
-            target.written()
-        };
-        wrap(filled, [rows, columns])
-    };
-    register(grads, w_node, || filled((k, m, n), x.transposed(), dy));
-    register(grads, x_node, || filled((n, k, m), dy, w.transposed()));
+    let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
+    let dy = View::rows(dy, m);
+    register(grads, w_node, || filled((k, m, n), x.transposed(), dy, None, operands));
+    register(grads, x_node, || filled((n, k, m), dy, w.transposed(), None, operands));
 }
 
 /// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
@@ -250,16 +261,16 @@ pub(super) fn add_up<'a>(vectors: impl Iterator<Item = &'a [f32]>, width: usize)
 struct AffineBackward;
 
 impl Backward<Flex, 3> for AffineBackward {
-    type State = (FlexTensor, FlexTensor);
+    type State = (FlexTensor, FlexTensor, Operands);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let [x_node, w_node, b_node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (x, w) = ops.state;
+        let (x, w, operands) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
         let (_, m) = sides(&dy);
         let dy = values(&dy);
         register(grads, b_node, || wrap(column_sums(dy, m), [m]));
-        register_products(grads, [x_node, w_node], &x, &w, dy);
+        register_products(grads, [x_node, w_node], (&x, &w, operands), dy);
     }
 }
 
@@ -267,13 +278,13 @@ impl Backward<Flex, 3> for AffineBackward {
 struct ProductBackward;
 
 impl Backward<Flex, 2> for ProductBackward {
-    type State = (FlexTensor, FlexTensor);
+    type State = (FlexTensor, FlexTensor, Operands);
 
     fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let (x, w) = ops.state;
+        let (x, w, operands) = ops.state;
         let dy = contiguous(grads.consume::<Flex>(&ops.node));
         let nodes = ops.parents.map(|node| node.map(|node| node.id));
-        register_products(grads, nodes, &x, &w, values(&dy));
+        register_products(grads, nodes, (&x, &w, operands), values(&dy));
     }
 }
 
@@ -281,16 +292,16 @@ impl Backward<Flex, 2> for ProductBackward {
 struct GeluBackward;
 
 impl Backward<Flex, 3> for GeluBackward {
-    type State = (FlexTensor, FlexTensor, FlexTensor);
+    type State = (FlexTensor, FlexTensor, FlexTensor, Operands);
 
     fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let [x_node, w_node, b_node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (x, w, slope) = ops.state;
+        let (x, w, slope, operands) = ops.state;
         let mut dy = owned(grads.consume::<Flex>(&ops.node));
         let (_, m) = sides(&dy);
         let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
         drop(slope);
         register(grads, b_node, || wrap(db, [m]));
-        register_products(grads, [x_node, w_node], &x, &w, values(&dy));
+        register_products(grads, [x_node, w_node], (&x, &w, operands), values(&dy));
     }
 }

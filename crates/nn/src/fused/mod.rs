@@ -16,12 +16,17 @@
 //! key and of the element's number ([`Dropout`]), so no mask is stored. Results are the same bit for bit
 //! whatever the number of threads; sums over rows are taken in blocks of fixed size for that reason.
 //!
+//! Products take their operands in 32 bits or, with [`Precision::Bf16`], rounded to bfloat16, and add up in 32
+//! bits. AVX-512 BF16 multiplies such operands where the processor has it.
+//!
 //! `cargo bench --bench train_step` measures them; book/src/benchmarks.md has the figures.
 
 mod attention;
 mod bag;
 mod buffer;
 mod composed;
+#[cfg(target_arch = "x86_64")]
+mod dot;
 mod engine;
 mod heads;
 mod linear;
@@ -38,10 +43,10 @@ pub use sequences::Sequences;
 use std::sync::Arc;
 
 use burn::backend::Dispatch;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 
-use crate::Dropout;
 use crate::pass::is_cpu_engine;
+use crate::{Dropout, Precision};
 use attention::AttentionOps;
 use bag::BagOps;
 pub(crate) use buffer::tracked;
@@ -49,36 +54,58 @@ pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
 use linear::LinearOps;
 use norm::NormOps;
+use product::Operands;
 
 /// Whether the fused loops compute tensors like this one.
 fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && is_cpu_engine(&x.device())
 }
 
-/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`.
+/// What the fused loops multiply in a precision; `None` if they do not compute in it.
+fn multiplied(precision: Precision) -> Option<Operands> {
+    match precision {
+        Precision::F32 => Some(Operands::F32),
+        Precision::F16 => None,
+        Precision::Bf16 => Some(Operands::Bf16),
+    }
+}
+
+/// What the fused loops multiply for a tensor like this one; `None` if they do not compute with it.
+fn operands<const D: usize>(x: &Tensor<D>, precision: Precision) -> Option<Operands> {
+    multiplied(precision).filter(|_| on_cpu_engine(x))
+}
+
+/// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
+/// because the processor has no instructions for such products. It takes longer than 32 bits throughout.
+pub fn emulated(precision: Precision, device: &Device) -> bool {
+    is_cpu_engine(device) && multiplied(precision).is_some_and(Operands::emulated)
+}
+
+/// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On devices other than the CPU engine the result has the
+/// type of `precision`.
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>) -> Tensor<2> {
+pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
     check_linear(&x, &w, &b);
-    if !on_cpu_engine(&x) {
-        return composed::linear(x, w, b);
-    }
+    let Some(operands) = operands(&x, precision) else {
+        return composed::linear(x, w, b, precision);
+    };
     let [x, w] = [x, w].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as LinearOps>::affine(x, w, b.into_dispatch()))
+    Tensor::from_dispatch(<Dispatch as LinearOps>::affine(x, w, b.into_dispatch(), operands))
 }
 
 /// `x w` for x `[n, k]`, w `[k, m]`.
 ///
 /// # Panics
 /// If the shapes do not fit.
-pub fn product(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
+pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     assert!(x.dims()[1] == w.dims()[0], "x {:?}, w {:?}", x.dims(), w.dims());
-    if !on_cpu_engine(&x) {
-        return x.matmul(w);
-    }
+    let Some(operands) = operands(&x, precision) else {
+        return composed::product(x, w, precision);
+    };
     let [x, w] = [x, w].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as LinearOps>::product(x, w))
+    Tensor::from_dispatch(<Dispatch as LinearOps>::product(x, w, operands))
 }
 
 /// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
@@ -89,14 +116,15 @@ pub fn linear_gelu(
     x: Tensor<2>,
     w: Tensor<2>,
     b: Tensor<1>,
+    precision: Precision,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     check_linear(&x, &w, &b);
-    if !on_cpu_engine(&x) {
-        return composed::linear_gelu(x, w, b, dropout);
-    }
-    let [x, w] = [x, w].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as LinearOps>::affine_gelu(x, w, b.into_dispatch(), dropout))
+    let Some(operands) = operands(&x, precision) else {
+        return composed::linear_gelu(x, w, b, precision, dropout);
+    };
+    let [x, w, b] = [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()];
+    Tensor::from_dispatch(<Dispatch as LinearOps>::affine_gelu(x, w, b, operands, dropout))
 }
 
 fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
@@ -143,12 +171,15 @@ pub fn attention(
     qkv: Tensor<2>,
     sequences: &Arc<Sequences>,
     heads: usize,
+    precision: Precision,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     let [n, triple] = qkv.dims();
     assert!(n == sequences.rows() && triple.is_multiple_of(3 * heads), "qkv [{n}, {triple}]");
-    let setting = Setting { sequences: sequences.clone(), heads, dropout };
-    if !on_cpu_engine(&qkv) {
+    let fused = operands(&qkv, precision);
+    let operands = fused.unwrap_or_default();
+    let setting = Setting { sequences: sequences.clone(), heads, dropout, operands };
+    if fused.is_none() {
         return composed::attention(qkv, &setting, sequences.longest());
     }
     Tensor::from_dispatch(<Dispatch as AttentionOps>::attend(qkv.into_dispatch(), setting))
@@ -164,6 +195,7 @@ pub fn attention_first(
     kv: Tensor<2>,
     sequences: &Arc<Sequences>,
     heads: usize,
+    precision: Precision,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     let ([texts, d], [n, double]) = (q.dims(), kv.dims());
@@ -172,8 +204,10 @@ pub fn attention_first(
         fits && double == 2 * d && d.is_multiple_of(heads),
         "q [{texts}, {d}], kv [{n}, {double}]"
     );
-    let setting = Setting { sequences: sequences.clone(), heads, dropout };
-    if !on_cpu_engine(&q) {
+    let fused = operands(&q, precision);
+    let operands = fused.unwrap_or_default();
+    let setting = Setting { sequences: sequences.clone(), heads, dropout, operands };
+    if fused.is_none() {
         return composed::attention_first(q, kv, &setting, sequences.longest());
     }
     let [q, kv] = [q, kv].map(Tensor::into_dispatch);

@@ -1,22 +1,47 @@
-//! Matrix products with strides.
+//! Matrix products with strides, of operands in 32 bits or rounded to bfloat16.
 
-/// A matrix in memory: its first value, and the distances between rows and between columns.
+use half::bf16;
+use rayon::prelude::*;
+
+use super::buffer::Shared;
+#[cfg(target_arch = "x86_64")]
+use super::dot;
+
+/// A matrix in memory: its values from the first on, and the distances between rows and between columns, of
+/// which one is 1.
 #[derive(Clone, Copy)]
-pub struct View {
-    pub start: *const f32,
+pub struct View<'a> {
+    pub values: &'a [f32],
     pub row: usize,
     pub column: usize,
 }
 
-impl View {
+impl<'a> View<'a> {
     /// A matrix whose rows are `width` values apart.
-    pub fn rows(start: *const f32, width: usize) -> Self {
-        Self { start, row: width, column: 1 }
+    pub fn rows(values: &'a [f32], width: usize) -> Self {
+        Self { values, row: width, column: 1 }
     }
 
     /// The transpose.
     pub fn transposed(self) -> Self {
-        Self { start: self.start, row: self.column, column: self.row }
+        Self { row: self.column, column: self.row, ..self }
+    }
+
+    fn covers(&self, rows: usize, columns: usize) -> bool {
+        let last = rows.saturating_sub(1) * self.row + columns.saturating_sub(1) * self.column;
+        rows * columns == 0 || last < self.values.len()
+    }
+
+    /// Its values rounded to bfloat16, row by row.
+    fn rounded(&self, rows: usize, columns: usize) -> Vec<f32> {
+        let mut values = vec![0.0; rows * columns];
+        let all = values.par_chunks_mut(columns.max(1)).with_min_len(64).enumerate();
+        all.for_each(|(i, row)| {
+            for (j, value) in row.iter_mut().enumerate() {
+                *value = bf16::from_f32(self.values[i * self.row + j * self.column]).to_f32();
+            }
+        });
+        values
     }
 }
 
@@ -29,49 +54,214 @@ pub enum Threads {
     All,
 }
 
-/// `target ← [target +] factor · a b` for a `[m, k]`, b `[k, n]`; the target's rows are `width` apart, and
-/// `add` adds to its values. The order of summation does not depend on the number of threads.
-///
-/// # Safety
-/// The views and the target cover these sizes; the target overlaps neither operand, and no other thread
-/// uses it; with `add` it has been written.
-#[allow(clippy::too_many_arguments)]
-pub unsafe fn product(
-    (m, n, k): (usize, usize, usize),
-    target: *mut f32,
-    width: usize,
-    add: bool,
-    factor: f32,
-    a: View,
-    b: View,
-    threads: Threads,
-) {
-    let parallelism = match threads {
-        Threads::One => gemm::Parallelism::None,
-        Threads::All => gemm::Parallelism::Rayon(0),
-    };
-    // SAFETY: the caller's promise
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            target,
-            1,
-            width as isize,
-            add,
-            a.start,
-            a.column as isize,
-            a.row as isize,
-            b.start,
-            b.column as isize,
-            b.row as isize,
-            1.0,
-            factor,
-            false,
-            false,
-            false,
-            parallelism,
-        );
+/// The numbers that are multiplied; sums have 32 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Operands {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// Rounded to bfloat16, to the nearest and, in the middle, to the even one.
+    Bf16,
+}
+
+impl Operands {
+    /// Whether the processor has no instructions for such products, which then take longer.
+    pub fn emulated(self) -> bool {
+        match self {
+            Self::F32 => false,
+            #[cfg(target_arch = "x86_64")]
+            Self::Bf16 => !dot::supported(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Bf16 => true,
+        }
+    }
+}
+
+/// `factor · a b [+ bias]` for a `[m, k]`, b `[k, n]` and a bias `[n]` that is added to every row. The order
+/// of summation does not depend on the number of threads.
+#[derive(Clone, Copy)]
+pub struct Product<'a> {
+    /// m, n and k.
+    pub sizes: (usize, usize, usize),
+    pub a: View<'a>,
+    pub b: View<'a>,
+    pub factor: f32,
+    pub bias: Option<&'a [f32]>,
+    pub operands: Operands,
+    pub threads: Threads,
+}
+
+impl Product<'_> {
+    /// Writes the product to a matrix whose rows are `width` values apart.
+    ///
+    /// # Safety
+    /// The target covers m rows of n values, overlaps no operand, and no other thread uses it.
+    ///
+    /// # Panics
+    /// If an operand does not cover its sizes.
+    pub unsafe fn write(&self, target: *mut f32, width: usize) {
+        let (m, n, k) = self.sizes;
+        let bias = self.bias.is_none_or(|bias| bias.len() == n);
+        assert!(self.a.covers(m, k) && self.b.covers(k, n) && bias, "sizes {m}, {n}, {k}");
+        // SAFETY: the caller's promise, and the sizes are checked
+        unsafe {
+            match self.operands {
+                Operands::F32 => self.write_full(target, width),
+                #[cfg(target_arch = "x86_64")]
+                Operands::Bf16 if dot::supported() => dot::write(self, target, width),
+                Operands::Bf16 => self.write_emulated(target, width),
+            }
+        }
+    }
+
+    /// As [`write`](Self::write), of operands that are rounded before a product in 32 bits.
+    ///
+    /// # Safety
+    /// As [`write`](Self::write).
+    pub(super) unsafe fn write_emulated(&self, target: *mut f32, width: usize) {
+        let (m, n, k) = self.sizes;
+        let (a, b) = (self.a.rounded(m, k), self.b.rounded(k, n));
+        let product = Product { a: View::rows(&a, k), b: View::rows(&b, n), ..*self };
+        // SAFETY: the caller's promise; the copies have the same sizes
+        unsafe { product.write_full(target, width) }
+    }
+
+    /// # Safety
+    /// As [`write`](Self::write), of checked sizes.
+    unsafe fn write_full(&self, target: *mut f32, width: usize) {
+        let Self { sizes: (m, n, k), a, b, factor, bias, threads, .. } = *self;
+        if let Some(bias) = bias {
+            let target = Shared(target);
+            (0..m).into_par_iter().with_min_len(64).for_each(|i| {
+                // SAFETY: the target has m rows, each written once
+                unsafe { target.at(i * width).copy_from_nonoverlapping(bias.as_ptr(), n) };
+            });
+        }
+        let parallelism = match threads {
+            Threads::One => gemm::Parallelism::None,
+            Threads::All => gemm::Parallelism::Rayon(0),
+        };
+        // SAFETY: the caller's promise; what is added to has been written
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                target,
+                1,
+                width as isize,
+                bias.is_some(),
+                a.values.as_ptr(),
+                a.column as isize,
+                a.row as isize,
+                b.values.as_ptr(),
+                b.column as isize,
+                b.row as isize,
+                1.0,
+                factor,
+                false,
+                false,
+                false,
+                parallelism,
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of either sign and several magnitudes that are no bfloat16 numbers.
+    fn numbers(n: usize, seed: u32) -> Vec<f32> {
+        let hash = |i: usize| (i as u32 + seed).wrapping_mul(0x9e37_79b9) >> 8;
+        (0..n).map(|i| (hash(i) % 4001) as f32 / 2000.3 - 1.0).collect()
+    }
+
+    #[test]
+    fn rounded_products_are_within_their_error() {
+        let small = [(1, 1, 1), (3, 5, 7), (8, 48, 2), (9, 49, 33), (1, 128, 32), (7, 15, 64)];
+        let large = [(130, 65, 34), (17, 16, 769), (40, 100, 1537), (250, 31, 31), (2, 3, 0)];
+        for (m, n, k) in small.into_iter().chain(large) {
+            let (a, b, bias) = (numbers(m * k, 1), numbers(k * n, 2), numbers(n, 3));
+            for (a_transposed, b_transposed) in
+                [(false, false), (false, true), (true, false), (true, true)]
+            {
+                let view = |values, rows, columns, transposed| match transposed {
+                    false => View::rows(values, columns),
+                    true => View::rows(values, rows).transposed(),
+                };
+                let (x, y) = (view(&a, m, k, a_transposed), view(&b, k, n, b_transposed));
+                let (left, right) = (x.rounded(m, k), y.rounded(k, n));
+                for (bias, factor) in [(None, 0.5), (Some(&*bias), 1.0)] {
+                    let sizes = (m, n, k);
+                    let product = |threads| {
+                        let operands = Operands::Bf16;
+                        Product { sizes, a: x, b: y, factor, bias, operands, threads }
+                    };
+                    let width = n + 3;
+                    let mut results = vec![vec![f32::NAN; m * width]; 3];
+                    // SAFETY: the targets have m rows of n + 3 values
+                    unsafe {
+                        product(Threads::One).write(results[0].as_mut_ptr(), width);
+                        product(Threads::All).write(results[1].as_mut_ptr(), width);
+                        product(Threads::All).write_emulated(results[2].as_mut_ptr(), width);
+                    }
+                    for (place, i, j) in (0..m * n).map(|e| (e / n * width + e % n, e / n, e % n)) {
+                        let terms = (0..k)
+                            .map(|q| f64::from(left[i * k + q]) * f64::from(right[q * n + j]));
+                        let size: f64 = terms.clone().map(f64::abs).sum();
+                        let start = bias.map_or(0.0, |bias| f64::from(bias[j]));
+                        let exact = start + f64::from(factor) * terms.sum::<f64>();
+                        let bound = (k + 2) as f64 * 2f64.powi(-24) * (size + start.abs());
+                        for result in &results {
+                            let error = (f64::from(result[place]) - exact).abs();
+                            assert!(error <= bound, "{sizes:?} at {i}, {j}: {error} > {bound}");
+                        }
+                        assert_eq!(results[0][place].to_bits(), results[1][place].to_bits());
+                    }
+                    for result in &results {
+                        let beyond =
+                            result.chunks(width).all(|row| row[n..].iter().all(|v| v.is_nan()));
+                        assert!(beyond, "{sizes:?}: written beyond the columns");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_stay() {
+        let one = |a: f32, b: f32| {
+            let mut results = [0.0f32; 2];
+            let (a, b) = ([a], [b]);
+            let (a, b) = (View::rows(&a, 1), View::rows(&b, 1));
+            let (operands, threads) = (Operands::Bf16, Threads::One);
+            let product =
+                Product { sizes: (1, 1, 1), a, b, factor: 1.0, bias: None, operands, threads };
+            // SAFETY: one value
+            unsafe {
+                product.write(&mut results[0], 1);
+                product.write_emulated(&mut results[1], 1);
+            }
+            results
+        };
+        // the payload in the lowest bits is rounded away
+        let lowest = f32::from_bits(0x7f80_0001);
+        assert!(one(lowest, 1.0).iter().chain(&one(f32::INFINITY, 0.0)).all(|v| v.is_nan()));
+        assert_eq!(one(f32::INFINITY, -2.0), [f32::NEG_INFINITY; 2]);
+        assert_eq!(one(3.4e38, 1.0), [f32::INFINITY; 2], "beyond the largest bfloat16 number");
+    }
+
+    #[test]
+    #[should_panic(expected = "sizes 2, 2, 2")]
+    fn short_operands_are_refused() {
+        let (a, b) = ([0.0; 3], [0.0; 4]);
+        let (a, b) = (View::rows(&a, 2), View::rows(&b, 2));
+        let (operands, threads) = (Operands::Bf16, Threads::One);
+        let product =
+            Product { sizes: (2, 2, 2), a, b, factor: 1.0, bias: None, operands, threads };
+        // SAFETY: the operands are refused before the target is written
+        unsafe { product.write([0.0; 4].as_mut_ptr(), 2) };
     }
 }

@@ -64,8 +64,9 @@ fn agree(what: &str, fused: &[Vec<f32>], composed: &[Vec<f32>]) {
 fn linear_agrees() {
     for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
         let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
-        let fused = outcome!(linear(x.clone(), w.clone(), b.clone()), x, w, b);
-        let composed = outcome!(composed::linear(x.clone(), w.clone(), b.clone()), x, w, b);
+        let fused = outcome!(linear(x.clone(), w.clone(), b.clone(), Precision::F32), x, w, b);
+        let composed =
+            outcome!(composed::linear(x.clone(), w.clone(), b.clone(), Precision::F32), x, w, b);
         agree("linear", &fused, &composed);
     }
 }
@@ -74,7 +75,7 @@ fn linear_agrees() {
 fn product_agrees() {
     for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
         let (x, w) = (random([n, k]), random([k, m]));
-        let fused = outcome!(product(x.clone(), w.clone()), x, w);
+        let fused = outcome!(product(x.clone(), w.clone(), Precision::F32), x, w);
         agree("product", &fused, &outcome!(x.clone().matmul(w.clone()), x, w));
     }
 }
@@ -86,8 +87,9 @@ fn linear_gelu_agrees() {
             let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
             let args = || (x.clone(), w.clone(), b.clone());
             let ((x1, w1, b1), (x2, w2, b2)) = (args(), args());
-            let fused = outcome!(linear_gelu(x1, w1, b1, dropout), x, w, b);
-            let composed = outcome!(composed::linear_gelu(x2, w2, b2, dropout), x, w, b);
+            let fused = outcome!(linear_gelu(x1, w1, b1, Precision::F32, dropout), x, w, b);
+            let composed =
+                outcome!(composed::linear_gelu(x2, w2, b2, Precision::F32, dropout), x, w, b);
             agree("linear_gelu", &fused, &composed);
         }
     }
@@ -124,9 +126,17 @@ fn attention_agrees_whatever_the_padding() {
         for sequences in layouts() {
             for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
                 let qkv = random([sequences.rows(), 3 * d]);
-                let fused = outcome!(attention(qkv.clone(), &sequences, heads, dropout), qkv);
+                let fused = outcome!(
+                    attention(qkv.clone(), &sequences, heads, Precision::F32, dropout),
+                    qkv
+                );
                 for stride in [sequences.longest(), 64, 256] {
-                    let setting = Setting { sequences: sequences.clone(), heads, dropout };
+                    let setting = Setting {
+                        sequences: sequences.clone(),
+                        heads,
+                        dropout,
+                        operands: Operands::F32,
+                    };
                     let composed = composed::attention(qkv.clone(), &setting, stride);
                     agree("attention", &fused, &outcome!(composed, qkv));
                 }
@@ -141,8 +151,10 @@ fn attention_of_first_tokens_agrees() {
         for sequences in layouts() {
             let (heads, d) = (3, 24);
             let (q, kv) = (random([sequences.len(), d]), random([sequences.rows(), 2 * d]));
-            let fused = attention_first(q.clone(), kv.clone(), &sequences, heads, dropout);
-            let setting = Setting { sequences: sequences.clone(), heads, dropout };
+            let fused =
+                attention_first(q.clone(), kv.clone(), &sequences, heads, Precision::F32, dropout);
+            let setting =
+                Setting { sequences: sequences.clone(), heads, dropout, operands: Operands::F32 };
             let composed = composed::attention_first(q.clone(), kv.clone(), &setting, 48);
             agree("first", &outcome!(fused, q, kv), &outcome!(composed, q, kv));
         }
@@ -156,10 +168,18 @@ fn attention_of_first_tokens_is_that_of_the_first_rows() {
     let qkv = random([sequences.rows(), 3 * d]);
     let starts: Vec<i32> = sequences.starts().iter().map(|&s| s as i32).collect();
     let starts = integers(starts, &device());
-    let all = attention(qkv.clone(), &sequences, heads, None).select(0, starts.clone());
+    let all =
+        attention(qkv.clone(), &sequences, heads, Precision::F32, None).select(0, starts.clone());
     let n = sequences.rows();
     let q = qkv.clone().slice([0..n, 0..d]).select(0, starts);
-    let first = attention_first(q, qkv.clone().slice([0..n, d..3 * d]), &sequences, heads, None);
+    let first = attention_first(
+        q,
+        qkv.clone().slice([0..n, d..3 * d]),
+        &sequences,
+        heads,
+        Precision::F32,
+        None,
+    );
     agree("first rows", &outcome!(first, qkv), &outcome!(all, qkv));
 }
 
@@ -212,22 +232,80 @@ fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
     let x = random([n, d]);
     let (w1, b1, w2, b2) = (random([d, 3 * d]), random([3 * d]), random([d, d]), random([d]));
     let (bias, gamma, beta) = (random([d]), random([d]), random([d]));
-    let run = || {
+    let run = |precision| {
         let drop = |site| Pass::Train { key: 5 }.dropout(site, 0.1);
-        let qkv = linear(x.clone(), w1.clone(), b1.clone());
-        let context = attention(qkv, &sequences, heads, drop(1));
-        let inner = linear_gelu(context, w2.clone(), b2.clone(), drop(2));
-        let inner = product(inner, w2.clone());
+        let qkv = linear(x.clone(), w1.clone(), b1.clone(), precision);
+        let context = attention(qkv, &sequences, heads, precision, drop(1));
+        let inner = linear_gelu(context, w2.clone(), b2.clone(), precision, drop(2));
+        let inner = product(inner, w2.clone(), precision);
         let [v1, v2, v3] = [&bias, &gamma, &beta].map(Tensor::clone);
         let y = residual_norm(x.clone(), inner, v1, v2, v3, 1e-12, drop(3));
         outcome!(y, x, w1, b1, w2, b2, bias, gamma, beta)
     };
-    let with = |threads| {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
+    let with = |threads, precision| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(precision))
     };
-    let one = with(1);
-    for threads in [2, 3, 7] {
-        assert!(with(threads) == one, "{threads} threads differ from one");
+    for precision in [Precision::F32, Precision::Bf16] {
+        let one = with(1, precision);
+        for threads in [2, 3, 7] {
+            let same = with(threads, precision) == one;
+            assert!(same, "{precision:?}: {threads} threads differ from one");
+        }
+    }
+}
+
+/// The value of rounded operands is that of a 32-bit product of rounded numbers; gradients are near those
+/// of the 32-bit operation.
+#[test]
+fn bfloat16_operations_are_near_those_in_32_bits() {
+    let near = |what: &str, narrow: &[Vec<f32>], full: &[Vec<f32>]| {
+        for (i, (a, b)) in narrow.iter().zip(full).enumerate() {
+            let apart = difference(a, b);
+            assert!(apart > 0.0 && apart < 2e-2, "{what}, part {i}: {apart}");
+        }
+    };
+    let [narrow, full] = [Precision::Bf16, Precision::F32];
+    for (n, k, m) in [(3, 5, 7), (130, 33, 65)] {
+        let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
+        let args = || (x.clone(), w.clone(), b.clone());
+        let linear = |precision| {
+            let (x1, w1, b1) = args();
+            let mut parts = outcome!(linear(x1, w1, b1, precision), x, w, b);
+            // the bias takes no part in products: its gradient is the same
+            parts.truncate(3);
+            parts
+        };
+        near("linear", &linear(narrow), &linear(full));
+        for dropout in dropouts() {
+            let gelu = |precision| {
+                let (x1, w1, b1) = args();
+                outcome!(linear_gelu(x1, w1, b1, precision, dropout), x, w, b)
+            };
+            near("linear_gelu", &gelu(narrow), &gelu(full));
+        }
+        let rounded = |x: &Tensor<2>| x.clone().cast(DType::BF16).cast(DType::F32);
+        let value = host(product(x.clone(), w.clone(), narrow));
+        let same = host(product(rounded(&x), rounded(&w), full));
+        assert!(difference(&value, &same) < 1e-6);
+    }
+    // of one token, attention's gradients of queries and keys are zero
+    for sequences in &layouts()[1..] {
+        let (heads, d) = (3, 24);
+        for dropout in dropouts() {
+            let qkv = random([sequences.rows(), 3 * d]);
+            let all = |precision| {
+                let y = attention(qkv.clone(), sequences, heads, precision, dropout);
+                outcome!(y, qkv)
+            };
+            near("attention", &all(narrow), &all(full));
+            let (q, kv) = (random([sequences.len(), d]), random([sequences.rows(), 2 * d]));
+            let first = |precision| {
+                let (q, kv) = (q.clone(), kv.clone());
+                attention_first(q, kv, sequences, heads, precision, dropout)
+            };
+            near("first", &[host(first(narrow))], &[host(first(full))]);
+        }
     }
 }
 
@@ -238,15 +316,15 @@ fn evaluation_without_autodiff_gives_the_same_values() {
     let (x, w, b) = (random([n, 3 * d]), random([3 * d, d]), random([d]));
     let (xi, wi, bi) = (x.clone().inner(), w.clone().inner(), b.clone().inner());
     for dropout in dropouts() {
-        let a = linear_gelu(x.clone(), w.clone(), b.clone(), dropout);
-        let same = linear_gelu(xi.clone(), wi.clone(), bi.clone(), dropout);
+        let a = linear_gelu(x.clone(), w.clone(), b.clone(), Precision::F32, dropout);
+        let same = linear_gelu(xi.clone(), wi.clone(), bi.clone(), Precision::F32, dropout);
         assert!(difference(&host(same.clone()), &host(a.clone())) < 1e-6);
         let v = || b.clone();
         let a = residual_norm(a.clone(), a, v(), v(), v(), 1e-12, dropout);
         let v = || bi.clone();
         let same = residual_norm(same.clone(), same, v(), v(), v(), 1e-12, dropout);
         assert!(difference(&host(same), &host(a)) < 1e-6);
-        let a = host(attention(x.clone(), &sequences, 4, dropout));
-        assert_eq!(host(attention(xi.clone(), &sequences, 4, dropout)), a);
+        let a = host(attention(x.clone(), &sequences, 4, Precision::F32, dropout));
+        assert_eq!(host(attention(xi.clone(), &sequences, 4, Precision::F32, dropout)), a);
     }
 }

@@ -6,12 +6,12 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
-use super::{Architecture, Precision};
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::dropout;
-use crate::{Pass, init};
+use crate::{Pass, Precision, init};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,12 +1,14 @@
 use std::sync::Arc;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, FloatDType, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use rand::Rng;
 
-use super::{Architecture, Precision};
-use crate::fused::{self, Sequences, attention, attention_first, linear_gelu, residual_norm};
-use crate::{Dropout, Pass, init};
+use super::Architecture;
+use crate::fused::{
+    self, Sequences, attention, attention_first, linear, linear_gelu, residual_norm,
+};
+use crate::{Dropout, Pass, Precision, init};
 
 /// `x w + b`.
 #[derive(Module, Debug)]
@@ -25,18 +27,14 @@ impl Affine {
         }
     }
 
-    /// `x w` in the given precision, converted back to 32 bits; the next operation adds the bias.
+    /// `x w`; the next operation adds the bias.
     fn product(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
-        let weight = self.weight.val();
-        match precision.narrow() {
-            None => fused::product(x, weight),
-            Some(dtype) => widen(fused::product(x.cast(dtype), weight.cast(dtype)), precision),
-        }
+        fused::product(x, self.weight.val(), precision)
     }
 
-    /// `x w + b` in the given precision, which the result keeps.
+    /// `x w + b`.
     fn forward(&self, x: Tensor<2>, precision: Precision) -> Tensor<2> {
-        affine(x, self.weight.val(), self.bias.val(), precision)
+        linear(x, self.weight.val(), self.bias.val(), precision)
     }
 
     /// [`forward`](Self::forward) for the outputs `from..to` alone.
@@ -44,20 +42,8 @@ impl Affine {
         let weight = self.weight.val();
         let inputs = weight.dims()[0];
         let bias = self.bias.val().narrow(0, from, to - from);
-        affine(x, weight.slice([0..inputs, from..to]), bias, precision)
+        linear(x, weight.slice([0..inputs, from..to]), bias, precision)
     }
-}
-
-fn affine(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
-    match precision.narrow() {
-        None => fused::linear(x, w, b),
-        Some(dtype) => fused::linear(x.cast(dtype), w.cast(dtype), b.cast(dtype)),
-    }
-}
-
-/// Converts back to 32 bits after a product in fewer.
-fn widen(x: Tensor<2>, precision: Precision) -> Tensor<2> {
-    if precision.narrow().is_some() { x.cast(FloatDType::F32) } else { x }
 }
 
 /// Layer normalisation of token vectors: `standardised ∘ gamma + beta`.
@@ -144,7 +130,7 @@ impl Layer {
         let Shared { architecture, sequences, pass, precision } = shared;
         let qkv = self.qkv.forward(x.clone(), precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
-        let context = attention(qkv, sequences, architecture.heads, dropout);
+        let context = attention(qkv, sequences, architecture.heads, precision, dropout);
         self.after_attention(x, context, shared, index)
     }
 
@@ -159,7 +145,7 @@ impl Layer {
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
-        let context = attention_first(q, kv, sequences, heads, dropout);
+        let context = attention_first(q, kv, sequences, heads, precision, dropout);
         self.after_attention(first, context, shared, index)
     }
 
@@ -180,11 +166,7 @@ impl Layer {
 
     /// `dropout(gelu(rise(x)))`.
     fn inner(&self, x: Tensor<2>, dropout: Option<Dropout>, precision: Precision) -> Tensor<2> {
-        if precision.narrow().is_none() {
-            return linear_gelu(x, self.rise.weight.val(), self.rise.bias.val(), dropout);
-        }
-        let inner = activation::gelu(widen(self.rise.forward(x, precision), precision));
-        dropout.map_or(inner.clone(), |dropout| dropout.apply(inner))
+        linear_gelu(x, self.rise.weight.val(), self.rise.bias.val(), precision, dropout)
     }
 }
 

@@ -5,12 +5,10 @@ mod architecture;
 mod body;
 mod encoder;
 mod layer;
-mod precision;
 mod recompute;
 mod tokens;
 
 pub use architecture::Architecture;
 pub use body::{Body, Pooling};
 pub use encoder::{Transformer, TransformerConfig};
-pub use precision::Precision;
 pub use tokens::{TokenKind, Tokens, TokensConfig};

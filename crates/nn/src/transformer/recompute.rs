@@ -10,10 +10,10 @@ use burn::backend::{Autodiff, Flex};
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
+use super::Architecture;
 use super::layer::{Layer, Shared};
-use super::{Architecture, Precision};
-use crate::Pass;
 use crate::fused::{Sequences, tracked};
+use crate::{Pass, Precision};
 
 /// A layer's input and its parameters.
 const PARENTS: usize = 13;

@@ -5,8 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::Sequences;
-use dsokr_nn::transformer::{Architecture, Body, Precision, TokenKind, Tokens, TokensConfig};
-use dsokr_nn::{Pass, Pooling, parameters};
+use dsokr_nn::transformer::{Architecture, Body, TokenKind, Tokens, TokensConfig};
+use dsokr_nn::{Pass, Pooling, Precision, parameters};
 
 fn body(device: &Device) -> Body {
     let architecture = Architecture {

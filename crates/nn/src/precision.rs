@@ -1,0 +1,59 @@
+use burn::tensor::{Device, FloatDType, Tensor};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::pass::is_cpu_engine;
+
+/// The numbers that a transformer multiplies in its matrix products. Parameters, their gradients, sums,
+/// normalisation, softmax and loss stay in 32 bits (mixed precision; Micikevicius et al. 2018).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32 bits throughout.
+    #[default]
+    F32,
+    /// 16 bits with 5 bits of exponent: gradients below 6·10⁻⁸ vanish. For GPUs; slow on CPUs.
+    F16,
+    /// 16 bits with the exponent of 32-bit numbers, on GPUs and on CPUs, where AVX-512 BF16 makes products
+    /// about twice as fast.
+    Bf16,
+}
+
+impl Precision {
+    /// The type of products on devices other than the CPU engine, if it is not that of the parameters.
+    fn narrow(self) -> Option<FloatDType> {
+        match self {
+            Self::F32 => None,
+            Self::F16 => Some(FloatDType::F16),
+            Self::Bf16 => Some(FloatDType::BF16),
+        }
+    }
+
+    /// Converts a tensor of parameters' type to that of products.
+    pub(crate) fn narrowed<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
+        self.narrow().map_or(x.clone(), |dtype| x.cast(dtype))
+    }
+
+    /// Converts the result of a product back to 32 bits.
+    pub(crate) fn widened<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
+        if self.narrow().is_some() { x.cast(FloatDType::F32) } else { x }
+    }
+
+    /// Checks that a device supports this precision.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] if it does not.
+    pub fn check(self, device: &Device) -> Result<(), Error> {
+        match self.narrow() {
+            // fused::linear and the others compute it
+            Some(FloatDType::BF16) if is_cpu_engine(device) => Ok(()),
+            Some(dtype) if !device.supports_dtype(dtype) => {
+                let name = format!("{self:?}").to_lowercase();
+                let allowed = "f32: the device does not compute in 16 bits of this kind";
+                Err(Error::setting("precision", name, allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+}
