@@ -47,7 +47,7 @@ pub use features::{
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};
 pub use ring_systems::{RingSystem, ring_systems};
-pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};
+pub use smiles::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

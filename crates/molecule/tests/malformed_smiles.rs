@@ -2,7 +2,8 @@
 
 use dsokr_basis::random::generator;
 use dsokr_molecule::{
-    HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS, Molecule, Morgan,
+    HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS, Molecule,
+    Morgan,
 };
 use proptest::prelude::*;
 
@@ -95,6 +96,23 @@ fn sizes_beyond_the_limits_are_refused_and_at_the_limits_read() {
     let thread = std::thread::Builder::new().stack_size(512 * 1024);
     let read = thread.spawn(move || Molecule::parse(&deepest).is_ok());
     assert!(read.unwrap().join().unwrap());
+}
+
+/// Of rings without a Kekulé structure, the time doubled with each wildcard.
+#[test]
+fn rings_of_wildcards_are_bounded() {
+    let refused = |smiles: &str| Molecule::parse(smiles).unwrap_err().to_string();
+    let rings = |a: usize, b: usize| {
+        format!("c1ccc2O{}Occ2cccO*2{}Occ2[nH]1", "*".repeat(a), "*".repeat(b))
+    };
+    let begun = std::time::Instant::now();
+    let half = MAX_RING_WILDCARDS / 2;
+    assert!(refused(&rings(half, half - 1)).contains("Kekulé"));
+    let said = format!("more than {MAX_RING_WILDCARDS} wildcards in rings");
+    assert!(refused(&rings(30, 30)).contains(&said));
+    assert!(refused(&format!("*1{}1", "*".repeat(4_000))).starts_with("position 11: more than"));
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    assert!(Molecule::parse(&"C(*)".repeat(1_000)).is_ok());
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use chematic_core::BondOrder as Order;
 use chematic_perception::ring_bond_flags_shared;
 
-use super::scan::Places;
+use super::scan::{MAX_RING_WILDCARDS, Places};
 use crate::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Element};
 
@@ -38,6 +38,27 @@ pub(super) fn check_aromatic_atoms(
         Some((idx, atom)) => {
             let reason = format!("{} cannot be aromatic", atom.element.symbol());
             Err(no_kekule(places.atom(idx.0 as usize), &reason))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses more than [`MAX_RING_WILDCARDS`] wildcards in rings.
+pub(super) fn check_wildcards(
+    parsed: &chematic_core::Molecule,
+    places: &Places,
+) -> Result<(), Error> {
+    let in_ring = |idx| {
+        let flags = ring_bond_flags_shared(parsed);
+        parsed.neighbors(idx).any(|(_, b)| flags[b.0 as usize])
+    };
+    let mut wildcards = parsed.atoms().filter(|&(idx, atom)| atom.wildcard && in_ring(idx));
+    match wildcards.nth(MAX_RING_WILDCARDS) {
+        Some((idx, _)) => {
+            let message = format!(
+                "more than {MAX_RING_WILDCARDS} wildcards in rings, the most that are read"
+            );
+            Err(Error::smiles(places.atom(idx.0 as usize), message))
         }
         None => Ok(()),
     }

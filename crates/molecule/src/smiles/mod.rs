@@ -17,8 +17,8 @@ use chematic_perception::{
 };
 use chematic_smiles::{SmilesError, rdkit_mol_block};
 
-use self::checks::{check_aromatic_atoms, check_valences, has_aromatic};
-pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RINGS};
+use self::checks::{check_aromatic_atoms, check_valences, check_wildcards, has_aromatic};
+pub use self::scan::{MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS};
 use self::scan::{Places, scan};
 use crate::Error;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, Ring};
@@ -35,12 +35,13 @@ impl Molecule {
     ///
     /// # Errors
     /// [`Error::Smiles`] with the position of what is wrong. Text longer than [`MAX_LENGTH`] bytes, more
-    /// than [`MAX_ATOMS`] atoms or [`MAX_RINGS`] rings, and branches deeper than [`MAX_NESTING`] are
-    /// refused.
+    /// than [`MAX_ATOMS`] atoms, [`MAX_RINGS`] rings or [`MAX_RING_WILDCARDS`] wildcards in rings, and
+    /// branches deeper than [`MAX_NESTING`] are refused.
     pub fn parse(smiles: &str) -> Result<Self, Error> {
         let places = scan(smiles)?;
         let parsed = chematic_smiles::parse(smiles).map_err(|e| translate(e, smiles, &places))?;
         check_aromatic_atoms(&parsed, &places)?;
+        check_wildcards(&parsed, &places)?;
         let no_kekule = |reason: &str| {
             let atom = parsed.atoms().position(|(_, a)| a.aromatic).unwrap_or(0);
             checks::no_kekule(places.atom(atom), reason)

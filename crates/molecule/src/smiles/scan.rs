@@ -11,6 +11,9 @@ pub const MAX_ATOMS: usize = 4_096;
 /// The most rings that a molecule may have: perceiving them takes time cubic in their number, up to
 /// some seconds at this limit. (The most in ChEBI-20 is 69.)
 pub const MAX_RINGS: usize = 512;
+/// The most wildcards in rings: each may have a double bond or not, and a Kekulé structure is searched among
+/// all combinations.
+pub const MAX_RING_WILDCARDS: usize = 10;
 /// How deep branches may be nested. (The deepest of ChEBI-20 is 32.)
 pub const MAX_NESTING: usize = 256;
 
