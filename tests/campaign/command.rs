@@ -1,12 +1,21 @@
 //! Calls of the command under limits.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The most memory that a call may map, in kB, so that an allocation without a check ends the process.
 const MEMORY: u64 = 6 << 20;
+
+/// The command that `--program` chooses.
+pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// The command that is attacked, which is that of the build where none is chosen.
+pub fn program() -> &'static Path {
+    PROGRAM.get_or_init(|| env!("CARGO_BIN_EXE_dsokr").into())
+}
 
 /// Limits of a call.
 #[derive(Clone, Copy, Default)]
@@ -53,7 +62,7 @@ pub fn start(folder: &Path, arguments: &[&str], limits: Limits) -> Child {
     let file = limits.file.map(|size| format!("trap '' XFSZ; ulimit -f {size};"));
     let script = format!("{} ulimit -v {MEMORY}; exec \"$0\" \"$@\"", file.unwrap_or_default());
     let mut command = Command::new("bash");
-    command.args(["-c", &script, env!("CARGO_BIN_EXE_dsokr")]).args(arguments);
+    command.args(["-c", &script]).arg(program()).args(arguments);
     command.current_dir(folder).env_remove("DSOKR_DATA").env_remove("DSOKR_LOG");
     if let Some(threads) = limits.threads {
         command.env("RAYON_NUM_THREADS", threads.to_string());

@@ -4,6 +4,7 @@
 //! cargo test --test campaign                                      # ten minutes
 //! cargo test --test campaign -- --minutes 60 --seed 1000
 //! cargo test --test campaign -- --attack damage --seed 17         # one attack again
+//! cargo test --test campaign -- --attack server --seed 0 --requests 1000000 --program target/release/dsokr
 //! ```
 //!
 //! An attack is determined by its name and its seed, apart from the moments at which processes are
@@ -16,12 +17,14 @@ mod damage;
 mod disk;
 mod kills;
 mod runs;
+mod server;
 mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod trace;
 mod volatile;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -35,13 +38,14 @@ type Outcome = Result<String, String>;
 /// An attack by its name, and how often it is made in a round.
 type Attack = (&'static str, u64, fn(&mut World, u64) -> Outcome);
 
-const ATTACKS: [Attack; 6] = [
+const ATTACKS: [Attack; 7] = [
     ("kills", 1, kills::attack),
     ("damage", 4, damage::attack),
     ("configurations", 12, configurations::attack),
     ("disk", 1, disk::attack),
     ("crash", 3, crash::attack),
     ("threads", 1, threads::attack),
+    ("server", 1, server::attack),
 ];
 
 /// The options behind `--`.
@@ -51,11 +55,14 @@ struct Options {
     /// One attack alone, with one seed if that is given too.
     attack: Option<String>,
     once: bool,
+    /// Requests of an attack on a server.
+    requests: usize,
 }
 
 impl Options {
     fn read() -> Result<Self, String> {
-        let mut options = Self { minutes: 10.0, seed: 0, attack: None, once: false };
+        let mut options =
+            Self { minutes: 10.0, seed: 0, attack: None, once: false, requests: 5_000 };
         let (mut arguments, mut seeded, mut timed) = (std::env::args().skip(1), false, false);
         while let Some(name) = arguments.next() {
             let value = arguments.next().ok_or(format!("{name}: a value is missing"))?;
@@ -71,13 +78,20 @@ impl Options {
                     options.seed = value.parse().map_err(wrong)?;
                     seeded = true;
                 }
+                "--requests" => options.requests = value.parse().map_err(wrong)?,
+                "--program" => {
+                    let program = Path::new(&value).canonicalize();
+                    let program = program.map_err(|e| format!("{name} {value}: {e}"))?;
+                    command::PROGRAM.get_or_init(|| program);
+                }
                 "--attack" if ATTACKS.iter().any(|(known, ..)| *known == value) => {
                     options.attack = Some(value);
                 }
                 _ => {
                     let names = ATTACKS.map(|(name, ..)| name).join(", ");
                     return Err(format!(
-                        "{name} {value}: allowed are --minutes, --seed, and --attack with one of {names}"
+                        "{name} {value}: allowed are --minutes, --seed, --requests, --program, and --attack with \
+                         one of {names}"
                     ));
                 }
             }
@@ -96,7 +110,7 @@ fn main() -> ExitCode {
         }
     };
     let deadline = Instant::now() + Duration::from_secs_f64(60.0 * options.minutes);
-    let mut world = World::new();
+    let mut world = World::new(options.requests);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut failures = 0;
     let late = || Instant::now() > deadline;

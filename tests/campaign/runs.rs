@@ -96,13 +96,15 @@ pub struct World {
     finished: BTreeMap<(&'static str, u64), PathBuf>,
     /// What the trainings of the kinds change in their folders.
     pub traced: BTreeMap<&'static str, Vec<Change>>,
+    /// Requests of an attack on a server.
+    pub requests: usize,
     next: usize,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub fn new(requests: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, finished: BTreeMap::new(), traced: BTreeMap::new(), next: 0 }
+        Self { folder, finished: BTreeMap::new(), traced: BTreeMap::new(), requests, next: 0 }
     }
 
     /// A new empty folder.

@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::command::program;
 use crate::volatile::Change;
 
 /// The system calls that are traced.
@@ -45,7 +46,7 @@ const TRACED: [libc::c_long; 24] = [
 pub fn trace(folder: &Path, arguments: &[&str]) -> Result<Option<(Vec<Change>, bool)>, String> {
     let folder = folder.canonicalize().map_err(|e| e.to_string())?;
     let filter = filter();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dsokr"));
+    let mut command = Command::new(program());
     command.args(arguments).current_dir(&folder).env_remove("DSOKR_DATA").env_remove("DSOKR_LOG");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: only system calls are made between fork and exec; the filter lives until then.
