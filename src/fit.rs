@@ -3,7 +3,9 @@
 mod changes;
 mod ensemble;
 mod hubs;
+mod second_look;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -129,6 +131,9 @@ fn run(
     if let Some(hubs) = &config.decoding.hubs {
         hubs::check(hubs, outputs.len())?;
     }
+    if let Some(look) = &config.decoding.second_look {
+        second_look::check(look, outputs.len())?;
+    }
     let mut needs = memory::of_outputs(config, &dataset);
     if outputs.lacks_weights() {
         let coordinates = memory::coordinates(config, &dataset);
@@ -212,7 +217,7 @@ fn run(
         };
         folder.save_held_out(held_out, &dataset.train.ids)?;
     }
-    let hubs = config.decoding.hubs.as_ref().zip(held_out);
+    let hubs = config.decoding.hubs.as_ref().zip(held_out.as_ref());
     // predictions for the validation split are needed for hubs, for the log and often for the
     // report
     let validation = match hubs.is_some() || summary.is_some() || split == SplitName::Validation {
@@ -228,10 +233,19 @@ fn run(
         }
         _ => None,
     };
-    let evaluator = &match &corrected {
-        Some(corrected) => evaluator.among(corrected),
-        None => evaluator.among(&candidates),
+    let candidates: Cow<Candidates> = match corrected {
+        Some(corrected) => Cow::Owned(corrected),
+        None => Cow::Borrowed(&candidates),
     };
+    let candidates = match (&config.decoding.second_look, &held_out) {
+        (Some(settings), Some(held_out)) => {
+            let look = second_look::fit(settings, task, &candidates, held_out)?;
+            folder.save_second_look(&look)?;
+            Cow::Owned(candidates.into_owned().with_second_look(look)?)
+        }
+        _ => candidates,
+    };
+    let evaluator = &evaluator.among(&candidates);
     if let (Some(summary), Some(z)) = (&summary, &validation) {
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
         task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });

@@ -90,6 +90,20 @@ pub trait Learner: Any + Debug + Send + Sync {
     /// Settings that are not compatible with the data; errors from the fit.
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error>;
 
+    /// Answers of models that were each fitted to the targets without some of the training pairs, given
+    /// in rising order; needed for `decoding.second_look` (default: none are known).
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    fn cross_fit(
+        &self,
+        task: &Task,
+        without: &[Vec<usize>],
+    ) -> Result<Option<Vec<CrossFitted>>, Error> {
+        let _ = (task, without);
+        Ok(None)
+    }
+
     /// Reads the files that [`Predictor::save`] has written into a run directory.
     ///
     /// # Errors
@@ -110,6 +124,14 @@ pub trait Learner: Any + Debug + Send + Sync {
         let _ = (config, dataset, outputs);
         Ok(None)
     }
+}
+
+/// Answers of a model that was fitted without a part of the training pairs.
+pub struct CrossFitted {
+    /// To the inputs of this part, `[pairs × p]`.
+    pub answers: Vec<f32>,
+    /// Leave-one-out answers to the rest, `[pairs × p]`.
+    pub left_out: Vec<f32>,
 }
 
 /// A learner with prepared inputs, which can be fitted to several targets.

@@ -97,7 +97,9 @@ pub use fit::{Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use kinds::{EncoderTable, register};
 pub use labels::LabelScores;
-pub use learner::{Choice, ClosedForm, Fitted, HeldOut, Learner, Predictor, StoredRun, Task};
+pub use learner::{
+    Choice, ClosedForm, CrossFitted, Fitted, HeldOut, Learner, Predictor, StoredRun, Task,
+};
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, MoleculeScores, drawing};
 pub use network::Network;

@@ -32,11 +32,14 @@ pub struct DecodingConfig {
     pub search: Search,
     /// Whether answers z are scaled to unit length. It changes no order of candidates that have no
     /// constants; with constants, and beside other models, long and short answers then weigh the same.
-    /// Always so with `hubs`.
+    /// Always so with `hubs` and `second_look`.
     pub normalise: bool,
     /// The correction for hubs; none, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hubs: Option<HubConfig>,
+    /// The second look at the first candidates of a query; none, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_look: Option<SecondLookConfig>,
     /// Whether the run keeps answers to training inputs by models that were fitted without their pair, as
     /// `held-out.safetensors`. The members of an ensemble with `ensemble.weights` always do.
     pub held_out: bool,
@@ -64,6 +67,43 @@ pub struct HubConfig {
     /// constants that are little worse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
+}
+
+/// The first candidates of a query are scored anew by a small network on what the training pairs say whose
+/// held-out answers lie nearest to the answer of the query. The other candidates keep their ranks.
+///
+/// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, alone
+/// and not in an ensemble. The network learns from training pairs: the machine is fitted once more for
+/// each of the answered `folds`, without its pairs, which it then answers. The validation split plays no part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecondLookConfig {
+    /// How many candidates of a query are scored anew; candidates that are the same point count once.
+    pub candidates: usize,
+    /// How many training pairs a query is compared with.
+    pub neighbours: usize,
+    /// Parts of the training pairs.
+    pub folds: usize,
+    /// How many of these parts are answered. Each costs a fit.
+    pub answered: usize,
+}
+
+impl Default for SecondLookConfig {
+    fn default() -> Self {
+        Self { candidates: 100, neighbours: 50, folds: 8, answered: 3 }
+    }
+}
+
+impl SecondLookConfig {
+    fn validate(&self) -> Result<(), Error> {
+        let Self { candidates, neighbours, folds, answered } = *self;
+        let key = |name: &str| format!("decoding.second_look.{name}");
+        check(candidates > 1, &key("candidates"), candidates, "at least 2")?;
+        check(neighbours > 0, &key("neighbours"), neighbours, "at least 1")?;
+        check(folds > 1, &key("folds"), folds, "at least 2")?;
+        let allowed = format!("1 to {folds}, the number of parts");
+        check((1..=folds).contains(&answered), &key("answered"), answered, &allowed)
+    }
 }
 
 impl HubConfig {
@@ -111,6 +151,8 @@ impl DecodingConfig {
         }
         let allowed = "absent: with decoding.search = \"exact\" there is no set of hubs to correct";
         check(self.hubs.is_none(), "decoding.hubs", "given", allowed)?;
+        let allowed = "absent: with decoding.search = \"exact\" the best of all outputs is sought";
+        check(self.second_look.is_none(), "decoding.second_look", "given", allowed)?;
         let free = !(self.normalise && features.are_labels() && !kernel.is_normalised());
         let allowed = "false: with decoding.search = \"exact\" under the kernel \"linear\" the length of an \
                        answer says how many labels it has";
@@ -122,6 +164,7 @@ impl DecodingConfig {
     }
 
     pub(super) fn validate(&self) -> Result<(), Error> {
+        self.second_look.as_ref().map_or(Ok(()), SecondLookConfig::validate)?;
         let Some(hubs) = &self.hubs else { return Ok(()) };
         let weights = &hubs.weights;
         let holds = !weights.is_empty() && weights.iter().all(|w| *w >= 0.0 && w.is_finite());
@@ -137,12 +180,12 @@ impl DecodingConfig {
 
     /// Whether answers to training inputs by models that have not seen their pair are needed.
     pub(crate) fn needs_held_out(&self) -> bool {
-        self.held_out || self.hubs.is_some()
+        self.held_out || self.hubs.is_some() || self.second_look.is_some()
     }
 
     /// Whether predictions are scaled to unit length before they are scored.
     pub fn unit_length(&self) -> bool {
-        self.normalise || self.hubs.is_some()
+        self.normalise || self.hubs.is_some() || self.second_look.is_some()
     }
 
     /// Predictions `z`, rows of `dim` coordinates, as they are scored: at unit length, or unchanged.

@@ -176,9 +176,10 @@ impl KernelMachineConfig {
                 return Err(value(key, parts, allowed));
             }
         }
-        let (key, found) = match hubs {
-            Some(_) => ("decoding.hubs", "given"),
-            None => ("decoding.held_out", "true"),
+        let (key, found) = match (hubs, &config.decoding.second_look) {
+            (Some(_), _) => ("decoding.hubs", "given"),
+            (None, Some(_)) => ("decoding.second_look", "given"),
+            (None, None) => ("decoding.held_out", "true"),
         };
         let none = !config.decoding.needs_held_out();
         let closed = matches!(self.solver, Solver::ClosedForm(_) | Solver::Sketched(_));

@@ -16,7 +16,7 @@ mod output;
 mod reference;
 
 pub(crate) use decoding::IN_ENSEMBLES;
-pub use decoding::{DecodingConfig, HubConfig, Search};
+pub use decoding::{DecodingConfig, HubConfig, Search, SecondLookConfig};
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;
@@ -145,6 +145,7 @@ impl Config {
         let allowed = "absent, or a kernel machine with the solver \"closed-form\" or \"sketched\" and without \
                        an embedding, whose leave-one-out answers are known";
         check(self.output.weights.is_none() || known, "output.weights", "\"held-out\"", allowed)?;
+        self.check_second_look(known)?;
         self.training.validate()?;
         self.evaluation.validate()?;
         self.decoding.validate()?;
@@ -162,6 +163,30 @@ impl Config {
             return Err(value("evaluation.split", "\"test\"", allowed));
         }
         Ok(Checked { config: self, file: None, trained_on: None, set: Vec::new() })
+    }
+
+    /// Checks that there is what a second look needs; `known` says whether the encoder's leave-one-out
+    /// answers are.
+    fn check_second_look(&self, known: bool) -> Result<(), Error> {
+        if self.decoding.second_look.is_none() {
+            return Ok(());
+        }
+        let key = "decoding.second_look";
+        let refused = |allowed| Err(value(key, "given", allowed));
+        let machine = self.encoder.get::<KernelMachineConfig>().filter(|_| known);
+        let rows =
+            machine.is_some_and(|it| !matches!(it.inputs, MachineInputsConfig::Kernels { .. }));
+        match (rows, self.sketch.full, &self.ensemble) {
+            (false, ..) => refused(
+                "absent, or a kernel machine on rows with the solver \"closed-form\" or \"sketched\" and \
+                 without an embedding, whose leave-one-out answers are known",
+            ),
+            (true, true, _) => refused("absent, with sketch.full = true: answers have no basis"),
+            (true, false, Some(_)) => {
+                refused("absent, beside [ensemble]: members are combined by their first scores")
+            }
+            (true, false, None) => Ok(()),
+        }
     }
 
     /// Checks that the figure that chooses is known.

@@ -32,12 +32,17 @@ pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
     }
 }
 
-/// The parts of n training pairs, drawn by a seed, of sizes that differ by one at most.
-fn folds(hubs: &HubConfig, n: usize, seed: u64) -> Result<Vec<Vec<usize>>, Error> {
-    let count = hubs.folds();
+/// The parts of n training pairs, `count` by the configuration's `key`, drawn by a seed, of sizes that
+/// differ by one at most.
+pub(super) fn folds(
+    key: &str,
+    count: usize,
+    n: usize,
+    seed: u64,
+) -> Result<Vec<Vec<usize>>, Error> {
     if count < 2 || count > n {
         return Err(Error::Value {
-            key: "decoding.hubs.folds".into(),
+            key: key.into(),
             found: count.to_string(),
             allowed: format!("2 to {n}, the number of training pairs"),
         });
@@ -77,7 +82,7 @@ impl<R: Recipe> CrossFit<'_, R> {
         let train_split = &self.dataset.train;
         let (n, p) = (train_split.ids.len(), basis.rank());
         let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let mut folds = folds(&hubs, n, config.seed)?;
+        let mut folds = folds("decoding.hubs.folds", hubs.folds(), n, config.seed)?;
         folds.truncate(hubs.answered());
         let count = folds.len();
         let mut found: Vec<(usize, Vec<f32>)> = Vec::new();

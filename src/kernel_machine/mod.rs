@@ -1,6 +1,7 @@
 //! Kernel machines as learners: IOKR and its sketched forms, machines with Lipschitz losses, and
 //! learned output embeddings.
 
+mod cross_fit;
 mod embedding;
 mod inputs;
 mod predictor;
@@ -20,7 +21,9 @@ use crate::config::{
     MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::learner::{Choice, ClosedForm, Fitted, HeldOut, Learner, Predictor, StoredRun, Task};
+use crate::learner::{
+    Choice, ClosedForm, CrossFitted, Fitted, HeldOut, Learner, Predictor, StoredRun, Task,
+};
 use crate::memory::Need;
 use crate::targets::{OutputTargets, TrainingOutputs};
 use crate::{Error, memory};
@@ -132,6 +135,14 @@ impl Learner for KernelMachineConfig {
         let coordinates = task.targets.width();
         task.observer.event(&Event::Solving { pairs, unknowns, coordinates });
         ClosedForm::fit(&machine, task.targets, task.evaluator)
+    }
+
+    fn cross_fit(
+        &self,
+        task: &Task,
+        without: &[Vec<usize>],
+    ) -> Result<Option<Vec<CrossFitted>>, Error> {
+        cross_fit::cross_fit(self, task, without).map(Some)
     }
 
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dsokr_basis::store::{
     self, Stored, Tensor, create_folder, read_text, sync_folder, write_atomically,
 };
-use dsokr_decode::Candidates;
+use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 
 use super::card;
@@ -16,7 +16,9 @@ use super::lock::{PARTIAL, RANDOM};
 use super::place::{CHANGES, CONFIG, LOG, name, parent, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
-use super::{MEMBERS, PreparationFiles, Record, Report, RunLock, fingerprints, held_out};
+use super::{
+    MEMBERS, PreparationFiles, Record, Report, RunLock, SECOND_LOOK, fingerprints, held_out,
+};
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
 use crate::evaluator::Evaluator;
 use crate::{Error, HeldOut, Metric, Scores};
@@ -190,6 +192,12 @@ impl Folder {
         data: &str,
     ) -> Result<(), Error> {
         save_candidates(&self.path, candidates, &self.basis, data)
+    }
+
+    /// Writes the second look at the candidates.
+    pub(crate) fn save_second_look(&self, look: &SecondLook) -> Result<(), Error> {
+        let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
+        Ok(look.save(&self.path.join(SECOND_LOOK), &metadata)?)
     }
 
     /// Writes answers to training inputs that were held out; `ids` are those of all training pairs.

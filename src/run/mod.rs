@@ -77,3 +77,6 @@ pub use trained::Run;
 
 /// The basis, if outputs are sketched.
 pub(crate) const BASIS: &str = "basis.safetensors";
+
+/// The file of the second look at the candidates.
+const SECOND_LOOK: &str = "second-look.safetensors";

@@ -2,10 +2,10 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
-use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries};
+use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries, SecondLook};
 use dsokr_machines::{OutputSpace, Scaling};
 
-use super::{Folder, PreparationFiles};
+use super::{Folder, PreparationFiles, SECOND_LOOK};
 use crate::config::Checked;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
@@ -67,6 +67,14 @@ impl Run {
         let space = stored.metadata("basis")?;
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
         let predictor = config.encoder.load(&run)?;
+        let candidates = match config.decoding.second_look {
+            Some(_) => {
+                let look = SecondLook::open(&path.join(SECOND_LOOK))?;
+                check_basis(&look, space)?;
+                candidates.with_second_look(SecondLook::read(&look)?)?
+            }
+            None => candidates,
+        };
         let (space, scaling) = (outputs, scaling::load(path)?);
         Ok(Self { config, candidates, predictor, basis, space, origin, scaling, labels })
     }

@@ -34,6 +34,7 @@ mod quantiles;
 mod resume;
 mod sandbox;
 mod scaling;
+mod second_look;
 #[cfg(feature = "serve")]
 mod served;
 mod sums;

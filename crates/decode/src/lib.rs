@@ -53,6 +53,7 @@ mod queries;
 mod rank;
 pub mod report;
 mod scoring;
+mod second_look;
 mod topk;
 
 pub use blocks::{CandidateBlocks, ScoreBlock};
@@ -74,6 +75,7 @@ pub use per_query::PerQuery;
 pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
+pub use second_look::{LookExamples, Neighbourhood, SecondLook};
 pub use topk::{Hit, RowHit, top_k, top_rows};
 
 /// The program of the README, which runs as a test.

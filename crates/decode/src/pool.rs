@@ -7,7 +7,9 @@ use crate::error::check_len;
 use crate::gold_tile::check_gold;
 use crate::scoring::{self, QueryTile};
 use crate::topk::{best, check_k, hits};
-use crate::{Candidates, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, top_k};
+use crate::{
+    Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, second_look, top_k,
+};
 
 /// What to do with a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -75,7 +77,8 @@ impl Pool<'_> {
 
     /// Ranks the gold candidate of every query among the candidates of the query.
     ///
-    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`].
+    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`]. Candidates with a
+    /// [second look](Candidates::second_look) are ranked with it.
     ///
     /// # Errors
     /// As [`rank`]; [`Error::Length`] unless there is one list a query; [`Error::Inconsistent`] when
@@ -86,6 +89,10 @@ impl Pool<'_> {
         gold: &[Option<u32>],
         candidates: &Candidates,
     ) -> Result<Vec<Option<Rank>>, Error> {
+        if candidates.second_look().is_some() {
+            let decoded = self.look(queries, gold, candidates, 0)?;
+            return Ok(decoded.into_iter().map(|query| query.rank).collect());
+        }
         let Self::PerQuery(lists) = self else {
             return rank(queries, gold, candidates);
         };
@@ -110,7 +117,8 @@ impl Pool<'_> {
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
     }
 
-    /// The k best candidates of every query among the candidates of the query; see [`top_k`].
+    /// The k best candidates of every query among the candidates of the query; see [`top_k`]. Candidates
+    /// with a [second look](Candidates::second_look) are ordered with it.
     ///
     /// # Errors
     /// As [`top_k`], with the query that has fewer than k candidates; [`Error::Length`] unless there
@@ -121,6 +129,11 @@ impl Pool<'_> {
         candidates: &Candidates,
         k: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
+        if candidates.second_look().is_some() {
+            check_k(k, candidates.len() as u64)?;
+            let decoded = self.look(queries, &vec![None; queries.len()], candidates, k)?;
+            return Ok(decoded.into_iter().map(|query| query.hits).collect());
+        }
         let Self::PerQuery(lists) = self else {
             return top_k(queries, candidates, k);
         };
@@ -141,6 +154,25 @@ impl Pool<'_> {
             Ok(hits(best(list.iter().map(score).collect(), k)))
         };
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
+    }
+
+    /// Ranks the gold candidates and finds the k best candidates with the second look of the candidates;
+    /// k may be 0.
+    pub(crate) fn look(
+        &self,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+        k: usize,
+    ) -> Result<Vec<Decoded>, Error> {
+        let Some(look) = candidates.second_look() else {
+            return Err(Error::Unsupported("candidates without a second look".into()));
+        };
+        scoring::check(queries, candidates)?;
+        self.check(queries.len(), candidates)?;
+        check_gold(queries, gold, candidates.distinct())?;
+        self.check_k(queries, k.max(1))?;
+        second_look::decode(look, *self, queries, gold, candidates, k)
     }
 
     /// Metrics of the ranks of all queries, as [`Pool::rank`] gives them.

@@ -1,4 +1,5 @@
 use std::ops::Range;
+use std::sync::Arc;
 
 mod file;
 
@@ -10,6 +11,7 @@ use crate::blocks::{CandidateBlocks, ScoreBlock};
 use crate::classes::Classes;
 use crate::error::{check_len, check_whole_rows};
 use crate::hubs::{Correction, Hubs};
+use crate::second_look::SecondLook;
 
 /// Candidates in memory: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`.
 ///
@@ -28,6 +30,7 @@ pub struct Candidates {
     by_id: Vec<u32>,
     /// What was subtracted from the constants, if anything was.
     correction: Option<Correction>,
+    second_look: Option<Arc<SecondLook>>,
 }
 
 /// What [`Candidates::new`] takes: candidates c = 0, 1, … over k distinct rows. An empty list stands
@@ -116,7 +119,18 @@ impl Candidates {
         let by_id = sorted(&ids)?;
         check_classes(&ids, &class, rows)?;
         let classes = Classes::new(class, rows);
-        Ok(Self { ids, labels, classes, dim, coordinates, constants, by_id, correction: None })
+        let (correction, second_look) = (None, None);
+        Ok(Self {
+            ids,
+            labels,
+            classes,
+            dim,
+            coordinates,
+            constants,
+            by_id,
+            correction,
+            second_look,
+        })
     }
 
     /// Number of candidates, duplicates counted.
@@ -216,6 +230,26 @@ impl Candidates {
     /// The hubs that the constants are corrected for, and the weight w.
     pub fn hubs(&self) -> Option<(&Hubs, f32)> {
         self.correction.as_ref().map(|correction| (&correction.hubs, correction.weight))
+    }
+
+    /// With a second look at the first candidates of each query, which a candidate file does not hold.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] for one of queries of another dimension.
+    pub fn with_second_look(mut self, look: SecondLook) -> Result<Self, Error> {
+        if look.dim() != self.dim {
+            let (found, expected) = (look.dim(), self.dim);
+            return Err(Error::Inconsistent(format!(
+                "a second look at queries of dimension {found}, candidates of dimension {expected}"
+            )));
+        }
+        self.second_look = Some(Arc::new(look));
+        Ok(self)
+    }
+
+    /// The second look at the first candidates of each query.
+    pub fn second_look(&self) -> Option<&SecondLook> {
+        self.second_look.as_deref()
     }
 }
 

@@ -19,7 +19,8 @@ impl Ensemble<'_> {
     /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
     /// with all candidates for one member at a time, and their combined scores: 384 bytes a
     /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
-    /// The result does not depend on the number of threads. Sums of ranks and of
+    /// A [second look](crate::Candidates::second_look) applies where there is one member: several are
+    /// combined by their first scores. The result does not depend on the number of threads. Sums of ranks and of
     /// reciprocal ranks do not depend on the order of the members either; those of scores do to
     /// rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
     /// share beyond rank 10⁷.)
@@ -40,6 +41,13 @@ impl Ensemble<'_> {
     ) -> Result<Vec<Decoded>, Error> {
         let fold = rule.fold(&self.members)?;
         self.check(pool, gold, k)?;
+        if let [member] = &self.members[..]
+            && member.candidates.second_look().is_some()
+        {
+            let row = |row: u32| self.refinement.rows[0][row as usize];
+            let gold: Vec<Option<u32>> = gold.iter().map(|gold| gold.map(row)).collect();
+            return pool.look(&member.queries, &gold, member.candidates, k);
+        }
         let sweep = Sweep { ensemble: self, pool, fold: &fold, gold };
         match pool {
             Pool::Shared if fold.values == Values::Scores => streamed::decode(&sweep, k),

@@ -1,0 +1,184 @@
+//! The first candidates of a query scored anew, by what the nearest training answers say of them.
+
+mod decode;
+mod neighbourhood;
+mod network;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dsokr_basis::store::{Contents, Stored, Tensor};
+
+pub(crate) use decode::decode;
+pub use neighbourhood::Neighbourhood;
+use network::Network;
+
+use crate::topk::top_rows;
+use crate::{Candidates, Error, Queries};
+
+const KIND: &str = "second-look";
+const VERSION: u32 = 1;
+/// Metadata keys.
+const SIZE: &str = "candidates";
+const NEIGHBOURS: &str = "neighbours";
+
+/// Scores the first candidates of each query anew.
+///
+/// A ridge regression weighs all training pairs alike. The second look asks the training pairs whose held-out
+/// answers lie nearest to the answer of the query: [`Neighbourhood`] has the features of a candidate, and a
+/// network of one hidden layer, the same for every candidate, maps them to u(c). It is fitted by
+/// maximum likelihood, the softmax of u over the first candidates of a query ([`SecondLook::fit`]).
+///
+/// The first `size` distinct rows of a query are ordered by u and have the scores
+/// `s₀ + 1 / (1 + max u − u(c))`, where s₀ is the lowest score among them before. All others keep score and rank,
+/// and so does a query's set of first rows.
+/// [`Candidates::with_second_look`] gives it to candidates; then [`Pool::rank`](crate::Pool::rank),
+/// [`Pool::top_k`](crate::Pool::top_k) and ensembles of one member apply it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SecondLook {
+    size: usize,
+    neighbourhood: Neighbourhood,
+    network: Network,
+}
+
+/// Queries whose gold is known, with the features of their first candidates.
+#[derive(Clone, Debug)]
+pub struct LookExamples {
+    size: usize,
+    /// Of each query: the features of its first rows, row by row, and the position of the gold row.
+    queries: Vec<(Vec<f32>, usize)>,
+}
+
+impl LookExamples {
+    /// No queries yet, of which the first `size` rows will count.
+    pub fn new(size: usize) -> Self {
+        Self { size, queries: Vec::new() }
+    }
+
+    /// Number of queries.
+    pub fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
+    /// Adds those of some queries whose gold row is among their first rows. Neither the answers of
+    /// `neighbourhood` nor the hubs of the candidates may have seen the queries' golds.
+    ///
+    /// # Errors
+    /// As [`top_rows`]; [`Error::Length`] unless there is a gold entry a query.
+    pub fn add(
+        &mut self,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+        neighbourhood: &Neighbourhood,
+    ) -> Result<(), Error> {
+        crate::error::check_len("gold entries", gold.len(), queries.len())?;
+        let size = self.size.min(candidates.distinct());
+        let lists = top_rows(queries, candidates, size)?;
+        let rows = queries.rows().chunks_exact(queries.dim());
+        for ((list, z), gold) in lists.into_iter().zip(rows).zip(gold) {
+            let place = gold.and_then(|gold| list.iter().position(|hit| hit.row == gold as usize));
+            if let Some(place) = place {
+                let scored: Vec<(usize, f32)> =
+                    list.iter().map(|hit| (hit.row, hit.score)).collect();
+                self.queries.push((neighbourhood.features(z, &scored, candidates), place));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SecondLook {
+    /// Fits the network to examples. `neighbourhood` is the one that later queries are compared with.
+    ///
+    /// # Errors
+    /// [`Error::TooFew`] for no examples, or fewer than two candidates.
+    pub fn fit(
+        examples: &LookExamples,
+        neighbourhood: Neighbourhood,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        if examples.size < 2 {
+            return Err(Error::too_few(format!("a second look at {}", examples.size), 2));
+        }
+        if examples.is_empty() {
+            let found = "no query whose gold is among its first candidates";
+            return Err(Error::too_few(found, 1));
+        }
+        let network = Network::fit(&examples.queries, seed);
+        Ok(Self { size: examples.size, neighbourhood, network })
+    }
+
+    /// How many distinct rows of a query are scored anew.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Dimension p of queries.
+    pub fn dim(&self) -> usize {
+        self.neighbourhood.dim()
+    }
+
+    /// The new scores of the first rows of a query `z`, which come best first with the scores of the
+    /// candidates.
+    fn scores(&self, z: &[f32], first: &[(usize, f32)], candidates: &Candidates) -> Vec<f64> {
+        let features = self.neighbourhood.features(z, first, candidates);
+        let logits = self.network.logits(&features);
+        let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let lowest = first.iter().map(|&(_, score)| f64::from(score)).fold(f64::INFINITY, f64::min);
+        logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect()
+    }
+
+    /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.
+    ///
+    /// # Errors
+    /// [`Error::Basis`] if the file cannot be written.
+    pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
+        let Neighbourhood { dim, answers, outputs, neighbours } = &self.neighbourhood;
+        let shape = [answers.len() / dim, *dim];
+        let weights = self.network.weights();
+        let tensors = [
+            Tensor::f32("answers", &shape, answers),
+            Tensor::f32("outputs", &shape, outputs),
+            Tensor::f64("weights", &[weights.len()], weights),
+        ];
+        let mut metadata = metadata.clone();
+        metadata.insert(SIZE.to_owned(), self.size.to_string());
+        metadata.insert(NEIGHBOURS.to_owned(), neighbours.to_string());
+        Ok(Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+    }
+
+    /// Opens a file that [`save`](Self::save) wrote, for callers that need its metadata too.
+    ///
+    /// # Errors
+    /// [`Error::Basis`] for a file that is missing, damaged, or of another kind or version.
+    pub fn open(path: &Path) -> Result<Stored, Error> {
+        Ok(Stored::open(path, KIND, VERSION)?)
+    }
+
+    /// Reads an open file; see [`open`](Self::open).
+    ///
+    /// # Errors
+    /// [`Error::File`] when its tensors contradict one another.
+    pub fn read(stored: &Stored) -> Result<Self, Error> {
+        let bad = |reason: String| Error::file(stored.path(), None, reason);
+        let (shape, answers) = stored.f32("answers", 2)?;
+        let (_, outputs) = stored.f32("outputs", 2)?;
+        let (_, weights) = stored.f64("weights", 1)?;
+        let (size, neighbours) =
+            (stored.parsed(SIZE, "a number")?, stored.parsed(NEIGHBOURS, "a number")?);
+        let (answers, outputs) = (answers.into_owned(), outputs.into_owned());
+        let neighbourhood = Neighbourhood::new(shape[1], answers, outputs, neighbours)
+            .map_err(|error| bad(error.to_string()))?;
+        let found = weights.len();
+        let network = Network::of(weights.into_owned()).ok_or_else(|| {
+            bad(format!("{found} weights, expected {} finite numbers", Network::WEIGHTS))
+        })?;
+        Ok(Self { size, neighbourhood, network })
+    }
+}

@@ -1,0 +1,142 @@
+//! What the training pairs nearest to a query say of a candidate.
+
+use crate::error::{check_len, check_whole_rows};
+use crate::{Candidates, Error, Queries};
+
+/// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal ones to the nearest alone.
+const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
+
+/// Numbers that describe a candidate.
+pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
+
+/// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.
+///
+/// The neighbours of a query z are the k pairs with the largest `w_i = ⟨z, z_i⟩`. The features of a candidate c are
+///
+/// - its score and its constant b(c);
+/// - `max_i w_i ⟨ψ_i, ψ̃(c)⟩` and `max_i ⟨ψ_i, ψ̃(c)⟩`: whether some neighbour's output is like it;
+/// - `⟨Σ_i e_i ψ_i, ψ̃(c)⟩` and `⟨Σ_i e_i z_i, ψ̃(c)⟩` with `e_i ∝ exp(T w_i)`, Σ e_i = 1, for T = 2, 5, 10, 20 and 40:
+///   the mean of the outputs around the query, and that of the answers, whose difference is the error
+///   that the model makes there.
+///
+/// The mean over the rows that are compared is subtracted from each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbourhood {
+    pub(super) dim: usize,
+    /// z_i, `[n × p]`.
+    pub(super) answers: Vec<f32>,
+    /// ψ_i, `[n × p]`.
+    pub(super) outputs: Vec<f32>,
+    /// k.
+    pub(super) neighbours: usize,
+}
+
+impl Neighbourhood {
+    /// Held-out answers and outputs of n training pairs, `[n × p]` row-major; a query has `neighbours`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless there are 1 to n neighbours; [`Error::Length`] for as many outputs as answers;
+    /// [`Error::NotFinite`]; [`Error::TooFew`] for a dimension of 0.
+    pub fn new(
+        dim: usize,
+        answers: Vec<f32>,
+        outputs: Vec<f32>,
+        neighbours: usize,
+    ) -> Result<Self, Error> {
+        for rows in [&answers, &outputs] {
+            Queries::new(dim, rows)?;
+        }
+        check_whole_rows("answers", answers.len(), dim)?;
+        check_len("values of outputs", outputs.len(), answers.len())?;
+        let pairs = answers.len() / dim;
+        if !(1..=pairs).contains(&neighbours) {
+            let found = format!("{neighbours} neighbours");
+            return Err(Error::out_of_range(found, format!("1 to {pairs}, the number of pairs")));
+        }
+        Ok(Self { dim, answers, outputs, neighbours })
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The features of the first rows of a query, `[rows × FEATURES]`, each less its mean over the rows.
+    pub(super) fn features(
+        &self,
+        z: &[f32],
+        first: &[(usize, f32)],
+        candidates: &Candidates,
+    ) -> Vec<f32> {
+        let p = self.dim;
+        let nearest = self.nearest(z);
+        let row = |rows: &'_ [f32], at: usize| -> Vec<f32> { rows[at * p..][..p].to_vec() };
+        let outputs: Vec<Vec<f32>> =
+            nearest.iter().map(|&(at, _)| row(&self.outputs, at)).collect();
+        let mut means: Vec<Vec<f32>> = Vec::with_capacity(2 * SHARPNESS.len());
+        let top = nearest.first().map_or(0.0, |&(_, similarity)| similarity);
+        for sharpness in SHARPNESS {
+            let shares: Vec<f64> =
+                nearest.iter().map(|&(_, w)| (sharpness * f64::from(w - top)).exp()).collect();
+            let total: f64 = shares.iter().sum();
+            for rows in [&self.outputs, &self.answers] {
+                let mut mean = vec![0.0; p];
+                for (&(at, _), share) in nearest.iter().zip(&shares) {
+                    let share = (share / total) as f32;
+                    let values = &rows[at * p..][..p];
+                    mean.iter_mut().zip(values).for_each(|(sum, value)| *sum += share * value);
+                }
+                means.push(mean);
+            }
+        }
+        let mut features = Vec::with_capacity(first.len() * FEATURES);
+        for &(row, score) in first {
+            let point = &candidates.coordinates()[row * p..][..p];
+            let (mut weighted, mut closest) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+            for (output, &(_, similarity)) in outputs.iter().zip(&nearest) {
+                let alike = dot(output, point);
+                weighted = weighted.max(similarity * alike);
+                closest = closest.max(alike);
+            }
+            features.extend([score, candidates.constants()[row], weighted, closest]);
+            features.extend(means.iter().map(|mean| dot(mean, point)));
+        }
+        centre(&mut features);
+        features
+    }
+
+    /// The nearest pairs and their similarities, the nearest first, ties by pair.
+    fn nearest(&self, z: &[f32]) -> Vec<(usize, f32)> {
+        let answers = self.answers.chunks_exact(self.dim).enumerate();
+        let mut all: Vec<(usize, f32)> = answers.map(|(at, answer)| (at, dot(z, answer))).collect();
+        let order = |a: &(usize, f32), b: &(usize, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if self.neighbours < all.len() {
+            all.select_nth_unstable_by(self.neighbours, order);
+            all.truncate(self.neighbours);
+        }
+        all.sort_unstable_by(order);
+        all
+    }
+}
+
+/// An inner product in eight sums, whatever the machine.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let (a, b) = (a.chunks(LANES), b.chunks(LANES));
+    for (a, b) in a.zip(b) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    sums.iter().sum()
+}
+
+/// Subtracts the mean over the rows from each feature.
+fn centre(features: &mut [f32]) {
+    let rows = (features.len() / FEATURES).max(1) as f64;
+    let mut means = [0.0; FEATURES];
+    for row in features.chunks_exact(FEATURES) {
+        means.iter_mut().zip(row).for_each(|(mean, &value)| *mean += f64::from(value) / rows);
+    }
+    for row in features.chunks_exact_mut(FEATURES) {
+        row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= *mean as f32);
+    }
+}

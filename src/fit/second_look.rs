@@ -1,0 +1,78 @@
+//! The second look at the first candidates of a query, learned from training pairs.
+
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Hubs, LookExamples, Neighbourhood, Queries, SecondLook,
+};
+use tracing::info;
+
+use super::hubs::folds;
+use crate::config::SecondLookConfig;
+use crate::learner::Task;
+use crate::targets::OutputTargets;
+use crate::{Error, HeldOut};
+
+/// Checks the settings against the number n of training pairs.
+pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
+    let rest = n - n.div_ceil(settings.folds).min(n);
+    match settings.neighbours <= rest {
+        true => Ok(()),
+        false => Err(Error::value(
+            "decoding.second_look.neighbours",
+            settings.neighbours,
+            format!("1 to {rest}, the number of training pairs without a part"),
+        )),
+    }
+}
+
+/// The second look at candidates that are corrected for hubs as the configuration says; `held_out` are
+/// leave-one-out answers to all training pairs.
+///
+/// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
+/// the model, nor the hub constants, nor the answers that it is compared with. So they are made
+/// anew without each part of the pairs.
+pub(super) fn fit(
+    settings: &SecondLookConfig,
+    task: &Task,
+    candidates: &Candidates,
+    held_out: &HeldOut,
+) -> Result<SecondLook, Error> {
+    let (p, ids) = (candidates.dim(), &task.dataset.train.ids);
+    let OutputTargets::Points { targets, .. } = task.targets else {
+        return Err(task.targets.unexpected());
+    };
+    let outputs: Vec<f32> = targets.values()?.iter().map(|&value| value as f32).collect();
+    let key = "decoding.second_look.folds";
+    let mut held = folds(key, settings.folds, ids.len(), task.config.seed)?;
+    held.truncate(settings.answered);
+    let refused = |allowed| Err(Error::value("decoding.second_look", "given", allowed));
+    let Some(parts) = task.config.encoder.cross_fit(task, &held)? else {
+        return refused("absent: this encoder gives no answers without a part of the pairs");
+    };
+    let mut examples = LookExamples::new(settings.candidates);
+    for (held, part) in held.iter().zip(parts) {
+        let left_out = Queries::new(p, &part.left_out)?.normalised();
+        let seen = Queries::new(p, &left_out)?;
+        let among = match candidates.hubs() {
+            Some((hubs, weight)) => {
+                let neighbours = hubs.neighbours().min(seen.len());
+                let hubs = Hubs::of(&seen, candidates, neighbours)?;
+                candidates.clone().with_hubs(hubs, weight)?
+            }
+            None => candidates.clone(),
+        };
+        let rest = (0..ids.len()).filter(|pair| held.binary_search(pair).is_err());
+        let rest: Vec<f32> = rest.flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
+        let neighbourhood = Neighbourhood::new(p, left_out, rest, settings.neighbours)?;
+        let answers = Queries::new(p, &part.answers)?.normalised();
+        let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
+        let gold: Vec<Option<u32>> = held.iter().map(row).collect();
+        examples.add(&Queries::new(p, &answers)?, &gold, &among, &neighbourhood)?;
+    }
+    if examples.is_empty() {
+        return refused("absent: no output of a training pair is among its first candidates");
+    }
+    let answers = Queries::new(p, &held_out.answers)?.normalised();
+    let neighbourhood = Neighbourhood::new(p, answers, outputs, settings.neighbours)?;
+    info!(queries = examples.len(), "second look fitted");
+    Ok(SecondLook::fit(&examples, neighbourhood, task.config.seed)?)
+}

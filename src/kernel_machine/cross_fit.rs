@@ -1,0 +1,55 @@
+//! Machines that were fitted without a part of the training pairs.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use dsokr_data::Selected;
+use dsokr_machines::{LastSystem, TrainingInputs, TrainingSet};
+
+use super::inputs::MachineInputs;
+use super::solver::{scaled, scaling};
+use crate::Error;
+use crate::config::KernelMachineConfig;
+use crate::learner::{CrossFitted, Task};
+use crate::targets::{OutputTargets, TrainingOutputs};
+
+/// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared once, with all
+/// training inputs, as for leave-one-out answers.
+pub(super) fn cross_fit(
+    settings: &KernelMachineConfig,
+    task: &Task,
+    without: &[Vec<usize>],
+) -> Result<Vec<CrossFitted>, Error> {
+    let (config, dataset) = (task.config, task.dataset);
+    let OutputTargets::Points { targets, .. } = task.targets else {
+        return Err(task.targets.unexpected());
+    };
+    let outputs = TrainingOutputs::new(config, dataset, None, LastSystem::default());
+    let inputs = MachineInputs::fit(settings, &dataset.train, &outputs)?;
+    let rows = inputs.rows(&dataset.train)?;
+    let scaling = scaling(settings, &rows)?;
+    let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
+    let features = rows.features()?;
+    let lambda = settings.lambda.values().first().copied().unwrap_or(f64::NAN);
+    let mut fitted = Vec::new();
+    for held in without {
+        let rest: Vec<usize> =
+            (0..rows.len()).filter(|pair| held.binary_search(pair).is_err()).collect();
+        let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
+        let training = TrainingSet {
+            inputs: TrainingInputs::Rows(&known, Arc::new(settings.kernel.clone())),
+            targets: &targets,
+            seed: config.seed,
+            systems: &LastSystem::default(),
+        };
+        let (model, left_out) = settings.solver.prepare(training)?.fit(lambda, true)?;
+        let Some(left_out) = left_out else {
+            let allowed = "absent, beside this solver: it has no leave-one-out answers";
+            return Err(Error::value("decoding.second_look", "given", allowed));
+        };
+        let answers = model.predict(&Selected::new(features, held))?;
+        tracing::info!(pairs = rest.len(), answered = held.len(), "fitted without a part");
+        fitted.push(CrossFitted { answers, left_out });
+    }
+    Ok(fitted)
+}

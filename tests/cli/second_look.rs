@@ -1,0 +1,102 @@
+//! The first candidates of a query, scored anew.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sandbox::{CONFIG, Sandbox, copy, json};
+
+const BAG: &str = r#"kind = "ngram-bag"
+hidden = [16]
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+const RIDGE: &str = r#"kind = "kernel-machine"
+lambda = 0.001
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
+
+const LOOK: &str = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replacen(BAG, RIDGE, 1));
+    sandbox.write("bag.toml", CONFIG);
+    sandbox
+}
+
+fn candidates(sandbox: &Sandbox, run: &str) -> Vec<Value> {
+    let query = ["search", run, "a ring of kind METH and class ANE", "--top", "12", "--json"];
+    json(&sandbox.succeed(&query))["candidates"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_first_candidates_are_scored_anew_and_no_others() {
+    let sandbox = sandbox();
+    let train = |out: &str, more: &[&str]| {
+        // few coordinates, so that not every query is answered
+        let mut arguments = vec!["train", "ridge.toml", "--json", "--out", out];
+        more.iter().chain(&["sketch.size=4"]).for_each(|set| arguments.extend(["--set", set]));
+        json(&sandbox.succeed(&arguments))
+    };
+    train("plain", &["decoding.normalise=true"]);
+    let report = train("look", &[LOOK]);
+    assert_eq!(train("again", &[LOOK]), report);
+    assert_eq!(
+        fs::read(sandbox.path("look/second-look.safetensors")).unwrap(),
+        fs::read(sandbox.path("again/second-look.safetensors")).unwrap()
+    );
+    let hubs = "decoding.hubs={weights=[0.5], neighbours=[3]}";
+    assert_ne!(train("hubs", &[LOOK, hubs])["mean_rank"], report["mean_rank"]);
+
+    // every command, from the directory alone
+    copy(&sandbox.path("look"), &sandbox.path("moved"));
+    fs::remove_dir_all(sandbox.path("look")).unwrap();
+    sandbox.succeed(&["embed", "moved", "data/small/test.tsv", "--out", "x.npy"]);
+    let rank = ["rank", "--run", "moved", "--predictions", "x.npy", "--json"];
+    for arguments in [&["evaluate", "moved", "--json"][..], &rank] {
+        let found = json(&sandbox.succeed(arguments));
+        for key in ["mrr", "hits@1", "mean_rank"] {
+            assert_eq!(found[key], report[key], "{key}");
+        }
+    }
+
+    let (before, after) = (candidates(&sandbox, "plain"), candidates(&sandbox, "moved"));
+    let ids = |some: &[Value]| some.iter().map(|c| c["id"].to_string()).collect::<Vec<_>>();
+    let sorted = |some: &[Value]| {
+        let mut ids = ids(some);
+        ids.sort();
+        ids
+    };
+    // no two candidates of these are the same point
+    assert_eq!(sorted(&before[..5]), sorted(&after[..5]));
+    assert_eq!(ids(&before[5..]), ids(&after[5..]));
+    let scores: Vec<f64> = after.iter().map(|c| c["score"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    assert!((scores[0] - before[4]["score"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{scores:?}");
+}
+
+#[test]
+fn what_has_no_second_look_is_refused() {
+    let sandbox = sandbox();
+    for (config, set, says) in [
+        ("bag.toml", LOOK, &["decoding.second_look", "given", "kernel machine"][..]),
+        ("ridge.toml", "decoding.second_look={candidates=1}", &["candidates = 1", "at least 2"]),
+        ("ridge.toml", "decoding.second_look={neighbours=0}", &["neighbours = 0", "at least 1"]),
+        ("ridge.toml", "decoding.second_look={neighbours=53}", &["53", "1 to 52"]),
+        ("ridge.toml", "decoding.second_look={folds=1}", &["folds = 1", "at least 2"]),
+        ("ridge.toml", "decoding.second_look={answered=9}", &["answered = 9", "1 to 8"]),
+    ] {
+        sandbox.fail(&["train", config, "--set", set], 2, says);
+    }
+    let full = ["train", "ridge.toml", "--set", LOOK, "--set", "sketch={full=true}"];
+    sandbox.fail(&full, 2, &["decoding.second_look", "sketch.full"]);
+
+    // a run whose file is missing or damaged
+    sandbox.train("ridge.toml", &[LOOK]);
+    let file = sandbox.path("runs/ridge/second-look.safetensors");
+    let mut bytes = fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, bytes).unwrap();
+    sandbox.fail(&["evaluate", "runs/ridge"], 2, &["second-look.safetensors"]);
+    fs::remove_file(file).unwrap();
+    sandbox.fail(&["evaluate", "runs/ridge"], 2, &["second-look.safetensors"]);
+}
