@@ -21,7 +21,9 @@ use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
-use crate::run::{Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars};
+use crate::run::{
+    FEATURES, Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
+};
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use crate::{Error, memory, scaling};
@@ -175,6 +177,7 @@ fn run(
         None => {
             let save = |here: &Path| {
                 targets.save(here)?;
+                dataset.outputs.features.save(&here.join(FEATURES))?;
                 scaling::save(scaling.as_ref(), here)?;
                 save_data_folder(here, &request.root)?;
                 save_labels(here, &labels)
@@ -209,13 +212,17 @@ fn run(
         predictor.save(&mut folder)?;
     }
     let split = config.evaluation.split;
-    if config.decoding.held_out {
-        let Some(held_out) = &held_out else {
+    match &held_out {
+        // hubs of candidates that are added are computed from these too
+        Some(held_out) if config.decoding.held_out || config.decoding.hubs.is_some() => {
+            folder.save_held_out(held_out, &dataset.train.ids)?;
+        }
+        None if config.decoding.held_out => {
             let allowed =
                 "false: this encoder gives no answers to training inputs that it has not seen";
             return Err(Error::value("decoding.held_out", true, allowed));
-        };
-        folder.save_held_out(held_out, &dataset.train.ids)?;
+        }
+        Some(_) | None => {}
     }
     let hubs = config.decoding.hubs.as_ref().zip(held_out.as_ref());
     // predictions for the validation split are needed for hubs, for the log and often for the

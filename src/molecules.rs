@@ -1,11 +1,34 @@
 use dsokr_data::{Inputs, Structure, Truth};
+use dsokr_decode::Candidates;
 use dsokr_molecule::ged::{EditDistance, Limit, edit_distance};
 use dsokr_molecule::graph::{Graph, NamedGraph};
-use dsokr_molecule::{svg_column, svg_pair, svg_text};
+use dsokr_molecule::{Molecule, svg_column, svg_pair, svg_text};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+
+/// Labels that are looked at, to see whether they are SMILES.
+const LABELS: usize = 64;
+
+/// Whether nine in ten of some labels are SMILES.
+pub(crate) fn are_smiles(candidates: &Candidates) -> bool {
+    let step = candidates.len().div_ceil(LABELS).max(1);
+    let looked: Vec<bool> = (0..candidates.len())
+        .step_by(step)
+        .map(|candidate| {
+            let label = candidates.label(candidate);
+            !label.is_empty() && Molecule::parse(label).is_ok()
+        })
+        .collect();
+    let smiles = looked.iter().filter(|&&smiles| smiles).count();
+    smiles * 10 >= looked.len() * 9
+}
+
+/// The canonical SMILES of a label; none if it is no SMILES.
+pub(crate) fn canonical(label: &str) -> Option<String> {
+    Some(Molecule::parse(label).ok()?.canonical_smiles())
+}
 
 /// The limit of the search for one edit distance, in states times the cube of the number of atoms
 /// (the time for a state grows like this): about half a second. Molecules of QM9 need far less.

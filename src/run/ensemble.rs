@@ -301,7 +301,7 @@ impl EnsembleRun {
 }
 
 /// Names and run directories of an ensemble's members.
-fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error> {
+pub(super) fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error> {
     let members = config.members()?.into_iter();
     let place = |member: Checked| {
         let inner = path.join(MEMBERS).join(&member.name);

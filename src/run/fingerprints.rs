@@ -6,7 +6,7 @@ use std::path::Path;
 use dsokr_basis::store::{Contents, Stored, Tensor, read_bytes, write_atomically};
 
 use super::card::FILE as CARD;
-use super::place::{DATA, LOG};
+use super::place::{DATA, FEATURES, LOG};
 use crate::Error;
 
 /// The file of the run directory.
@@ -32,7 +32,8 @@ pub(super) fn save(run: &Path) -> Result<(), Error> {
         if changes || !entry.file_type().map_err(io)?.is_file() {
             continue;
         }
-        let fingerprint = match name.ends_with(".safetensors") {
+        // few commands read the features, all are to find that they are damaged
+        let fingerprint = match name.ends_with(".safetensors") && name != FEATURES {
             true => CHECKED_BY_READER.to_string(),
             false => fingerprint(&fs::read(entry.path()).map_err(io)?),
         };

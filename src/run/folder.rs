@@ -10,6 +10,7 @@ use dsokr_basis::store::{
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 
+use super::candidates::FILE as CANDIDATES;
 use super::card;
 use super::data_folder::load_data_folder;
 use super::lock::{PARTIAL, RANDOM};
@@ -71,7 +72,7 @@ impl Folder {
             write_config(here, config)?;
             write_card(here, config, None)?;
             save(here)?;
-            save_candidates(here, candidates, &space, data)?;
+            Self::save_candidates(&here.join(CANDIDATES), candidates, &space, data)?;
             prepared.save(here)?;
             fingerprints::save(here)?;
             let inner = here.join("checkpoint");
@@ -178,7 +179,7 @@ impl Folder {
 
     /// Refuses data that differ from those that the run was started with.
     pub(crate) fn check_data(path: &Path, data: &str) -> Result<(), Error> {
-        let stored = Candidates::open(&path.join("candidates.safetensors"))?;
+        let stored = super::candidates::open(path)?;
         if stored.metadata("data")? == data {
             return Ok(());
         }
@@ -191,7 +192,21 @@ impl Folder {
         candidates: &Candidates,
         data: &str,
     ) -> Result<(), Error> {
-        save_candidates(&self.path, candidates, &self.basis, data)
+        Self::save_candidates(&self.path.join(CANDIDATES), candidates, &self.basis, data)
+    }
+
+    /// Writes candidates to a path, with the fingerprints of their coordinates and of the data.
+    pub(super) fn save_candidates(
+        path: &Path,
+        candidates: &Candidates,
+        space: &str,
+        data: &str,
+    ) -> Result<(), Error> {
+        let metadata = BTreeMap::from([
+            ("basis".to_string(), space.to_string()),
+            ("data".to_string(), data.to_string()),
+        ]);
+        Ok(candidates.save(path, &metadata)?)
     }
 
     /// Writes the second look at the candidates.
@@ -404,17 +419,4 @@ pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (Strin
     let scalar =
         |metric: Metric| Some((format!("validation/{}", metric.name()), metric.known(scores)?));
     Metric::all().filter_map(scalar)
-}
-
-fn save_candidates(
-    folder: &Path,
-    candidates: &Candidates,
-    space: &str,
-    data: &str,
-) -> Result<(), Error> {
-    let metadata = BTreeMap::from([
-        ("basis".to_string(), space.to_string()),
-        ("data".to_string(), data.to_string()),
-    ]);
-    Ok(candidates.save(&folder.join("candidates.safetensors"), &metadata)?)
 }

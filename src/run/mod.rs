@@ -9,13 +9,14 @@
 //! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
 //! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
 //! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
+//! | `features.safetensors` | the columns of the outputs' features, with which candidates are added |
 //! | `labels.json` | the names of the labels, for exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
-//! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them |
+//! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs |
 //! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
@@ -34,6 +35,7 @@
 //! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
 //! different machine.
 
+mod candidates;
 mod card;
 mod data_folder;
 mod distinct;
@@ -42,6 +44,7 @@ mod ensemble;
 mod export;
 pub(crate) mod fingerprints;
 mod folder;
+mod growth;
 mod held_out;
 mod learning;
 mod lock;
@@ -64,9 +67,11 @@ pub(crate) use ensemble::MEMBERS;
 pub(crate) use folder::CHECKPOINT;
 pub use folder::Folder;
 pub(crate) use folder::validation_scalars;
+pub use growth::{AddedCandidates, add_candidates};
 pub(crate) use held_out::drawn_pairs;
 pub use learning::LearningCurve;
 pub(crate) use lock::RunLock;
+pub(crate) use place::FEATURES;
 pub use place::is_run;
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use query_answers::QueryAnswers;

@@ -85,8 +85,9 @@ impl Run {
         let outputs = &dataset.outputs;
         let index: HashMap<&str, usize> =
             outputs.ids.iter().enumerate().map(|(at, id)| (id.as_str(), at)).collect();
-        let step = self.candidates.len().div_ceil(COMPARED);
-        let compared: Vec<usize> = (0..self.candidates.len()).step_by(step).collect();
+        // those that were added are none of the data's outputs
+        let trained = self.candidates.len() - self.candidates.added();
+        let compared: Vec<usize> = (0..trained).step_by(trained.div_ceil(COMPARED)).collect();
         let known: Option<Vec<usize>> =
             compared.iter().map(|&c| index.get(self.candidates.id(c)).copied()).collect();
         let same = match known {

@@ -13,6 +13,8 @@ pub(super) const CHANGES: &str = "changes.jsonl";
 pub(super) const CONFIG: &str = "config.toml";
 /// The folder of the data that a run was trained on.
 pub(super) const DATA: &str = "data.json";
+/// The columns of the outputs' features.
+pub(crate) const FEATURES: &str = "features.safetensors";
 /// A line an evaluation.
 pub(super) const LOG: &str = "log.jsonl";
 

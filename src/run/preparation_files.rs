@@ -4,17 +4,18 @@ use std::path::Path;
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
 use super::BASIS;
+use super::candidates::FILE as CANDIDATES;
 use super::card::FILE as CARD;
 use super::fingerprints::FILE as FINGERPRINTS;
-use super::place::{CHANGES, DATA};
+use super::place::{CHANGES, DATA, FEATURES};
 use crate::Error;
 
 /// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 19] = [
+const OWN: [&str; 20] = [
     "config.toml",
     CARD,
     BASIS,
-    "candidates.safetensors",
+    CANDIDATES,
     "encoder.safetensors",
     "checkpoint",
     CHANGES,
@@ -23,6 +24,7 @@ const OWN: [&str; 19] = [
     "embedding.json",
     "embedding.svg",
     "examples.svg",
+    FEATURES,
     "inputs.safetensors",
     "log.jsonl",
     "machine.safetensors",

@@ -56,7 +56,7 @@ impl Run {
             let message = "an ensemble: open it as one, or one of its members/";
             return Err(Error::Run { path: path.into(), message: message.into() });
         }
-        let stored = Candidates::open(&path.join("candidates.safetensors"))?;
+        let stored = super::candidates::open(path)?;
         let candidates = Candidates::read(&stored)?;
         let StoredTargets { basis, space: outputs, origin } =
             targets::load(path, config.decoding.search)?;

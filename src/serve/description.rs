@@ -5,15 +5,12 @@ use std::path::Path;
 use dsokr_basis::RowSource;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Inputs, Split};
-use dsokr_decode::{CandidateBlocks, Candidates};
-use dsokr_molecule::Molecule;
+use dsokr_decode::CandidateBlocks;
 
 use super::responses::{Example, ModelDescription, NamedMetric, Outputs};
+use crate::molecules::are_smiles;
 use crate::run::{EnsembleRun, Record, Run};
 use crate::{Error, Metric};
-
-/// Labels that are looked at, to see whether they are SMILES.
-const LABELS: usize = 64;
 
 /// Number of examples, and the longest text among them in characters.
 const EXAMPLES: usize = 4;
@@ -35,20 +32,6 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Outputs {
             false => Outputs::Other,
         },
     }
-}
-
-/// Whether nine in ten of some labels are SMILES.
-fn are_smiles(candidates: &Candidates) -> bool {
-    let step = candidates.len().div_ceil(LABELS).max(1);
-    let looked: Vec<bool> = (0..candidates.len())
-        .step_by(step)
-        .map(|candidate| {
-            let label = candidates.label(candidate);
-            !label.is_empty() && Molecule::parse(label).is_ok()
-        })
-        .collect();
-    let smiles = looked.iter().filter(|&&smiles| smiles).count();
-    smiles * 10 >= looked.len() * 9
 }
 
 /// What is known of a model before anything but its run is read.

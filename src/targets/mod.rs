@@ -128,22 +128,14 @@ impl OutputTargets {
     /// # Errors
     /// Rows that the basis does not project; outputs without a candidate.
     pub fn candidates(&self, outputs: &Outputs) -> Result<Candidates, Error> {
+        self.place().candidates(outputs)
+    }
+
+    fn place(&self) -> OutputPlace<'_> {
         match self {
-            Self::Basis { basis, .. } => candidates(basis, outputs),
-            Self::Points { space, .. } => candidates_at(outputs, |rows| {
-                let Points { rank, coordinates, constants } = space.points(rows)?;
-                Ok(CandidateParts {
-                    dim: rank,
-                    coordinates,
-                    constants,
-                    ..CandidateParts::default()
-                })
-            }),
-            Self::Quantiles { levels, .. } => candidates_at(outputs, |rows| {
-                let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
-                let dim = levels.len();
-                Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
-            }),
+            Self::Basis { basis, .. } => OutputPlace::Basis(basis),
+            Self::Points { space, .. } => OutputPlace::Points(space),
+            Self::Quantiles { levels, .. } => OutputPlace::Quantiles(levels),
         }
     }
 
@@ -177,6 +169,46 @@ impl OutputTargets {
     }
 }
 
+/// Where outputs lie as candidates.
+#[derive(Clone, Copy)]
+pub(crate) enum OutputPlace<'a> {
+    /// In the sketched eigenbasis.
+    Basis(&'a Basis),
+    /// In the output space of a kernel machine.
+    Points(&'a OutputSpace),
+    /// At numbers, for quantiles of these levels.
+    Quantiles(&'a [f64]),
+}
+
+impl OutputPlace<'_> {
+    /// The candidates among outputs, each distinct one placed once.
+    pub(crate) fn candidates(self, outputs: &Outputs) -> Result<Candidates, Error> {
+        candidates_at(outputs, |rows| {
+            Ok(match self {
+                Self::Basis(basis) => CandidateParts::in_basis(basis, rows)?,
+                Self::Points(space) => {
+                    let Points { rank: dim, coordinates, constants } = space.points(rows)?;
+                    CandidateParts { dim, coordinates, constants, ..CandidateParts::default() }
+                }
+                Self::Quantiles(levels) => {
+                    let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
+                    let dim = levels.len();
+                    CandidateParts { dim, coordinates, constants, ..CandidateParts::default() }
+                }
+            })
+        })
+    }
+
+    /// The basis; none if outputs are not sketched.
+    pub(crate) fn basis(&self) -> Option<&Basis> {
+        match self {
+            Self::Basis(basis) => Some(basis),
+            Self::Points(space) => space.as_basis(),
+            Self::Quantiles(_) => None,
+        }
+    }
+}
+
 /// The coordinates of a run directory.
 pub(crate) struct StoredTargets {
     /// The basis; none where outputs are not sketched.
@@ -185,6 +217,18 @@ pub(crate) struct StoredTargets {
     pub space: Option<OutputSpace>,
     /// From where the candidates' coordinates count.
     pub origin: Origin,
+}
+
+impl StoredTargets {
+    /// Where the candidates lie; `levels` are those of a model of quantiles.
+    pub(crate) fn place<'a>(&'a self, levels: Option<&'a [f64]>) -> Option<OutputPlace<'a>> {
+        match (levels, &self.space, &self.basis) {
+            (Some(levels), _, _) => Some(OutputPlace::Quantiles(levels)),
+            (None, Some(space), _) => Some(OutputPlace::Points(space)),
+            (None, None, Some(basis)) => Some(OutputPlace::Basis(basis)),
+            (None, None, None) => None,
+        }
+    }
 }
 
 /// Reads the coordinates of a run directory.
@@ -217,7 +261,7 @@ fn origin(space: &OutputSpace) -> Origin {
 /// # Errors
 /// Rows that the basis does not project; outputs without a candidate.
 pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
-    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
+    OutputPlace::Basis(basis).candidates(outputs)
 }
 
 /// The candidates in the coordinates of one of several kernels, without constants.

@@ -6,6 +6,7 @@ mod bad_rows;
 mod book;
 #[cfg(feature = "serve")]
 mod browser;
+mod candidates;
 mod card;
 mod chebi20;
 mod compare;

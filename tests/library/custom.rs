@@ -9,7 +9,7 @@ use dsokr::basis::{
     Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions,
 };
 use dsokr::config::TrainingConfig;
-use dsokr::data::Outputs;
+use dsokr::data::{FittedFeatures, Outputs};
 use dsokr::decode::{Metrics, MissingGold, Pool, Queries};
 use dsokr::nn::{Encoder, FrozenBasis, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr::targets::candidates;
@@ -137,6 +137,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         rows: Box::new(rows),
         candidates: (0..60).collect(),
         truth: None,
+        features: FittedFeatures::default(),
     };
     let candidates = candidates(&basis, &outputs).unwrap();
 

@@ -78,6 +78,7 @@ impl Candidates {
                 coordinates: chosen.iter().flat_map(point).collect(),
                 constants: chosen.iter().map(|&at| constants[at]).collect(),
                 class: groups.class,
+                hashes: groups.hashes,
             };
             Ok::<_, Failure>(dsokr_decode::Candidates::new(parts)?)
         });

@@ -7,7 +7,7 @@ use dsokr_basis::features::DenseRows;
 
 use crate::config::{OfficialConfig, SplitName};
 use crate::table::{Official, read_official};
-use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Split};
+use crate::{DataRoot, Dataset, Error, FittedFeatures, Inputs, Outputs, Split};
 
 /// Reads all pairs; the outputs are all rows of all files, each id once.
 pub(crate) fn load(config: &OfficialConfig, root: &DataRoot) -> Result<Dataset, Error> {
@@ -44,6 +44,7 @@ pub(crate) fn load(config: &OfficialConfig, root: &DataRoot) -> Result<Dataset, 
             ids,
             rows: Box::new(Features::Dense(DenseRows::new(width, values)?)),
             truth: None,
+            features: FittedFeatures::fixed(width),
         },
         skipped: BTreeMap::new(),
     })

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_basis::features::{
     DenseRows, JoinedRows, LabelVocabulary, NgramOptions, NgramVocabulary, SparseRows,
@@ -8,16 +8,18 @@ use dsokr_basis::features::{
 };
 use dsokr_basis::{Features, RowSource};
 use dsokr_molecule::graph::{Graph, NamedGraph};
-use dsokr_molecule::kernels::GraphVocabulary;
+use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
 use dsokr_molecule::{Molecule, MoleculeFeatures};
 
 use super::feature_file::{FeatureFile, read_features, read_packed};
+use super::fitted::{FittedColumns, FittedFeatures};
 use super::table::{Table, bad_ids, unique_ids};
 use super::truth::labels;
-use super::{DataRoot, Truth, graphs, rankings, structure};
+use super::{DataRoot, Source, Truth, graphs, rankings, structure};
 use crate::Error;
 use crate::config::{
-    CandidateConfig, FeatureFileConfig, OnBadRow, OutputFeatures, OutputSource, RankingEmbedding,
+    CandidateConfig, DataSource, FeatureFileConfig, OnBadRow, OutputFeatures, OutputSource,
+    RankingEmbedding,
 };
 
 /// The outputs y: ids, labels to show, feature rows, and which of them are candidates.
@@ -32,16 +34,47 @@ pub struct Outputs {
     pub candidates: Vec<usize>,
     /// What they are, where figures say more than ranks do.
     pub truth: Option<Truth>,
+    /// What the columns of the rows are.
+    pub features: FittedFeatures,
+}
+
+/// Where the files lie that hold what a table of outputs does not: rows of features, and graphs.
+#[derive(Clone, Copy)]
+pub(crate) enum OutputFiles<'a> {
+    /// Where the configuration says, under the data root.
+    Configured(&'a DataRoot),
+    /// Each where the user says, in the order of the configuration's kernels.
+    Given(&'a [PathBuf]),
+}
+
+impl OutputFiles<'_> {
+    /// The file that stands for a configured one.
+    fn take(&mut self, configured: &str) -> Result<PathBuf, Error> {
+        match self {
+            Self::Configured(root) => Ok(root.file(configured)),
+            Self::Given(files) => {
+                let (first, rest) = files.split_first().ok_or_else(|| {
+                    let allowed = "a file for each kernel whose features or graphs are no column of the table";
+                    Error::value("--features", "too few files", allowed)
+                })?;
+                *files = rest;
+                Ok(first.clone())
+            }
+        }
+    }
 }
 
 /// The rows of a feature file that must follow a table.
 fn feature_rows(
     config: &FeatureFileConfig,
-    root: &DataRoot,
+    files: &mut OutputFiles,
     table: &Table,
 ) -> Result<Box<dyn RowSource>, Error> {
-    let path = root.file(&config.file);
-    let key = config.key.as_deref();
+    let path = files.take(&config.file)?;
+    let key = match files {
+        OutputFiles::Configured(_) => config.key.as_deref(),
+        OutputFiles::Given(_) => None,
+    };
     let rows = if config.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
     checked_rows(rows, &path, table)
 }
@@ -58,20 +91,39 @@ pub(crate) fn checked_rows(
     Ok(Box::new(rows))
 }
 
-/// The rows of features that need no more than the table and files of their own.
+/// Rows of features, and what their columns are.
+type FittedRows = (FittedColumns, Box<dyn RowSource>);
+
+/// Sparse rows with what their columns are.
+fn sparse((columns, rows): (FittedColumns, SparseRows)) -> FittedRows {
+    (columns, Box::new(Features::Sparse(rows)))
+}
+
+/// The rows of features that need no more than the table and files of their own, with the columns of an
+/// earlier training if some are given.
 fn rows_of(
     features: &OutputFeatures,
-    root: &DataRoot,
+    files: &mut OutputFiles,
     table: &Table,
+    fitted: Option<&FittedColumns>,
     known: &mut HashMap<String, Vec<Molecule>>,
-) -> Result<Box<dyn RowSource>, Error> {
+) -> Result<FittedRows, Error> {
     match features {
-        OutputFeatures::File(file) => feature_rows(file, root, table),
+        OutputFeatures::File(file) => {
+            let rows = feature_rows(file, files, table)?;
+            Ok((FittedColumns::fixed(rows.width()), rows))
+        }
         OutputFeatures::Ngrams { column, min, max, log, min_outputs } => {
             let texts = table.column(column)?;
             let options = NgramOptions { min: *min, max: *max, boundaries: false };
-            let vocabulary = NgramVocabulary::fit(options, texts)?;
-            counts(vocabulary.rows(texts)?, *log, *min_outputs)
+            let vocabulary = match fitted {
+                Some(fitted) => NgramVocabulary::of(options, fitted.terms.clone())?,
+                None => NgramVocabulary::fit(options, texts)?,
+            };
+            let terms = vocabulary.ngrams().map(str::to_owned).collect();
+            let columns = FittedColumns { terms, ..FittedColumns::default() };
+            let how = (*log, false, *min_outputs);
+            columns.counts(vocabulary.rows(texts)?, how, fitted).map(sparse)
         }
         OutputFeatures::Substructures { column, of, log, exact, min_outputs } => {
             let molecules = match known.entry(column.clone()) {
@@ -80,9 +132,14 @@ fn rows_of(
                     entry.insert(structure::column(table, column, Molecule::parse)?)
                 }
             };
-            let rows = of.counts(molecules)?;
-            let rows = if *exact { rows.levels()? } else { rows };
-            counts(rows, *log, *min_outputs)
+            let (features, rows) = match fitted {
+                Some(FittedColumns { features, .. }) => {
+                    (features.clone(), of.counts_in(features, molecules)?)
+                }
+                None => of.fit(molecules)?,
+            };
+            let columns = FittedColumns { features, ..FittedColumns::default() };
+            columns.counts(rows, (*log, *exact, *min_outputs), fitted).map(sparse)
         }
         OutputFeatures::Labels { .. }
         | OutputFeatures::Rankings { .. }
@@ -97,17 +154,71 @@ fn rows_of(
 }
 
 /// The rows of several kernels side by side; the molecules of a column are read once.
-fn joined(config: &OutputSource, root: &DataRoot, table: &Table) -> Result<JoinedRows, Error> {
+fn joined(
+    config: &OutputSource,
+    files: &mut OutputFiles,
+    table: &Table,
+    fitted: Option<&FittedFeatures>,
+) -> Result<(FittedFeatures, Box<dyn RowSource>), Error> {
     let mut known = HashMap::new();
-    let rows = |features: &&OutputFeatures| rows_of(features, root, table, &mut known);
-    Ok(JoinedRows::new(config.summands.iter().map(rows).collect::<Result<_, _>>()?)?)
+    let rows = |(at, features): (usize, &&OutputFeatures)| {
+        let fitted = fitted.and_then(|fitted| fitted.parts.get(at));
+        rows_of(features, files, table, fitted, &mut known)
+    };
+    let all = config.summands.iter().enumerate().map(rows).collect::<Result<Vec<_>, _>>()?;
+    let (parts, rows) = all.into_iter().unzip();
+    Ok((FittedFeatures { parts }, Box::new(JoinedRows::new(rows)?)))
 }
 
-/// Counts without rare columns, as they are or their logarithms.
-fn counts(rows: SparseRows, log: bool, min_outputs: usize) -> Result<Box<dyn RowSource>, Error> {
-    let rows = if min_outputs > 1 { rows.common(min_outputs)? } else { rows };
-    let rows = if log { rows.log_counts()? } else { rows };
-    Ok(Box::new(Features::Sparse(rows)))
+/// The rows of graphs.
+fn graph_rows(
+    kernel: &GraphKernel,
+    graphs: &[&Graph],
+    fitted: Option<&FittedColumns>,
+) -> Result<FittedRows, Error> {
+    let (vocabulary, rows) = match fitted {
+        Some(fitted) => {
+            let vocabulary =
+                GraphVocabulary::from_features(kernel.clone(), fitted.features.clone())?;
+            let rows = vocabulary.rows(graphs)?;
+            (vocabulary, rows)
+        }
+        None => GraphVocabulary::fit_rows(kernel.clone(), graphs)?,
+    };
+    let features = vocabulary.features().to_vec();
+    Ok(sparse((FittedColumns { width: rows.width(), features, ..FittedColumns::default() }, rows)))
+}
+
+/// The bits of sets of labels.
+fn label_rows(
+    table: &Table,
+    column: &str,
+    separator: char,
+    fitted: Option<&FittedColumns>,
+) -> Result<FittedRows, Error> {
+    let cells = table.column(column)?.iter();
+    let sets: Vec<Vec<String>> = cells.map(|cell| labels(cell, separator).collect()).collect();
+    let vocabulary = match fitted {
+        Some(fitted) => {
+            for (row, set) in sets.iter().enumerate() {
+                let known = |label: &&String| fitted.terms.binary_search(label).is_ok();
+                if let Some(label) = set.iter().find(|label| !known(label)) {
+                    let message = format!(
+                        "the label {label:?} in the column {column:?}: allowed are the {} labels that the \
+                         run was trained with",
+                        fitted.terms.len()
+                    );
+                    return Err(Error::line(table.path(), table.line(row), message));
+                }
+            }
+            LabelVocabulary::fit(std::slice::from_ref(&fitted.terms))?
+        }
+        None => LabelVocabulary::fit(&sets)?,
+    };
+    let rows = vocabulary.rows(&sets)?;
+    let terms = vocabulary.names().map(str::to_owned).collect();
+    let columns = FittedColumns { width: rows.width(), terms, ..FittedColumns::default() };
+    Ok((columns, Box::new(Features::Bits(rows))))
 }
 
 /// The numbers of a column; [`Error::Line`] for a cell that holds no finite number.
@@ -173,13 +284,17 @@ impl Outputs {
         let file = config
             .table
             .ok_or_else(|| Error::value("output.table", "absent", "the table of outputs"))?;
+        Self::read_rows(config, on_bad_row, &root.file(file))
+    }
+
+    fn read_rows(config: &OutputSource, on_bad_row: OnBadRow, path: &Path) -> Result<Table, Error> {
         let mut columns = vec![config.id];
         columns.extend(config.columns());
         let summands = &config.summands;
         let following = summands.iter().find(|features| features.follow_rows());
         let features = following.or(summands.first()).copied().unwrap_or(config.features);
         let table = good_rows(features, config.id, on_bad_row, |on_bad_row| {
-            Table::read_rows(&root.file(file), &columns, on_bad_row)
+            Table::read_rows(path, &columns, on_bad_row)
         })?;
         table.log_skipped();
         Ok(table)
@@ -190,7 +305,8 @@ impl Outputs {
         table: &Table,
         id: &str,
         config: &OutputSource,
-        root: &DataRoot,
+        mut files: OutputFiles,
+        fitted: Option<&FittedFeatures>,
     ) -> Result<Self, Error> {
         let path = table.path();
         unique_ids(table, id)?;
@@ -215,61 +331,125 @@ impl Outputs {
             }
         };
         let mut truth = Truth::column(table, config.features)?;
-        let rows: Box<dyn RowSource> = match config.features {
+        let before = fitted.and_then(|fitted| fitted.parts.first());
+        let own = |rows: Box<dyn RowSource>| (FittedColumns::fixed(rows.width()), rows);
+        let (columns, rows) = match config.features {
             OutputFeatures::File(_)
             | OutputFeatures::Ngrams { .. }
             | OutputFeatures::Substructures { .. } => {
-                rows_of(config.features, root, table, &mut HashMap::new())?
+                rows_of(config.features, &mut files, table, before, &mut HashMap::new())?
             }
             OutputFeatures::Labels { column, separator } => {
-                let cells = table.column(column)?.iter();
-                let sets: Vec<Vec<String>> =
-                    cells.map(|cell| labels(cell, *separator).collect()).collect();
-                Box::new(Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?))
+                label_rows(table, column, *separator, before)?
             }
             OutputFeatures::Rankings { embedding, .. } => {
                 let ranks: &[Vec<u32>] = match &truth {
                     Some(Truth::Rankings(ranks)) => ranks,
                     _ => &[],
                 };
-                Box::new(match embedding {
+                own(Box::new(match embedding {
                     RankingEmbedding::Kemeny => Features::Dense(kemeny_signs(ranks)?),
                     RankingEmbedding::Hamming => Features::Bits(hamming_one_hot(ranks)?),
-                })
+                }))
             }
             OutputFeatures::Numbers { column } => {
                 let values = numbers(table, column)?.collect::<Result<Vec<f32>, _>>()?;
-                Box::new(Features::from(DenseRows::new(1, values)?))
+                own(Box::new(Features::from(DenseRows::new(1, values)?)))
             }
             OutputFeatures::Molecules { graph, .. } => {
                 let graphs: Vec<&Graph> = match &truth {
                     Some(Truth::Molecules(read)) => read.iter().map(|read| &read.graph).collect(),
                     _ => Vec::new(),
                 };
-                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &graphs)?;
-                Box::new(Features::Sparse(rows))
+                graph_rows(graph, &graphs, before)?
             }
             OutputFeatures::Graphs { file, graph } => {
-                let graphs = graphs::read(&root.file(file), table, id)?;
+                let graphs = graphs::read(&files.take(file)?, table, id)?;
                 shown = graphs.iter().map(NamedGraph::json_line).collect();
                 let own: Vec<&Graph> = graphs.iter().map(|named| &named.graph).collect();
-                let (_, rows) = GraphVocabulary::fit_rows(graph.clone(), &own)?;
+                let rows = graph_rows(graph, &own, before)?;
                 truth = Some(Truth::Graphs(graphs));
-                Box::new(Features::Sparse(rows))
+                rows
             }
             OutputFeatures::Source {} if !config.summands.is_empty() => {
-                Box::new(joined(config, root, table)?)
+                let (features, rows) = joined(config, &mut files, table, fitted)?;
+                let fitted = fitted.map(|fitted| fitted.width());
+                return Self { ids, labels: shown, rows, candidates, truth, features }
+                    .checked(path, fitted, files);
             }
-            OutputFeatures::Source {} => {
-                let found = format!("{:?}", path.display());
-                return Err(Error::value("output.table", found, "no table beside such features"));
-            }
+            OutputFeatures::Source {} => match files {
+                OutputFiles::Configured(_) => {
+                    let found = format!("{:?}", path.display());
+                    let allowed = "no table beside such features";
+                    return Err(Error::value("output.table", found, allowed));
+                }
+                OutputFiles::Given(_) => {
+                    let config =
+                        FeatureFileConfig { file: String::new(), key: None, packed: false };
+                    own(feature_rows(&config, &mut files, table)?)
+                }
+            },
         };
-        Ok(Self { ids, labels: shown, rows, candidates, truth })
+        let features = FittedFeatures { parts: vec![columns] };
+        Self { ids, labels: shown, rows, candidates, truth, features }.checked(
+            path,
+            fitted.map(FittedFeatures::width),
+            files,
+        )
+    }
+
+    /// Refuses rows of a width that differs from an earlier training's, and files that were given and not
+    /// read.
+    fn checked(
+        self,
+        path: &Path,
+        fitted: Option<usize>,
+        files: OutputFiles,
+    ) -> Result<Self, Error> {
+        let found = self.rows.width();
+        if let Some(expected) = fitted.filter(|&expected| expected != found) {
+            let message = format!("outputs of {found} features; those of the run have {expected}");
+            return Err(Error::file(path, message));
+        }
+        match files {
+            OutputFiles::Given([file, ..]) => {
+                let allowed =
+                    "a file for each kernel whose features or graphs are no column of the table";
+                Err(Error::value("--features", file.display(), allowed))
+            }
+            OutputFiles::Given([]) | OutputFiles::Configured(_) => Ok(self),
+        }
     }
 
     /// What some outputs are; none if one of them is unknown.
     pub(super) fn truth_of(&self, outputs: &[Option<usize>]) -> Option<Truth> {
         self.truth.as_ref()?.select(outputs)
+    }
+}
+
+impl Source<'_> {
+    /// Reads further outputs: a table with the columns of the outputs that a training read (but for the
+    /// one that says which are candidates), and in `files` the rows of features, or the graphs, that are no
+    /// column of it. All are candidates. Returns the table too, for messages about its rows.
+    ///
+    /// # Errors
+    /// As [`Source::load`]; a label that the training did not know; rows of a different width.
+    pub fn read_further(
+        &self,
+        path: &Path,
+        files: &[PathBuf],
+        fitted: &FittedFeatures,
+    ) -> Result<(Outputs, Table), Error> {
+        let config = OutputSource { candidate: None, ..self.outputs.clone() };
+        let id = match &self.data.source {
+            DataSource::Pool(pool) => &pool.id,
+            DataSource::MultiLabel(_) => "id",
+            DataSource::Tables(_) | DataSource::Official(_) | DataSource::Synthetic(_) => config.id,
+        };
+        let config = OutputSource { id, ..config };
+        let table = Outputs::read_rows(&config, self.data.on_bad_row, path)?;
+        let files = OutputFiles::Given(files);
+        let outputs = Outputs::from_table(&table, id, &config, files, Some(fitted))?;
+        Ok((outputs, table))
     }
 }

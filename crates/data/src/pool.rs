@@ -12,7 +12,7 @@ use crate::config::{
 };
 use crate::error::extension_of;
 use crate::multi_label::{read_arff, read_libsvm};
-use crate::outputs::good_rows;
+use crate::outputs::{OutputFiles, good_rows};
 use crate::structure::{readable_texts, texts};
 use crate::table::{Table, skipped_rows};
 use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split, Truth};
@@ -103,7 +103,13 @@ impl<'a> PoolFile<'a> {
     pub(crate) fn dataset(self, source: &Source, root: &DataRoot) -> Result<Dataset, Error> {
         let drawn = draw(self.splits, source.seed, &self.table)?;
         let file = self.select(&drawn.rows)?;
-        let all = Outputs::from_table(&file.table, file.id, &source.outputs, root)?;
+        let all = Outputs::from_table(
+            &file.table,
+            file.id,
+            &source.outputs,
+            OutputFiles::Configured(root),
+            None,
+        )?;
         let split = |rows: Range<usize>| {
             let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
             Ok::<_, Error>(Split { outputs, ..file.pairs(rows, source.seed)? })

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use super::{Dataset, Outputs, Split};
 use crate::config::{SplitName, SyntheticConfig, SyntheticMap};
-use crate::{Error, Inputs};
+use crate::{Error, FittedFeatures, Inputs};
 
 /// Rows that are drawn from one generator.
 const ROWS: usize = 512;
@@ -61,6 +61,7 @@ pub(super) fn load(config: &SyntheticConfig, seed: u64) -> Result<Dataset, Error
         rows: Box::new(Features::Dense(DenseRows::new(config.outputs, outputs)?)),
         candidates: held.collect(),
         truth: None,
+        features: FittedFeatures::fixed(config.outputs),
     };
     let test = (config.test > 0).then_some(test);
     Ok(Dataset { outputs, train, validation, test, skipped: BTreeMap::new() })

@@ -9,7 +9,7 @@ use dsokr_basis::RowSource;
 use crate::config::{InputsConfig, OnBadRow, SplitName, TablesConfig, TextConfig};
 use crate::feature_file::read_features;
 use crate::kernels::Kernels;
-use crate::outputs::checked_rows;
+use crate::outputs::{OutputFiles, checked_rows};
 use crate::row_index::RowIndex;
 use crate::structure::{readable_texts, texts};
 use crate::table::{Table, skipped_rows};
@@ -26,7 +26,13 @@ pub(crate) fn load(
     let (train, validation) = (read(&tables.train)?, read(&tables.validation)?);
     let test = tables.test.as_ref().map(read).transpose()?;
     let table = Outputs::read_table(&source.outputs, on_bad_row, root)?;
-    let outputs = Outputs::from_table(&table, source.outputs.id, &source.outputs, root)?;
+    let outputs = Outputs::from_table(
+        &table,
+        source.outputs.id,
+        &source.outputs,
+        OutputFiles::Configured(root),
+        None,
+    )?;
     let index: HashMap<&str, usize> =
         outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
     let train = train.with_outputs(&index)?;

@@ -1,5 +1,3 @@
-use std::num::NonZeroUsize;
-
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
@@ -122,9 +120,9 @@ impl Hubs {
         Ok(Self { neighbours, means })
     }
 
-    /// Means from a file.
-    pub(crate) fn stored(neighbours: NonZeroUsize, means: Vec<f32>) -> Self {
-        Self { neighbours: neighbours.get(), means }
+    /// Means that were computed before.
+    pub(crate) fn new(neighbours: usize, means: Vec<f32>) -> Self {
+        Self { neighbours, means }
     }
 
     /// k, how many similarities a mean is of.

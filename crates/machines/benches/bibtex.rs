@@ -133,6 +133,7 @@ fn run(
         dim: rank,
         coordinates: points.coordinates,
         constants: points.constants,
+        ..CandidateParts::default()
     })?;
     let z = model.predict(&test.inputs)?;
     let best = top_rows(&Queries::new(rank, &z)?, &candidates, 1)?;

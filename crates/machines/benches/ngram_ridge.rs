@@ -136,6 +136,7 @@ fn main() -> Result<(), Failure> {
         dim: rank,
         coordinates: points.coordinates,
         constants,
+        ..CandidateParts::default()
     })?;
     let before_hubs = start.elapsed().as_secs_f64();
     if options.csls > 0.0 {

@@ -41,7 +41,7 @@ impl<'a> Objective<'a> {
             Kind::Contrastive(Contrastive { temperature }) => Self::Contrastive(*temperature),
             Kind::Softmax(Softmax { temperature }) => {
                 let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
-                let Distinct { representative, class } = distinct(&rows)?;
+                let Distinct { representative, class, .. } = distinct(&rows)?;
                 let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
                 let values = TensorData::new(values.copied().collect(), [representative.len(), p]);
                 let outputs = representative.len();

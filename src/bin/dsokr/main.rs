@@ -2,6 +2,7 @@
 //! standard error. The exit code is 0 for success, 1 for a failed run, 2 for a wrong request.
 
 mod answers;
+mod candidates;
 mod combine;
 mod compare;
 mod config_reference;
@@ -51,6 +52,7 @@ enum Command {
     Evaluate(evaluate::Arguments),
     Compare(compare::Arguments),
     Search(search::Arguments),
+    Candidates(candidates::Arguments),
     #[cfg(feature = "serve")]
     Serve(serve::Arguments),
     Predict(predict::Arguments),
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Search(arguments) => search::run(arguments),
+        Command::Candidates(arguments) => candidates::run(arguments),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments),
         Command::Predict(arguments) => predict::run(arguments),

@@ -88,6 +88,29 @@ impl Basis {
         self.project_range(rows, 0..rows.len())
     }
 
+    /// The share of each output that the basis does not know: `‖ψ(y) − P ψ(y)‖² / ‖ψ(y)‖²` from 0 to 1, with
+    /// P ψ(y) the nearest point of the span; 1 for an output with ψ(y) = 0. Values below about 1e-6 are
+    /// rounding.
+    ///
+    /// ψ is that of the [`kernel`](Self::kernel) that was fitted, before any tempering: from `t = Λ^{−α/2} Vᵀ
+    /// ψ̃(y)` of a tempered basis, `‖P ψ(y)‖² = Σ_j λ_j^α t_j²`, over the axes that it kept. The kernel of a
+    /// sum is that of its parts as they are, tempered or not.
+    ///
+    /// # Errors
+    /// As [`project`](Self::project).
+    pub fn unknown_shares(&self, rows: &dyn RowSource) -> Result<Vec<f64>, Error> {
+        let power = self.tempering().power;
+        let scales: Vec<f64> = self.spectrum.iter().map(|value| value.powf(power)).collect();
+        let fitted = Self { tempered: None, ..self.clone() };
+        let Projection { coordinates, squared_norms, .. } = fitted.project(rows)?;
+        let share = |(row, squared_norm): (&[f32], &f64)| {
+            let terms = row.iter().zip(&scales);
+            let within: f64 = terms.map(|(&t, scale)| scale * f64::from(t) * f64::from(t)).sum();
+            if *squared_norm > 0.0 { (1.0 - within / squared_norm).clamp(0.0, 1.0) } else { 1.0 }
+        };
+        Ok(coordinates.chunks_exact(self.rank().max(1)).zip(&squared_norms).map(share).collect())
+    }
+
     /// Coordinates of the given outputs, `block_rows` at a time, in order.
     ///
     /// Memory is that of one block, whatever the number of rows; a block is projected in parallel.

@@ -1,18 +1,20 @@
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hasher};
-
 use rayon::prelude::*;
+use std::collections::HashMap;
 
 use super::{Block, RowSource, read};
+use crate::random::finalise;
 use crate::{Cancellation, Error};
 
 /// Which rows are the same, bit for bit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distinct {
     /// The first occurrence of each distinct row, in order of appearance.
     pub representative: Vec<usize>,
     /// For each row, which distinct row it is: an index into `representative`.
     pub class: Vec<u32>,
+    /// The hash of each distinct row: 64 bits that equal rows share, on every machine and within a major
+    /// version.
+    pub hashes: Vec<u64>,
 }
 
 impl Distinct {
@@ -48,7 +50,7 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     if u32::try_from(len).is_err() {
         return Err(Error::range(0, len, u32::MAX as usize));
     }
-    let mut found = Distinct { representative: Vec::new(), class: Vec::with_capacity(len) };
+    let mut found = Distinct { class: Vec::with_capacity(len), ..Distinct::default() };
     // Classes of one hash form a chain: `newest` holds its head, `older` the links.
     let mut newest: HashMap<u64, u32> = HashMap::new();
     let mut older: Vec<Option<u32>> = Vec::new();
@@ -86,6 +88,7 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
                     None => {
                         let class = found.representative.len() as u32;
                         found.representative.push(start + row);
+                        found.hashes.push(hash);
                         older.push(newest.insert(hash, class));
                         class
                     }
@@ -96,10 +99,16 @@ pub fn distinct(rows: &dyn RowSource) -> Result<Distinct, Error> {
     Ok(found)
 }
 
+/// The hash of a row: of each part its length, then its bytes, eight at a time.
 fn hash(block: &Block, row: usize) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes(block, row).iter().for_each(|part| hasher.write(part));
-    hasher.finish()
+    let word = |hash: u64, word: u64| finalise(hash.rotate_left(32) ^ word).wrapping_add(1);
+    bytes(block, row).iter().fold(0, |hash, part| {
+        let (whole, rest) = part.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let words = whole.iter().chain([&last]).map(|bytes| u64::from_le_bytes(*bytes));
+        words.fold(word(hash, part.len() as u64), word)
+    })
 }
 
 /// What a row consists of, bit for bit.

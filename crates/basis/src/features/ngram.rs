@@ -88,6 +88,19 @@ impl NgramVocabulary {
                 }
             });
         }
+        Self::numbered(options, columns)
+    }
+
+    /// The vocabulary of n-grams that were fitted before, in any order.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn of(options: NgramOptions, ngrams: Vec<String>) -> Result<Self, Error> {
+        options.check()?;
+        Self::numbered(options, ngrams.into_iter().map(|ngram| (ngram, 0)).collect())
+    }
+
+    fn numbered(options: NgramOptions, mut columns: BTreeMap<String, u32>) -> Result<Self, Error> {
         check_width(columns.len())?;
         columns.values_mut().zip(0..).for_each(|(column, number)| *column = number);
         Ok(Self { options, columns })

@@ -92,56 +92,57 @@ impl<'a> SparseBlock<'a> {
         Self::new(self.width, self.offsets, self.columns, values)
     }
 
-    /// A column for every value that a column has, with a 1 in the rows that have it: rows then agree
-    /// where their counts are the same, and nearly the same does not count.
-    ///
-    /// Columns are in the order of the old ones and, within one, of the values. Zeros that are not stored
-    /// are no values.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] where nothing is stored, or where there are too many levels.
-    pub fn levels(&self) -> Result<Self, Error> {
-        // the bits of finite floats, so turned that they are ordered as the numbers are
-        let order = |value: f32| {
-            let bits = value.to_bits();
-            if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
-        };
-        let key = |(&column, &value): (&u32, &f32)| (column, order(value));
-        let entries = self.columns.iter().zip(self.values.iter());
-        let mut known: Vec<(u32, u32)> = entries.map(key).collect();
-        known.sort_unstable();
-        known.dedup();
-        let row = |row: usize| {
-            let (columns, values) = self.row(row);
-            let places = columns.iter().zip(values).map(key).map(|key| known.binary_search(&key));
-            // every key is known
-            places.flatten().map(|place| (place as u32, 1.0))
-        };
-        check_width(known.len())?;
-        Self::from_rows(known.len(), (0..self.len()).map(row))
+    /// The values that the columns have, as (column, value) in the order of the columns and, within one,
+    /// of the values. Zeros that are not stored are no values.
+    pub fn levels(&self) -> Vec<(u32, f32)> {
+        let entries = self.columns.iter().copied().zip(self.values.iter().copied());
+        let mut levels: Vec<(u32, f32)> = entries.collect();
+        levels.sort_unstable_by(by_column_and_value);
+        levels.dedup_by(|a, b| by_column_and_value(a, b).is_eq());
+        levels
     }
 
-    /// The rows without the columns that have entries in fewer than `rows` of them, the others
-    /// numbered anew in their order; 0 and 1 leave all that have any.
+    /// A column for each of some [levels](Self::levels), with a 1 in the rows that have it: rows then agree
+    /// where their counts are the same, and nearly the same does not count. Other values are left out.
     ///
     /// # Errors
-    /// [`Error::Shape`] where no column is left.
-    pub fn common(self, rows: usize) -> Result<Self, Error> {
+    /// [`Error::Shape`] for no levels, and for too many.
+    pub fn at_levels(&self, levels: &[(u32, f32)]) -> Result<Self, Error> {
+        let row = |row: usize| {
+            let (columns, values) = self.row(row);
+            let entries = columns.iter().copied().zip(values.iter().copied());
+            let place = |entry| levels.binary_search_by(|level| by_column_and_value(level, &entry));
+            entries.flat_map(place).map(|place| (place as u32, 1.0))
+        };
+        check_width(levels.len())?;
+        Self::from_rows(levels.len(), (0..self.len()).map(row))
+    }
+
+    /// The columns that have entries in at least `rows` rows, ascending; 0 and 1 give all that have any.
+    pub fn common(&self, rows: usize) -> Vec<u32> {
         let mut counts = vec![0usize; self.width];
         self.columns.iter().for_each(|&column| counts[column as usize] += 1);
-        let mut width = 0;
-        let place = counts.into_iter().map(|count| {
-            let kept = count >= rows.max(1);
-            width += u32::from(kept);
-            kept.then(|| width - 1)
-        });
-        let place: Vec<Option<u32>> = place.collect();
+        let columns = (0..).zip(counts);
+        columns.filter(|(_, count)| *count >= rows.max(1)).map(|(column, _)| column).collect()
+    }
+
+    /// The rows with some of their columns, ascending, numbered anew in their order.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no columns.
+    pub fn with_columns(&self, columns: &[u32]) -> Result<Self, Error> {
+        let mut place = vec![None; self.width];
+        for (number, &column) in (0u32..).zip(columns) {
+            if let Some(place) = place.get_mut(column as usize) {
+                *place = Some(number);
+            }
+        }
         let row = |row: usize| {
             let (columns, values) = self.row(row);
             let entries = columns.iter().zip(values);
             entries.filter_map(|(&at, &value)| Some((place[at as usize]?, value)))
         };
-        Self::from_rows(width as usize, (0..self.len()).map(row))
+        Self::from_rows(columns.len(), (0..self.len()).map(row))
     }
 
     /// A slice that starts behind the first entry has offsets of its own, which start at 0 too.
@@ -207,6 +208,10 @@ impl<'a> SparseBlock<'a> {
         let offsets: Vec<usize> = offsets.iter().map(offset).collect();
         Self::new(width, offsets, columns.into_owned(), values.into_owned())
     }
+}
+
+fn by_column_and_value(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
+    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
 }
 
 fn check(width: usize, offsets: &[usize], columns: &[u32], values: &[f32]) -> Result<(), Error> {

@@ -336,19 +336,25 @@ fn counts_become_logarithms_and_rare_columns_leave() {
     let logs = rows.clone().log_counts().unwrap();
     assert_eq!(logs.row(0), (&[0, 2][..], &[2.0f32.ln(), 4.0f32.ln()][..]));
     // column 0 is in one row, 2 and 3 in two, 1 and 4 in none
-    let common = rows.clone().common(2).unwrap();
+    assert_eq!(rows.common(2), [2, 3]);
+    let common = rows.with_columns(&rows.common(2)).unwrap();
     let expected = [vec![(0, 3.0)], vec![(0, 1.0), (1, 2.0)], vec![(1, 5.0)], vec![]];
     assert_eq!(common, SparseRows::from_rows(2, expected).unwrap());
-    assert_eq!(rows.clone().common(0).unwrap().width(), 3);
-    assert!(refused(rows.clone().common(3), "rows of width 0"));
+    assert_eq!(rows.common(0), [0, 2, 3]);
+    assert!(refused(rows.with_columns(&rows.common(3)), "rows of width 0"));
     // column 0 has the value 1, column 2 has 1 and 3, column 3 has 2 and 5
-    let levels = rows.levels().unwrap();
+    let levels = rows.at_levels(&rows.levels()).unwrap();
     let expected = [vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (3, 1.0)], vec![(4, 1.0)], vec![]];
     assert_eq!(levels, SparseRows::from_rows(5, expected).unwrap());
     let signed =
         SparseRows::from_rows(1, [vec![(0, 2.0)], vec![(0, -1.0)], vec![(0, -3.0)]]).unwrap();
-    let places: Vec<u32> = (0..3).map(|row| signed.levels().unwrap().row(row).0[0]).collect();
+    let at_levels = signed.at_levels(&signed.levels()).unwrap();
+    let places: Vec<u32> = (0..3).map(|row| at_levels.row(row).0[0]).collect();
     assert_eq!(places, [2, 1, 0]);
+    // levels that were fitted on different rows
+    let fitted = [(0, -1.0), (0, 2.0)];
+    let others = signed.at_levels(&fitted).unwrap();
+    assert_eq!(others, SparseRows::from_rows(2, [vec![(1, 1.0)], vec![(0, 1.0)], vec![]]).unwrap());
     let below = SparseRows::from_rows(1, [vec![(0, -1.0)]]).unwrap();
     assert!(below.log_counts().is_err());
 }

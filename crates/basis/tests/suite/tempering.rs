@@ -443,3 +443,33 @@ proptest! {
 fn tempered_nothing(power: f64, centred: bool) -> bool {
     power == 0.0 && !centred
 }
+
+/// The shares do not depend on the tempering, and those of a whole span are 0.
+#[test]
+fn shares_outside_of_the_basis_are_those_of_the_fitted_kernel() {
+    let row = |i: u32| (0..6).map(move |j| ((i * 7 + j * j * 3) % 11) as f32 - 4.0);
+    let rows: Features =
+        DenseRows::new(6, (0..40).flat_map(row).collect::<Vec<_>>()).unwrap().into();
+    for kernel in [Kernel::Linear, Kernel::Cosine, Kernel::Gaussian { gamma: 0.02 }] {
+        let options = SketchOptions::new(SketchKind::Gaussian, 4);
+        let basis = Basis::fit(kernel.clone(), &rows, &options).unwrap();
+        let shares = basis.unknown_shares(&rows).unwrap();
+        let projection = basis.project(&rows).unwrap();
+        let expected =
+            projection.residuals.iter().zip(&projection.squared_norms).map(|(r, k)| r / k);
+        assert!(shares.iter().any(|&share| share > 0.1));
+        for tempering in temperings().into_iter().filter(|tempering| !tempering.centred) {
+            let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
+            let found = tempered.unknown_shares(&rows).unwrap();
+            for ((found, share), expected) in found.iter().zip(&shares).zip(expected.clone()) {
+                assert!((share - expected).abs() < 1e-6, "{share} {expected}");
+                assert!((found - share).abs() < 1e-5, "{tempering:?}: {found} {share}");
+            }
+        }
+        let whole = Basis::fit(kernel, &rows, &SketchOptions::new(EVERY, 40)).unwrap();
+        assert!(whole.unknown_shares(&rows).unwrap().iter().all(|&share| share < 1e-4));
+    }
+    let basis = Basis::fit(Kernel::Linear, &rows, &SketchOptions::new(EVERY, 40)).unwrap();
+    let zero: Features = DenseRows::new(6, vec![0.0; 6]).unwrap().into();
+    assert_eq!(basis.unknown_shares(&zero).unwrap(), [1.0]);
+}

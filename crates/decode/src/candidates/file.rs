@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use dsokr_basis::store::{self, Stored, Tensor};
@@ -13,6 +14,8 @@ const VERSION: u32 = 1;
 /// Metadata keys of a correction for hubs.
 const HUB_WEIGHT: &str = "hub_weight";
 const HUB_NEIGHBOURS: &str = "hub_neighbours";
+/// Metadata key of the number of candidates that were added.
+const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
@@ -22,7 +25,8 @@ impl Candidates {
     /// Besides `metadata` it holds the tensors `coordinates` F32 `[k, p]`, `weights` F32 `[k, 2]`
     /// (constant, multiplicity), `row_offsets` U64 `[k + 1]` and `members` U32 `[c]` (the
     /// candidates of each row), `ids` and `labels` U8 (all texts joined), `id_offsets` and
-    /// `label_offsets` U64 `[c + 1]`. Candidates that are corrected for [`hubs`](Self::hubs) also have
+    /// `label_offsets` U64 `[c + 1]`; `hashes` U64 `[k]` of the feature rows where they are known, and the
+    /// metadata `added` where some were added. Candidates that are corrected for [`hubs`](Self::hubs) also have
     /// `hubs` F32 `[k, 2]` (constant before the correction, mean similarity), and the metadata
     /// `hub_weight` and `hub_neighbours`; `weights` holds the corrected constants, so that decoding from
     /// the file needs none of these.
@@ -54,14 +58,22 @@ impl Candidates {
             Tensor::u8("labels", &[labels.len()], labels.as_bytes()),
             Tensor::u64("label_offsets", &[count + 1], &label_offsets),
         ];
-        let Some(correction) = &self.correction else {
-            return Ok(store::Contents::new(KIND, VERSION, metadata, &tensors).write(path)?);
-        };
-        let hubs = interleaved(&correction.before, correction.hubs.means().iter().copied());
-        tensors.push(Tensor::f32("hubs", &[rows, 2], &hubs));
         let mut metadata = metadata.clone();
-        metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
-        metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours().to_string());
+        if !self.hashes.is_empty() {
+            tensors.push(Tensor::u64("hashes", &[rows], &self.hashes));
+        }
+        if self.added > 0 {
+            metadata.insert(ADDED.to_owned(), self.added.to_string());
+        }
+        let hubs = self.correction.as_ref().map(|correction| {
+            let means = correction.hubs.means().iter().copied();
+            metadata.insert(HUB_WEIGHT.to_owned(), correction.weight.to_string());
+            metadata.insert(HUB_NEIGHBOURS.to_owned(), correction.hubs.neighbours().to_string());
+            interleaved(&correction.before, means)
+        });
+        if let Some(hubs) = &hubs {
+            tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
+        }
         Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
@@ -100,13 +112,21 @@ impl Candidates {
             false => (constants.clone(), None),
         };
         let coordinates = coordinates.into_owned();
-        let parts = CandidateParts { ids, labels, class, dim, coordinates, constants: before };
+        let hashes = match stored.names().any(|name| name == "hashes") {
+            true => stored.u64("hashes", 1)?.1.into_owned(),
+            false => Vec::new(),
+        };
+        let points = CandidateParts { dim, coordinates, constants: before, ..Default::default() };
+        let parts = CandidateParts { ids, labels, class, hashes, ..points };
         let mut read = Self::new(parts)?;
+        if stored.all_metadata().contains_key(ADDED) {
+            read.added = stored.parsed(ADDED, "a number of candidates")?;
+        }
         if let Some(means) = means {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
             let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
             read = read
-                .with_hubs(Hubs::stored(neighbours, means), weight)
+                .with_hubs(Hubs::new(NonZeroUsize::get(neighbours), means), weight)
                 .map_err(|error| bad(error.to_string()))?;
         }
         if read.constants != constants {

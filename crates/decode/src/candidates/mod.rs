@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 mod file;
+mod more;
 
 use dsokr_basis::features::Distinct;
 use dsokr_basis::{Basis, Projection, RowSource};
@@ -26,6 +27,10 @@ pub struct Candidates {
     dim: usize,
     coordinates: Vec<f32>,
     constants: Vec<f32>,
+    /// What tells the feature rows of the distinct rows apart; empty where it is not known.
+    hashes: Vec<u64>,
+    /// How many of the last candidates were added to those of a training.
+    added: usize,
     /// Candidates in the order of their ids.
     by_id: Vec<u32>,
     /// What was subtracted from the constants, if anything was.
@@ -50,6 +55,9 @@ pub struct CandidateParts {
     pub coordinates: Vec<f32>,
     /// `b(c)` of the distinct rows, 0 by default.
     pub constants: Vec<f32>,
+    /// Hashes of the feature rows of the distinct rows ([`Distinct::hashes`]), by which candidates that are
+    /// added find their equals; none by default.
+    pub hashes: Vec<u64>,
 }
 
 impl CandidateParts {
@@ -80,7 +88,8 @@ impl Candidates {
         place: impl FnOnce(&[usize]) -> Result<CandidateParts, E>,
     ) -> Result<Self, E> {
         let points = place(&groups.representative)?;
-        Ok(Self::new(CandidateParts { ids, labels, class: groups.class, ..points })?)
+        let Distinct { class, hashes, .. } = groups;
+        Ok(Self::new(CandidateParts { ids, labels, class, hashes, ..points })?)
     }
 
     /// Checks and indexes the parts of a candidate set.
@@ -92,7 +101,8 @@ impl Candidates {
     /// coordinates, two candidates of one id or a row without candidates; [`Error::NotFinite`] for a
     /// coordinate or constant that is NaN or infinite.
     pub fn new(parts: CandidateParts) -> Result<Self, Error> {
-        let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants } = parts;
+        let CandidateParts { ids, mut labels, mut class, dim, coordinates, mut constants, hashes } =
+            parts;
         if dim == 0 {
             return Err(Error::too_few("candidates of dimension 0", 1));
         }
@@ -111,6 +121,9 @@ impl Candidates {
         check_len("labels", labels.len(), ids.len())?;
         check_len("classes", class.len(), ids.len())?;
         check_len("constants", constants.len(), rows)?;
+        if !hashes.is_empty() {
+            check_len("hashes", hashes.len(), rows)?;
+        }
         if let Some(at) = coordinates.iter().position(|value| !value.is_finite()) {
             let place = format!("candidate row {}, coordinate {}", at / dim, at % dim);
             return Err(Error::NotFinite { place, value: coordinates[at] });
@@ -119,7 +132,7 @@ impl Candidates {
         let by_id = sorted(&ids)?;
         check_classes(&ids, &class, rows)?;
         let classes = Classes::new(class, rows);
-        let (correction, second_look) = (None, None);
+        let (added, correction, second_look) = (0, None, None);
         Ok(Self {
             ids,
             labels,
@@ -127,6 +140,8 @@ impl Candidates {
             dim,
             coordinates,
             constants,
+            hashes,
+            added,
             by_id,
             correction,
             second_look,

@@ -26,6 +26,7 @@ fn new(
         dim,
         coordinates: rows.to_vec(),
         constants: constants.to_vec(),
+        ..CandidateParts::default()
     })
 }
 
@@ -127,6 +128,7 @@ fn texts_survive_as_they_are() {
         dim: 1,
         coordinates: vec![1.0, 2.0],
         constants: vec![0.0, -1.5],
+        ..CandidateParts::default()
     })
     .unwrap();
     set.save(&path, &BTreeMap::new()).unwrap();

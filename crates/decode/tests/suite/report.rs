@@ -34,6 +34,7 @@ fn rows_say_what_was_ranked_first() {
         dim: 2,
         coordinates: vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.25],
         constants: vec![0.0, 0.125, 0.0],
+        ..CandidateParts::default()
     })
     .unwrap();
     let rows = [2.0, 0.0, 0.0, 1.0, 0.0, 1.0];

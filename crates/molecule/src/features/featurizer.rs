@@ -44,6 +44,24 @@ pub trait MoleculeFeatures {
     /// Those of [`validate`](Self::validate), and [`Error::Rows`] for rows that cannot be, such as those
     /// with more columns than can be numbered.
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error>;
+
+    /// The rows, and what their columns stand for where that depends on the molecules; by default it does
+    /// not, and the list is empty.
+    ///
+    /// # Errors
+    /// As [`counts`](Self::counts).
+    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
+        Ok((Vec::new(), self.counts(molecules)?))
+    }
+
+    /// The rows of further molecules, with the columns of those that were [fitted](Self::fit).
+    ///
+    /// # Errors
+    /// As [`counts`](Self::counts); columns that are none of this featurizer.
+    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        let _ = columns;
+        self.counts(molecules)
+    }
 }
 
 /// Features that are 32-bit hashes of parts of a molecule, folded into columns.

@@ -25,8 +25,19 @@ impl MoleculeFeatures for GraphCounts {
     }
 
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        Ok(self.fit(molecules)?.1)
+    }
+
+    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
         self.validate()?;
         let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
-        Ok(GraphVocabulary::fit_rows(self.kernel.clone(), &graphs)?.1)
+        let (vocabulary, rows) = GraphVocabulary::fit_rows(self.kernel.clone(), &graphs)?;
+        Ok((vocabulary.features().to_vec(), rows))
+    }
+
+    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        self.validate()?;
+        let graphs: Vec<Graph> = molecules.par_iter().map(Graph::from).collect();
+        GraphVocabulary::from_features(self.kernel.clone(), columns.to_vec())?.rows(&graphs)
     }
 }

@@ -69,4 +69,12 @@ impl MoleculeFeatures for Substructures {
     fn counts(&self, molecules: &[Molecule]) -> Result<SparseRows, Error> {
         self.features().counts(molecules)
     }
+
+    fn fit(&self, molecules: &[Molecule]) -> Result<(Vec<u64>, SparseRows), Error> {
+        self.features().fit(molecules)
+    }
+
+    fn counts_in(&self, columns: &[u64], molecules: &[Molecule]) -> Result<SparseRows, Error> {
+        self.features().counts_in(columns, molecules)
+    }
 }

@@ -130,7 +130,7 @@ impl GraphVocabulary {
     ///
     /// # Errors
     /// [`Error::Rows`], which a fitted vocabulary does not cause.
-    pub fn rows(&self, graphs: &[Graph]) -> Result<SparseRows, Error> {
+    pub fn rows<G: Borrow<Graph> + Sync>(&self, graphs: &[G]) -> Result<SparseRows, Error> {
         let parts = |graphs| self.parts(Counted::new(&self.kernel, graphs));
         self.assemble(graphs.par_chunks(CHUNK).map(parts))
     }

@@ -69,6 +69,7 @@ impl Set {
             dim: self.dim,
             coordinates: rows,
             constants: self.constants.clone(),
+            ..CandidateParts::default()
         })
         .unwrap()
     }

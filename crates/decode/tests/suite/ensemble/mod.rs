@@ -203,6 +203,7 @@ fn concatenated(models: &Models) -> (usize, Vec<f32>, Candidates) {
         dim,
         coordinates,
         constants: (0..models.count).map(constant).collect(),
+        ..CandidateParts::default()
     });
     let query = |q: usize| {
         models.models.iter().flat_map(move |m| m.rows[q * m.set.dim..][..m.set.dim].iter().copied())

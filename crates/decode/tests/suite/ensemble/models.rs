@@ -208,6 +208,7 @@ pub fn reordered(set: &Set, order: &[usize]) -> Candidates {
         dim: set.dim,
         coordinates,
         constants,
+        ..CandidateParts::default()
     })
     .unwrap()
 }

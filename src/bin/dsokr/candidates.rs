@@ -1,0 +1,147 @@
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use dsokr::Error;
+use dsokr::basis::store::write_atomically;
+use dsokr::run::{AddedCandidates, add_candidates, tables};
+use serde::Serialize;
+
+use crate::{print, print_json};
+
+/// Shares of the candidates whose quantiles are printed.
+const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// Changes the candidates of a trained run.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    change: Change,
+}
+
+#[derive(Subcommand)]
+enum Change {
+    Add(Add),
+}
+
+/// Adds the rows of a table to the candidates of a trained run, without fitting anything anew.
+///
+/// The table has the columns that the run's table of outputs had: the ids, the label, and the one that
+/// features are computed from. All its rows become candidates; an id that is a candidate already is refused.
+/// Printed is how much of each new candidate the run's basis does not know, from 0 to 1.
+#[derive(clap::Args)]
+struct Add {
+    /// The run directory of a model or an ensemble.
+    run: PathBuf,
+    /// The table: .csv, .tsv or .jsonl.
+    file: PathBuf,
+    /// A file that holds what the table does not, a row a row of the table: the features of a run that
+    /// reads them from a file, or its graphs. One for each kernel that needs one, in the order of the
+    /// configuration.
+    #[arg(long, value_name = "FILE")]
+    features: Vec<PathBuf>,
+    /// A tab-separated file for what is found of each candidate.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Find everything out and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Change::Add(arguments) = &arguments.change;
+    let Add { run, file, features, dry_run, .. } = arguments;
+    let added = add_candidates(run, file, features, *dry_run)?;
+    if let Some(out) = &arguments.out {
+        save(&added, out)?;
+    }
+    let summary = Summary::of(&added);
+    if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
+}
+
+/// What is printed of all candidates that were added.
+#[derive(Serialize)]
+struct Summary {
+    added: usize,
+    candidates: usize,
+    distinct: usize,
+    same_features: usize,
+    /// None where labels are not SMILES.
+    same_molecule: Option<usize>,
+    /// The least, the quartiles and the largest for each member whose outputs are sketched.
+    unknown: Vec<Option<[f64; SHARES.len()]>>,
+}
+
+impl Summary {
+    fn of(added: &AddedCandidates) -> Self {
+        let quantiles = |shares: &Vec<f64>| {
+            let mut sorted = shares.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            SHARES.map(|share| sorted[(share * (sorted.len() - 1) as f64).round() as usize])
+        };
+        let molecules = &added.same_molecule;
+        Self {
+            added: added.ids.len(),
+            candidates: added.candidates,
+            distinct: added.distinct,
+            same_features: added.same_features.iter().flatten().count(),
+            same_molecule: (!molecules.is_empty()).then(|| molecules.iter().flatten().count()),
+            unknown: added.unknown.iter().map(|own| own.as_ref().map(quantiles)).collect(),
+        }
+    }
+
+    fn text(&self, run: &Path, dry_run: bool) -> String {
+        let Self { added, candidates, distinct, same_features, same_molecule, unknown } = self;
+        let done = if dry_run { "would be added" } else { "added" };
+        let mut text = format!(
+            "{}: {added} candidates {done}, {candidates} in all, {distinct} of them distinct\n\
+             {same_features} have the features of an earlier candidate, with which they tie\n",
+            run.display()
+        );
+        if let Some(count) = same_molecule {
+            let _ = writeln!(text, "{count} are the same molecule as an earlier candidate");
+        }
+        for (at, own) in unknown.iter().enumerate() {
+            let of =
+                if unknown.len() > 1 { format!(" of member {}", at + 1) } else { String::new() };
+            let _ = match own {
+                Some([least, first, median, third, most]) => writeln!(
+                    text,
+                    "share that the basis{of} does not know: median {median:.3}, quartiles {first:.3} and \
+                     {third:.3}, from {least:.3} to {most:.3}"
+                ),
+                None => writeln!(text, "outputs{of} are not sketched: no share is known"),
+            };
+        }
+        text
+    }
+}
+
+/// Writes a row a candidate.
+fn save(added: &AddedCandidates, file: &Path) -> Result<(), Error> {
+    let members = added.unknown.len();
+    let heading = |at: usize| match members {
+        1 => "\tunknown".to_owned(),
+        _ => format!("\tunknown {}", at + 1),
+    };
+    let headings: String = (0..members).map(heading).collect();
+    let name =
+        |id: Option<&Option<String>>| tables::cell(id.and_then(Option::as_deref).unwrap_or(""));
+    Ok(write_atomically(file, |out| {
+        writeln!(out, "id{headings}\tsame features\tsame molecule")?;
+        added.ids.iter().enumerate().try_for_each(|(row, id)| {
+            write!(out, "{}", tables::cell(id))?;
+            for own in &added.unknown {
+                match own {
+                    Some(shares) => write!(out, "\t{}", shares[row])?,
+                    None => write!(out, "\t")?,
+                }
+            }
+            let (features, molecule) = (added.same_features.get(row), added.same_molecule.get(row));
+            writeln!(out, "\t{}\t{}", name(features), name(molecule))
+        })
+    })?)
+}

@@ -1,0 +1,115 @@
+//! The candidates of a run on disk, and their replacement in all members of an ensemble at once.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::store::{Stored, sync_folder, write_atomically};
+use dsokr_decode::Candidates;
+
+use super::MEMBERS;
+use crate::Error;
+
+/// The file of a run directory.
+pub(super) const FILE: &str = "candidates.safetensors";
+
+/// The file of a member that takes the place of [`FILE`] once the ensemble has [`SWITCH`].
+const NEXT: &str = "candidates.next.safetensors";
+
+/// An empty file of an ensemble's directory: all members have their new candidates on disk.
+const SWITCH: &str = "candidates.next";
+
+/// Opens the candidates of a run.
+pub(super) fn open(run: &Path) -> Result<Stored, Error> {
+    let next = run.join(NEXT);
+    if next.exists() && ensemble_of(run).is_some_and(|ensemble| ensemble.join(SWITCH).exists()) {
+        match Candidates::open(&next) {
+            Ok(stored) => return Ok(stored),
+            // renamed meanwhile
+            Err(_) if !next.exists() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Candidates::open(&run.join(FILE))?)
+}
+
+/// The directory of the ensemble that a run is a member of.
+pub(super) fn ensemble_of(run: &Path) -> Option<PathBuf> {
+    let run = run.canonicalize().ok()?;
+    let members = run.parent()?;
+    (members.file_name()? == MEMBERS).then(|| members.parent().map(PathBuf::from))?
+}
+
+/// Replaces the candidates of all members of an ensemble, of which `write` writes one's to a path. A process
+/// that is killed leaves the old ones of all members or the new ones of all.
+pub(super) fn replace_all(
+    ensemble: &Path,
+    members: &[PathBuf],
+    mut write: impl FnMut(usize, &Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    settle(ensemble, members)?;
+    members.iter().enumerate().try_for_each(|(at, member)| write(at, &member.join(NEXT)))?;
+    write_atomically(&ensemble.join(SWITCH), |_| Ok(()))?;
+    settle(ensemble, members)
+}
+
+/// Ends a replacement that a killed process has begun, or undoes it.
+pub(super) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> {
+    let switch = ensemble.join(SWITCH);
+    let new = switch.exists();
+    for member in members {
+        let next = member.join(NEXT);
+        let io = |e: std::io::Error| Error::Io { path: next.clone(), message: e.to_string() };
+        let done = if new { fs::rename(&next, member.join(FILE)) } else { fs::remove_file(&next) };
+        match done {
+            Ok(()) => sync_folder(member).map_err(io)?,
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(io(e)),
+        }
+    }
+    let io = |e: std::io::Error| Error::Io { path: switch.clone(), message: e.to_string() };
+    if new { fs::remove_file(&switch).map_err(io) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dsokr_decode::CandidateParts;
+    use std::collections::BTreeMap;
+
+    /// At every point where a process may be killed, all members have the old candidates or all the new.
+    #[test]
+    fn members_change_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(MEMBERS).join(name);
+        let members = [place("a"), place("b")];
+        let candidates = |id: &str| {
+            let (ids, coordinates) = (vec![id.to_owned()], vec![1.0]);
+            let parts = CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() };
+            Candidates::new(parts).unwrap()
+        };
+        let write = |id: &str, path: &Path| Ok(candidates(id).save(path, &BTreeMap::new())?);
+        let id =
+            |member: &PathBuf| Candidates::read(&open(member).unwrap()).unwrap().ids()[0].clone();
+        for member in &members {
+            fs::create_dir_all(member).unwrap();
+            write("old", &member.join(FILE)).unwrap();
+        }
+        let all = || members.each_ref().map(id);
+        write("new", &members[0].join(NEXT)).unwrap();
+        assert_eq!(all(), ["old", "old"]);
+        settle(folder.path(), &members).unwrap();
+        assert!(!members[0].join(NEXT).exists());
+        for member in &members {
+            write("new", &member.join(NEXT)).unwrap();
+        }
+        assert_eq!(all(), ["old", "old"]);
+        fs::write(folder.path().join(SWITCH), "").unwrap();
+        assert_eq!(all(), ["new", "new"]);
+        fs::rename(members[0].join(NEXT), members[0].join(FILE)).unwrap();
+        assert_eq!(all(), ["new", "new"]);
+        replace_all(folder.path(), &members, |_, path| write("newer", path)).unwrap();
+        assert_eq!(all(), ["newer", "newer"]);
+        assert!(!folder.path().join(SWITCH).exists());
+    }
+}

@@ -1,0 +1,216 @@
+//! Candidates that are added to a trained run.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use dsokr_basis::features::distinct;
+use dsokr_data::table::Table;
+use dsokr_data::{FittedFeatures, Selected};
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::ensemble::inner;
+use super::place::FEATURES;
+use super::{Folder, RunLock, candidates, held_out};
+use crate::config::Search;
+use crate::molecules::{are_smiles, canonical};
+use crate::{Error, scaling, targets};
+
+/// Candidates that were added to a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AddedCandidates {
+    /// Their ids, in the order of the table.
+    pub ids: Vec<String>,
+    /// Number of candidates with them.
+    pub candidates: usize,
+    /// Number of distinct candidates with them.
+    pub distinct: usize,
+    /// For each the first candidate before it that has the same features, whose scores it shares.
+    pub same_features: Vec<Option<String>>,
+    /// For each the first candidate before it that is the same molecule, by the canonical SMILES of their
+    /// labels; none at all where labels are not SMILES.
+    pub same_molecule: Vec<Option<String>>,
+    /// For each member, of which a run of one model has one, the share of each candidate that its basis does
+    /// not know ([`Basis::unknown_shares`](dsokr_basis::Basis::unknown_shares)); none where outputs are not
+    /// sketched.
+    pub unknown: Vec<Option<Vec<f64>>>,
+}
+
+/// The candidates of a member with those that were added.
+struct Grown {
+    candidates: Candidates,
+    /// How many were added.
+    count: usize,
+    /// Fingerprints of the coordinates and of the data.
+    space: String,
+    data: String,
+    unknown: Option<Vec<f64>>,
+}
+
+/// Adds the rows of a table to the candidates of a trained run, of one model or of an ensemble, without
+/// fitting anything anew: their features are those that the run was trained with, their points the
+/// projections of these. `files` are those that hold what a table does not: rows of features, or graphs, a
+/// file for each kernel that needs one, in the order of the configuration.
+///
+/// The run has the old candidates or the new ones, also when the process is killed. With `dry` nothing is
+/// written.
+///
+/// # Errors
+/// A run that is not complete, is being written, or was trained by a version that kept no features; a table
+/// that cannot be read; an id that is a candidate; outputs that the run's features cannot express.
+pub fn add_candidates(
+    run: &Path,
+    table: &Path,
+    files: &[PathBuf],
+    dry: bool,
+) -> Result<AddedCandidates, Error> {
+    let config = Folder::config(run)?;
+    if let Some(ensemble) = candidates::ensemble_of(run) {
+        let ensemble = ensemble.display();
+        let message = format!(
+            "a member of the ensemble {ensemble}, whose members have the same candidates: add to the ensemble"
+        );
+        return Err(Error::Run { path: run.into(), message });
+    }
+    let lock = if dry { None } else { RunLock::take(run)? };
+    if Folder::finished(run)?.is_none() {
+        let message = "not complete: train it to its end first (--resume)";
+        return Err(Error::Run { path: run.into(), message: message.into() });
+    }
+    let places: Vec<PathBuf> = match config.ensemble {
+        Some(_) => inner(run, &config)?.into_iter().map(|(_, place)| place).collect(),
+        None => vec![run.into()],
+    };
+    if config.ensemble.is_some() && !dry {
+        candidates::settle(run, &places)?;
+    }
+    let grown = places.iter().map(|place| grow(place, table, files));
+    let grown = grown.collect::<Result<Vec<_>, Error>>()?;
+    if !dry {
+        let save = |grown: &Grown, path: &Path| {
+            Folder::save_candidates(path, &grown.candidates, &grown.space, &grown.data)
+        };
+        match &config.ensemble {
+            Some(_) => candidates::replace_all(run, &places, |at, path| save(&grown[at], path))?,
+            None => save(&grown[0], &run.join(candidates::FILE))?,
+        }
+    }
+    drop(lock);
+    let all = &grown[0].candidates;
+    let more = all.len() - grown[0].count..all.len();
+    let earlier = |candidate: usize| {
+        let first = all.members(all.class_of(candidate))[0] as usize;
+        (first != candidate).then(|| all.id(first).to_owned())
+    };
+    Ok(AddedCandidates {
+        ids: all.ids()[more.clone()].to_vec(),
+        candidates: all.len(),
+        distinct: all.distinct(),
+        same_features: more.clone().map(earlier).collect(),
+        same_molecule: same_molecules(all, more.start),
+        unknown: grown.into_iter().map(|grown| grown.unknown).collect(),
+    })
+}
+
+/// The candidates of the run of one model with the rows of a table.
+fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
+    let config = Folder::config(run)?;
+    let stored = candidates::open(run)?;
+    let before = Candidates::read(&stored)?;
+    let features = run.join(FEATURES);
+    if !features.exists() {
+        let message = format!(
+            "no {FEATURES}: a run of an earlier version, or one without data; train it again"
+        );
+        return Err(Error::Run { path: run.into(), message });
+    }
+    let fitted = FittedFeatures::load(&features)?;
+    let (mut outputs, table) = config.source().read_further(path, files, &fitted)?;
+    check_ids(&before, &outputs.ids, &table, run)?;
+    if let Some(scaling) = scaling::load(run)? {
+        outputs.rows = Box::new(scaling.rows(outputs.rows.as_ref())?);
+    }
+    // the exact search needs the outputs that span the predictions, and so does their projection
+    let targets = targets::load(run, Search::Exact)?;
+    let place = targets.place(config.encoder.levels()).ok_or_else(|| Error::Run {
+        path: run.into(),
+        message: "neither a basis nor an output space: no output can be placed in it".into(),
+    })?;
+    let more = place.candidates(&outputs)?;
+    let more = match before.hubs() {
+        Some((hubs, weight)) => {
+            let answers = held_out::load(run, before.dim())?.held_out.answers;
+            let unit = Queries::new(before.dim(), &answers)?.normalised();
+            let unit = Queries::new(before.dim(), &unit)?;
+            let own = Hubs::of(&unit, &more, hubs.neighbours())?;
+            more.with_hubs(own, weight)?
+        }
+        None => more,
+    };
+    let unknown = match place.basis() {
+        Some(basis) => {
+            let groups = distinct(outputs.rows.as_ref())?;
+            let rows = Selected::new(outputs.rows.as_ref(), &groups.representative);
+            let shares = basis.unknown_shares(&rows)?;
+            Some(groups.class.iter().map(|&class| shares[class as usize]).collect())
+        }
+        None => None,
+    };
+    Ok(Grown {
+        count: more.len(),
+        candidates: before.with_more(more)?,
+        space: stored.metadata("basis")?.to_owned(),
+        data: stored.metadata("data")?.to_owned(),
+        unknown,
+    })
+}
+
+/// Refuses an id that is a candidate of the run.
+fn check_ids(
+    candidates: &Candidates,
+    ids: &[String],
+    table: &Table,
+    run: &Path,
+) -> Result<(), Error> {
+    for (row, id) in ids.iter().enumerate() {
+        if let Some(candidate) = candidates.find(id) {
+            let (line, run) = (table.line(row), run.display());
+            let message = format!(
+                "line {line}: the id {id:?} is that of candidate {candidate} of {run} already"
+            );
+            return Err(Error::Config { path: table.path().into(), message });
+        }
+    }
+    Ok(())
+}
+
+/// For each candidate from `start` on the first candidate before it that is the same molecule; empty where
+/// labels are not SMILES.
+fn same_molecules(all: &Candidates, start: usize) -> Vec<Option<String>> {
+    if !are_smiles(all) {
+        return Vec::new();
+    }
+    let own: Vec<Option<String>> = (start..all.len())
+        .into_par_iter()
+        .map(|candidate| canonical(all.label(candidate)))
+        .collect();
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (smiles, candidate) in own.iter().zip(start..) {
+        if let Some(smiles) = smiles {
+            first.entry(smiles).or_insert(candidate);
+        }
+    }
+    let before = (0..start).into_par_iter().filter_map(|candidate| {
+        let (&smiles, _) = first.get_key_value(canonical(all.label(candidate))?.as_str())?;
+        Some((smiles, candidate))
+    });
+    // the smallest one last
+    let before: Vec<(&str, usize)> = before.collect();
+    first.extend(before.into_iter().rev());
+    let same = |(smiles, candidate): (&Option<String>, usize)| {
+        let first = first[smiles.as_deref()?];
+        (first != candidate).then(|| all.id(first).to_owned())
+    };
+    own.iter().zip(start..).map(same).collect()
+}

@@ -1,0 +1,380 @@
+//! Candidates that are added to a trained run.
+
+use std::fs;
+
+use dsokr::data::read_matrix;
+use dsokr::decode::Candidates;
+use dsokr::run::Run;
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, json, npy, number};
+
+/// A kernel machine, whose candidates change nothing but the candidates.
+const CONFIG: &str = r#"
+[data]
+folder = "small"
+test = "test.tsv"
+
+[output]
+table = "outputs.tsv"
+label = "LABEL"
+candidate = { column = "all" }
+OUTPUT
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+SOLVER
+
+[evaluation]
+split = "test"
+missing_gold = "rank-infinity"
+"#;
+
+const RIDGE: &str = "lambda = 0.001";
+const SKETCH: &str = "[sketch]\nsize = 20\n";
+const NGRAMS: &str = r#"features = { kind = "ngrams", column = "smiles", min = 1, max = 3, log = true, min_outputs = 3 }
+kernel = { name = "ngram" }"#;
+
+/// Outputs are molecules with names, a number, labels, a ranking, a graph and a vector each. Those of every
+/// fourth row are candidates in the column `all` alone, and not in `old`; `new.tsv` holds them.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let heads = ["C", "N", "O", "C=C", "c1ccccc1"];
+    let tails = ["C", "N", "F", "C#N"];
+    let heading = "id\tname\tsmiles\tsize\tlabels\tranks\tall\told\n";
+    let (mut table, mut new, mut graphs) = (heading.to_owned(), heading.to_owned(), String::new());
+    let (mut vectors, mut new_vectors, mut new_graphs) = (Vec::new(), Vec::new(), String::new());
+    for (i, line) in sandbox.read("data/small/outputs.tsv").lines().skip(1).enumerate() {
+        let (head, tail, length) = (heads[i % 5], tails[i / 5 % 4], 1 + i / 20);
+        let smiles = format!("{head}{}{tail}", "C".repeat(length));
+        let (labels, size) = (format!("{head} {tail}"), i as f64 * 0.5);
+        let mut ranks: Vec<usize> = (1..=5).collect();
+        ranks.rotate_left(i % 5);
+        ranks.swap(0, 1 + i / 5 % 4);
+        let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
+        let added = i % 4 == 0;
+        let row = format!(
+            "{line}\t{smiles}\t{size}\t{labels}\t{}\t1\t{}\n",
+            ranks.join(" "),
+            u8::from(!added)
+        );
+        let nodes: Vec<String> = (0..3 + i % 4).map(|node| (node * i % 3).to_string()).collect();
+        let edges: Vec<String> =
+            (1..nodes.len()).map(|node| format!("[{},{node},{}]", node - 1, i % 2)).collect();
+        let graph = format!(
+            "{{\"id\":\"o{i}\",\"nodes\":[{}],\"edges\":[{}]}}\n",
+            nodes.join(","),
+            edges.join(",")
+        );
+        let vector = [(i as f64 * 0.7).sin(), 100.0 * (i as f64 * 1.3).cos(), size];
+        table += &row;
+        graphs += &graph;
+        vectors.extend(vector);
+        if added {
+            new += &row;
+            new_graphs += &graph;
+            new_vectors.extend(vector);
+        }
+    }
+    sandbox.write("data/small/outputs.tsv", &table);
+    sandbox.write("data/small/graphs.jsonl", &graphs);
+    fs::write(sandbox.path("data/small/vectors.npy"), npy(3, &vectors)).unwrap();
+    sandbox.write("new.tsv", &new);
+    sandbox.write("new.jsonl", &new_graphs);
+    fs::write(sandbox.path("new.npy"), npy(3, &new_vectors)).unwrap();
+    sandbox
+}
+
+fn write(sandbox: &Sandbox, label: &str, output: &str, sketch: &str, solver: &str) {
+    let config = CONFIG.replace("\"LABEL\"", &format!("{label:?}"));
+    let config = config.replace("OUTPUT", &format!("{output}\n{sketch}")).replace("SOLVER", solver);
+    let metric = if output.contains("numbers") { "pinball" } else { "mrr" };
+    let config = config + &format!("metric = {metric:?}\n");
+    let config = if label.is_empty() { config.replace("label = \"\"\n", "") } else { config };
+    sandbox.write("run.toml", &config);
+}
+
+/// Trains with all candidates, and with the old ones alone, to which the others are added; the runs are
+/// `all` and `part`. Returns what the command prints.
+fn add(sandbox: &Sandbox, files: &[&str]) -> Value {
+    for folder in ["all", "part"] {
+        let _ = fs::remove_dir_all(sandbox.path(folder));
+    }
+    sandbox.succeed(&["train", "run.toml", "--out", "all"]);
+    let old = ["--set", "output.candidate.column=\"old\""];
+    sandbox.succeed(&[&["train", "run.toml", "--out", "part"][..], &old].concat());
+    let files = files.iter().flat_map(|file| ["--features", *file]).collect::<Vec<_>>();
+    let arguments = ["candidates", "add", "part", "new.tsv", "--json", "--out", "found.tsv"];
+    let printed = json(&sandbox.succeed(&[&arguments[..], &files].concat()));
+    assert_eq!((number(&printed, "added"), number(&printed, "candidates")), (20.0, 80.0));
+    assert_eq!(sandbox.read("found.tsv").lines().count(), 21);
+    printed
+}
+
+fn candidates(sandbox: &Sandbox, run: &str) -> Candidates {
+    Run::open(&sandbox.path(run)).unwrap().candidates
+}
+
+fn point(candidates: &Candidates, id: &str) -> (Vec<f32>, f32, String) {
+    let at = candidates.find(id).unwrap();
+    let row = candidates.class_of(at) as usize;
+    let p = candidates.coordinates().len() / candidates.distinct();
+    let coordinates = candidates.coordinates()[row * p..][..p].to_vec();
+    (coordinates, candidates.constants()[row], candidates.label(at).to_owned())
+}
+
+/// The candidates of both runs are the same, bit for bit, and so are their metrics.
+fn check(sandbox: &Sandbox, what: &str) {
+    let (all, part) = (candidates(sandbox, "all"), candidates(sandbox, "part"));
+    assert_eq!((all.len(), all.distinct()), (part.len(), part.distinct()), "{what}");
+    for id in all.ids() {
+        assert_eq!(point(&all, id), point(&part, id), "{what}: {id}");
+        let names = |of: &Candidates| {
+            let members = of.members(of.class_of(of.find(id).unwrap()));
+            let mut names: Vec<_> =
+                members.iter().map(|&member| of.id(member as usize).to_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(&all), names(&part), "{what}: {id}");
+    }
+    let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
+    let (all, part) = (evaluate("all"), evaluate("part"));
+    for key in ["mrr", "hits@10", "mean_rank", "candidates", "ged", "f1", "pinball"] {
+        assert_eq!(all[key], part[key], "{what}: {key}");
+    }
+}
+
+#[test]
+fn added_candidates_are_those_of_a_training_with_them() {
+    let sandbox = sandbox();
+    let power = |output: &str| format!("{output}\npower = 0.5");
+    let substructures = |of: &str, more: &str| {
+        format!(
+            "features = {{ kind = \"substructures\", column = \"smiles\", of = {of}, {more} }}\nkernel = {{ name = \"tanimoto\" }}"
+        )
+    };
+    let morgan = substructures("{ name = \"morgan\", width = 64 }", "log = true");
+    let exact = substructures("{ name = \"composition\" }", "exact = true, min_outputs = 2");
+    let graph = "{ name = \"graph\", kernel = { name = \"weisfeiler-lehman\", iterations = 2 } }";
+    let full = "[sketch]\nfull = true\n";
+    let hubs = format!("{RIDGE}\n[decoding.hubs]\nweights = [0.5]\nneighbours = [3]");
+    let rankings = |embedding: &str, kernel: &str| {
+        format!(
+            "features = {{ kind = \"rankings\", column = \"ranks\", embedding = {embedding:?} }}\nkernel = {{ name = {kernel:?} }}"
+        )
+    };
+    for (what, label, output, sketch, solver, files) in [
+        ("n-grams", "name", NGRAMS.to_owned(), SKETCH, RIDGE, &[][..]),
+        ("hubs", "name", power(NGRAMS), SKETCH, &hubs, &[]),
+        ("no sketch", "name", NGRAMS.to_owned(), full, RIDGE, &[]),
+        ("morgan", "smiles", morgan, SKETCH, RIDGE, &[]),
+        ("exact", "smiles", exact, SKETCH, RIDGE, &[]),
+        ("graph counts", "smiles", power(&substructures(graph, "min_outputs = 2")), SKETCH, RIDGE, &[]),
+        (
+            "molecules",
+            "smiles",
+            "features = { kind = \"molecules\", column = \"smiles\", graph = { name = \"weisfeiler-lehman\", iterations = 1 } }\nkernel = { name = \"cosine\" }".to_owned(),
+            SKETCH,
+            RIDGE,
+            &[],
+        ),
+        (
+            "labels",
+            "labels",
+            "features = { kind = \"labels\", column = \"labels\" }\nkernel = { name = \"tanimoto\" }".to_owned(),
+            "[sketch]\nsize = 6\n",
+            RIDGE,
+            &[],
+        ),
+        ("kemeny", "ranks", rankings("kemeny", "kemeny"), SKETCH, RIDGE, &[]),
+        ("hamming", "ranks", rankings("hamming", "hamming"), SKETCH, RIDGE, &[]),
+        (
+            "quantiles",
+            "name",
+            "features = { kind = \"numbers\", column = \"size\" }\nkernel = { name = \"linear\" }".to_owned(),
+            full,
+            "lambda = 0.001\nsolver = { name = \"lipschitz\", sketch = { size = 40 }, loss = { name = \"pinball\", levels = [0.1, 0.5, 0.9] } }",
+            &[],
+        ),
+        (
+            "vectors",
+            "name",
+            "features = { kind = \"file\", file = \"vectors.npy\" }\nkernel = { name = \"gaussian\", gamma = 0.3 }\nscaling = \"standard\"".to_owned(),
+            SKETCH,
+            RIDGE,
+            &["new.npy"],
+        ),
+        (
+            "graphs",
+            "",
+            "features = { kind = \"graphs\", file = \"graphs.jsonl\", graph = { name = \"shortest-path\" } }\nkernel = { name = \"cosine\" }".to_owned(),
+            SKETCH,
+            RIDGE,
+            &["new.jsonl"],
+        ),
+        (
+            "several kernels",
+            "name",
+            format!("[[output.kernels]]\n{NGRAMS}\nsize = 20\n[[output.kernels]]\nfeatures = {{ kind = \"file\", file = \"vectors.npy\" }}\nkernel = {{ name = \"gaussian\", gamma = 0.001 }}\nsize = 10"),
+            "[sketch]\nsize = 25\n",
+            RIDGE,
+            &["new.npy"],
+        ),
+    ] {
+        write(&sandbox, label, &output, sketch, solver);
+        let printed = add(&sandbox, files);
+        check(&sandbox, what);
+        let sketched = !["no sketch", "quantiles"].contains(&what);
+        assert_eq!(printed["unknown"][0].is_array(), sketched, "{what}: {printed}");
+        assert_eq!(printed["same_molecule"].is_null(), label != "smiles", "{what}: {printed}");
+    }
+}
+
+#[test]
+fn what_is_found_of_added_candidates_is_right() {
+    let sandbox = sandbox();
+    write(&sandbox, "smiles", NGRAMS, "[sketch]\nsize = 4\n", RIDGE);
+    add(&sandbox, &[]);
+    sandbox.succeed(&["embed", "part", "new.tsv", "--outputs", "--out", "targets.npy"]);
+    let targets = read_matrix(&sandbox.path("targets.npy")).unwrap();
+    let found = sandbox.read("found.tsv");
+    let mut shares = Vec::new();
+    for (row, line) in found.lines().skip(1).enumerate() {
+        let norm: f64 = (0..targets.ncols()).map(|j| targets[(row, j)].powi(2)).sum();
+        let share: f64 = line.split('\t').nth(1).unwrap().parse().unwrap();
+        // the kernel is normalised
+        assert!((share - (1.0 - norm)).abs() < 1e-5, "{line}: {norm}");
+        shares.push(share);
+    }
+    assert!(shares.iter().any(|&share| share > 0.01), "{found}");
+    // two strings of one molecule that are candidates, and two of one that is none
+    let table = "id\tsmiles\na\tNCC\nb\tCCN\nc\tC(Cl)Br\nd\tBrCCl\n";
+    sandbox.write("more.tsv", table);
+    let before = fs::read(sandbox.path("part/candidates.safetensors")).unwrap();
+    let dry = ["candidates", "add", "part", "more.tsv", "--out", "found.tsv", "--dry-run"];
+    let text = sandbox.succeed(&dry);
+    for part in
+        ["4 candidates would be added, 84 in all", "2 have the features", "3 are the same molecule"]
+    {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert_eq!(fs::read(sandbox.path("part/candidates.safetensors")).unwrap(), before);
+    let found = sandbox.read("found.tsv");
+    let cells = found.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let same: Vec<_> =
+        cells.skip(1).map(|cells| (cells[0].to_owned(), cells[2..].join(" "))).collect();
+    let expected = [("a", "o1 o1"), ("b", "o5 o1"), ("c", " "), ("d", " c")];
+    assert_eq!(same, expected.map(|(id, same)| (id.to_owned(), same.to_owned())), "{found}");
+    sandbox.succeed(&["candidates", "add", "part", "more.tsv"]);
+    let all = candidates(&sandbox, "part");
+    assert_eq!((all.len(), all.added()), (84, 24));
+    assert_eq!(all.class_of(80), all.class_of(all.find("o1").unwrap()));
+    let ask =
+        ["search", "part", "an open chain of kind ETH and class ANE", "--top", "84", "--json"];
+    let answer = json(&sandbox.succeed(&ask));
+    let ids: Vec<&str> = answer["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| hit["id"].as_str().unwrap())
+        .collect();
+    assert!(["a", "b", "c", "d", "o4"].iter().all(|id| ids.contains(id)), "{answer}");
+    let (a, o1) = (ids.iter().position(|&id| id == "a"), ids.iter().position(|&id| id == "o1"));
+    assert!(a > o1 && all.id(all.find("a").unwrap()) == "a");
+    // targets of outputs are found as before
+    sandbox.write("ids.tsv", "id\no1\na\n");
+    sandbox.succeed(&["embed", "part", "ids.tsv", "--outputs", "--out", "targets.npy"]);
+    // a complete run with more candidates is still complete
+    let resume = ["train", "run.toml", "--out", "part", "--resume", "--set"];
+    sandbox.succeed(&[&resume[..], &["output.candidate.column=\"old\""]].concat());
+    assert_eq!(candidates(&sandbox, "part"), all);
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_and_changes_nothing() {
+    let sandbox = sandbox();
+    let labels =
+        "features = { kind = \"labels\", column = \"labels\" }\nkernel = { name = \"tanimoto\" }";
+    write(&sandbox, "labels", labels, "[sketch]\nsize = 6\n", RIDGE);
+    add(&sandbox, &[]);
+    let before = fs::read(sandbox.path("part/candidates.safetensors")).unwrap();
+    let add = |file: &str, more: &[&'static str]| {
+        [&["candidates", "add", "part", file][..], more]
+            .concat()
+            .iter()
+            .map(|&part| part.to_owned())
+            .collect::<Vec<_>>()
+    };
+    let refused = |arguments: &[String], expected: &[&str]| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        sandbox.fail(&arguments, 2, expected);
+        assert_eq!(fs::read(sandbox.path("part/candidates.safetensors")).unwrap(), before);
+    };
+    refused(&add("new.tsv", &[]), &["new.tsv", "line 2", "\"o0\"", "candidate 60 of part"]);
+    for (table, expected) in [
+        (
+            "id\tlabels\nx\tC purple\n",
+            &["wrong.tsv:2", "\"purple\"", "labels that the run was trained with"][..],
+        ),
+        ("id\tlabels\nx\tC\nx\tN\n", &["wrong.tsv:3", "already on line 2"]),
+        ("id\nx\n", &["wrong.tsv", "labels"]),
+        ("id\tlabels\n", &["wrong.tsv", "zero rows"]),
+    ] {
+        sandbox.write("wrong.tsv", table);
+        refused(&add("wrong.tsv", &[]), expected);
+    }
+    sandbox.write("right.tsv", "id\tlabels\nx\tC\n");
+    refused(&add("right.tsv", &["--features", "new.npy"]), &["--features", "new.npy"]);
+    refused(&add("none.tsv", &[]), &["none.tsv"]);
+    {
+        let lock = fs::File::create(sandbox.path(".part.lock")).unwrap();
+        lock.lock().unwrap();
+        refused(&add("right.tsv", &[]), &["is writing this run"]);
+    }
+    // a run of a version that kept no features
+    fs::remove_file(sandbox.path("part/fingerprints.safetensors")).unwrap();
+    fs::remove_file(sandbox.path("part/features.safetensors")).unwrap();
+    refused(&add("right.tsv", &[]), &["features.safetensors", "train it again"]);
+    fs::remove_file(sandbox.path("part/metrics.json")).unwrap();
+    refused(&add("right.tsv", &[]), &["not complete"]);
+
+    write(
+        &sandbox,
+        "name",
+        "features = { kind = \"file\", file = \"vectors.npy\" }\nkernel = { name = \"gaussian\", gamma = 0.3 }",
+        SKETCH,
+        RIDGE,
+    );
+    sandbox.succeed(&["train", "run.toml", "--out", "vectors"]);
+    sandbox.write("right.tsv", "id\tname\nx\tan x\n");
+    fs::write(sandbox.path("wide.npy"), npy(4, &[1.0, 2.0, 3.0, 4.0])).unwrap();
+    for (files, expected) in [
+        (&[][..], &["--features", "too few"][..]),
+        (&["--features", "new.npy"], &["new.npy", "20 rows", "1"]),
+        (&["--features", "wide.npy"], &["right.tsv", "4 features", "3"]),
+    ] {
+        let arguments = [&["candidates", "add", "vectors", "right.tsv"][..], files].concat();
+        sandbox.fail(&arguments, 2, expected);
+    }
+}
+
+#[test]
+fn all_members_of_an_ensemble_get_the_candidates() {
+    let sandbox = sandbox();
+    write(&sandbox, "name", NGRAMS, SKETCH, RIDGE);
+    let members = "\n[ensemble]\n[[ensemble.members]]\nname = \"first\"\n[[ensemble.members]]\nname = \"second\"\noutput.power = 0.5\n";
+    sandbox.write("run.toml", &(sandbox.read("run.toml") + members));
+    for (folder, column) in [("all", "all"), ("part", "old")] {
+        let column = format!("output.candidate.column={column:?}");
+        sandbox.succeed(&["train", "run.toml", "--out", folder, "--set", &column]);
+    }
+    let printed = json(&sandbox.succeed(&["candidates", "add", "part", "new.tsv", "--json"]));
+    assert_eq!(printed["unknown"].as_array().unwrap().len(), 2, "{printed}");
+    let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
+    let (all, part) = (evaluate("all"), evaluate("part"));
+    assert_eq!((&all["mrr"], &all["mean_rank"]), (&part["mrr"], &part["mean_rank"]));
+    let member = ["candidates", "add", "part/members/first", "new.tsv"];
+    sandbox.fail(&member, 2, &["a member of the ensemble"]);
+}
