@@ -12,13 +12,16 @@ use dsokr::basis::random::{Generator, generator};
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::command::{Limits, call, start};
+use crate::command::{Limits, start, wait};
 use crate::runs::{World, below};
 
 const CONNECTIONS: usize = 32;
 
 /// Texts of the data set's test queries that are asked for.
 const TEXTS: usize = 100;
+
+/// How long the training may take.
+const TRAINING: Duration = Duration::from_secs(600);
 
 /// How long an answer may take, and a server to start or to stop.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -34,7 +37,7 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     let folder = world.fresh();
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/quickstart.toml");
     let train = ["train", configs.to_str().unwrap(), "--quiet", "--out", "run"];
-    call(&folder, &train, Limits::default())?.success()?;
+    wait(&folder, start(&folder, &train, Limits::default()), TRAINING).success()?;
     let mut server = Served::start(&folder)?;
     let good = good(&server.address)?;
     let (first, begun) = (server.memory(), Instant::now());
@@ -209,7 +212,7 @@ fn malformed(random: &mut Generator) -> Request {
         5 => Request::search(b"{\"texts\": [\"a\"], \"filter\": {\"similar_to\": \"C((\"}}", 422),
         6 => Request::search(b"{\"texts\": [\"a\"], \"model\": \"../run\"}", 404),
         7 => Request::search(&vec![b' '; (1 << 20) + 1], 413),
-        8 => Request::search("[".repeat(1 + below(random, 10_000)).as_bytes(), 422),
+        8 => Request::search("[".repeat(2 + below(random, 10_000)).as_bytes(), 422),
         9 => Request::new("POST /api/search", "text/plain", b"{}", 415),
         10 => Request::new("DELETE /api/search", text, b"", 405),
         11 => Request::new("GET /../../etc/passwd", text, b"", 404),
