@@ -163,7 +163,7 @@ fn run(
     let decoder = Decoder { candidates: &candidates, origin: &origin, exact: exact.as_ref() };
     let evaluator = Evaluator::new(config, &request.root, &dataset, basis, decoder)?;
     let space = targets.fingerprint();
-    let data = fingerprint(&dataset, targets.coordinates(), &candidates);
+    let data = fingerprint(&dataset, targets.coordinates(), &candidates)?;
     if resumed.is_some() {
         Folder::check_data(&path, &data)?;
         changes::record(&path, config, &changes, &space)?;
@@ -298,7 +298,11 @@ fn place(request: &Request) -> Result<PathBuf, Error> {
 }
 
 /// The fingerprint of the data: a run is resumed only with the data that it was started with.
-fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> String {
+fn fingerprint(
+    dataset: &Dataset,
+    targets: &[f32],
+    candidates: &Candidates,
+) -> Result<String, Error> {
     let splits = [&dataset.train, &dataset.validation];
     let texts = splits.map(|split| {
         let texts = match &split.inputs {
@@ -311,13 +315,14 @@ fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> S
         Inputs::Kernels(rows) => rows.values(),
         Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
     });
-    let ids = candidates.ids().join("\0");
+    let ids = candidates.ids().collect::<Vec<_>>().join("\0");
+    let coordinates = candidates.coordinates()?;
     let mut tensors = vec![
         Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
         Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
         Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
         Tensor::f32("targets", &[targets.len()], targets),
-        Tensor::f32("candidates", &[candidates.coordinates().len()], candidates.coordinates()),
+        Tensor::f32("candidates", &[coordinates.len()], &coordinates),
     ];
     for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
         if let Inputs::Vectors(rows) = &split.inputs {
@@ -329,5 +334,5 @@ fn fingerprint(dataset: &Dataset, targets: &[f32], candidates: &Candidates) -> S
             tensors.push(Tensor::f64(name, &[values.len()], values));
         }
     }
-    store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum()
+    Ok(store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum())
 }

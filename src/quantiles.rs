@@ -1,6 +1,6 @@
 //! Predicted quantiles of numbers.
 
-use dsokr_decode::{CandidateBlocks, Candidates};
+use dsokr_decode::Candidates;
 use dsokr_machines::{coverage, crossing_loss, pinball_loss};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// The number of a candidate.
-    pub fn number(&self, candidates: &Candidates, candidate: usize) -> f32 {
+    pub fn number(&self, candidates: &Candidates, candidate: usize) -> Result<f32, Error> {
         number(&self.levels, candidates, candidates.class_of(candidate))
     }
 }
@@ -59,11 +59,11 @@ impl QuantileScores {
         gold: &[Option<u32>],
         candidates: &Candidates,
     ) -> Result<Option<QueryQuantiles>, Error> {
-        let observed =
-            |gold: &Option<u32>| gold.map(|class| f64::from(number(levels, candidates, class)));
-        let Some(numbers) = gold.iter().map(observed).collect::<Option<Vec<f64>>>() else {
+        let Some(classes) = gold.iter().copied().collect::<Option<Vec<u32>>>() else {
             return Ok(None);
         };
+        let observed = |class| number(levels, candidates, class).map(f64::from);
+        let numbers = classes.into_iter().map(observed).collect::<Result<Vec<f64>, Error>>()?;
         let shares = coverage(levels, z, &numbers)?;
         let coverage = levels.iter().zip(shares).map(|(&level, share)| Coverage { level, share });
         let scores = Self {
@@ -95,8 +95,8 @@ pub(crate) fn candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>
 }
 
 /// The number of the candidates of a class.
-fn number(levels: &[f64], candidates: &Candidates, class: u32) -> f32 {
-    candidates.coordinates()[class as usize * candidates.dim() + median(levels)]
+fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
+    Ok(candidates.point(class as usize)?[median(levels)])
 }
 
 /// The place of the level nearest to one half.

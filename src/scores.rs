@@ -193,7 +193,7 @@ impl Evaluation {
         (candidates, origin): (&Candidates, &Origin),
         config: &Checked,
     ) -> Result<Self, Error> {
-        let errors = squared_errors(z, gold, candidates, config, origin);
+        let errors = squared_errors(z, gold, candidates, config, origin)?;
         self.scores.squared_error =
             errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
         self.queries.squared_errors = errors;
@@ -247,28 +247,29 @@ fn squared_errors(
     candidates: &Candidates,
     config: &Checked,
     origin: &Origin,
-) -> Option<Vec<f64>> {
+) -> Result<Option<Vec<f64>>, Error> {
     let normalised = config.output.is_normalised();
     let dim = candidates.dim();
     let from = match origin {
-        Origin::Unknown => return None,
-        _ if !normalised && config.decoding.hubs.is_some() => return None,
+        Origin::Unknown => return Ok(None),
+        _ if !normalised && config.decoding.hubs.is_some() => return Ok(None),
         Origin::Zero => vec![0.0; dim],
         Origin::At(point) => point.clone(),
     };
     let one = |(z, gold): (&[f32], &Option<u32>)| {
-        let row = (*gold)? as usize;
-        let target = &candidates.coordinates()[row * dim..][..dim];
+        let Some(row) = gold.map(|row| row as usize) else { return Ok(None) };
+        let target = candidates.point(row)?;
         let (mut apart, mut length) = (0.0, 0.0);
-        for ((&z, &target), from) in z.iter().zip(target).zip(&from) {
+        for ((&z, &target), from) in z.iter().zip(&*target).zip(&from) {
             let target = f64::from(target) + from;
             apart += (f64::from(z) - target).powi(2);
             length += target * target;
         }
         let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
-        Some(apart + (norm - length).max(0.0))
+        Ok(Some(apart + (norm - length).max(0.0)))
     };
-    z.chunks_exact(dim).zip(gold).map(one).collect()
+    let errors = z.chunks_exact(dim).zip(gold).map(one).collect::<Result<Vec<_>, Error>>()?;
+    Ok(errors.into_iter().collect())
 }
 
 /// What answers are decoded with.

@@ -89,8 +89,10 @@ mod tests {
             Candidates::new(parts).unwrap()
         };
         let write = |id: &str, path: &Path| Ok(candidates(id).save(path, &BTreeMap::new())?);
-        let id =
-            |member: &PathBuf| Candidates::read(&open(member).unwrap()).unwrap().ids()[0].clone();
+        let id = |member: &PathBuf| {
+            let stored = std::sync::Arc::new(open(member).unwrap());
+            Candidates::read(&stored).unwrap().id(0).to_owned()
+        };
         for member in &members {
             fs::create_dir_all(member).unwrap();
             write("old", &member.join(FILE)).unwrap();

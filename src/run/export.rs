@@ -38,8 +38,8 @@ impl Run {
         let row = |candidate: usize| known.class_of(candidate) as usize;
         let mut candidates = 0..known.len();
         write_matrix(&folder.join("candidates.npy"), (known.len(), p), || {
-            let coordinates = |candidate| known.coordinates()[row(candidate) * p..][..p].to_vec();
-            Ok::<_, Error>(candidates.next().map(coordinates))
+            let coordinates = |candidate| Ok::<_, Error>(known.point(row(candidate))?.into_owned());
+            candidates.next().map(coordinates).transpose()
         })?;
         let constants = (0..known.len()).map(|candidate| known.constants()[row(candidate)]);
         write_vector(&folder.join("constants.npy"), &constants.collect::<Vec<f32>>())?;

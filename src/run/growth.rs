@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dsokr_basis::features::distinct;
 use dsokr_data::table::Table;
@@ -104,7 +105,7 @@ pub fn add_candidates(
         (first != candidate).then(|| all.id(first).to_owned())
     };
     Ok(AddedCandidates {
-        ids: all.ids()[more.clone()].to_vec(),
+        ids: more.clone().map(|candidate| all.id(candidate).to_owned()).collect(),
         candidates: all.len(),
         distinct: all.distinct(),
         same_features: more.clone().map(earlier).collect(),
@@ -116,7 +117,7 @@ pub fn add_candidates(
 /// The candidates of the run of one model with the rows of a table.
 fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     let config = Folder::config(run)?;
-    let stored = candidates::open(run)?;
+    let stored = Arc::new(candidates::open(run)?);
     let before = Candidates::read(&stored)?;
     let features = run.join(FEATURES);
     if !features.exists() {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -62,8 +63,8 @@ impl Run {
         let mut all = Vec::with_capacity(ids.len() * p);
         for place in &places {
             let row = match place {
-                Some(candidate) => self.point(*candidate),
-                None => others.next().unwrap_or_default(),
+                Some(candidate) => self.point(*candidate)?,
+                None => others.next().unwrap_or_default().into(),
             };
             all.extend(row.iter().zip(centre).map(|(&own, from)| (f64::from(own) + from) as f32));
         }
@@ -96,11 +97,13 @@ impl Run {
             Some(known) => {
                 let now = self.project(outputs, &known)?;
                 let p = self.candidates.dim();
-                let close = |(now, &c): (&[f32], &usize)| {
-                    let before = self.point(c).iter();
-                    now.iter().zip(before).all(|(now, before)| (now - before).abs() < ROUNDING)
-                };
-                now.chunks_exact(p).zip(&compared).all(close)
+                let mut same = true;
+                for (now, &candidate) in now.chunks_exact(p).zip(&compared) {
+                    let before = self.point(candidate)?;
+                    let mut pairs = now.iter().zip(&*before);
+                    same &= pairs.all(|(now, before)| (now - before).abs() < ROUNDING);
+                }
+                same
             }
         };
         if !same {
@@ -147,9 +150,8 @@ impl Run {
         Ok(coordinates.chunks_exact(rank).flat_map(|row| &row[..p]).copied().collect())
     }
 
-    fn point(&self, candidate: usize) -> &[f32] {
-        let p = self.candidates.dim();
-        &self.candidates.coordinates()[self.candidates.class_of(candidate) as usize * p..][..p]
+    fn point(&self, candidate: usize) -> Result<Cow<'_, [f32]>, Error> {
+        Ok(self.candidates.point(self.candidates.class_of(candidate) as usize)?)
     }
 
     /// Reads coordinates that were made elsewhere, a row a query: a .npy file, or a .safetensors file of

@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
@@ -56,7 +57,7 @@ impl Run {
             let message = "an ensemble: open it as one, or one of its members/";
             return Err(Error::Run { path: path.into(), message: message.into() });
         }
-        let stored = super::candidates::open(path)?;
+        let stored = Arc::new(super::candidates::open(path)?);
         let candidates = Candidates::read(&stored)?;
         let StoredTargets { basis, space: outputs, origin } =
             targets::load(path, config.decoding.search)?;

@@ -87,7 +87,9 @@ fn shown(model: &Model, text: Option<&str>, answer: DistinctAnswer) -> Answer {
         let DistinctHit { candidate: at, duplicates, score, rank, tied, gap } = found;
         let mut candidate = candidate(model, at);
         if let (true, Some(quantiles)) = (candidate.label.is_empty(), quantiles) {
-            candidate.label = quantiles.number(&model.run().candidates, at).to_string();
+            // read when it was scored
+            let number = quantiles.number(&model.run().candidates, at);
+            candidate.label = number.map_or_else(|_| String::new(), |number| number.to_string());
         }
         let shared = match known.is_empty() {
             true => Vec::new(),

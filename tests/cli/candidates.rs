@@ -119,8 +119,7 @@ fn candidates(sandbox: &Sandbox, run: &str) -> Candidates {
 fn point(candidates: &Candidates, id: &str) -> (Vec<f32>, f32, String) {
     let at = candidates.find(id).unwrap();
     let row = candidates.class_of(at) as usize;
-    let p = candidates.coordinates().len() / candidates.distinct();
-    let coordinates = candidates.coordinates()[row * p..][..p].to_vec();
+    let coordinates = candidates.point(row).unwrap().into_owned();
     (coordinates, candidates.constants()[row], candidates.label(at).to_owned())
 }
 

@@ -101,7 +101,7 @@ fn the_layout_is_that_of_sentence_transformers() {
         let (id, label) = (run.candidates.id(candidate), run.candidates.label(candidate));
         assert_eq!(lines[candidate + 1], format!("{id}\t{label}"));
         let row = run.candidates.class_of(candidate) as usize * outputs;
-        assert_eq!(points[(candidate, 1)] as f32, run.candidates.coordinates()[row + 1]);
+        assert_eq!(points[(candidate, 1)] as f32, run.candidates.coordinates().unwrap()[row + 1]);
     }
     let constants = fs::read(sandbox.path("tuned/constants.npy")).unwrap();
     assert!(constants.starts_with(b"\x93NUMPY\x01\x00"));

@@ -159,7 +159,7 @@ impl Candidates {
                 Failure::argument("ids", format!("no candidate has the id {id:?} at {at}"))
             })?;
             let row = self.inner.class_of(candidate) as usize;
-            values.extend_from_slice(&self.inner.coordinates()[row * dim..(row + 1) * dim]);
+            values.extend_from_slice(&self.inner.point(row).map_err(Failure::from)?);
         }
         matrix(py, values, ids.len(), dim)
     }
@@ -167,7 +167,7 @@ impl Candidates {
     /// All ids, in order.
     #[getter]
     fn ids(&self) -> Vec<String> {
-        self.inner.ids().to_vec()
+        self.inner.ids().map(str::to_owned).collect()
     }
 
     /// Labels of the candidates, in order.

@@ -282,8 +282,7 @@ impl Buffers {
         for rows in self.rows.chunks(ROWS) {
             self.coordinates.clear();
             for &(row, _) in rows {
-                let start = row as usize * dim;
-                self.coordinates.extend_from_slice(&candidates.coordinates()[start..start + dim]);
+                self.coordinates.extend_from_slice(&candidates.point(row as usize)?);
             }
             scoring::product(&tile, dim, &self.coordinates, &mut self.products);
             for (&(row, _), products) in rows.iter().zip(self.products.chunks_exact(tile.lanes)) {

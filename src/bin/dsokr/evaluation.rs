@@ -321,7 +321,7 @@ impl Shown {
 fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<(Vec<Own>, Vec<NamedRanks>), Error> {
     let pool = asked.pool();
     let own = |(at, (run, split)): (usize, (&Run, &Split))| {
-        let same = run.candidates.ids() == runs.members()[0].candidates.ids();
+        let same = run.candidates.ids().eq(runs.members()[0].candidates.ids());
         if let (Pool::PerQuery(_), false) = (pool, same) {
             return Err(Error::Value {
                 key: "--candidates".into(),

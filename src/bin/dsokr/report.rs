@@ -93,7 +93,7 @@ pub fn write(
     let (ids, golds) = (found.split.query_ids(), found.golds);
     let to = Figures { folder, formats: found.figures };
     if let Some(quantiles) = found.quantiles {
-        put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates))?;
+        put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates)?)?;
     }
     if let Some(scores) = &found.scores.quantiles {
         plot::coverage(to, &scores.coverage)?;
@@ -178,19 +178,19 @@ fn predicted(
     quantiles: &Quantiles,
     (ids, golds): (&[String], &[String]),
     candidates: &Candidates,
-) -> String {
+) -> Result<String, Error> {
     let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
     let names = ["query", "number"].map(String::from).into_iter().chain(levels);
     let mut table = line(&names.collect::<Vec<_>>());
     let values = quantiles.values.chunks(quantiles.levels.len());
     for ((id, gold), values) in ids.iter().zip(golds).zip(values) {
         let gold = candidates.find(gold);
-        let number = gold.map(|gold| quantiles.number(candidates, gold).to_string());
-        let own = [id.clone(), number.unwrap_or_default()];
+        let number = gold.map(|gold| quantiles.number(candidates, gold)).transpose()?;
+        let own = [id.clone(), number.map(|number| number.to_string()).unwrap_or_default()];
         let values = values.iter().map(f32::to_string);
         table += &line(&own.into_iter().chain(values).collect::<Vec<_>>());
     }
-    table
+    Ok(table)
 }
 
 /// A row of a table whose cells hold neither tabs nor line breaks.

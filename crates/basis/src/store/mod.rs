@@ -5,20 +5,30 @@
 //! (CRC-32, eight hexadecimal digits, over kind, version, the other metadata, and name, element
 //! type, shape and bytes of every tensor). Anything that reads safetensors reads these files;
 //! [`Stored::open`] verifies them first, so that a truncated or flipped file is an error and
-//! never a wrong model.
+//! never a wrong model. A tensor that is written [in blocks](Tensor::in_blocks) has a checksum (CRC-32)
+//! for each MiB in the tensor `NAME.checksums`, in the place of its bytes: it is not read when the file is
+//! opened, and a [`CheckedArray`] verifies each block when it is first read.
 
+mod array;
 mod atomic;
 mod input;
 mod mapping;
 mod read;
 mod write;
 
+pub use array::{Array, CheckedArray};
 pub use atomic::{create_folder, remove_partial, sync_folder, write_atomically};
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::{Entry, Mapping, elements};
-pub use read::Stored;
+pub use read::{Checked, Element, Stored};
 pub use write::{Contents, Tensor};
 
 const KIND: &str = "dsokr.kind";
 const VERSION: &str = "dsokr.version";
 const CHECKSUM: &str = "dsokr.checksum";
+
+/// What follows the name of a tensor in the name of the one with the checksums of its blocks.
+const BLOCKS: &str = ".checksums";
+
+/// Bytes of a block that has a checksum of its own.
+pub(crate) const BLOCK: usize = 1 << 20;

@@ -8,7 +8,9 @@ use bytemuck::Pod;
 use safetensors::Dtype;
 
 use super::write::Sum;
-use super::{CHECKSUM, KIND, Mapping, VERSION, elements};
+use super::{
+    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Entry, KIND, Mapping, VERSION, elements,
+};
 use crate::Error;
 
 /// A memory-mapped file of known kind and version whose checksum has been verified.
@@ -48,7 +50,7 @@ macro_rules! readers {
 impl Stored {
     /// Maps and verifies a file.
     ///
-    /// Reads it once, from start to end, giving pages back as it goes.
+    /// Reads it once, from start to end, giving pages back as it goes; tensors in blocks are not read.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::File`] for a file that is missing, truncated, damaged, or of a kind or
@@ -83,6 +85,9 @@ impl Stored {
         let mut sum = Sum::new(&found_kind, &found_version, &metadata);
         for (name, entry) in &mapping.entries {
             sum.tensor(name, entry.dtype, &entry.shape, entry.bytes.len());
+            if mapping.entries.contains_key(&format!("{name}{BLOCKS}")) {
+                continue;
+            }
             let mut start = entry.bytes.start;
             while start < entry.bytes.end {
                 let end = entry.bytes.end.min(start + (4 << 20));
@@ -155,6 +160,46 @@ impl Stored {
 
     readers! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
 
+    /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
+    ///
+    /// # Errors
+    /// As [`f32`](Self::f32).
+    pub fn array<T: Element>(
+        &self,
+        name: &str,
+        rank: usize,
+    ) -> Result<(Vec<usize>, Array<T>), Error> {
+        // checks type, rank and blocks
+        let (shape, _) = self.read::<T>(name, rank, T::DTYPE, T::NAME)?;
+        let bytes = self.mapping.entry(name)?.bytes.clone();
+        Ok((shape, Array::of(self.mapping(), bytes)))
+    }
+
+    /// Shape and elements of a tensor of `T` that is verified block by block as it is read; none where the
+    /// tensor has no checksums by blocks.
+    ///
+    /// # Errors
+    /// As [`f32`](Self::f32); [`Error::File`] for a wrong number of checksums.
+    pub fn checked_array<T: Element>(
+        self: &Arc<Self>,
+        name: &str,
+        rank: usize,
+    ) -> Result<Option<Checked<T>>, Error> {
+        let sums = format!("{name}{BLOCKS}");
+        if !self.mapping.entries.contains_key(&sums) {
+            return Ok(None);
+        }
+        let entry = self.typed(name, rank, T::DTYPE, T::NAME)?;
+        let (found, sums) = self.array::<u32>(&sums, 1)?;
+        let blocks = entry.bytes.len().div_ceil(BLOCK);
+        if sums.len() != blocks {
+            return Err(self.bad_shape(&format!("{name}{BLOCKS}"), &found, format!("[{blocks}]")));
+        }
+        let values = Array::of(self.mapping(), entry.bytes.clone());
+        let shape = entry.shape.clone();
+        Ok(Some((shape, CheckedArray::new(Arc::clone(self), name, values, sums))))
+    }
+
     /// Element type and shape of a tensor.
     ///
     /// # Errors
@@ -187,6 +232,29 @@ impl Stored {
         dtype: Dtype,
         allowed: &'static str,
     ) -> Result<(Vec<usize>, Cow<'_, [T]>), Error> {
+        let entry = self.typed(name, rank, dtype, allowed)?;
+        let bytes = self.mapping.bytes(entry.bytes.clone());
+        if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
+            let sums = elements::<u32>(self.mapping.bytes(sums.bytes.clone()));
+            let found = bytes.chunks(BLOCK).map(crc32fast::hash);
+            if !found.eq(sums.iter().copied()) {
+                return Err(Error::file(
+                    self.path(),
+                    format!("damaged: a checksum of {name:?} differs"),
+                ));
+            }
+        }
+        Ok((entry.shape.clone(), elements(bytes)))
+    }
+
+    /// Where a tensor lies, if its type and its number of dimensions are these.
+    fn typed(
+        &self,
+        name: &str,
+        rank: usize,
+        dtype: Dtype,
+        allowed: &'static str,
+    ) -> Result<&Entry, Error> {
         let entry = self.mapping.entry(name)?;
         if entry.dtype != dtype {
             return Err(self.mapping.bad_dtype(name, entry.dtype, allowed));
@@ -194,7 +262,28 @@ impl Stored {
         if entry.shape.len() != rank {
             return Err(self.bad_shape(name, &entry.shape, format!("{rank} dimensions")));
         }
-        let bytes = self.mapping.bytes(entry.bytes.clone());
-        Ok((entry.shape.clone(), elements(bytes)))
+        Ok(entry)
     }
 }
+
+/// Shape and elements of a tensor that is verified block by block.
+pub type Checked<T> = (Vec<usize>, CheckedArray<T>);
+
+/// Types of elements that files hold.
+pub trait Element: Pod {
+    /// The type in the file.
+    const DTYPE: Dtype;
+    /// Its name.
+    const NAME: &'static str;
+}
+
+macro_rules! element_types {
+    ($($element:ty, $dtype:ident;)*) => {$(
+        impl Element for $element {
+            const DTYPE: Dtype = Dtype::$dtype;
+            const NAME: &'static str = stringify!($dtype);
+        }
+    )*};
+}
+
+element_types! { u8, U8; u32, U32; u64, U64; f32, F32; f64, F64; }

@@ -5,7 +5,7 @@ use std::path::Path;
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::{CHECKSUM, KIND, VERSION, write_atomically};
+use super::{BLOCK, BLOCKS, CHECKSUM, KIND, VERSION, write_atomically};
 use crate::Error;
 
 /// A named tensor to be written: little-endian elements, row-major.
@@ -17,8 +17,10 @@ pub struct Tensor<'a> {
     pub dtype: Dtype,
     /// Its extents, the slowest first.
     pub shape: Vec<usize>,
-    /// Its bytes: the product of `shape` times the size of an element.
-    pub data: Cow<'a, [u8]>,
+    /// Its bytes, in parts that follow each other: the product of `shape` times the size of an element.
+    pub data: Vec<Cow<'a, [u8]>>,
+    /// Whether its bytes have checksums by blocks.
+    pub blocks: bool,
 }
 
 macro_rules! constructors {
@@ -29,7 +31,8 @@ macro_rules! constructors {
                 name: name.to_owned(),
                 dtype: Dtype::$dtype,
                 shape: shape.to_vec(),
-                data: Cow::Borrowed(bytemuck::cast_slice(values)),
+                data: vec![Cow::Borrowed(bytemuck::cast_slice(values))],
+                blocks: false,
             }
         }
     )*};
@@ -37,6 +40,48 @@ macro_rules! constructors {
 
 impl<'a> Tensor<'a> {
     constructors! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
+
+    /// The same with the elements `values` behind those that it has.
+    pub fn followed_by<T: bytemuck::Pod>(mut self, values: &'a [T]) -> Self {
+        self.data.push(Cow::Borrowed(bytemuck::cast_slice(values)));
+        self
+    }
+
+    /// The same with a checksum for each block of its bytes, so that opening the file does not read it.
+    pub fn in_blocks(self) -> Self {
+        Self { blocks: true, ..self }
+    }
+
+    fn len(&self) -> usize {
+        self.data.iter().map(|part| part.len()).sum()
+    }
+
+    /// The tensor with the checksums of its blocks.
+    fn checksums(&self) -> Tensor<'static> {
+        let (mut sums, mut block, mut within) = (Vec::new(), crc32fast::Hasher::new(), 0);
+        for mut part in self.data.iter().map(|part| &part[..]) {
+            while !part.is_empty() {
+                let (now, rest) = part.split_at(part.len().min(BLOCK - within));
+                block.update(now);
+                (within, part) = (within + now.len(), rest);
+                if within == BLOCK {
+                    sums.push(std::mem::take(&mut block).finalize());
+                    within = 0;
+                }
+            }
+        }
+        if within > 0 {
+            sums.push(block.finalize());
+        }
+        let data = sums.iter().flat_map(|sum: &u32| sum.to_le_bytes()).collect::<Vec<u8>>();
+        Tensor {
+            name: format!("{}{BLOCKS}", self.name),
+            dtype: Dtype::U32,
+            shape: vec![sums.len()],
+            data: vec![data.into()],
+            blocks: false,
+        }
+    }
 }
 
 /// What a file holds, beside its path.
@@ -63,16 +108,30 @@ impl<'a> Contents<'a> {
     /// digits.
     ///
     /// It covers kind, version, metadata, and name, type, shape and bytes of each tensor (in the
-    /// order of their names), every part preceded by its length.
+    /// order of their names), every part preceded by its length; of a tensor in blocks not its bytes, but
+    /// those of their checksums.
     pub fn checksum(&self) -> String {
+        self.sum(&self.with_checksums())
+    }
+
+    fn sum(&self, tensors: &[Cow<Tensor>]) -> String {
         let mut sum = Sum::new(self.kind, &self.version.to_string(), self.metadata);
-        let mut sorted: Vec<_> = self.tensors.iter().collect();
+        let mut sorted: Vec<_> = tensors.iter().collect();
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         for tensor in sorted {
-            sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.data.len());
-            sum.bytes(&tensor.data);
+            sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.len());
+            if !tensor.blocks {
+                tensor.data.iter().for_each(|part| sum.bytes(part));
+            }
         }
         sum.finish()
+    }
+
+    /// All tensors, with the checksums of those that are written in blocks.
+    fn with_checksums(&self) -> Vec<Cow<'_, Tensor<'a>>> {
+        let blocks = self.tensors.iter().filter(|tensor| tensor.blocks);
+        let checksums = blocks.map(|tensor| Cow::Owned(tensor.checksums()));
+        self.tensors.iter().map(Cow::Borrowed).chain(checksums).collect()
     }
 
     /// Writes the file, atomically (see [`write_atomically`]).
@@ -84,7 +143,8 @@ impl<'a> Contents<'a> {
         self.check(path)?;
         let mut header = Map::new();
         let mut extended = Map::new();
-        let sum = self.checksum();
+        let tensors = self.with_checksums();
+        let sum = self.sum(&tensors);
         extended.insert(KIND.into(), self.kind.into());
         extended.insert(VERSION.into(), self.version.to_string().into());
         extended.insert(CHECKSUM.into(), sum.into());
@@ -93,13 +153,13 @@ impl<'a> Contents<'a> {
         );
         header.insert("__metadata__".into(), extended.into());
         // The widest elements first: with a header of whole words, every tensor is aligned.
-        let mut sorted: Vec<_> = self.tensors.iter().collect();
+        let mut sorted: Vec<_> = tensors.iter().collect();
         sorted.sort_by(|a, b| {
             b.dtype.bitsize().cmp(&a.dtype.bitsize()).then_with(|| a.name.cmp(&b.name))
         });
         let mut offset = 0;
         for tensor in &sorted {
-            let end = offset + tensor.data.len();
+            let end = offset + tensor.len();
             header.insert(
                 tensor.name.clone(),
                 json!({"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [offset, end]}),
@@ -112,7 +172,8 @@ impl<'a> Contents<'a> {
         write_atomically(path, |file| {
             file.write_all(&(header.len() as u64).to_le_bytes())?;
             file.write_all(&header)?;
-            sorted.iter().try_for_each(|tensor| file.write_all(&tensor.data))
+            let mut parts = sorted.iter().flat_map(|tensor| &tensor.data);
+            parts.try_for_each(|part| file.write_all(part))
         })
     }
 
@@ -130,7 +191,7 @@ impl<'a> Contents<'a> {
             }
             let elements = tensor.shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n));
             let bits = elements.and_then(|n| n.checked_mul(tensor.dtype.bitsize()));
-            if bits != tensor.data.len().checked_mul(8) {
+            if bits != tensor.len().checked_mul(8) {
                 return Err(refuse(&tensor.name, "its bytes do not fill its shape"));
             }
         }

@@ -1,16 +1,25 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
-use dsokr_basis::store::{self, Stored, Tensor};
+use dsokr_basis::store::{self, Array, Element, Stored, Tensor};
 
-use super::{CandidateParts, Candidates};
+use super::coordinates::{Coordinates, check_finite};
+use super::texts::Texts;
+use super::{Candidates, check_constants, check_count, check_order, sorted};
+use crate::classes::Classes;
+use crate::error::check_len;
 use crate::{Error, Hubs};
 
 /// The kind of candidate files.
 const KIND: &str = "candidates";
-/// The version of the layout of candidate files.
-const VERSION: u32 = 1;
+/// The version of the layout of files that are verified as a whole.
+const WHOLE: u32 = 1;
+/// The version of the layout of files whose coordinates are mapped and verified block by block.
+const MAPPED: u32 = 2;
+/// Bytes of coordinates from which on they are mapped.
+const LARGE: usize = 64 << 20;
 /// Metadata keys of a correction for hubs.
 const HUB_WEIGHT: &str = "hub_weight";
 const HUB_NEIGHBOURS: &str = "hub_neighbours";
@@ -25,16 +34,40 @@ impl Candidates {
     /// Besides `metadata` it holds the tensors `coordinates` F32 `[k, p]`, `weights` F32 `[k, 2]`
     /// (constant, multiplicity), `row_offsets` U64 `[k + 1]` and `members` U32 `[c]` (the
     /// candidates of each row), `ids` and `labels` U8 (all texts joined), `id_offsets` and
-    /// `label_offsets` U64 `[c + 1]`; `hashes` U64 `[k]` of the feature rows where they are known, and the
-    /// metadata `added` where some were added. Candidates that are corrected for [`hubs`](Self::hubs) also have
-    /// `hubs` F32 `[k, 2]` (constant before the correction, mean similarity), and the metadata
-    /// `hub_weight` and `hub_neighbours`; `weights` holds the corrected constants, so that decoding from
-    /// the file needs none of these.
+    /// `label_offsets` U64 `[c + 1]`; `by_id` U32 `[c]`, the candidates in the order of their ids; `hashes` U64
+    /// `[k]` of the feature rows where they are known, and the metadata `added` where some were added.
+    /// Candidates that are corrected for [`hubs`](Self::hubs) also have `hubs` F32 `[k, 2]` (constant before
+    /// the correction, mean similarity), and the metadata `hub_weight` and `hub_neighbours`; `weights` holds
+    /// the corrected constants, so that decoding from the file needs none of these.
+    ///
+    /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::in_blocks), in version 2
+    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used.
     ///
     /// # Errors
     /// [`Error::Basis`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
+        self.save_in(path, metadata, 4 * self.coordinates.len() >= LARGE)
+    }
+
+    /// As [`save`](Self::save), with coordinates in blocks, of whatever size they are.
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    pub fn save_mapped(
+        &self,
+        path: &Path,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        self.save_in(path, metadata, true)
+    }
+
+    fn save_in(
+        &self,
+        path: &Path,
+        metadata: &BTreeMap<String, String>,
+        mapped: bool,
+    ) -> Result<(), Error> {
         let counts = &self.classes.counts;
         if let Some(row) = counts.iter().position(|&count| count > EXACT) {
             return Err(Error::out_of_range(
@@ -43,20 +76,20 @@ impl Candidates {
             ));
         }
         let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
-        let row_offsets: Vec<u64> =
-            self.classes.offsets.iter().map(|&offset| offset as u64).collect();
-        let ((ids, id_offsets), (labels, label_offsets)) =
-            (joined(&self.ids), joined(&self.labels));
         let (rows, count) = (self.distinct(), self.len());
+        let coordinates = Tensor::f32("coordinates", &[rows, self.dim], &[]);
+        let parts = self.coordinates.parts(self.dim)?;
+        let coordinates = parts.into_iter().fold(coordinates, Tensor::followed_by);
         let mut tensors = vec![
-            Tensor::f32("coordinates", &[rows, self.dim], &self.coordinates),
+            if mapped { coordinates.in_blocks() } else { coordinates },
             Tensor::f32("weights", &[rows, 2], &weights),
-            Tensor::u64("row_offsets", &[rows + 1], &row_offsets),
+            Tensor::u64("row_offsets", &[rows + 1], &self.classes.offsets),
             Tensor::u32("members", &[count], &self.classes.members),
-            Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
-            Tensor::u64("id_offsets", &[count + 1], &id_offsets),
-            Tensor::u8("labels", &[labels.len()], labels.as_bytes()),
-            Tensor::u64("label_offsets", &[count + 1], &label_offsets),
+            Tensor::u8("ids", &[self.ids.bytes.len()], &self.ids.bytes),
+            Tensor::u64("id_offsets", &[count + 1], &self.ids.offsets),
+            Tensor::u8("labels", &[self.labels.bytes.len()], &self.labels.bytes),
+            Tensor::u64("label_offsets", &[count + 1], &self.labels.offsets),
+            Tensor::u32("by_id", &[count], &self.by_id),
         ];
         let mut metadata = metadata.clone();
         if !self.hashes.is_empty() {
@@ -74,7 +107,8 @@ impl Candidates {
         if let Some(hubs) = &hubs {
             tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
         }
-        Ok(store::Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
+        let version = if mapped { MAPPED } else { WHOLE };
+        Ok(store::Contents::new(KIND, version, &metadata, &tensors).write(path)?)
     }
 
     /// Reads a file that [`Candidates::save`] wrote.
@@ -83,45 +117,98 @@ impl Candidates {
     /// As [`Candidates::open`]; [`Error::File`] when its tensors contradict one another; else as
     /// [`Candidates::new`].
     pub fn load(path: &Path) -> Result<Self, Error> {
-        Self::read(&Self::open(path)?)
+        Self::read(&Arc::new(Self::open(path)?))
     }
 
     /// Opens a candidate file without reading it, for callers that need its metadata too.
     ///
     /// # Errors
-    /// [`Error::Basis`] for a file that is missing, truncated, damaged, or of another kind or
-    /// version.
+    /// [`Error::Basis`] for a file that is missing, truncated, damaged (but for coordinates in blocks), or of
+    /// another kind or version.
     pub fn open(path: &Path) -> Result<Stored, Error> {
-        Ok(Stored::open(path, KIND, VERSION)?)
+        Ok(Stored::open_versions(path, KIND, WHOLE..=MAPPED)?)
     }
 
-    /// Reads an open candidate file; see [`Candidates::open`].
+    /// Reads an open candidate file; see [`Candidates::open`]. Of one with coordinates in blocks everything
+    /// stays in the file, which must not be truncated or written in place; coordinates are verified when
+    /// they are first used, all else was when the file was opened.
     ///
     /// # Errors
     /// As [`Candidates::load`].
-    pub fn read(stored: &Stored) -> Result<Self, Error> {
+    pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), None, reason);
-        let (shape, coordinates) = stored.f32("coordinates", 2)?;
+        let (shape, coordinates) = match stored.checked_array::<f32>("coordinates", 2)? {
+            Some((shape, values)) => (shape, Coordinates::Mapped(Arc::new(values))),
+            None => {
+                let (shape, values) = stored.f32("coordinates", 2)?;
+                (shape, Coordinates::Owned(values.into_owned()))
+            }
+        };
         let (rows, dim) = (shape[0], shape[1]);
+        if dim == 0 {
+            return Err(Error::too_few("candidates of dimension 0", 1));
+        }
+        if let Coordinates::Owned(values) = &coordinates {
+            check_finite(0, values, dim)?;
+        }
+        let mapped = matches!(coordinates, Coordinates::Mapped(_));
         let (constants, multiplicities) = pairs(stored, "weights", rows)?;
-        let ids = split(stored, "ids", "id_offsets")?;
-        let labels = split(stored, "labels", "label_offsets")?;
-        let class = classes(stored, rows, ids.len())?;
-        let (before, means) = match stored.names().any(|name| name == "hubs") {
+        let texts = |name: &str, offsets: &str| {
+            let (bytes, offsets) = (array(stored, name, mapped)?, array(stored, offsets, mapped)?);
+            Texts::checked(bytes, offsets, name, stored.path())
+        };
+        let (ids, labels) = (texts("ids", "id_offsets")?, texts("labels", "label_offsets")?);
+        check_count(ids.len() as u64)?;
+        check_len("labels", labels.len(), ids.len())?;
+        let (offsets, members) =
+            (array(stored, "row_offsets", mapped)?, array(stored, "members", mapped)?);
+        let classes = Classes::stored(offsets, members, rows, ids.len()).map_err(bad)?;
+        check_order(&classes.of, |candidate| ids.get(candidate), rows)?;
+        let (before, means) = match has(stored, "hubs") {
             true => pairs(stored, "hubs", rows).map(|(before, means)| (before, Some(means)))?,
             false => (constants.clone(), None),
         };
-        let coordinates = coordinates.into_owned();
-        let hashes = match stored.names().any(|name| name == "hashes") {
-            true => stored.u64("hashes", 1)?.1.into_owned(),
-            false => Vec::new(),
+        check_constants(&before)?;
+        let hashes = match has(stored, "hashes") {
+            true => array(stored, "hashes", mapped)?,
+            false => Vec::new().into(),
         };
-        let points = CandidateParts { dim, coordinates, constants: before, ..Default::default() };
-        let parts = CandidateParts { ids, labels, class, hashes, ..points };
-        let mut read = Self::new(parts)?;
-        if stored.all_metadata().contains_key(ADDED) {
-            read.added = stored.parsed(ADDED, "a number of candidates")?;
+        if !hashes.is_empty() {
+            check_len("hashes", hashes.len(), rows)?;
         }
+        let by_id: Array<u32> = match has(stored, "by_id") {
+            true => array(stored, "by_id", mapped)?,
+            false => sorted(&ids)?.into(),
+        };
+        check_len("candidates by id", by_id.len(), ids.len())?;
+        if let Some(&candidate) = by_id.iter().find(|&&candidate| candidate as usize >= ids.len()) {
+            return Err(bad(format!("by_id names the candidate {candidate} of {}", ids.len())));
+        }
+        let added = match stored.all_metadata().contains_key(ADDED) {
+            true => stored.parsed(ADDED, "a number of candidates")?,
+            false => 0,
+        };
+        if added > ids.len() {
+            return Err(bad(format!("{added} candidates were added, {} are there", ids.len())));
+        }
+        let counts = classes.counts.iter().map(|&count| count as f32);
+        if !counts.eq(multiplicities) {
+            return Err(bad("multiplicities are not the numbers of members".to_owned()));
+        }
+        let (constants, given, correction) = (before, constants, None);
+        let mut read = Self {
+            ids,
+            labels,
+            classes,
+            dim,
+            coordinates,
+            constants,
+            hashes,
+            added,
+            by_id,
+            correction,
+            second_look: None,
+        };
         if let Some(means) = means {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;
             let weight = stored.parsed(HUB_WEIGHT, "a number from 0")?;
@@ -129,50 +216,21 @@ impl Candidates {
                 .with_hubs(Hubs::new(NonZeroUsize::get(neighbours), means), weight)
                 .map_err(|error| bad(error.to_string()))?;
         }
-        if read.constants != constants {
-            return Err(bad("constants are not those that the hubs and their weight give".into()));
-        }
-        let counts = read.classes.counts.iter().map(|&count| count as f32);
-        match counts.eq(multiplicities) {
+        match read.constants == given {
             true => Ok(read),
-            false => Err(bad("multiplicities are not the numbers of members".to_owned())),
+            false => Err(bad("constants are not those that the hubs and their weight give".into())),
         }
     }
 }
 
-/// The distinct row of each of `count` candidates.
-fn classes(stored: &Stored, rows: usize, count: usize) -> Result<Vec<u32>, Error> {
-    const NONE: u32 = u32::MAX;
-    let bad = |reason: String| Err(Error::file(stored.path(), None, reason));
-    let (_, members) = stored.u32("members", 1)?;
-    let (_, offsets) = stored.u64("row_offsets", 1)?;
-    if offsets.len() != rows + 1 || members.len() != count {
-        return bad(format!(
-            "{} row offsets and {} members for {rows} rows and {count} ids",
-            offsets.len(),
-            members.len()
-        ));
-    }
-    let mut class = vec![NONE; count];
-    for row in 0..rows {
-        let range = offsets[row] as usize..offsets[row + 1] as usize;
-        let Some(listed) = members.get(range) else {
-            return bad(format!("row offsets {row} and {} are out of order", row + 1));
-        };
-        if listed.is_empty() {
-            return bad(format!("row {row} has no members"));
-        }
-        for &member in listed {
-            match class.get_mut(member as usize) {
-                Some(class) if *class == NONE => *class = row as u32,
-                _ => return bad(format!("row {row} has the member {member}")),
-            }
-        }
-    }
-    match class.iter().position(|&row| row == NONE) {
-        Some(candidate) => bad(format!("candidate {candidate} belongs to no row")),
-        None => Ok(class),
-    }
+fn has(stored: &Stored, name: &str) -> bool {
+    stored.names().any(|own| own == name)
+}
+
+/// The elements of a tensor of one dimension, in the file if it stays mapped.
+fn array<T: Element>(stored: &Stored, name: &str, mapped: bool) -> Result<Array<T>, Error> {
+    let (_, values) = stored.array::<T>(name, 1)?;
+    Ok(if mapped { values } else { values.to_vec().into() })
 }
 
 /// Two columns, row by row.
@@ -189,31 +247,4 @@ fn pairs(stored: &Stored, name: &str, rows: usize) -> Result<(Vec<f32>, Vec<f32>
     }
     let column = |at: usize| values.iter().skip(at).step_by(2).copied().collect();
     Ok((column(0), column(1)))
-}
-
-/// All texts in one, and where each starts and the last ends, in bytes.
-fn joined(texts: &[String]) -> (String, Vec<u64>) {
-    let mut offsets = vec![0];
-    offsets.extend(texts.iter().scan(0, |end, text| {
-        *end += text.len() as u64;
-        Some(*end)
-    }));
-    (texts.concat(), offsets)
-}
-
-/// The inverse of [`joined`].
-fn split(stored: &Stored, texts: &str, offsets: &str) -> Result<Vec<String>, Error> {
-    let (_, bytes) = stored.u8(texts, 1)?;
-    let (_, offsets) = stored.u64(offsets, 1)?;
-    let text = |(at, ends): (usize, &[u64])| {
-        let (start, end) = (ends[0], ends[1]);
-        match bytes.get(start as usize..end as usize).map(std::str::from_utf8) {
-            Some(Ok(text)) => Ok(text.to_owned()),
-            _ => {
-                let reason = format!("{texts} {at} (bytes {start}..{end}) is not a text");
-                Err(Error::file(stored.path(), None, reason))
-            }
-        }
-    };
-    offsets.windows(2).enumerate().map(text).collect()
 }

@@ -1,10 +1,14 @@
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod coordinates;
 mod file;
 mod more;
+mod texts;
 
 use dsokr_basis::features::Distinct;
+use dsokr_basis::store::Array;
 use dsokr_basis::{Basis, Projection, RowSource};
 
 use crate::Error;
@@ -14,25 +18,29 @@ use crate::error::{check_len, check_whole_rows};
 use crate::hubs::{Correction, Hubs};
 use crate::second_look::SecondLook;
 
-/// Candidates in memory: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`.
+use coordinates::{Coordinates, check_finite};
+use texts::Texts;
+
+/// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is
+/// mapped.
 ///
 /// Candidates that are the same point in feature space share one distinct row, of which there are
 /// k. A row is scored once and counts as often as it has members, so that duplicates tie bit for
 /// bit.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Candidates {
-    ids: Vec<String>,
-    labels: Vec<String>,
+    ids: Texts,
+    labels: Texts,
     classes: Classes,
     dim: usize,
-    coordinates: Vec<f32>,
+    coordinates: Coordinates,
     constants: Vec<f32>,
     /// What tells the feature rows of the distinct rows apart; empty where it is not known.
-    hashes: Vec<u64>,
+    hashes: Array<u64>,
     /// How many of the last candidates were added to those of a training.
     added: usize,
     /// Candidates in the order of their ids.
-    by_id: Vec<u32>,
+    by_id: Array<u32>,
     /// What was subtracted from the constants, if anything was.
     correction: Option<Correction>,
     second_look: Option<Arc<SecondLook>>,
@@ -124,13 +132,11 @@ impl Candidates {
         if !hashes.is_empty() {
             check_len("hashes", hashes.len(), rows)?;
         }
-        if let Some(at) = coordinates.iter().position(|value| !value.is_finite()) {
-            let place = format!("candidate row {}, coordinate {}", at / dim, at % dim);
-            return Err(Error::NotFinite { place, value: coordinates[at] });
-        }
+        check_finite(0, &coordinates, dim)?;
         check_constants(&constants)?;
-        let by_id = sorted(&ids)?;
-        check_classes(&ids, &class, rows)?;
+        let (ids, labels) = (Texts::of(ids), Texts::of(labels));
+        let by_id = sorted(&ids)?.into();
+        check_order(&class, |candidate| ids.get(candidate), rows)?;
         let classes = Classes::new(class, rows);
         let (added, correction, second_look) = (0, None, None);
         Ok(Self {
@@ -138,9 +144,9 @@ impl Candidates {
             labels,
             classes,
             dim,
-            coordinates,
+            coordinates: Coordinates::Owned(coordinates),
             constants,
-            hashes,
+            hashes: hashes.into(),
             added,
             by_id,
             correction,
@@ -155,7 +161,7 @@ impl Candidates {
 
     /// Always false: there is at least one candidate.
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.len() == 0
     }
 
     /// Number of distinct rows k.
@@ -170,28 +176,32 @@ impl Candidates {
 
     /// Index of the candidate with this id.
     pub fn find(&self, id: &str) -> Option<usize> {
-        let key = |&candidate: &u32| self.ids[candidate as usize].as_str().cmp(id);
+        let key = |&candidate: &u32| self.ids.get(candidate as usize).cmp(id);
         self.by_id.binary_search_by(key).ok().map(|at| self.by_id[at] as usize)
     }
 
     /// All ids, in order.
-    pub fn ids(&self) -> &[String] {
-        &self.ids
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.ids.iter()
     }
 
     /// Id of a candidate, an index below [`Candidates::len`].
     pub fn id(&self, candidate: usize) -> &str {
-        &self.ids[candidate]
+        self.ids.get(candidate)
     }
 
     /// What to show for a candidate, an index below [`Candidates::len`].
     pub fn label(&self, candidate: usize) -> &str {
-        &self.labels[candidate]
+        self.labels.get(candidate)
     }
 
     /// Distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
         self.classes.of[candidate]
+    }
+
+    pub(crate) fn classes(&self) -> &Classes {
+        &self.classes
     }
 
     /// Candidates of a distinct row below [`Candidates::distinct`], ascending.
@@ -200,8 +210,27 @@ impl Candidates {
     }
 
     /// Coordinates `ψ̃(c)` of all distinct rows, `[k × p]` row-major.
-    pub fn coordinates(&self) -> &[f32] {
-        &self.coordinates
+    ///
+    /// # Errors
+    /// As [`point`](Self::point).
+    pub fn coordinates(&self) -> Result<Cow<'_, [f32]>, Error> {
+        self.coordinates.get(0..self.coordinates.len(), self.dim)
+    }
+
+    /// Coordinates `ψ̃(c)` of some distinct rows, which there are, `[n × p]` row-major.
+    ///
+    /// # Errors
+    /// As [`point`](Self::point).
+    pub(crate) fn points(&self, rows: Range<usize>) -> Result<Cow<'_, [f32]>, Error> {
+        self.coordinates.get(rows.start * self.dim..rows.end * self.dim, self.dim)
+    }
+
+    /// Coordinates `ψ̃(c)` of a distinct row below [`Candidates::distinct`].
+    ///
+    /// # Errors
+    /// Of a mapped file that is damaged there: [`Error::Basis`], and [`Error::NotFinite`].
+    pub fn point(&self, row: usize) -> Result<Cow<'_, [f32]>, Error> {
+        self.points(row..row + 1)
     }
 
     /// Constants `b(c)` of all distinct rows, corrected for [`hubs`](Self::hubs) if there is a
@@ -288,7 +317,7 @@ impl CandidateBlocks for Candidates {
             return Err(Error::out_of_range(found, format!("within 0..{}", self.distinct())));
         }
         Ok(ScoreBlock {
-            coordinates: self.coordinates[start * self.dim..end * self.dim].into(),
+            coordinates: self.points(start..end)?,
             constants: self.constants[start..end].into(),
             multiplicities: self.classes.counts[start..end].into(),
         })
@@ -307,6 +336,22 @@ pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
     }
 }
 
+/// Equal where all values are the same; candidates of a damaged file equal none.
+impl PartialEq for Candidates {
+    fn eq(&self, other: &Self) -> bool {
+        let coordinates = |of: &Self| of.coordinates().map(Cow::into_owned).ok();
+        self.ids == other.ids
+            && self.labels == other.labels
+            && self.classes == other.classes
+            && self.dim == other.dim
+            && coordinates(self).is_some_and(|own| coordinates(other) == Some(own))
+            && self.constants == other.constants
+            && self.hashes == other.hashes
+            && self.added == other.added
+            && self.correction == other.correction
+    }
+}
+
 /// Refuses constants that are not finite.
 fn check_constants(constants: &[f32]) -> Result<(), Error> {
     match constants.iter().position(|value| !value.is_finite()) {
@@ -320,10 +365,11 @@ fn check_constants(constants: &[f32]) -> Result<(), Error> {
 
 /// Refuses classes that are not numbered in the order in which they first appear, from 0 to
 /// `rows` − 1.
-fn check_classes(ids: &[String], class: &[u32], rows: usize) -> Result<(), Error> {
+fn check_order<'a>(class: &[u32], id: impl Fn(usize) -> &'a str, rows: usize) -> Result<(), Error> {
     let mut next = 0;
-    for (id, &class) in ids.iter().zip(class) {
+    for (candidate, &class) in class.iter().enumerate() {
         let refuse = |allowed| {
+            let id = id(candidate);
             Err(Error::out_of_range(format!("candidate {id:?} is of class {class}"), allowed))
         };
         if class as usize >= rows {
@@ -343,16 +389,17 @@ fn check_classes(ids: &[String], class: &[u32], rows: usize) -> Result<(), Error
 }
 
 /// Candidates in the order of their ids; an id that occurs twice is an error.
-fn sorted(ids: &[String]) -> Result<Vec<u32>, Error> {
+fn sorted(ids: &Texts) -> Result<Vec<u32>, Error> {
     let mut order: Vec<u32> = (0..ids.len() as u32).collect();
-    let key = |candidate: u32| (ids[candidate as usize].as_str(), candidate);
+    let key = |candidate: u32| (ids.get(candidate as usize), candidate);
     order.sort_unstable_by(|&a, &b| key(a).cmp(&key(b)));
-    let same = |pair: &&[u32]| ids[pair[0] as usize] == ids[pair[1] as usize];
+    let same = |pair: &&[u32]| ids.get(pair[0] as usize) == ids.get(pair[1] as usize);
     match order.windows(2).filter(same).min_by_key(|pair| pair[1]) {
-        Some(pair) => Err(Error::Inconsistent(format!(
-            "candidates {} and {} have the same id {:?}",
-            pair[0], pair[1], ids[pair[0] as usize]
-        ))),
+        Some(pair) => Err(same_id(pair[0], pair[1], ids.get(pair[0] as usize))),
         None => Ok(order),
     }
+}
+
+fn same_id(first: u32, second: u32, id: &str) -> Error {
+    Error::Inconsistent(format!("candidates {first} and {second} have the same id {id:?}"))
 }

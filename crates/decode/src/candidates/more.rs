@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
-use super::{CandidateParts, Candidates};
+use super::{Candidates, check_count, same_id};
+use crate::classes::Classes;
 use crate::error::check_len;
 use crate::{Error, Hubs};
 
@@ -11,14 +12,15 @@ impl Candidates {
     }
 
     /// These candidates, and behind them more in the same coordinates. One whose feature row is that of an
-    /// earlier candidate shares its distinct row.
+    /// earlier candidate shares its distinct row. Coordinates of a mapped file stay there.
     ///
     /// # Errors
-    /// [`Error::Inconsistent`] for an id that both have, for hashes of feature rows that are not known, for
-    /// different dimensions, and for a correction for hubs that is not the same; [`Error::OutOfRange`] for
-    /// too many.
+    /// [`Error::Inconsistent`] for an id that both have, for hashes of feature rows that are not known, and
+    /// for a correction for hubs that is not the same; [`Error::Length`] for different dimensions;
+    /// [`Error::OutOfRange`] for too many; those of [`point`](Self::point).
     pub fn with_more(self, more: Self) -> Result<Self, Error> {
         check_len("coordinates of a candidate", more.dim, self.dim)?;
+        check_count(self.len() as u64 + more.len() as u64)?;
         let correction =
             |candidates: &Self| candidates.hubs().map(|(hubs, weight)| (hubs.neighbours(), weight));
         let corrected = correction(&self);
@@ -30,65 +32,84 @@ impl Candidates {
             let message = "candidates without hashes of their feature rows";
             return Err(Error::Inconsistent(message.into()));
         }
-        let rows = self.earlier_rows(&more);
-        let added = self.added + more.len();
-        let (mut means, mut new) = (Vec::new(), Vec::new());
-        if let Some((hubs, _)) = self.hubs() {
-            means.extend_from_slice(hubs.means());
-        }
-        let mut count = self.distinct() as u32;
-        let rows: Vec<u32> = rows
+        let by_id = self.by_id_with(&more)?;
+        // the row of each row of `more`, and which of these are new
+        let mut new = Vec::new();
+        let rows: Vec<u32> = self
+            .earlier_rows(&more)
             .into_iter()
             .enumerate()
             .map(|(row, earlier)| {
                 earlier.unwrap_or_else(|| {
                     new.push(row);
-                    count += 1;
-                    count - 1
+                    (self.distinct() + new.len() - 1) as u32
                 })
             })
             .collect();
-        if let Some((hubs, _)) = more.hubs() {
-            means.extend(new.iter().map(|&row| hubs.means()[row]));
+        let means = |of: &Self| of.hubs().map_or_else(Vec::new, |(hubs, _)| hubs.means().to_vec());
+        let (mut all_means, more_means) = (means(&self), means(&more));
+        if corrected.is_some() {
+            all_means.extend(new.iter().map(|&row| more_means[row]));
         }
         let (own, more) = (self.without_hubs(), more.without_hubs());
-        let Self {
-            mut ids,
-            mut labels,
-            classes,
-            dim,
-            mut coordinates,
-            mut constants,
-            mut hashes,
-            ..
-        } = own;
-        ids.extend(more.ids);
-        labels.extend(more.labels);
-        let mut class = classes.of;
-        class.extend(more.classes.of.iter().map(|&row| rows[row as usize]));
-        for row in new {
-            coordinates.extend_from_slice(&more.coordinates[row * dim..][..dim]);
-            constants.push(more.constants[row]);
-            hashes.push(more.hashes[row]);
+        let mut points = Vec::with_capacity(new.len() * own.dim);
+        for &row in &new {
+            points.extend_from_slice(&more.point(row)?);
         }
-        let parts = CandidateParts { ids, labels, class, dim, coordinates, constants, hashes };
-        let all = Self { added, ..Self::new(parts)? };
+        let pick = |values: &[f32]| new.iter().map(|&row| values[row]).collect::<Vec<f32>>();
+        let hashes = own.hashes.iter().copied();
+        let hashes: Vec<u64> = hashes.chain(new.iter().map(|&row| more.hashes[row])).collect();
+        let class = own.classes.of.iter().copied();
+        let class = class.chain(more.classes.of.iter().map(|&row| rows[row as usize])).collect();
+        let all = Self {
+            ids: own.ids.with_more(&more.ids),
+            labels: own.labels.with_more(&more.labels),
+            classes: Classes::new(class, hashes.len()),
+            constants: [&own.constants[..], &pick(&more.constants)].concat(),
+            coordinates: own.coordinates.with_more(&points),
+            hashes: hashes.into(),
+            added: own.added + more.len(),
+            by_id: by_id.into(),
+            dim: own.dim,
+            correction: None,
+            second_look: None,
+        };
         match corrected {
-            Some((neighbours, weight)) => all.with_hubs(Hubs::new(neighbours, means), weight),
+            Some((neighbours, weight)) => all.with_hubs(Hubs::new(neighbours, all_means), weight),
             None => Ok(all),
         }
     }
 
     /// For each distinct row of further candidates the row of these with the same features, if there is one.
-    pub fn earlier_rows(&self, more: &Self) -> Vec<Option<u32>> {
+    fn earlier_rows(&self, more: &Self) -> Vec<Option<u32>> {
         let places: HashMap<u64, usize> =
             more.hashes.iter().enumerate().map(|(row, &hash)| (hash, row)).collect();
         let mut rows = vec![None; more.distinct()];
-        for (own, hash) in (0..).zip(&self.hashes) {
+        for (own, hash) in (0..).zip(&self.hashes[..]) {
             if let Some(&row) = places.get(hash) {
                 rows[row] = Some(own);
             }
         }
         rows
+    }
+
+    /// The order by ids of these candidates with further ones behind them.
+    fn by_id_with(&self, more: &Self) -> Result<Vec<u32>, Error> {
+        let mut order = Vec::with_capacity(self.len() + more.len());
+        let mut own = &self.by_id[..];
+        for &next in &more.by_id[..] {
+            let id = more.ids.get(next as usize);
+            let before = own.partition_point(|&candidate| self.ids.get(candidate as usize) < id);
+            let (smaller, rest) = own.split_at(before);
+            let next = self.len() as u32 + next;
+            if let Some(&same) = rest.first().filter(|&&first| self.ids.get(first as usize) == id) {
+                return Err(same_id(same, next, id));
+            }
+            order.extend_from_slice(smaller);
+            order.push(next);
+            own = rest;
+        }
+        order.extend_from_slice(own);
+        Ok(order)
     }
 }

@@ -50,7 +50,7 @@ pub struct Decoded {
 #[derive(Debug)]
 pub struct Ensemble<'a> {
     pub(super) members: Vec<Member<'a>>,
-    pub(super) refinement: Refinement,
+    pub(super) refinement: Refinement<'a>,
 }
 
 impl<'a> Ensemble<'a> {

@@ -34,25 +34,20 @@ struct Block<'e> {
 
 impl Source<'_> {
     /// The rows of a member, in place where they are consecutive.
-    fn block<'s>(&'s self, rows: &'s [u32]) -> Block<'s> {
+    fn block<'s>(&'s self, rows: &'s [u32]) -> Result<Block<'s>, Error> {
         let (dim, candidates) = (self.member.queries.dim(), self.member.candidates);
         let start = rows.first().map_or(0, |&row| row as usize);
         if (start..).zip(rows).all(|(expected, &row)| row as usize == expected) {
             let end = start + rows.len();
-            let coordinates = candidates.coordinates()[start * dim..end * dim].into();
-            return Block {
-                rows,
-                coordinates,
-                constants: candidates.constants()[start..end].into(),
-            };
+            let constants = candidates.constants()[start..end].into();
+            return Ok(Block { rows, coordinates: candidates.points(start..end)?, constants });
         }
         let mut coordinates = Vec::with_capacity(rows.len() * dim);
         for &row in rows {
-            let at = row as usize * dim;
-            coordinates.extend_from_slice(&candidates.coordinates()[at..at + dim]);
+            coordinates.extend_from_slice(&candidates.point(row as usize)?);
         }
         let constants = rows.iter().map(|&row| candidates.constants()[row as usize]).collect();
-        Block { rows, coordinates: coordinates.into(), constants }
+        Ok(Block { rows, coordinates: coordinates.into(), constants })
     }
 }
 
@@ -117,8 +112,8 @@ impl Sources<'_> {
             places.iter().map(|&(row, ..)| source.rows[row as usize]).collect()
         };
         let rows: Vec<Vec<u32>> = self.members.iter().map(row).collect();
-        let blocks: Vec<Block> =
-            self.members.iter().zip(&rows).map(|(source, rows)| source.block(rows)).collect();
+        let blocks = self.members.iter().zip(&rows).map(|(source, rows)| source.block(rows));
+        let blocks = blocks.collect::<Result<Vec<Block>, Error>>()?;
         let mut buffers = Buffers::default();
         if !places.is_empty() {
             self.combine(&blocks, tile, 0..places.len(), &mut buffers)?;
@@ -168,8 +163,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let tasks = scoring::tasks(refinement.classes.counts.len(), tiles, blocking);
     tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
         let members = sources.members.iter();
-        let blocks: Vec<Block> =
-            members.map(|source| source.block(&source.rows[span.clone()])).collect();
+        let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
+        let blocks = blocks.collect::<Result<Vec<Block>, Error>>()?;
         for tile in tiles {
             cancellation.check()?;
             let (queries, gold) = (&sources.members[0].tiles[tile].queries, &golds[tile]);

@@ -47,7 +47,7 @@ pub(crate) fn decode(
         let size = look.size.min(rows.len());
         let first: Vec<(usize, f32)> =
             rows[..size].iter().map(|&(row, score, _)| (row, score)).collect();
-        let anew = look.scores(z, &first, candidates);
+        let anew = look.scores(z, &first, candidates)?;
         let old = rows[size..].iter().map(|&(_, score, _)| f64::from(score));
         let scores: Vec<f64> = anew.into_iter().chain(old).collect();
         let listed = |candidate: &u32| match pool {

@@ -86,7 +86,7 @@ impl LookExamples {
             if let Some(place) = place {
                 let scored: Vec<(usize, f32)> =
                     list.iter().map(|hit| (hit.row, hit.score)).collect();
-                self.queries.push((neighbourhood.features(z, &scored, candidates), place));
+                self.queries.push((neighbourhood.features(z, &scored, candidates)?, place));
             }
         }
         Ok(())
@@ -126,12 +126,17 @@ impl SecondLook {
 
     /// The new scores of the first rows of a query `z`, which come best first with the scores of the
     /// candidates.
-    fn scores(&self, z: &[f32], first: &[(usize, f32)], candidates: &Candidates) -> Vec<f64> {
-        let features = self.neighbourhood.features(z, first, candidates);
+    fn scores(
+        &self,
+        z: &[f32],
+        first: &[(usize, f32)],
+        candidates: &Candidates,
+    ) -> Result<Vec<f64>, Error> {
+        let features = self.neighbourhood.features(z, first, candidates)?;
         let logits = self.network.logits(&features);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = first.iter().map(|&(_, score)| f64::from(score)).fold(f64::INFINITY, f64::min);
-        logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect()
+        Ok(logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect())
     }
 
     /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.

@@ -66,7 +66,7 @@ impl Neighbourhood {
         z: &[f32],
         first: &[(usize, f32)],
         candidates: &Candidates,
-    ) -> Vec<f32> {
+    ) -> Result<Vec<f32>, Error> {
         let p = self.dim;
         let nearest = self.nearest(z);
         let row = |rows: &'_ [f32], at: usize| -> Vec<f32> { rows[at * p..][..p].to_vec() };
@@ -90,7 +90,7 @@ impl Neighbourhood {
         }
         let mut features = Vec::with_capacity(first.len() * FEATURES);
         for &(row, score) in first {
-            let point = &candidates.coordinates()[row * p..][..p];
+            let point = &*candidates.point(row)?;
             let (mut weighted, mut closest) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
             for (output, &(_, similarity)) in outputs.iter().zip(&nearest) {
                 let alike = dot(output, point);
@@ -101,7 +101,7 @@ impl Neighbourhood {
             features.extend(means.iter().map(|mean| dot(mean, point)));
         }
         centre(&mut features);
-        features
+        Ok(features)
     }
 
     /// The nearest pairs and their similarities, the nearest first, ties by pair.

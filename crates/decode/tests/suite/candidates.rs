@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{Set, message};
 use dsokr_basis::store::{Contents, Stored, Tensor};
-use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Error};
+use dsokr_decode::{CandidateBlocks, CandidateParts, Candidates, Error, Queries, top_k};
 
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| text.to_string()).collect()
@@ -199,6 +199,7 @@ fn files_that_contradict_themselves_are_refused() {
         Tensor::u64("row_offsets", &[2], &[0, 3]),
         Tensor::u32("members", &[3], &[0, 1, 1]),
         Tensor::u32("members", &[3], &[0, 1, 3]),
+        Tensor::u32("members", &[3], &[0, 2, 1]),
         Tensor::u64("id_offsets", &[4], &[0, 1, 2, 4]),
         Tensor::u64("id_offsets", &[4], &[0, 2, 1, 3]),
         Tensor::u8("ids", &[3], &[b'a', 0xFF, b'c']),
@@ -214,4 +215,104 @@ fn files_that_contradict_themselves_are_refused() {
         "candidate row 1, coordinate 0: NaN is not a finite number"
     );
     assert!(matches!(Stored::open(&path, "basis", 1), Err(dsokr_basis::Error::File { .. })));
+}
+
+/// A set whose coordinates fill two blocks of a file, the file, and where the coordinates lie in it.
+fn mapped(folder: &Path) -> (Candidates, std::path::PathBuf, std::ops::Range<usize>) {
+    let path = folder.join("candidates.safetensors");
+    let candidates = Set::reals(3, 900, 700, 600).candidates();
+    candidates.save_mapped(&path, &BTreeMap::new()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let coordinates: Vec<u8> =
+        candidates.coordinates().unwrap().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let start = bytes.windows(64).position(|window| window == &coordinates[..64]).unwrap();
+    (candidates, path, start..start + coordinates.len())
+}
+
+#[test]
+fn coordinates_of_a_mapped_file_are_verified_when_they_are_first_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (candidates, path, place) = mapped(folder.path());
+    let good = std::fs::read(&path).unwrap();
+    let read = Candidates::load(&path).unwrap();
+    assert_eq!(read, candidates);
+    let point = candidates.point(5).unwrap();
+    let query = Queries::new(600, &point).unwrap();
+    assert_eq!(top_k(&query, &read, 9).unwrap(), top_k(&query, &candidates, 9).unwrap());
+    assert_eq!(read.find("c899"), Some(899));
+
+    // a bit of the second block
+    let mut flipped = good.clone();
+    flipped[place.start + (1 << 20) + 12] ^= 4;
+    std::fs::write(&path, &flipped).unwrap();
+    let read = Candidates::load(&path).unwrap();
+    assert_eq!(read.point(0).unwrap(), candidates.point(0).unwrap());
+    let refused = |error: Error| {
+        let message = error.to_string();
+        assert!(message.contains("checksum of block 1 of \"coordinates\""), "{message}");
+        assert!(matches!(error, Error::Basis(_)), "{message}");
+    };
+    refused(read.point(699).unwrap_err());
+    refused(read.coordinates().unwrap_err());
+    refused(top_k(&query, &read, 9).unwrap_err());
+    refused(read.save(&folder.path().join("copy"), &BTreeMap::new()).unwrap_err());
+    assert!(read != candidates);
+
+    // everything else is verified when the file is opened
+    let outside = (0..good.len()).filter(|at| !place.contains(at));
+    for at in outside.step_by(101) {
+        let mut flipped = good.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        assert!(Candidates::load(&path).is_err(), "loaded: bit flipped in byte {at}");
+    }
+    for length in [8, good.len() / 2, good.len() - 1] {
+        std::fs::write(&path, &good[..length]).unwrap();
+        assert!(Candidates::load(&path).is_err(), "loaded: {length} of {} bytes", good.len());
+    }
+    // other readers of the file verify what they read
+    std::fs::write(&path, &flipped).unwrap();
+    let stored = Candidates::open(&path).unwrap();
+    assert!(stored.f32("coordinates", 2).unwrap_err().to_string().contains("damaged"));
+}
+
+#[test]
+fn more_candidates_go_behind_those_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("candidates.safetensors");
+    let parts = |ids: &[&str], class: &[u32], hashes: &[u64], values: &[f32]| {
+        Candidates::new(CandidateParts {
+            ids: texts(ids),
+            class: class.to_vec(),
+            dim: 2,
+            coordinates: values.iter().flat_map(|&value| [value, -value]).collect(),
+            hashes: hashes.to_vec(),
+            ..CandidateParts::default()
+        })
+        .unwrap()
+    };
+    let first = parts(&["m", "b", "q"], &[0, 1, 0], &[7, 8], &[1.0, 2.0]);
+    let more = || parts(&["c", "a", "z"], &[0, 1, 0], &[9, 8], &[3.0, 4.0]);
+    let expected =
+        parts(&["m", "b", "q", "c", "a", "z"], &[0, 1, 0, 2, 1, 2], &[7, 8, 9], &[1.0, 2.0, 3.0]);
+    first.save_mapped(&path, &BTreeMap::new()).unwrap();
+    for before in [first.clone(), Candidates::load(&path).unwrap()] {
+        let all = before.with_more(more()).unwrap();
+        assert_eq!((all.added(), all.members(1)), (3, &[1, 4][..]));
+        assert_eq!(all.coordinates().unwrap(), expected.coordinates().unwrap());
+        assert_eq!(all.block(1..3).unwrap().coordinates[..], [2.0, -2.0, 3.0, -3.0]);
+        let places = ["a", "b", "c", "m", "q", "z", "y"].map(|id| all.find(id));
+        assert_eq!(places, [Some(4), Some(1), Some(3), Some(0), Some(2), Some(5), None]);
+        let copy = folder.path().join("copy.safetensors");
+        for save in [Candidates::save, Candidates::save_mapped] {
+            save(&all, &copy, &BTreeMap::new()).unwrap();
+            let again = Candidates::load(&copy).unwrap();
+            assert_eq!(again, all);
+            assert_eq!(again.find("z"), Some(5));
+        }
+    }
+    let same = parts(&["x", "b"], &[0, 1], &[10, 11], &[5.0, 6.0]);
+    assert_eq!(message(first.clone().with_more(same)), "candidates 1 and 4 have the same id \"b\"");
+    let unknown = new(&["x"], &[0], 2, &[1.0, 1.0], &[0.0]).unwrap();
+    assert!(message(first.with_more(unknown)).contains("without hashes"));
 }

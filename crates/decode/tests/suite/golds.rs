@@ -93,7 +93,7 @@ fn filtered_ranks_are_those_of_a_naive_loop() {
             for query in 0..QUERIES {
                 let score = |c: usize| {
                     let row = candidates.class_of(c) as usize;
-                    let point = &candidates.coordinates()[row * 2..][..2];
+                    let point = &candidates.coordinates().unwrap()[row * 2..][..2];
                     f64::from(z[query * 2] * point[0] + z[query * 2 + 1] * point[1])
                 };
                 let list = if shared { &all } else { &lists[query] };

@@ -116,7 +116,7 @@ fn a_correction_is_subtracted_replaced_and_undone() {
         }
         assert_eq!(corrected.hubs(), Some((&hubs, weight)));
     }
-    assert_eq!(corrected.coordinates(), plain.coordinates());
+    assert_eq!(corrected.coordinates().unwrap(), plain.coordinates().unwrap());
     assert_eq!(corrected.without_hubs(), plain);
 
     // Scores are those of candidates that were made with the corrected constants.

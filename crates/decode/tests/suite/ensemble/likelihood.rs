@@ -38,7 +38,7 @@ fn likelihood(models: &[(Vec<f32>, Candidates)], factors: &[f64]) -> f64 {
     let exponent = |query: usize, candidate: usize| -> f64 {
         let score = |(rows, candidates): &(Vec<f32>, Candidates)| -> f64 {
             let z = &rows[query * P..][..P];
-            let point = &candidates.coordinates()[candidate * P..][..P];
+            let point = &candidates.coordinates().unwrap()[candidate * P..][..P];
             z.iter().zip(point).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
         };
         models.iter().zip(factors).map(|(model, factor)| factor * score(model)).sum()

@@ -1,0 +1,145 @@
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use bytemuck::Pod;
+
+use super::{BLOCK, Mapping, Stored};
+use crate::Error;
+
+/// Numbers in memory of their own, or in a file that stays mapped.
+pub struct Array<T: Pod> {
+    place: Place<T>,
+}
+
+enum Place<T> {
+    Owned(Vec<T>),
+    /// Aligned bytes of a file.
+    Mapped {
+        mapping: Arc<Mapping>,
+        bytes: Range<usize>,
+    },
+}
+
+impl<T: Pod> Deref for Array<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match &self.place {
+            Place::Owned(values) => values,
+            // alignment was checked when it was made
+            Place::Mapped { mapping, bytes } => {
+                bytemuck::try_cast_slice(mapping.bytes(bytes.clone())).unwrap_or(&[])
+            }
+        }
+    }
+}
+
+impl<T: Pod> From<Vec<T>> for Array<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self { place: Place::Owned(values) }
+    }
+}
+
+impl<T: Pod> Clone for Array<T> {
+    fn clone(&self) -> Self {
+        let place = match &self.place {
+            Place::Owned(values) => Place::Owned(values.clone()),
+            Place::Mapped { mapping, bytes } => {
+                Place::Mapped { mapping: Arc::clone(mapping), bytes: bytes.clone() }
+            }
+        };
+        Self { place }
+    }
+}
+
+impl<T: Pod> Array<T> {
+    /// Those of a file, in place where they are aligned.
+    pub(super) fn of(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
+        let place = match bytemuck::try_cast_slice::<u8, T>(mapping.bytes(bytes.clone())) {
+            Ok(_) => Place::Mapped { mapping, bytes },
+            Err(_) => Place::Owned(super::elements(mapping.bytes(bytes)).into_owned()),
+        };
+        Self { place }
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Array<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self[..] == other[..]
+    }
+}
+
+impl<T: Pod> std::fmt::Debug for Array<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.debug_struct("Array").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// A tensor of a mapped file whose blocks are verified when they are first read.
+pub struct CheckedArray<T: Pod> {
+    values: Array<T>,
+    stored: Arc<Stored>,
+    name: String,
+    sums: Array<u32>,
+    /// A bit for each block that was verified.
+    verified: Vec<AtomicU64>,
+}
+
+impl<T: Pod> CheckedArray<T> {
+    pub(super) fn new(stored: Arc<Stored>, name: &str, values: Array<T>, sums: Array<u32>) -> Self {
+        let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Self { values, stored, name: name.to_owned(), sums, verified }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The elements of a range, verified. `check` looks at the elements of each block that is read for the
+    /// first time, which come with the place of the first.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a block that is damaged; errors of `check`.
+    ///
+    /// # Panics
+    /// With a range that there is not.
+    pub fn get<E: From<Error>>(
+        &self,
+        range: Range<usize>,
+        check: impl Fn(usize, &[T]) -> Result<(), E>,
+    ) -> Result<&[T], E> {
+        let per_block = BLOCK / size_of::<T>();
+        for block in range.start / per_block..range.end.div_ceil(per_block) {
+            let (word, bit) = (&self.verified[block / 64], 1 << (block % 64));
+            if word.load(Relaxed) & bit != 0 {
+                continue;
+            }
+            let start = block * per_block;
+            let values = &self.values[start..self.len().min(start + per_block)];
+            let found = crc32fast::hash(bytemuck::cast_slice(values));
+            if found != self.sums[block] {
+                let (name, expected) = (&self.name, self.sums[block]);
+                let message = format!(
+                    "damaged: checksum of block {block} of {name:?} {found:08x}, the file says {expected:08x}"
+                );
+                return Err(Error::file(self.stored.path(), message).into());
+            }
+            check(start, values)?;
+            word.fetch_or(bit, Relaxed);
+        }
+        Ok(&self.values[range])
+    }
+}
+
+impl<T: Pod> std::fmt::Debug for CheckedArray<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.debug_struct("CheckedArray").field("len", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,73 @@
+use std::path::Path;
+
+use dsokr_basis::store::Array;
+
+use crate::Error;
+
+/// Texts, all in one, with where each starts and the last ends, in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Texts {
+    pub bytes: Array<u8>,
+    pub offsets: Array<u64>,
+}
+
+impl Texts {
+    pub fn of<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Self {
+        let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
+        for text in texts {
+            bytes.extend_from_slice(text.as_ref().as_bytes());
+            offsets.push(bytes.len() as u64);
+        }
+        Self { bytes: bytes.into(), offsets: offsets.into() }
+    }
+
+    /// Those of a file, which calls them `name`, checked without being taken apart.
+    pub fn checked(
+        bytes: Array<u8>,
+        offsets: Array<u64>,
+        name: &str,
+        path: &Path,
+    ) -> Result<Self, Error> {
+        let whole = std::str::from_utf8(&bytes);
+        let bad = |pair: &[u64]| {
+            let (start, end) = (pair[0] as usize, pair[1] as usize);
+            match whole {
+                Ok(text) => text.get(start..end).is_none(),
+                Err(_) => bytes.get(start..end).is_none_or(|text| str::from_utf8(text).is_err()),
+            }
+        };
+        match offsets.windows(2).position(bad) {
+            None => Ok(Self { bytes, offsets }),
+            Some(at) => {
+                let (start, end) = (offsets[at], offsets[at + 1]);
+                let reason = format!("{name} {at} (bytes {start}..{end}) is not a text");
+                Err(Error::file(path, None, reason))
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    pub fn get(&self, at: usize) -> &str {
+        let range = self.offsets[at] as usize..self.offsets[at + 1] as usize;
+        // all are UTF-8: they were texts, or were checked
+        str::from_utf8(&self.bytes[range]).unwrap_or_default()
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// These, and others behind them.
+    pub fn with_more(&self, more: &Self) -> Self {
+        let end = self.bytes.len() as u64;
+        let offsets = self.offsets.iter().copied();
+        let offsets = offsets.chain(more.offsets[1..].iter().map(|offset| end + offset));
+        Self {
+            bytes: [&self.bytes[..], &more.bytes].concat().into(),
+            offsets: offsets.collect::<Vec<u64>>().into(),
+        }
+    }
+}
