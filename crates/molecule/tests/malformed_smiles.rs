@@ -2,8 +2,8 @@
 
 use dsokr_basis::random::generator;
 use dsokr_molecule::{
-    HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS, Molecule,
-    Morgan,
+    BondOrder, HashedFeatures, MAX_ATOMS, MAX_LENGTH, MAX_NESTING, MAX_RING_WILDCARDS, MAX_RINGS,
+    Molecule, Morgan,
 };
 use proptest::prelude::*;
 
@@ -173,11 +173,17 @@ fn check(text: &str) -> Result<(), TestCaseError> {
             }
             let canonical = molecule.canonical_smiles();
             let other = molecule.random_smiles(&mut generator(0, "atom order", 0));
-            // Perceiving aromatic rings with radicals, and bonds to metals, depends on how they
-            // are written: see `canonical_smiles`.
+            // Perceiving aromatic rings with radicals, bonds to metals, and multiple bonds to halogens,
+            // depends on how they are written: see `canonical_smiles`.
             const ORGANIC: [u8; 11] = [0, 1, 5, 6, 7, 8, 9, 16, 17, 35, 53];
             let mut atoms = molecule.atoms().iter();
             let plain = atoms.all(|a| !a.aromatic && ORGANIC.contains(&a.element.atomic_number()));
+            let halogen = |&atom: &usize| {
+                [9, 17, 35, 53].contains(&molecule.atoms()[atom].element.atomic_number())
+            };
+            let mut bonds = molecule.bonds().iter();
+            let plain = plain
+                && bonds.all(|b| b.order == BondOrder::Single || !b.atoms.iter().any(halogen));
             for written in [&canonical, &other].into_iter().filter(|_| plain) {
                 let read = Molecule::parse(written);
                 let read =
