@@ -2,7 +2,7 @@
 //! the weight.
 
 use burn::tensor::Device;
-use dsokr_basis::random::{below, generator};
+use dsokr_basis::random::{generator, shuffle};
 use dsokr_basis::{Basis, Projection};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use dsokr_nn::{Model, parameters};
@@ -47,11 +47,8 @@ pub(super) fn folds(
             allowed: format!("2 to {n}, the number of training pairs"),
         });
     }
-    let mut random = generator(seed, "folds", 0);
     let mut order: Vec<usize> = (0..n).collect();
-    for last in (1..n).rev() {
-        order.swap(last, below(&mut random, last as u64 + 1) as usize);
-    }
+    shuffle(&mut order, &mut generator(seed, "folds", 0));
     let mut folds = vec![Vec::new(); count];
     order.into_iter().enumerate().for_each(|(at, row)| folds[at % count].push(row));
     folds.iter_mut().for_each(|fold| fold.sort_unstable());

@@ -1,5 +1,6 @@
 //! The candidates of a run on disk, and their replacement in all members of an ensemble at once.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,18 @@ pub(super) fn open(run: &Path) -> Result<Stored, Error> {
         }
     }
     Ok(Candidates::open(&run.join(FILE))?)
+}
+
+/// Writes candidates to a path, with the fingerprints of their coordinates and of the data.
+pub(super) fn save(
+    path: &Path,
+    candidates: &Candidates,
+    space: &str,
+    data: &str,
+) -> Result<(), Error> {
+    let fingerprints = [("basis", space), ("data", data)];
+    let metadata = fingerprints.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Ok(candidates.save(path, &BTreeMap::from(metadata))?)
 }
 
 /// The directory of the ensemble that a run is a member of.
@@ -75,7 +88,6 @@ pub(super) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> 
 mod tests {
     use super::*;
     use dsokr_decode::CandidateParts;
-    use std::collections::BTreeMap;
 
     /// At every point where a process may be killed, all members have the old candidates or all the new.
     #[test]

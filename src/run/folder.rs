@@ -10,7 +10,6 @@ use dsokr_basis::store::{
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 
-use super::candidates::FILE as CANDIDATES;
 use super::card;
 use super::data_folder::load_data_folder;
 use super::lock::{PARTIAL, RANDOM};
@@ -72,7 +71,7 @@ impl Folder {
             write_config(here, config)?;
             write_card(here, config, None)?;
             save(here)?;
-            Self::save_candidates(&here.join(CANDIDATES), candidates, &space, data)?;
+            super::candidates::save(&here.join(super::candidates::FILE), candidates, &space, data)?;
             prepared.save(here)?;
             fingerprints::save(here)?;
             let inner = here.join("checkpoint");
@@ -192,21 +191,12 @@ impl Folder {
         candidates: &Candidates,
         data: &str,
     ) -> Result<(), Error> {
-        Self::save_candidates(&self.path.join(CANDIDATES), candidates, &self.basis, data)
-    }
-
-    /// Writes candidates to a path, with the fingerprints of their coordinates and of the data.
-    pub(super) fn save_candidates(
-        path: &Path,
-        candidates: &Candidates,
-        space: &str,
-        data: &str,
-    ) -> Result<(), Error> {
-        let metadata = BTreeMap::from([
-            ("basis".to_string(), space.to_string()),
-            ("data".to_string(), data.to_string()),
-        ]);
-        Ok(candidates.save(path, &metadata)?)
+        super::candidates::save(
+            &self.path.join(super::candidates::FILE),
+            candidates,
+            &self.basis,
+            data,
+        )
     }
 
     /// Writes the second look at the candidates.

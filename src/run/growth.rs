@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::features::distinct;
 use dsokr_data::table::Table;
 use dsokr_data::{FittedFeatures, Selected};
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
@@ -90,7 +89,7 @@ pub fn add_candidates(
     let grown = grown.collect::<Result<Vec<_>, Error>>()?;
     if !dry {
         let save = |grown: &Grown, path: &Path| {
-            Folder::save_candidates(path, &grown.candidates, &grown.space, &grown.data)
+            candidates::save(path, &grown.candidates, &grown.space, &grown.data)
         };
         match &config.ensemble {
             Some(_) => candidates::replace_all(run, &places, |at, path| save(&grown[at], path))?,
@@ -151,10 +150,12 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     };
     let unknown = match place.basis() {
         Some(basis) => {
-            let groups = distinct(outputs.rows.as_ref())?;
-            let rows = Selected::new(outputs.rows.as_ref(), &groups.representative);
-            let shares = basis.unknown_shares(&rows)?;
-            Some(groups.class.iter().map(|&class| shares[class as usize]).collect())
+            // all outputs are candidates, in their order
+            let first = (0..more.distinct() as u32).map(|row| more.members(row)[0] as usize);
+            let first: Vec<usize> = first.collect();
+            let shares = basis.unknown_shares(&Selected::new(outputs.rows.as_ref(), &first))?;
+            let share = |candidate| shares[more.class_of(candidate) as usize];
+            Some((0..more.len()).map(share).collect())
         }
         None => None,
     };

@@ -248,7 +248,7 @@ fn what_is_found_of_added_candidates_is_right() {
         shares.push(share);
     }
     assert!(shares.iter().any(|&share| share > 0.01), "{found}");
-    // two strings of one molecule that are candidates, and two of one that is none
+    // a and b are two SMILES of a molecule that is a candidate, c and d of one that is not
     let table = "id\tsmiles\na\tNCC\nb\tCCN\nc\tC(Cl)Br\nd\tBrCCl\n";
     sandbox.write("more.tsv", table);
     let before = fs::read(sandbox.path("part/candidates.safetensors")).unwrap();

@@ -2,15 +2,7 @@
 
 use std::fs;
 
-use crate::sandbox::{CONFIG, Sandbox, copy, json, number};
-
-const BAG: &str = r#"kind = "ngram-bag"
-hidden = [16]
-ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
-
-const RIDGE: &str = r#"kind = "kernel-machine"
-lambda = 0.001
-inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 
 const SKETCH: &str = "solver = { name = \"sketched\", sketch = { size = 40 } }";
 

@@ -42,6 +42,16 @@ checkpoint_seconds = 0
 split = "test"
 "#;
 
+/// The encoder of [`CONFIG`].
+pub const BAG: &str = r#"kind = "ngram-bag"
+hidden = [16]
+ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
+
+/// A kernel machine that takes its place.
+pub const RIDGE: &str = r#"kind = "kernel-machine"
+lambda = 0.001
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
+
 impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self { folder: tempfile::tempdir().unwrap() };

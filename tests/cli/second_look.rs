@@ -4,15 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::sandbox::{CONFIG, Sandbox, copy, json};
-
-const BAG: &str = r#"kind = "ngram-bag"
-hidden = [16]
-ngrams = [{ kind = "words", min = 1, max = 1 }]"#;
-
-const RIDGE: &str = r#"kind = "kernel-machine"
-lambda = 0.001
-inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }"#;
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json};
 
 const LOOK: &str = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
 

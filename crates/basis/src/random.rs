@@ -55,6 +55,13 @@ pub fn below(random: &mut impl Rng, bound: u64) -> u64 {
     (product >> 64) as u64
 }
 
+/// Orders a list at random, every order as likely (Fisher and Yates, from the last place down).
+pub fn shuffle<T>(list: &mut [T], random: &mut impl Rng) {
+    for last in (1..list.len()).rev() {
+        list.swap(last, below(random, last as u64 + 1) as usize);
+    }
+}
+
 /// A uniform number in the half-open interval (0, 1], a multiple of 2⁻⁵³.
 pub fn unit(random: &mut impl Rng) -> f64 {
     ((random.next_u64() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)

@@ -21,6 +21,7 @@ pub mod multi_label;
 mod npy;
 mod npy_write;
 mod official;
+mod output_rows;
 mod outputs;
 mod pool;
 mod queries;

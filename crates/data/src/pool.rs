@@ -12,7 +12,8 @@ use crate::config::{
 };
 use crate::error::extension_of;
 use crate::multi_label::{read_arff, read_libsvm};
-use crate::outputs::{OutputFiles, good_rows};
+use crate::output_rows::OutputFiles;
+use crate::outputs::good_rows;
 use crate::structure::{readable_texts, texts};
 use crate::table::{Table, skipped_rows};
 use crate::{DataRoot, Dataset, Error, Inputs, Outputs, Source, Split, Truth};

@@ -9,7 +9,7 @@ use dsokr_basis::RowSource;
 use crate::config::{InputsConfig, OnBadRow, SplitName, TablesConfig, TextConfig};
 use crate::feature_file::read_features;
 use crate::kernels::Kernels;
-use crate::outputs::{OutputFiles, checked_rows};
+use crate::output_rows::{OutputFiles, checked_rows};
 use crate::row_index::RowIndex;
 use crate::structure::{readable_texts, texts};
 use crate::table::{Table, skipped_rows};

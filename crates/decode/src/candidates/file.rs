@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use dsokr_basis::store::{self, Array, Element, Stored, Tensor};
 
+use super::Candidates;
+use super::checks::{check_constants, check_count, check_order, sorted};
 use super::coordinates::{Coordinates, check_finite};
 use super::texts::Texts;
-use super::{Candidates, check_constants, check_count, check_order, sorted};
 use crate::classes::Classes;
 use crate::error::check_len;
 use crate::{Error, Hubs};

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
-use super::{Candidates, check_count, same_id};
+use super::Candidates;
+use super::checks::{check_count, same_id};
 use crate::classes::Classes;
 use crate::error::check_len;
 use crate::{Error, Hubs};

@@ -1,6 +1,6 @@
 //! Scores that are sums over pairs of items: the linear ordering problem.
 
-use dsokr_basis::random::{Generator, below};
+use dsokr_basis::random::{Generator, shuffle};
 
 use super::ranking::{MAX_ITEMS, Ranking, check_items, check_order, rounded};
 use crate::Error;
@@ -174,9 +174,7 @@ fn best_of(
     let mut order: Vec<u32> = (0..start.len() as u32).collect();
     let mut best = climb(start);
     for _ in 0..restarts {
-        for at in (1..order.len()).rev() {
-            order.swap(at, below(random, at as u64 + 1) as usize);
-        }
+        shuffle(&mut order, random);
         let found = climb(order.clone());
         if found.1 > best.1 || found.1 == best.1 && found.0 < best.0 {
             best = found;

@@ -69,9 +69,6 @@ impl Neighbourhood {
     ) -> Result<Vec<f32>, Error> {
         let p = self.dim;
         let nearest = self.nearest(z);
-        let row = |rows: &'_ [f32], at: usize| -> Vec<f32> { rows[at * p..][..p].to_vec() };
-        let outputs: Vec<Vec<f32>> =
-            nearest.iter().map(|&(at, _)| row(&self.outputs, at)).collect();
         let mut means: Vec<Vec<f32>> = Vec::with_capacity(2 * SHARPNESS.len());
         let top = nearest.first().map_or(0.0, |&(_, similarity)| similarity);
         for sharpness in SHARPNESS {
@@ -92,8 +89,8 @@ impl Neighbourhood {
         for &(row, score) in first {
             let point = &*candidates.point(row)?;
             let (mut weighted, mut closest) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
-            for (output, &(_, similarity)) in outputs.iter().zip(&nearest) {
-                let alike = dot(output, point);
+            for &(at, similarity) in &nearest {
+                let alike = dot(&self.outputs[at * p..][..p], point);
                 weighted = weighted.max(similarity * alike);
                 closest = closest.max(alike);
             }

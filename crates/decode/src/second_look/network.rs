@@ -1,6 +1,6 @@
 //! The network that maps the features of a candidate to its logit.
 
-use dsokr_basis::random::{below, generator, unit};
+use dsokr_basis::random::{generator, shuffle, unit};
 use rayon::prelude::*;
 
 use super::neighbourhood::FEATURES;
@@ -82,11 +82,8 @@ impl Network {
         let steps = EPOCHS * queries.len().div_ceil(BATCH);
         let mut step: i32 = 0;
         for epoch in 0..EPOCHS {
-            let mut random = generator(seed, "second look", 1 + epoch as u64);
             let mut order: Vec<usize> = (0..queries.len()).collect();
-            for last in (1..order.len()).rev() {
-                order.swap(last, below(&mut random, last as u64 + 1) as usize);
-            }
+            shuffle(&mut order, &mut generator(seed, "second look", 1 + epoch as u64));
             for batch in order.chunks(BATCH) {
                 let own =
                     batch.par_iter().map(|&at| network.gradient(&queries[at].0, queries[at].1));

@@ -10,7 +10,7 @@ mod structure;
 mod tree;
 mod write;
 
-use dsokr_basis::random::below;
+use dsokr_basis::random::shuffle;
 use rand::Rng;
 
 use self::search::canonical_places;
@@ -88,13 +88,5 @@ impl Molecule {
         let mut parts = vec![Vec::new(); components.iter().max().map_or(0, |last| last + 1)];
         components.iter().zip(0..).for_each(|(&part, atom)| parts[part].push(atom));
         parts
-    }
-}
-
-/// Fisher and Yates.
-fn shuffle<T>(list: &mut [T], random: &mut impl Rng) {
-    for last in (1..list.len()).rev() {
-        let other = below(random, last as u64 + 1) as usize;
-        list.swap(last, other);
     }
 }
