@@ -30,7 +30,8 @@ use crate::{Error, memory, scaling};
 use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
 use dsokr_train::{Event, Observer};
 
-pub(crate) use hubs::{CrossFit, correct};
+pub(crate) use hubs::{CrossFit, correct, left_out, rest};
+pub(crate) use second_look::HeldPart;
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]
@@ -213,9 +214,9 @@ fn run(
     }
     let split = config.evaluation.split;
     match &held_out {
-        // hubs of candidates that are added are computed from these too
+        // hubs of candidates that are added are computed from these too, for which 16 bits are enough
         Some(held_out) if config.decoding.held_out || config.decoding.hubs.is_some() => {
-            folder.save_held_out(held_out, &dataset.train.ids)?;
+            folder.save_held_out(held_out, &dataset.train.ids, config.decoding.held_out)?;
         }
         None if config.decoding.held_out => {
             let allowed =
@@ -246,8 +247,11 @@ fn run(
     };
     let candidates = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {
-            let look = second_look::fit(settings, task, &candidates, held_out)?;
+            let (look, part) = second_look::fit(settings, task, &candidates, held_out)?;
             folder.save_second_look(&look)?;
+            if let Some(part) = part {
+                folder.save_held_part(&part, &dataset.train.ids)?;
+            }
             Cow::Owned(candidates.into_owned().with_second_look(look)?)
         }
         _ => candidates,

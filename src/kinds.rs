@@ -12,11 +12,12 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::KernelMachineConfig;
+use crate::encoders::BagBesideConfig;
 use crate::{Error, Learner};
 
 /// The built-in kinds: name, type of the other keys, meaning. A static, because a constant would be
 /// compiled, with all that reads these types, in every program that registers a kind.
-static BUILT_IN: [Kind; 5] = [
+static BUILT_IN: [Kind; 7] = [
     Kind::built_in::<NgramBagConfig>("ngram-bag", "TF-IDF n-grams of the text."),
     Kind::built_in::<MlpConfig>("mlp", "A multi-layer perceptron on the vectors of `data.inputs`."),
     Kind::built_in::<TransformerConfig>(
@@ -26,6 +27,14 @@ static BUILT_IN: [Kind; 5] = [
     Kind::built_in::<PretrainedConfig>(
         "pretrained",
         "A pretrained transformer of the BERT family, from a local folder; see pretrained.md.",
+    ),
+    Kind::built_in::<BagBesideConfig<TransformerConfig>>(
+        "bag-and-transformer",
+        "A bag of n-grams and a transformer from scratch, trained together: their coordinates are added.",
+    ),
+    Kind::built_in::<BagBesideConfig<PretrainedConfig>>(
+        "bag-and-pretrained",
+        "A bag of n-grams and a pretrained transformer, trained together: their coordinates are added.",
     ),
     Kind::built_in::<KernelMachineConfig>(
         "kernel-machine",

@@ -1,5 +1,6 @@
 //! Neural encoders as learners: a recipe, the frozen basis as the last layer, and the training loop.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use burn::tensor::Device;
@@ -9,8 +10,8 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use tracing::info;
 
 use crate::config::{Checked, Config, KernelConfig};
-use crate::fit::CrossFit;
-use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
+use crate::fit::{CrossFit, left_out, rest};
+use crate::learner::{Fitted, HeldOut, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
 use crate::run::{BASIS, Folder, PreparationFiles};
 use crate::{Error, Prepare, Recipe, Start};
@@ -100,6 +101,20 @@ impl<R: Recipe> Learner for R {
             Some(path) => R::Preparation::load(&settings, path)?,
             None => R::Preparation::fit(&settings, train)?,
         };
+        // the part of the pairs that this encoder does not see, with the inputs and targets of the others
+        let n = train.ids.len();
+        let held = match config.decoding.hubs.as_ref().is_some_and(|hubs| !hubs.refits()) {
+            true => left_out(config, n)?.into_iter().next(),
+            false => None,
+        };
+        let (train, targets) = match &held {
+            Some(held) => {
+                let rest = rest(held, n);
+                (Cow::Owned(train.select(&rest)?), Cow::Owned(targets.select(&rest)))
+            }
+            None => (Cow::Borrowed(train), Cow::Borrowed(targets)),
+        };
+        let (train, targets) = (&*train, &*targets);
         let inputs = preparation.inputs(train)?;
         let sizes = [train.ids.len(), task.dataset.validation.ids.len()];
         memory::check(
@@ -136,8 +151,12 @@ impl<R: Recipe> Learner for R {
             None => folder.best()?,
         };
         let model = parameters::restore(outcome.model, &best)?;
-        let held_out = match config.decoding.needs_held_out() {
-            true => {
+        let held_out = match (held, config.decoding.needs_held_out()) {
+            (Some(held), _) => {
+                let inputs = preparation.inputs(&task.dataset.train.select(&held)?)?;
+                Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held })
+            }
+            (None, true) => {
                 let cross = CrossFit {
                     recipe: self,
                     config,
@@ -150,7 +169,7 @@ impl<R: Recipe> Learner for R {
                 };
                 Some(cross.answers(task.observer)?)
             }
-            false => None,
+            (None, false) => None,
         };
         let network = Network { recipe: self.clone(), preparation, model, batch };
         Ok(Fitted { saved: true, held_out, ..Fitted::new(network) })

@@ -67,13 +67,17 @@ pub struct HubConfig {
     /// constants that are little worse.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
+    /// `false`, beside `answered = 1`: no further encoder is trained. The run's own is trained without that
+    /// part, and answers it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refit: Option<bool>,
 }
 
 /// The first candidates of a query are scored anew by a small network on what the training pairs say whose
 /// held-out answers lie nearest to the answer of the query. The other candidates keep their ranks.
 ///
-/// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, alone
-/// and not in an ensemble. The network learns from training pairs: the machine is fitted once more for
+/// For a kernel machine with the solver `closed-form` or `sketched` whose answers are those of a basis, alone or in
+/// an ensemble. The network learns from training pairs: the machine is fitted once more for
 /// each of the answered `folds`, without its pairs, which it then answers. The validation split plays no part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -116,11 +120,16 @@ impl HubConfig {
     pub fn answered(&self) -> usize {
         self.answered.unwrap_or(self.folds())
     }
+
+    /// Whether the run's own encoder is trained on all pairs.
+    pub fn refits(&self) -> bool {
+        self.refit.unwrap_or(true)
+    }
 }
 
 impl Default for HubConfig {
     fn default() -> Self {
-        Self { weights: vec![0.5], neighbours: vec![10], folds: None, answered: None }
+        Self { weights: vec![0.5], neighbours: vec![10], folds: None, answered: None, refit: None }
     }
 }
 
@@ -173,6 +182,8 @@ impl DecodingConfig {
         check(folds > 1, "decoding.hubs.folds", folds, "at least 2")?;
         let allowed = format!("1 to {folds}, the number of parts");
         check((1..=folds).contains(&answered), "decoding.hubs.answered", answered, &allowed)?;
+        let allowed = "true, or decoding.hubs.answered = 1: a run has one encoder";
+        check(hubs.refits() || answered == 1, "decoding.hubs.refit", false, allowed)?;
         let neighbours = &hubs.neighbours;
         let holds = !neighbours.is_empty() && !neighbours.contains(&0);
         check(holds, "decoding.hubs.neighbours", format!("{neighbours:?}"), "numbers from 1")

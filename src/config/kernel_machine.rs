@@ -167,13 +167,17 @@ impl KernelMachineConfig {
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
-        for (key, parts) in [
-            ("decoding.hubs.folds", hubs.and_then(|hubs| hubs.folds)),
-            ("decoding.hubs.answered", hubs.and_then(|hubs| hubs.answered)),
+        for (key, given) in [
+            ("decoding.hubs.folds", hubs.and_then(|hubs| hubs.folds).map(|it| it.to_string())),
+            (
+                "decoding.hubs.answered",
+                hubs.and_then(|hubs| hubs.answered).map(|it| it.to_string()),
+            ),
+            ("decoding.hubs.refit", hubs.and_then(|hubs| hubs.refit).map(|it| it.to_string())),
         ] {
-            if let Some(parts) = parts {
+            if let Some(given) = given {
                 let allowed = "absent: kernel machines know their leave-one-out answers";
-                return Err(value(key, parts, allowed));
+                return Err(value(key, given, allowed));
             }
         }
         let (key, found) = match (hubs, &config.decoding.second_look) {

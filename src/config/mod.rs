@@ -176,16 +176,13 @@ impl Config {
         let machine = self.encoder.get::<KernelMachineConfig>().filter(|_| known);
         let rows =
             machine.is_some_and(|it| !matches!(it.inputs, MachineInputsConfig::Kernels { .. }));
-        match (rows, self.sketch.full, &self.ensemble) {
-            (false, ..) => refused(
+        match (rows, self.sketch.full) {
+            (false, _) => refused(
                 "absent, or a kernel machine on rows with the solver \"closed-form\" or \"sketched\" and \
                  without an embedding, whose leave-one-out answers are known",
             ),
-            (true, true, _) => refused("absent, with sketch.full = true: answers have no basis"),
-            (true, false, Some(_)) => {
-                refused("absent, beside [ensemble]: members are combined by their first scores")
-            }
-            (true, false, None) => Ok(()),
+            (true, true) => refused("absent, with sketch.full = true: answers have no basis"),
+            (true, false) => Ok(()),
         }
     }
 

@@ -1,9 +1,12 @@
 //! The recipes of the built-in encoders, one a file; `kinds.rs` lists them.
 
+mod bag_beside;
 mod mlp;
 mod ngram_bag;
 mod pretrained;
 mod transformer;
+
+pub(crate) use bag_beside::BagBesideConfig;
 
 use std::sync::Once;
 

@@ -55,6 +55,19 @@ pub(super) fn folds(
     Ok(folds)
 }
 
+/// The parts of n training pairs that encoders are trained without.
+pub(crate) fn left_out(config: &Checked, n: usize) -> Result<Vec<Vec<usize>>, Error> {
+    let hubs = config.decoding.hubs.clone().unwrap_or_default();
+    let mut folds = folds("decoding.hubs.folds", hubs.folds(), n, config.seed)?;
+    folds.truncate(hubs.answered());
+    Ok(folds)
+}
+
+/// The others of n pairs.
+pub(crate) fn rest(held: &[usize], n: usize) -> Vec<usize> {
+    (0..n).filter(|pair| held.binary_search(pair).is_err()).collect()
+}
+
 /// Evaluates a model on the validation split.
 pub(crate) type Validate<'a, E> =
     dyn Fn(&Model<E>) -> Result<Validation<Scores>, dsokr_train::Error> + 'a;
@@ -78,9 +91,7 @@ impl<R: Recipe> CrossFit<'_, R> {
         let Self { recipe, config, basis, preparation, device, .. } = *self;
         let train_split = &self.dataset.train;
         let (n, p) = (train_split.ids.len(), basis.rank());
-        let hubs = config.decoding.hubs.clone().unwrap_or_default();
-        let mut folds = folds("decoding.hubs.folds", hubs.folds(), n, config.seed)?;
-        folds.truncate(hubs.answered());
+        let folds = left_out(config, n)?;
         let count = folds.len();
         let mut found: Vec<(usize, Vec<f32>)> = Vec::new();
         for (at, held) in folds.iter().enumerate() {
@@ -90,9 +101,7 @@ impl<R: Recipe> CrossFit<'_, R> {
                 pairs = n - held.len(),
                 "training for held-out answers"
             );
-            let mut left_out = vec![false; n];
-            held.iter().for_each(|&row| left_out[row] = true);
-            let rest: Vec<usize> = (0..n).filter(|&row| !left_out[row]).collect();
+            let rest = rest(held, n);
             let inputs = preparation.inputs(&train_split.select(&rest)?)?;
             let targets = self.targets.select(&rest);
             let offset = targets.mean();

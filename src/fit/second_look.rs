@@ -5,7 +5,7 @@ use dsokr_decode::{
 };
 use tracing::info;
 
-use super::hubs::folds;
+use super::hubs::{folds, rest};
 use crate::config::SecondLookConfig;
 use crate::learner::Task;
 use crate::targets::OutputTargets;
@@ -24,8 +24,16 @@ pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> 
     }
 }
 
+/// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
+pub(crate) struct HeldPart {
+    /// The answers to them, at unit length.
+    pub answers: HeldOut,
+    /// What the second look would be without them.
+    pub look: SecondLook,
+}
+
 /// The second look at candidates that are corrected for hubs as the configuration says; `held_out` are
-/// leave-one-out answers to all training pairs.
+/// leave-one-out answers to all training pairs. The part beside it is there if the run keeps held-out answers.
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the answers that it is compared with. So they are made
@@ -35,7 +43,7 @@ pub(super) fn fit(
     task: &Task,
     candidates: &Candidates,
     held_out: &HeldOut,
-) -> Result<SecondLook, Error> {
+) -> Result<(SecondLook, Option<HeldPart>), Error> {
     let (p, ids) = (candidates.dim(), &task.dataset.train.ids);
     let OutputTargets::Points { targets, .. } = task.targets else {
         return Err(task.targets.unexpected());
@@ -49,6 +57,7 @@ pub(super) fn fit(
         return refused("absent: this encoder gives no answers without a part of the pairs");
     };
     let mut examples = LookExamples::new(settings.candidates);
+    let mut first: Option<(usize, HeldOut, Neighbourhood)> = None;
     for (held, part) in held.iter().zip(parts) {
         let left_out = Queries::new(p, &part.left_out)?.normalised();
         let seen = Queries::new(p, &left_out)?;
@@ -60,13 +69,17 @@ pub(super) fn fit(
             }
             None => candidates.clone(),
         };
-        let rest = (0..ids.len()).filter(|pair| held.binary_search(pair).is_err());
+        let rest = rest(held, ids.len()).into_iter();
         let rest: Vec<f32> = rest.flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
         let neighbourhood = Neighbourhood::new(p, left_out, rest, settings.neighbours)?;
         let answers = Queries::new(p, &part.answers)?.normalised();
         let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
         let gold: Vec<Option<u32>> = held.iter().map(row).collect();
         examples.add(&Queries::new(p, &answers)?, &gold, &among, &neighbourhood)?;
+        if first.is_none() && task.config.decoding.held_out {
+            let held_out = HeldOut { pairs: held.clone(), answers };
+            first = Some((examples.len(), held_out, neighbourhood));
+        }
     }
     if examples.is_empty() {
         return refused("absent: no output of a training pair is among its first candidates");
@@ -74,5 +87,15 @@ pub(super) fn fit(
     let answers = Queries::new(p, &held_out.answers)?.normalised();
     let neighbourhood = Neighbourhood::new(p, answers, outputs, settings.neighbours)?;
     info!(queries = examples.len(), "second look fitted");
-    Ok(SecondLook::fit(&examples, neighbourhood, task.config.seed)?)
+    let part = match first {
+        Some((count, answers, neighbourhood)) => {
+            let others = examples.without_first(count);
+            // a single part has no others
+            let others = if others.is_empty() { &examples } else { &others };
+            let look = SecondLook::fit(others, neighbourhood, task.config.seed)?;
+            Some(HeldPart { answers, look })
+        }
+        None => None,
+    };
+    Ok((SecondLook::fit(&examples, neighbourhood, task.config.seed)?, part))
 }

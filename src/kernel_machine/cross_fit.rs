@@ -10,6 +10,7 @@ use super::inputs::MachineInputs;
 use super::solver::{scaled, scaling};
 use crate::Error;
 use crate::config::KernelMachineConfig;
+use crate::fit::rest;
 use crate::learner::{CrossFitted, Task};
 use crate::targets::{OutputTargets, TrainingOutputs};
 
@@ -33,8 +34,7 @@ pub(super) fn cross_fit(
     let lambda = settings.lambda.values().first().copied().unwrap_or(f64::NAN);
     let mut fitted = Vec::new();
     for held in without {
-        let rest: Vec<usize> =
-            (0..rows.len()).filter(|pair| held.binary_search(pair).is_err()).collect();
+        let rest = rest(held, rows.len());
         let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
         let training = TrainingSet {
             inputs: TrainingInputs::Rows(&known, Arc::new(settings.kernel.clone())),

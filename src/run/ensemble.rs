@@ -1,11 +1,12 @@
 //! Ensembles of runs.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr_decode::{
-    CandidateBlocks, Combination, Decoded, Ensemble, FittedWeights, LikelyWeights, Member,
-    MissingGold, PerQuery, Pool, Queries, fit_weights, likely_weights,
+    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, FittedWeights, LikelyWeights,
+    Member, MissingGold, PerQuery, Pool, Queries, fit_weights, likely_weights,
 };
 
 use super::place::read_optional;
@@ -162,16 +163,26 @@ impl EnsembleRun {
         names: &'a [String],
         answers: &'a [Vec<f32>],
     ) -> Result<Ensemble<'a>, Error> {
-        let member = |((run, name), z): ((&'a Run, &'a String), &'a Vec<f32>)| {
+        self.members_among(names, self.members.iter().map(|run| &run.candidates).zip(answers))
+    }
+
+    /// The members with these candidates, and predictions for queries of these names.
+    fn members_among<'a>(
+        &'a self,
+        names: &'a [String],
+        each: impl Iterator<Item = (&'a Candidates, &'a Vec<f32>)>,
+    ) -> Result<Ensemble<'a>, Error> {
+        let members = self.members.iter().zip(&self.names).zip(each);
+        let member = |((run, name), (candidates, z)): ((&'a Run, &'a String), _)| {
+            let (candidates, z): (&Candidates, &Vec<f32>) = (candidates, z);
             Ok::<_, Error>(Member {
                 name,
-                queries: Queries::named(names, run.candidates.dim(), z)?,
-                candidates: &run.candidates,
+                queries: Queries::named(names, candidates.dim(), z)?,
+                candidates,
                 normalised: run.config.output.is_normalised(),
             })
         };
-        let members = self.members.iter().zip(&self.names).zip(answers).map(member);
-        Ok(Ensemble::new(members.collect::<Result<_, _>>()?)?)
+        Ok(Ensemble::new(members.map(member).collect::<Result<_, _>>()?)?)
     }
 
     /// The evaluation of the ensemble on queries, under its rule.
@@ -258,9 +269,13 @@ impl EnsembleRun {
     /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory: those
     /// under which the outputs of training pairs are most likely ([`likely_weights`]).
     pub(crate) fn weigh_held_out(&mut self, path: &Path) -> Result<LikelyWeights, Error> {
-        let mut answers = Vec::new();
+        let (mut answers, mut candidates) = (Vec::new(), Vec::new());
         for (run, name) in self.members.iter().zip(&self.names) {
-            answers.push(held_out::load(&path.join(MEMBERS).join(name), run.candidates.dim())?);
+            let place = path.join(MEMBERS).join(name);
+            let unseen = run.unseen_part(&place)?;
+            let file = if unseen.is_some() { held_out::PART } else { held_out::FILE };
+            answers.push(held_out::load(&place.join(file), run.candidates.dim())?);
+            candidates.push(unseen.map_or(Cow::Borrowed(&run.candidates), Cow::Owned));
         }
         let known = |pair: &&usize| {
             answers.iter().all(|own| own.held_out.pairs.binary_search(pair).is_ok())
@@ -281,7 +296,8 @@ impl EnsembleRun {
         let ids: Vec<String> = ids.into_iter().map(String::from).collect();
         let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
         let fitted = {
-            let ensemble = self.members_with(&names, &queries)?;
+            let each = candidates.iter().map(Cow::as_ref).zip(&queries);
+            let ensemble = self.members_among(&names, each)?;
             let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
             if gold.iter().all(Option::is_none) {
                 return refused("absent: no output of a training pair is a candidate");

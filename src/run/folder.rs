@@ -21,6 +21,7 @@ use super::{
 };
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
 use crate::evaluator::Evaluator;
+use crate::fit::HeldPart;
 use crate::{Error, HeldOut, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
@@ -205,9 +206,23 @@ impl Folder {
         Ok(look.save(&self.path.join(SECOND_LOOK), &metadata)?)
     }
 
-    /// Writes answers to training inputs that were held out; `ids` are those of all training pairs.
-    pub(crate) fn save_held_out(&self, answers: &HeldOut, ids: &[String]) -> Result<(), Error> {
-        held_out::save(&self.path, answers, ids)
+    /// Writes answers to training inputs that were held out, as they are (`whole`) or at unit length in 16
+    /// bits; `ids` are those of all training pairs.
+    pub(crate) fn save_held_out(
+        &self,
+        answers: &HeldOut,
+        ids: &[String],
+        whole: bool,
+    ) -> Result<(), Error> {
+        held_out::save(&self.path.join(held_out::FILE), answers, ids, whole)
+    }
+
+    /// Writes a part of the training pairs as queries that the second look has not seen; `ids` are those of all
+    /// training pairs.
+    pub(crate) fn save_held_part(&self, part: &HeldPart, ids: &[String]) -> Result<(), Error> {
+        let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
+        part.look.save(&self.path.join(held_out::PART_LOOK), &metadata)?;
+        held_out::save(&self.path.join(held_out::PART), &part.answers, ids, true)
     }
 
     /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished

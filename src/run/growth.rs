@@ -140,7 +140,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     let more = place.candidates(&outputs)?;
     let more = match before.hubs() {
         Some((hubs, weight)) => {
-            let answers = held_out::load(run, before.dim())?.held_out.answers;
+            let answers = held_out::load(&run.join(held_out::FILE), before.dim())?.held_out.answers;
             let unit = Queries::new(before.dim(), &answers)?.normalised();
             let unit = Queries::new(before.dim(), &unit)?;
             let own = Hubs::of(&unit, &more, hubs.neighbours())?;

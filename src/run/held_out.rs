@@ -3,15 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dsokr_basis::features::MappedRows;
 use dsokr_basis::random::generator;
 use dsokr_basis::store::{Contents, Stored, Tensor};
+use dsokr_basis::{Block, RowSource};
+use dsokr_decode::Queries;
 use rand::seq::index::sample;
 
 use crate::{Error, HeldOut};
 
-const FILE: &str = "held-out.safetensors";
+pub(super) const FILE: &str = "held-out.safetensors";
+/// Answers to the part of the pairs that a second look has not seen, and that second look.
+pub(super) const PART: &str = "held-out-part.safetensors";
+pub(super) const PART_LOOK: &str = "second-look-part.safetensors";
 const KIND: &str = "held-out";
-const VERSION: u32 = 1;
+/// The version of the layout; answers of version 1 have 32 bits always.
+const VERSION: u32 = 2;
 
 /// Training pairs whose answers weights are fitted to.
 const PAIRS: usize = 1500;
@@ -42,27 +49,39 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
     pairs
 }
 
-/// Writes answers into a run directory; `ids` are those of all training pairs.
-pub(super) fn save(run: &Path, held_out: &HeldOut, ids: &[String]) -> Result<(), Error> {
+/// Writes answers to a file, as they are or at unit length in 16 bits; `ids` are those of all
+/// training pairs.
+///
+/// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
+/// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
+pub(super) fn save(
+    path: &Path,
+    held_out: &HeldOut,
+    ids: &[String],
+    whole: bool,
+) -> Result<(), Error> {
     let HeldOut { pairs, answers } = held_out;
+    let p = answers.len() / pairs.len().max(1);
     let own: Vec<&str> = pairs.iter().map(|&pair| ids[pair].as_str()).collect();
     let (own, n) = (own.join("\0"), pairs.len());
     let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
     let tensors = [
         Tensor::u64("pairs", &[n], &pairs),
-        Tensor::f32("answers", &[n, answers.len() / n.max(1)], answers),
+        match whole {
+            true => Tensor::f32("answers", &[n, p], answers),
+            false => Tensor::f16("answers", &[n, p], &Queries::new(p, answers)?.normalised()),
+        },
         Tensor::u8("ids", &[own.len()], own.as_bytes()),
     ];
-    Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(&run.join(FILE))?)
+    Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
 }
 
-/// Reads the answers of a run with p coordinates.
-pub(super) fn load(run: &Path, p: usize) -> Result<StoredAnswers, Error> {
-    let path = run.join(FILE);
-    let stored = Stored::open(&path, KIND, VERSION)?;
-    let wrong = |message: String| Error::Run { path: path.clone(), message };
+/// Reads answers of p coordinates.
+pub(super) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
+    let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
+    let wrong = |message: String| Error::Run { path: path.into(), message };
     let (_, pairs) = stored.u64("pairs", 1)?;
-    let (shape, answers) = stored.f32("answers", 2)?;
+    let (_, shape) = stored.describe("answers")?;
     let (_, ids) = stored.u8("ids", 1)?;
     let ids = std::str::from_utf8(&ids).map_err(|e| wrong(format!("ids: {e}")))?;
     let ids: Vec<String> = ids.split('\0').map(String::from).collect();
@@ -75,5 +94,9 @@ pub(super) fn load(run: &Path, p: usize) -> Result<StoredAnswers, Error> {
         )));
     }
     let pairs = pairs.iter().map(|&pair| pair as usize).collect();
-    Ok(StoredAnswers { held_out: HeldOut { pairs, answers: answers.into_owned() }, ids })
+    let answers = match MappedRows::from_stored(&stored, "answers")?.block(0..n)? {
+        Block::Dense(rows) => rows.values().to_vec(),
+        Block::Bits(_) | Block::Sparse(_) => return Err(wrong("answers are bits".into())),
+    };
+    Ok(StoredAnswers { held_out: HeldOut { pairs, answers }, ids })
 }

@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
-use dsokr_decode::{CandidateBlocks, Candidates, Hit, Pool, Queries, SecondLook};
+use dsokr_decode::{CandidateBlocks, Candidates, Hit, Hubs, Pool, Queries, SecondLook};
 use dsokr_machines::{OutputSpace, Scaling};
 
-use super::{Folder, PreparationFiles, SECOND_LOOK};
+use super::{Folder, PreparationFiles, SECOND_LOOK, held_out};
 use crate::config::Checked;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
@@ -78,6 +78,24 @@ impl Run {
         };
         let (space, scaling) = (outputs, scaling::load(path)?);
         Ok(Self { config, candidates, predictor, basis, space, origin, scaling, labels })
+    }
+
+    /// The candidates as they are to the part of the training pairs that [`held_out::PART`] answers: hub constants and
+    /// second look have not seen it. None for a run without a second look.
+    pub(super) fn unseen_part(&self, path: &Path) -> Result<Option<Candidates>, Error> {
+        if self.candidates.second_look().is_none() {
+            return Ok(None);
+        }
+        let look = SecondLook::read(&SecondLook::open(&path.join(held_out::PART_LOOK))?)?;
+        let candidates = match self.candidates.hubs() {
+            Some((hubs, weight)) => {
+                let seen = Queries::new(look.dim(), look.answers())?;
+                let hubs = Hubs::of(&seen, &self.candidates, hubs.neighbours().min(seen.len()))?;
+                self.candidates.clone().with_hubs(hubs, weight)?
+            }
+            None => self.candidates.clone(),
+        };
+        Ok(Some(candidates.with_second_look(look)?))
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of

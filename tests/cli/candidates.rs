@@ -123,12 +123,16 @@ fn point(candidates: &Candidates, id: &str) -> (Vec<f32>, f32, String) {
     (coordinates, candidates.constants()[row], candidates.label(at).to_owned())
 }
 
-/// The candidates of both runs are the same, bit for bit, and so are their metrics.
-fn check(sandbox: &Sandbox, what: &str) {
+/// The candidates of both runs are the same, bit for bit but for constants, which differ by `bound` at most; and
+/// so are their metrics.
+fn check(sandbox: &Sandbox, what: &str, bound: f32) {
     let (all, part) = (candidates(sandbox, "all"), candidates(sandbox, "part"));
     assert_eq!((all.len(), all.distinct()), (part.len(), part.distinct()), "{what}");
     for id in all.ids() {
-        assert_eq!(point(&all, id), point(&part, id), "{what}: {id}");
+        let (mut own, other) = (point(&all, id), point(&part, id));
+        assert!((own.1 - other.1).abs() <= bound, "{what}: {id}: {} {}", own.1, other.1);
+        own.1 = other.1;
+        assert_eq!(own, other, "{what}: {id}");
         let names = |of: &Candidates| {
             let members = of.members(of.class_of(of.find(id).unwrap()));
             let mut names: Vec<_> =
@@ -224,7 +228,8 @@ fn added_candidates_are_those_of_a_training_with_them() {
     ] {
         write(&sandbox, label, &output, sketch, solver);
         let printed = add(&sandbox, files);
-        check(&sandbox, what);
+        // the run keeps the answers that constants are computed from in 16 bits
+        check(&sandbox, what, if what == "hubs" { 0.5 * 0.5f32.powi(11) } else { 0.0 });
         let sketched = !["no sketch", "quantiles"].contains(&what);
         assert_eq!(printed["unknown"][0].is_array(), sketched, "{what}: {printed}");
         assert_eq!(printed["same_molecule"].is_null(), label != "smiles", "{what}: {printed}");

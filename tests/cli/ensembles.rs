@@ -219,8 +219,59 @@ fn an_encoder_is_corrected_for_hubs_by_encoders_that_left_pairs_out() {
     assert_ne!(one, other, "answers of one fold");
     let all = set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=5}");
     assert_eq!(all, other);
+    let own =
+        set("decoding.hubs={weights=[1.0], neighbours=[5], folds=5, answered=1, refit=false}");
+    assert_ne!(own["mrr"], one["mrr"], "an encoder that has not seen a fifth of the pairs");
+    let fits = |run: &str| sandbox.read(&format!("{run}/log.jsonl")).lines().count();
+    assert_eq!(fits(&format!("run{}", runs.get())), fits("run1"));
     let best = set("decoding.hubs={weights=[0.0, 1.0], neighbours=[5], folds=2}");
     assert_eq!(number(&best, "mrr"), number(&plain, "mrr").max(number(&heavy, "mrr")));
+}
+
+#[test]
+fn a_member_with_a_second_look_is_weighed_by_answers_that_it_has_not_seen() {
+    let sandbox = sandbox();
+    let members = r#"
+[ensemble]
+weights = "held-out"
+
+[[ensemble.members]]
+name = "ridge"
+decoding.hubs = { neighbours = [3] }
+decoding.second_look = { candidates = 8, neighbours = 7, folds = 4, answered = 2 }
+
+[[ensemble.members]]
+name = "bag"
+encoder = { kind = "ngram-bag", hidden = [], ngrams = [{ kind = "words", min = 1, max = 1 }] }
+decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
+"#;
+    sandbox.write("look.toml", &(ridge() + members));
+    let train = |out: &str, more: &[&str]| {
+        let few = ["train", "look.toml", "--json", "--out", out, "--set", "sketch.size=4"];
+        json(&sandbox.succeed(&[&few[..], more].concat()))
+    };
+    let report = train("look", &[]);
+    let found = json(&sandbox.succeed(&["evaluate", "look", "--json"]));
+    assert_eq!(found["mrr"], report["mrr"]);
+    let weights: Vec<f64> =
+        found["members"].as_array().unwrap().iter().map(|it| number(it, "weight")).collect();
+    assert!(weights.iter().all(|&weight| weight >= 0.0), "{weights:?}");
+    // scores after the second look are the ones that are combined
+    let plain: Vec<&str> = members.lines().filter(|line| !line.contains("second_look")).collect();
+    sandbox.write("plain.toml", &(ridge() + &plain.join("\n")));
+    let plain = ["train", "plain.toml", "--json", "--set", "sketch.size=4"];
+    assert_ne!(json(&sandbox.succeed(&plain))["mean_rank"], report["mean_rank"]);
+    let rule = sandbox.read("look/combination.json");
+    for name in ["metrics.json", "combination.json"] {
+        fs::remove_file(sandbox.path(&format!("look/{name}"))).unwrap();
+    }
+    assert_eq!(train("look", &["--resume"]), report);
+    assert_eq!(sandbox.read("look/combination.json"), rule);
+    let part = sandbox.path("look/members/ridge/held-out-part.safetensors");
+    fs::remove_file(part).unwrap();
+    fs::remove_file(sandbox.path("look/metrics.json")).unwrap();
+    let again = ["train", "look.toml", "--out", "look", "--resume", "--set", "sketch.size=4"];
+    sandbox.fail(&again, 2, &["ridge/held-out-part.safetensors"]);
 }
 
 #[test]
@@ -261,6 +312,8 @@ fn kernels_are_tempered_and_hubs_corrected() {
         ("small.toml", "decoding.hubs={answered=0}", &["decoding.hubs.answered = 0", "1 to 3"]),
         ("small.toml", "decoding.hubs={answered=4}", &["decoding.hubs.answered = 4", "1 to 3"]),
         ("ridge.toml", "decoding.hubs={answered=1}", &["decoding.hubs.answered", "absent"]),
+        ("ridge.toml", "decoding.hubs={refit=true}", &["decoding.hubs.refit", "absent"]),
+        ("small.toml", "decoding.hubs={refit=false}", &["decoding.hubs.refit", "answered = 1"]),
         ("several.toml", "ensemble.members=[{output={power=0.1}}]", &["ensemble.members[0].name"]),
         ("several.toml", "ensemble.members=[{name=\"a\"}, {name=\"a\"}]", &["members[1].name"]),
         (

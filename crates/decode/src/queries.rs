@@ -68,6 +68,11 @@ impl<'a> Queries<'a> {
         self.rows
     }
 
+    /// The prediction for a query.
+    pub(crate) fn row(&self, query: usize) -> &'a [f32] {
+        &self.rows[query * self.dim..][..self.dim]
+    }
+
     /// All coordinates with every row scaled to unit length, `[q × p]` row-major; a zero row stays
     /// zero.
     ///

@@ -39,7 +39,7 @@ mod size;
 mod token_ids;
 mod values;
 
-pub use bag::{NgramBag, NgramBagConfig};
+pub use bag::{BagBeside, NgramBag, NgramBagConfig};
 pub use encoder::Encoder;
 pub use error::{Error, NamedShapes};
 pub use frozen::FrozenBasis;

@@ -133,7 +133,18 @@ impl Block<'_> {
         each_kind!(self, rows => rows.tensors(prefix))
     }
 
-    /// The rows that [`tensors`](Self::tensors) wrote, copied and checked.
+    /// The same in less space: sparse rows have `prefix.gaps` U8 in the place of `prefix.columns`, each column
+    /// less the one before it in its row, 7 bits a byte, the lowest first, the highest bit set where more
+    /// follow.
+    pub fn packed_tensors<'s>(&'s self, prefix: &str) -> Vec<Tensor<'s>> {
+        match self {
+            Self::Dense(_) | Self::Bits(_) => self.tensors(prefix),
+            Self::Sparse(rows) => rows.packed_tensors(prefix),
+        }
+    }
+
+    /// The rows that [`tensors`](Self::tensors) or [`packed_tensors`](Self::packed_tensors) wrote, copied and
+    /// checked.
     ///
     /// # Errors
     /// Missing tensors, types and shapes that do not fit `kind` and `width`, and rows that are not

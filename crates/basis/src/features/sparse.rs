@@ -200,15 +200,71 @@ impl<'a> SparseBlock<'a> {
         ]
     }
 
+    /// The tensors with gaps in the place of columns.
+    pub(super) fn packed_tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
+        let gaps: Vec<u8> = (0..self.len()).flat_map(|row| gaps(self.row(row).0)).collect();
+        let mut tensors = self.tensors(prefix);
+        tensors[1] = Tensor {
+            name: format!("{prefix}{GAPS}"),
+            dtype: safetensors::Dtype::U8,
+            shape: vec![gaps.len()],
+            data: vec![Cow::Owned(gaps)],
+            blocks: false,
+        };
+        tensors
+    }
+
     pub(super) fn from_stored(stored: &Stored, prefix: &str, width: usize) -> Result<Self, Error> {
         let (_, offsets) = stored.u64(&format!("{prefix}.offsets"), 1)?;
-        let (_, columns) = stored.u32(&format!("{prefix}.columns"), 1)?;
         let (_, values) = stored.f32(&format!("{prefix}.values"), 1)?;
         // An offset that does not fit becomes one that the check below refuses.
         let offset = |&at: &u64| usize::try_from(at).unwrap_or(usize::MAX);
         let offsets: Vec<usize> = offsets.iter().map(offset).collect();
-        Self::new(width, offsets, columns.into_owned(), values.into_owned())
+        let name = format!("{prefix}{GAPS}");
+        let columns = match stored.names().any(|own| own == name) {
+            true => columns(&stored.u8(&name, 1)?.1, &offsets),
+            false => stored.u32(&format!("{prefix}.columns"), 1)?.1.into_owned(),
+        };
+        Self::new(width, offsets, columns, values.into_owned())
     }
+}
+
+/// The end of the name of the tensor that holds gaps.
+const GAPS: &str = ".gaps";
+
+/// The columns of a row, each less the one before it, the first less 0: 7 bits a byte, the lowest first, the
+/// highest bit set where more follow.
+fn gaps(columns: &[u32]) -> impl Iterator<Item = u8> {
+    let before = std::iter::once(&0).chain(columns);
+    columns.iter().zip(before).flat_map(|(column, before)| {
+        let gap = column - before;
+        let bytes = (32 - gap.leading_zeros()).div_ceil(7).max(1);
+        (0..bytes).map(move |at| {
+            let more = u8::from(at + 1 < bytes) << 7;
+            (gap >> (7 * at)) as u8 & 0x7F | more
+        })
+    })
+}
+
+/// The columns whose [`gaps`] are these. Gaps that no columns have give columns that no rows have.
+fn columns(gaps: &[u8], offsets: &[usize]) -> Vec<u32> {
+    let gap = |bytes: &[u8]| {
+        let bits = bytes.iter().rev().fold(0, |bits: u64, byte| {
+            bits.saturating_mul(128).saturating_add(u64::from(byte & 0x7F))
+        });
+        u32::try_from(bits).unwrap_or(u32::MAX)
+    };
+    let mut columns: Vec<u32> = gaps.split_inclusive(|byte| byte >> 7 == 0).map(gap).collect();
+    for row in offsets.windows(2) {
+        if let Some(row) = columns.get_mut(row[0]..row[1]) {
+            let mut column = 0u32;
+            for gap in row {
+                column = column.saturating_add(*gap);
+                *gap = column;
+            }
+        }
+    }
+    columns
 }
 
 fn by_column_and_value(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use half::vec::HalfFloatVecExt;
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
@@ -40,6 +41,18 @@ macro_rules! constructors {
 
 impl<'a> Tensor<'a> {
     constructors! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
+
+    /// A tensor of 16-bit floating-point numbers, the nearest to `values`.
+    pub fn f16(name: &str, shape: &[usize], values: &[f32]) -> Self {
+        let halves: Vec<half::f16> = Vec::from_f32_slice(values);
+        Self {
+            name: name.to_owned(),
+            dtype: Dtype::F16,
+            shape: shape.to_vec(),
+            data: vec![Cow::Owned(bytemuck::cast_slice(&halves).to_vec())],
+            blocks: false,
+        }
+    }
 
     /// The same with the elements `values` behind those that it has.
     pub fn followed_by<T: bytemuck::Pod>(mut self, values: &'a [T]) -> Self {

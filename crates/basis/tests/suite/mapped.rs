@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::features::{DenseRows, MappedRows, distinct};
+use dsokr_basis::features::{DenseRows, MappedRows, SparseRows, distinct};
 use dsokr_basis::random::{generator, unit};
 use dsokr_basis::store::{self, Stored};
 use dsokr_basis::{Basis, Error, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
@@ -133,6 +133,34 @@ fn tensors_of_a_verified_file_are_rows_too() {
     assert_eq!(rows.select(&[3, 11]).unwrap(), expected.select(&[3, 11]).unwrap());
 }
 
+#[test]
+fn packed_rows_are_those_that_were_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stored.safetensors");
+    let columns: Vec<Vec<u32>> = vec![
+        vec![],
+        vec![0, 1, 127, 128, 254, 255, 383],
+        vec![16_383, 32_767],
+        vec![16_384],
+        vec![2_097_151, 4_194_303, 4_294_967_000],
+        vec![],
+    ];
+    let width = 4_294_967_001;
+    let row = |columns: &Vec<u32>| {
+        columns.clone().into_iter().zip(1u8..).map(|(at, value)| (at, f32::from(value)))
+    };
+    let rows = Features::from(SparseRows::from_rows(width, columns.iter().map(row)).unwrap());
+    let read = |tensors: &[store::Tensor]| {
+        store::Contents::new("sample", 1, &BTreeMap::new(), tensors).write(&path).unwrap();
+        let stored = Stored::open(&path, "sample", 1).unwrap();
+        Features::from_stored(&stored, "x", RowKind::Sparse, width).unwrap()
+    };
+    let packed = rows.packed_tensors("x");
+    assert_eq!(packed[1].data.iter().map(|part| part.len()).sum::<usize>(), 28);
+    assert_eq!(read(&packed), rows);
+    assert_eq!(read(&rows.tensors("x")), rows);
+}
+
 /// Whole files whose rows are not valid, with a right checksum.
 #[test]
 fn stored_rows_are_checked() {
@@ -160,6 +188,22 @@ fn stored_rows_are_checked() {
         ];
         let error = read(&tensors, RowKind::Sparse).unwrap_err();
         assert!(error.to_string().contains("sparse offset"), "{offsets:?}: {error}");
+    }
+    for (gaps, wrong) in [
+        (&[1, 0][..], "column 1 follows column 1"),
+        (&[0x80, 0x80, 0x80, 0x80, 0x80, 1, 1], "column"),
+        (&[1, 2], "column 3 is outside of 0..3"),
+        (&[1], "1 column indices for 2 values"),
+        (&[0x81], "1 column indices for 2 values"),
+        (&[], "0 column indices for 2 values"),
+    ] {
+        let tensors = [
+            store::Tensor::u64("x.offsets", &[2], &[0, 2]),
+            store::Tensor::u8("x.gaps", &[gaps.len()], gaps),
+            store::Tensor::f32("x.values", &[2], &[1.0, 2.0]),
+        ];
+        let error = read(&tensors, RowKind::Sparse).unwrap_err();
+        assert!(error.to_string().contains(wrong), "{gaps:?}: {error}");
     }
 }
 

@@ -1,5 +1,6 @@
 use super::combination::Combination;
 use super::fold::Values;
+use super::member::Member;
 use super::shared::{Decoded, Ensemble};
 use super::streamed;
 use super::whole::{self, Sweep};
@@ -19,8 +20,8 @@ impl Ensemble<'_> {
     /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
     /// with all candidates for one member at a time, and their combined scores: 384 bytes a
     /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
-    /// A [second look](crate::Candidates::second_look) applies where there is one member: several are
-    /// combined by their first scores. The result does not depend on the number of threads. Sums of ranks and of
+    /// The scores of members with a [second look](crate::Candidates::second_look) are those after it
+    /// ([`SecondLook`](crate::SecondLook)); all scores of a query are needed at once then. The result does not depend on the number of threads. Sums of ranks and of
     /// reciprocal ranks do not depend on the order of the members either; those of scores do to
     /// rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
     /// share beyond rank 10⁷.)
@@ -41,8 +42,9 @@ impl Ensemble<'_> {
     ) -> Result<Vec<Decoded>, Error> {
         let fold = rule.fold(&self.members)?;
         self.check(pool, gold, k)?;
+        let looks = |member: &Member| member.candidates.second_look().is_some();
         if let [member] = &self.members[..]
-            && member.candidates.second_look().is_some()
+            && looks(member)
         {
             let row = |row: u32| self.refinement.rows[0][row as usize];
             let gold: Vec<Option<u32>> = gold.iter().map(|gold| gold.map(row)).collect();
@@ -50,7 +52,9 @@ impl Ensemble<'_> {
         }
         let sweep = Sweep { ensemble: self, pool, fold: &fold, gold };
         match pool {
-            Pool::Shared if fold.values == Values::Scores => streamed::decode(&sweep, k),
+            Pool::Shared if fold.values == Values::Scores && !self.members.iter().any(looks) => {
+                streamed::decode(&sweep, k)
+            }
             _ => whole::decode(&sweep, k),
         }
     }

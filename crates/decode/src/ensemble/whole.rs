@@ -123,6 +123,17 @@ impl Sweep<'_> {
                     self.score(at, task.clone(), scratch)
                         .map_err(|error| member_error(member, error))?;
                     let block = scoring::fetch(member.candidates, 0..member.candidates.rows())?;
+                    if let Some(look) = member.candidates.second_look() {
+                        let rows = scratch.scores.chunks_exact_mut(member.candidates.rows());
+                        for (query, scores) in task.clone().zip(rows) {
+                            look.lift(
+                                member.queries.row(query),
+                                |row| row,
+                                scores,
+                                member.candidates,
+                            )?;
+                        }
+                    }
                     let rows = scratch.scores.chunks_exact(member.candidates.rows());
                     for (lane, scores) in rows.enumerate() {
                         let of = &self.ensemble.refinement.rows[at];
@@ -141,9 +152,18 @@ impl Sweep<'_> {
                         let rows = lists.list(query).iter().map(row);
                         let Scratch { list, counts, of, valuation, .. } = scratch;
                         list.gather(rows.clone());
-                        let scores = list
+                        let mut scores = list
                             .score(&member.queries, query, member.candidates)
                             .map_err(|error| member_error(member, error))?;
+                        if let Some(look) = member.candidates.second_look() {
+                            let row = |at: usize| list.rows[at].0 as usize;
+                            look.lift(
+                                member.queries.row(query),
+                                row,
+                                &mut scores,
+                                member.candidates,
+                            )?;
+                        }
                         counts.clear();
                         counts.extend(list.rows.iter().map(|&(_, count)| count));
                         of.clear();

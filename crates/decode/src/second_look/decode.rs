@@ -27,7 +27,7 @@ pub(crate) fn decode(
     };
     let one = |buffers: &mut Buffers, query: usize| {
         cancellation.check()?;
-        let z = &queries.rows()[query * queries.dim()..][..queries.dim()];
+        let z = queries.row(query);
         // the rows of the query, the first of them best first, and how many candidates share each
         let mut rows: Vec<(usize, f32, u32)> = match (&shared, pool) {
             (Some((_, lists)), _) => {

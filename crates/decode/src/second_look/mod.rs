@@ -33,7 +33,9 @@ const NEIGHBOURS: &str = "neighbours";
 /// `s₀ + 1 / (1 + max u − u(c))`, where s₀ is the lowest score among them before. All others keep score and rank,
 /// and so does a query's set of first rows.
 /// [`Candidates::with_second_look`] gives it to candidates; then [`Pool::rank`](crate::Pool::rank),
-/// [`Pool::top_k`](crate::Pool::top_k) and ensembles of one member apply it.
+/// [`Pool::top_k`](crate::Pool::top_k) and ensembles apply it. In an ensemble of several members the first rows of a
+/// member have the scores `s₀ + (u(c) − min u) / 30` instead, which are those of its other rows in kind: a
+/// logit of an unseen query grows by about 30 with each unit of a score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecondLook {
     size: usize,
@@ -63,6 +65,11 @@ impl LookExamples {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.queries.is_empty()
+    }
+
+    /// Those behind the first `count`.
+    pub fn without_first(&self, count: usize) -> Self {
+        Self { size: self.size, queries: self.queries[count.min(self.len())..].to_vec() }
     }
 
     /// Adds those of some queries whose gold row is among their first rows. Neither the answers of
@@ -137,6 +144,37 @@ impl SecondLook {
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = first.iter().map(|&(_, score)| f64::from(score)).fold(f64::INFINITY, f64::min);
         Ok(logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect())
+    }
+
+    /// Replaces the scores of the first rows of a query `z`, as ensembles of several members combine them.
+    /// `row` is the row that a score belongs to.
+    pub(crate) fn lift(
+        &self,
+        z: &[f32],
+        row: impl Fn(usize) -> usize,
+        scores: &mut [f32],
+        candidates: &Candidates,
+    ) -> Result<(), Error> {
+        let mut places: Vec<usize> = (0..scores.len()).collect();
+        let order = |&a: &usize, &b: &usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b));
+        if self.size < places.len() {
+            places.select_nth_unstable_by(self.size, order);
+            places.truncate(self.size);
+        }
+        places.sort_unstable_by(order);
+        let first: Vec<(usize, f32)> = places.iter().map(|&at| (row(at), scores[at])).collect();
+        let Some(&(_, lowest)) = first.last() else { return Ok(()) };
+        let logits = self.network.logits(&self.neighbourhood.features(z, &first, candidates)?);
+        let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
+        for (at, logit) in places.into_iter().zip(logits) {
+            scores[at] = (f64::from(lowest) + (logit - least) / network::SCORE) as f32;
+        }
+        Ok(())
+    }
+
+    /// The held-out answers that queries are compared with, at unit length, `[n × p]`.
+    pub fn answers(&self) -> &[f32] {
+        &self.neighbourhood.answers
     }
 
     /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.

@@ -14,7 +14,7 @@ const BATCH: usize = 64;
 const RATE: f64 = 1e-2;
 const DECAY: f64 = 1e-4;
 /// What the logit of a candidate grows by at first with its score.
-const SCORE: f64 = 30.0;
+pub(super) const SCORE: f64 = 30.0;
 
 /// Places of the weights: of the features themselves, of the hidden units' inputs and biases, and of
 /// their outputs; behind them the scale of each feature.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dsokr_basis::store::{Stored, Tensor};
+use dsokr_basis::store::Stored;
 use dsokr_basis::{Features, OutputKernel, RowKind, RowSource};
 
 use crate::Error;
@@ -17,22 +17,19 @@ pub(super) fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) 
     }
 }
 
-/// Adds a kernel and rows, whose tensors are called `name`.
-pub(super) fn put<'a>(
+/// Adds a kernel, and what the tensors of rows do not say.
+pub(super) fn put(
     kernel: &dyn OutputKernel,
-    rows: &'a Features,
-    name: &str,
+    rows: &Features,
     metadata: &mut BTreeMap<String, String>,
-    tensors: &mut Vec<Tensor<'a>>,
 ) {
     let kind = ("row_kind", rows.kind().to_string());
     let width = ("row_width", rows.width().to_string());
     let entries = [kernel_entry(kernel), kind, width];
     metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
-    tensors.extend(rows.tensors(name));
 }
 
-/// Reads the rows that [`put`] added, which the kernel must take.
+/// Reads rows that [`put`] described, which the kernel must take; their tensors are called `name`.
 pub(super) fn rows(
     stored: &Stored,
     name: &str,

@@ -15,11 +15,11 @@ use crate::Error;
 /// The kind of the file.
 const KIND: &str = "ridge";
 
-/// The version of its layout.
-const VERSION: u32 = 1;
+/// The version of its layout; of sparse anchors version 1 has all columns.
+const VERSION: u32 = 2;
 
 impl RidgeModel {
-    /// Writes the model to a file, atomically: kind `ridge`, version 1. With the anchors and the
+    /// Writes the model to a file, atomically: kind `ridge`, version 2. With the anchors and the
     /// scaling in it, it needs no other file to predict.
     ///
     /// Metadata: `kernel` (as in [`Basis::save`](dsokr_basis::Basis::save); missing for a precomputed
@@ -41,7 +41,8 @@ impl RidgeModel {
         }];
         match &self.map {
             Map::Kernel { kernel, anchors } => {
-                file::put(kernel.as_ref(), anchors, "anchors", &mut metadata, &mut tensors);
+                file::put(kernel.as_ref(), anchors, &mut metadata);
+                tensors.extend(anchors.packed_tensors("anchors"));
             }
             Map::Precomputed { inputs } => {
                 metadata.insert("row_kind".into(), "precomputed".into());
@@ -63,7 +64,7 @@ impl RidgeModel {
     }
 
     pub(crate) fn open(path: &Path) -> Result<Stored, Error> {
-        Ok(Stored::open(path, KIND, VERSION)?)
+        Ok(Stored::open_versions(path, KIND, 1..=VERSION)?)
     }
 
     /// [`load`](Self::load) of an opened file.

@@ -257,7 +257,8 @@ impl OutputSpace {
                 metadata.insert("basis".into(), basis.fingerprint());
             }
             Map::Training { kernel, outputs } => {
-                file::put(kernel.as_ref(), outputs, "outputs", &mut metadata, &mut tensors);
+                file::put(kernel.as_ref(), outputs, &mut metadata);
+                tensors.extend(outputs.tensors("outputs"));
             }
         }
         (metadata, tensors)

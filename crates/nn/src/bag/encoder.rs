@@ -79,7 +79,7 @@ impl NgramBagConfig {
     pub fn size(&self, features: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
         let width = if self.linear { coordinates } else { self.embedding };
         let table = PartSize {
-            keys: if self.linear { "ngrams" } else { "embedding" },
+            keys: if self.linear { "ngrams" } else { "embedding" }.into(),
             parameters: features as f64 * width as f64,
             activations: 2.0 * length + 2.0 * width as f64,
             products: length * width as f64,
