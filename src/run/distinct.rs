@@ -1,11 +1,11 @@
 //! Searches whose duplicates are folded, ranks of chosen candidates, and how sure first places are.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use dsokr_data::Split;
+use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
-use dsokr_decode::{Decoded, Ensemble, Hit, Pool};
+use dsokr_decode::{Decoded, Ensemble, Hit, Pool, Rank};
 
 use super::{EnsembleRun, QueryAnswers, Run, SearchAnswer};
 use crate::Error;
@@ -117,7 +117,8 @@ impl EnsembleRun {
     }
 
     /// How often the first candidate is right, for queries in the order of its gap to the next candidate that
-    /// is no duplicate: at most `bins` bins, whose scores are gaps.
+    /// is no duplicate: at most `bins` bins, whose scores are gaps. A set of labels or a ranking is right if it
+    /// is the true one, any other candidate if it is the gold candidate.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
@@ -126,13 +127,59 @@ impl EnsembleRun {
         asked: &QueryAnswers,
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
-        let (_, mut decoded) = self.rank_golds(asked, &self.ensemble(asked)?)?;
         let answers = self.distinct(asked, 0..1, |_| true)?;
+        let mut decoded = match self.first_ranks(asked.split().truth.as_ref(), &answers)? {
+            Some(ranks) => {
+                let ranked = |(answer, rank): (&DistinctAnswer, _)| {
+                    let hits = answer.hits.iter();
+                    let hits = hits.map(|hit| Hit { candidate: hit.candidate, score: hit.score });
+                    Decoded { rank, gold_score: None, hits: hits.collect() }
+                };
+                answers.iter().zip(ranks).map(ranked).collect()
+            }
+            None => self.rank_golds(asked, &self.ensemble(asked)?)?.1,
+        };
         for (decoded, answer) in decoded.iter_mut().zip(answers) {
             let gap = answer.gap.unwrap_or(f32::MAX);
             decoded.hits.iter_mut().for_each(|hit| hit.score = gap);
         }
         Ok(reliability(&decoded, bins)?)
+    }
+
+    /// Rank 1 where the first hit is the true set of labels or ranking, which need not be a candidate, and none
+    /// elsewhere; nothing of outputs that are neither.
+    fn first_ranks(
+        &self,
+        truth: Option<&Truth>,
+        answers: &[DistinctAnswer],
+    ) -> Result<Option<Vec<Option<Rank>>>, Error> {
+        let candidates = &self.members()[0].candidates;
+        let label = |hit: &DistinctHit| candidates.label(hit.candidate);
+        let first = answers.iter().map(|answer| answer.hits.first().map_or("", label));
+        let features = &self.config().output.features;
+        let right: Vec<bool> = match truth {
+            Some(Truth::Labels(truth)) => match Truth::of_labels(first, features)? {
+                Some(Truth::Labels(first)) => {
+                    let set =
+                        |labels: &Vec<String>| labels.iter().cloned().collect::<BTreeSet<_>>();
+                    first.iter().zip(truth).map(|(a, b)| set(a) == set(b)).collect()
+                }
+                Some(Truth::Molecules(_) | Truth::Graphs(_) | Truth::Rankings(_)) | None => {
+                    return Ok(None);
+                }
+            },
+            Some(Truth::Rankings(truth)) => match Truth::of_labels(first, features)? {
+                Some(Truth::Rankings(first)) => {
+                    first.iter().zip(truth).map(|(a, b)| a == b).collect()
+                }
+                Some(Truth::Molecules(_) | Truth::Graphs(_) | Truth::Labels(_)) | None => {
+                    return Ok(None);
+                }
+            },
+            Some(Truth::Molecules(_) | Truth::Graphs(_)) | None => return Ok(None),
+        };
+        let rank = |right| if right { Rank::new(0, 1, candidates.len() as u64).ok() } else { None };
+        Ok(Some(right.into_iter().map(rank).collect()))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dsokr_basis::RowSource;
 use dsokr_data::config::OutputFeatures;
-use dsokr_data::{Inputs, Split};
+use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 
 use super::responses::{Example, ModelDescription, NamedMetric, Outputs};
@@ -72,7 +72,12 @@ pub(super) fn describe(
         separator,
         name: name.to_owned(),
         notice: None,
-        inputs: config.encoder.reads().to_string(),
+        inputs: match config.encoder.reads() {
+            InputKind::Texts => "texts",
+            InputKind::Vectors => "vectors",
+            InputKind::Kernels => "kernels",
+        },
+        width: None,
         outputs,
         encoder: of_members(|run| run.config.encoder.kind().to_owned()),
         members: if members.len() > 1 { runs.names().to_vec() } else { Vec::new() },

@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use burn::tensor::Device;
+use dsokr_basis::RowSource;
 use dsokr_data::{Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
 
@@ -13,6 +14,7 @@ use super::description;
 use super::filter::Molecules;
 use super::responses::{ModelDescription, Outputs};
 use super::training::Training;
+use super::work;
 use crate::Error;
 use crate::run::{EnsembleRun, Run};
 
@@ -86,14 +88,20 @@ impl Model {
     /// Reads what explains answers; what cannot be read is logged once.
     pub(super) fn prepare(&self) {
         self.molecules();
-        for (what, missing) in [
-            ("the training texts", self.training().err()),
-            ("the validation queries", self.validation().err()),
-            ("how often validation queries are right", self.compute_reliability().err()),
-        ] {
-            if let Some(reason) = missing {
-                tracing::warn!("{}: answers go without {what}: {reason}", self.name);
-            }
+        if self.description.inputs == "texts" {
+            self.warn("the training texts", self.training().err());
+        }
+        self.warn("the validation queries", self.validation().err());
+        // no answer waits for these
+        work::in_background(|| {
+            let what = "how often validation queries are right";
+            self.warn(what, self.compute_reliability().err());
+        });
+    }
+
+    fn warn(&self, what: &str, missing: Option<&String>) {
+        if let Some(reason) = missing {
+            tracing::warn!("{}: answers go without {what}: {reason}", self.name);
         }
     }
 
@@ -125,7 +133,7 @@ impl Model {
     fn compute_reliability(&self) -> Result<&Vec<ReliabilityBin>, &String> {
         let compute = || {
             if self.outputs == Outputs::Numbers {
-                return Err("ranks of numbers carry no information".to_owned());
+                return Err("the predicted quantiles say it".to_owned());
             }
             let read = |run: &Run| run.read_split(SplitName::Validation, None);
             let asked = self.runs.ask(read, None).map_err(|error| error.to_string())?;
@@ -144,10 +152,13 @@ impl Model {
         let mut described = self.description.clone();
         described.notice = self.notice();
         match self.validation() {
-            Ok(split) => described.examples = description::examples(split),
+            Ok(split) => {
+                described.width = split.inputs.vectors().ok().map(|rows| rows.width());
+                described.examples = description::examples(split);
+            }
             Err(reason) => described.missing.push(format!("validation queries: {reason}")),
         }
-        if let Err(reason) = self.training() {
+        if let ("texts", Err(reason)) = (self.description.inputs, self.training()) {
             described.missing.push(format!("training texts: {reason}"));
         }
         if let Some(Err(reason)) = self.reliability.get() {

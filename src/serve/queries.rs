@@ -19,6 +19,8 @@ pub(super) enum Queries<'a> {
     Coordinates(&'a [Vec<f32>]),
 }
 
+const ANY: &str = "exactly one of texts, vectors and coordinates";
+
 /// Texts, vectors and coordinates of a request, of which it has one.
 type Given<'a> = (Option<&'a Vec<String>>, Option<&'a Vec<Vec<f32>>>, Option<&'a Vec<Vec<f32>>>);
 
@@ -48,19 +50,20 @@ fn count((texts, vectors, coordinates): Given) -> usize {
 impl<'a> Queries<'a> {
     pub(super) fn of_search(request: &'a SearchRequest, limits: &Limits) -> Result<Self, Problem> {
         let SearchRequest { texts, vectors, coordinates, .. } = request;
-        Self::of((texts.as_ref(), vectors.as_ref(), coordinates.as_ref()), limits)
+        Self::of((texts.as_ref(), vectors.as_ref(), coordinates.as_ref()), ANY, limits)
     }
 
     pub(super) fn of_embed(request: &'a EmbedRequest, limits: &Limits) -> Result<Self, Problem> {
-        Self::of((request.texts.as_ref(), request.vectors.as_ref(), None), limits)
+        let allowed = "exactly one of texts and vectors";
+        Self::of((request.texts.as_ref(), request.vectors.as_ref(), None), allowed, limits)
     }
 
     pub(super) fn of_rank(request: &'a RankRequest, limits: &Limits) -> Result<Self, Problem> {
         let RankRequest { texts, vectors, coordinates, .. } = request;
-        Self::of((texts.as_ref(), vectors.as_ref(), coordinates.as_ref()), limits)
+        Self::of((texts.as_ref(), vectors.as_ref(), coordinates.as_ref()), ANY, limits)
     }
 
-    fn of(given: Given<'a>, limits: &Limits) -> Result<Self, Problem> {
+    fn of(given: Given<'a>, allowed: &str, limits: &Limits) -> Result<Self, Problem> {
         let (key, queries) = match given {
             (Some(texts), None, None) => ("texts", Self::Texts(texts)),
             (None, Some(vectors), None) => ("vectors", Self::Vectors(vectors)),
@@ -68,7 +71,6 @@ impl<'a> Queries<'a> {
             (texts, vectors, coordinates) => {
                 let found = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
                 let found = found.iter().filter(|&&given| given).count();
-                let allowed = "exactly one of texts, vectors and coordinates";
                 return Err(Problem::value("queries", format!("{found} kinds"), allowed));
             }
         };

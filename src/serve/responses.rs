@@ -229,7 +229,10 @@ pub(super) struct ModelDescription {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
     /// What it reads: `texts`, `vectors` or `kernels`.
-    pub inputs: String,
+    pub inputs: &'static str,
+    /// How many numbers a vector has, for models that read vectors, where their validation queries are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
     /// What its candidates are.
     pub outputs: Outputs,
     /// What stands between the labels of a set.
@@ -243,7 +246,7 @@ pub(super) struct ModelDescription {
     pub coordinates: Vec<usize>,
     /// Number of candidates, duplicates counted.
     pub candidates: usize,
-    /// The folder of the data that the run was trained on, as its configuration names it.
+    /// The folder of the data that the run was trained on, as its configuration names it; empty for drawn data.
     pub data: String,
     /// The split that the metrics are of.
     #[serde(skip_serializing_if = "Option::is_none")]

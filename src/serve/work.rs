@@ -48,6 +48,21 @@ impl Workers {
     }
 }
 
+/// Computes on threads that get what answers leave of the processors' time; on systems other than Linux, their share.
+pub(super) fn in_background(compute: impl FnOnce() + Send) {
+    let lower = |_| {
+        // SAFETY: a system call without pointers; in Linux it concerns the calling thread alone
+        #[cfg(target_os = "linux")]
+        unsafe {
+            libc::setpriority(libc::PRIO_PROCESS, 0, 19);
+        }
+    };
+    match rayon::ThreadPoolBuilder::new().start_handler(lower).build() {
+        Ok(pool) => pool.install(compute),
+        Err(_) => compute(),
+    }
+}
+
 /// A place in the queue, left when the request ends or its connection is closed.
 struct Place<'a>(&'a AtomicUsize);
 

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::golds;
+use crate::sandbox::Sandbox;
 use crate::served::{Served, molecules, send};
 
 /// A browser, closed at the end.
@@ -100,6 +102,14 @@ impl Browser {
         self.call(&format!("element/{element}/value"), &json!({"text": text}));
     }
 
+    /// A narrow screen, where nothing is wider than the page.
+    fn narrow(&self) {
+        let narrow = json!({"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+        let emulate = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": narrow});
+        self.call("goog/cdp/execute", &emulate);
+        self.wait("innerWidth === 400 && document.documentElement.scrollWidth <= 400");
+    }
+
     fn click(&self, selector: &str) {
         let element = self.element(selector);
         self.call(&format!("element/{element}/click"), &json!({}));
@@ -162,10 +172,69 @@ fn the_page_searches_filters_copies_and_turns_pages() {
         .value("(navigator.clipboard.writeText = async text => { window.copied = text; }, null)");
     browser.click(".card .label button");
     browser.wait("window.copied === document.querySelector('.card').dataset.copy");
-    // a narrow screen, where nothing is wider than the page
-    let narrow = json!({"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": true});
-    let emulate = json!({"cmd": "Emulation.setDeviceMetricsOverride", "params": narrow});
-    browser.call("goog/cdp/execute", &emulate);
-    browser.wait("innerWidth === 400 && document.documentElement.scrollWidth <= 400");
+    browser.narrow();
     browser.wait("document.querySelector('.card').getBoundingClientRect().width > 300");
+}
+
+#[test]
+fn the_page_shows_outputs_of_other_kinds() {
+    let Some(browser) = Browser::start() else {
+        eprintln!("skipped: chromedriver is not installed");
+        return;
+    };
+    let sandbox = Sandbox::new();
+    for name in ["graphs", "quantiles", "rankings"] {
+        let config = format!("{}/configs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        sandbox.succeed(&["train", &config, "--quiet"]);
+    }
+    sandbox.write("data/small/sets.arff", &golds::arff(0..48));
+    sandbox.write("sets.toml", golds::SETS);
+    sandbox.train("sets.toml", &[]);
+    let runs = ["runs/graphs", "runs/quantiles", "runs/rankings", "runs/sets"];
+    let served = Served::start(&sandbox, &runs);
+    browser.open(&format!("http://{}/", served.address));
+    for (run, shown) in [
+        ("graphs", "document.querySelector('.card img').naturalWidth > 0"),
+        (
+            "quantiles",
+            "/^Predicted: median [0-9.]+; between [0-9.]+ and [0-9.]+ with a probability of 80/\
+                       .test(document.querySelector('.predicted').textContent)",
+        ),
+        ("quantiles", "document.querySelector('.quantiles .median').style.left.endsWith('%')"),
+        (
+            "rankings",
+            "/best first: ([1-7], ){6}[1-7]$/.test(document.querySelector('.card .said').textContent)",
+        ),
+        ("sets", "document.querySelector('.card .chip').textContent.startsWith('label')"),
+        ("sets", "document.querySelectorAll('#examples button')[2].textContent === '0:1 3:1'"),
+    ] {
+        browser.open(&format!("http://{}/?model={run}", served.address));
+        browser.wait("document.querySelectorAll('#examples button').length > 0");
+        browser.click("#examples button");
+        browser.wait("document.querySelectorAll('.card').length > 0");
+        browser.wait(shown);
+        assert_eq!(browser.value("document.getElementById('error').hidden"), json!(true), "{run}");
+        assert_eq!(
+            browser.value("document.getElementById('filters').hidden"),
+            json!(true),
+            "{run}"
+        );
+        browser.narrow();
+        browser.call(
+            "goog/cdp/execute",
+            &json!({"cmd": "Emulation.clearDeviceMetricsOverride", "params": {}}),
+        );
+    }
+    // what is no vector
+    for (text, says) in
+        [("1 2 x", "\"x\" is none"), ("5:1", "columns are numbers from 0 to 4"), ("1 2", "width")]
+    {
+        browser.open(&format!("http://{}/?model=sets", served.address));
+        browser.wait("document.querySelectorAll('#examples button').length > 0");
+        browser.keys("#query", &format!("{text}{ENTER}"));
+        browser.wait(&format!(
+            "document.getElementById('error').textContent.includes({})",
+            json!(says)
+        ));
+    }
 }

@@ -123,7 +123,7 @@ fn two_texts_of_one_output_are_two_rows() {
 }
 
 /// Rows with a bit for each of three labels, as .arff.
-fn arff(rows: impl Iterator<Item = usize>) -> String {
+pub fn arff(rows: impl Iterator<Item = usize>) -> String {
     let mut text = "@relation sets\n".to_string();
     (0..5).for_each(|i| text += &format!("@attribute x{i} numeric\n"));
     (0..3).for_each(|i| text += &format!("@attribute label{i} {{0,1}}\n"));
@@ -138,7 +138,7 @@ fn arff(rows: impl Iterator<Item = usize>) -> String {
     text
 }
 
-const SETS: &str = r#"
+pub const SETS: &str = r#"
 [data]
 folder = "small"
 source = "multi-label"

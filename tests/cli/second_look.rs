@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json};
+use crate::served::Served;
 
 const LOOK: &str = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
 
@@ -64,6 +65,38 @@ fn the_first_candidates_are_scored_anew_and_no_others() {
     let scores: Vec<f64> = after.iter().map(|c| c["score"].as_f64().unwrap()).collect();
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
     assert!((scores[0] - before[4]["score"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{scores:?}");
+}
+
+#[test]
+fn a_server_looks_a_second_time_too() {
+    let sandbox = sandbox();
+    sandbox.train("ridge.toml", &[LOOK, "sketch.size=4"]);
+    let served = Served::start(&sandbox, &["runs/ridge"]);
+    for text in ["a ring of kind METH and class ANE", "an open chain of kind OCT and class YNE"] {
+        let query = ["search", "runs/ridge", text, "--top", "80", "--json"];
+        let expected = json(&sandbox.succeed(&query));
+        let expected = expected["candidates"].as_array().unwrap();
+        // a first page within the candidates that are looked at again, and a page beyond them
+        for (skip, top) in [(0, 3), (3, 77)] {
+            let query = serde_json::json!({"texts": [text], "top": top, "skip": skip});
+            let found = served.ask("/api/search", &query);
+            let hits = found["answers"][0]["hits"].as_array().unwrap();
+            assert_eq!(hits.len(), top, "{found}");
+            for (hit, own) in hits.iter().zip(&expected[skip..]) {
+                assert_eq!((&hit["id"], &hit["score"]), (&own["id"], &own["score"]));
+            }
+        }
+        let ids: Vec<&Value> = expected.iter().map(|own| &own["id"]).collect();
+        let ranked = served.ask("/api/rank", &serde_json::json!({"texts": [text], "ids": [ids]}));
+        for (above, (own, ranked)) in
+            expected.iter().zip(ranked["answers"][0].as_array().unwrap()).enumerate()
+        {
+            assert_eq!(
+                (&ranked["above"], &ranked["score"]),
+                (&serde_json::json!(above), &own["score"])
+            );
+        }
+    }
 }
 
 #[test]

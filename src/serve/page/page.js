@@ -23,6 +23,8 @@ const number = (value) => {
   if (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3)) return value.toExponential(2);
   return value.toFixed(4);
 };
+/** A number with four digits, for people. */
+const rounded = (value) => Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 12 });
 
 /** The answer to a request; an error with what the server says otherwise. */
 async function ask(path, body, signal) {
@@ -115,14 +117,41 @@ function request(top, skip) {
   if (state.model.inputs === "texts") {
     body.texts = [text];
   } else {
-    const row = text.replace(/[[\]]/g, " ").split(/[\s,;]+/).filter(Boolean).map(Number);
-    if (row.some((value) => !Number.isFinite(value))) throw new Error("the query must be numbers");
-    body.vectors = [row];
+    body.vectors = [vector(text)];
   }
   const wanted = state.model.outputs === "molecules" ? filter() : null;
   if (wanted?.error) throw wanted.error;
   if (wanted) body.filter = wanted;
   return body;
+}
+
+/** The numbers of a query: all of them, or COLUMN:NUMBER for those that are not 0. */
+function vector(text) {
+  const parts = text.replace(/[[\]]/g, " ").split(/[\s,;]+/).filter(Boolean);
+  const numbers = (texts) => texts.map((own) => {
+    const value = own.trim() ? Number(own) : NaN;
+    if (!Number.isFinite(value)) throw new Error(`The query must be numbers; ${JSON.stringify(own)} is none`);
+    return value;
+  });
+  if (!parts.some((part) => part.includes(":"))) return numbers(parts);
+  const { width } = state.model;
+  if (width === undefined) throw new Error("Type all numbers of the vector: its length is not known without the validation queries");
+  const row = new Array(width).fill(0);
+  for (const part of parts) {
+    const [column, value] = numbers(part.split(":", 2));
+    if (!Number.isInteger(column) || column < 0 || column >= width) {
+      throw new Error(`${part}: columns are numbers from 0 to ${width - 1}`);
+    }
+    row[column] = value;
+  }
+  return row;
+}
+
+/** A vector as it is typed. */
+function typed(row) {
+  const entries = row.map((value, column) => [column, value]).filter(([, value]) => value !== 0);
+  const sparse = 0 < entries.length && 2 * entries.length < row.length;
+  return sparse ? entries.map((entry) => entry.join(":")).join(" ") : row.join(" ");
 }
 
 // Searching
@@ -192,10 +221,7 @@ function show(found) {
 function sure(answer) {
   const lines = [];
   if (answer.quantiles?.length) {
-    const cells = (of) => answer.quantiles.map((quantile) => make("td", { class: "number" }, of(quantile)));
-    lines.push(make("table", { "aria-label": "predicted quantiles" },
-      make("tr", {}, make("th", {}, "quantile"), cells((quantile) => `${quantile.level}`)),
-      make("tr", {}, make("th", {}, "value"), cells((quantile) => number(quantile.value)))));
+    lines.push(...quantiles(answer.quantiles));
   }
   const sureness = answer.confidence;
   if (sureness && state.skip === 0) {
@@ -208,6 +234,40 @@ function sure(answer) {
   return lines;
 }
 
+/** Predicted quantiles in words, drawn, and as a table. */
+function quantiles(all) {
+  const at = (level) => all.find((own) => Math.abs(own.level - level) < 1e-9)?.value;
+  const low = Math.min(...all.map((own) => own.value));
+  const high = Math.max(...all.map((own) => own.value));
+  const place = (value) => (high > low ? (value - low) / (high - low) : 0.5);
+  const bars = make("div", { class: "quantiles", "aria-hidden": "true" });
+  const middles = [];
+  for (const { level, value } of all) {
+    const other = level < 0.5 ? at(1 - level) : undefined;
+    if (other !== undefined && other >= value) {
+      const bar = make("span", { class: "between" });
+      bar.style.left = `${100 * place(value)}%`;
+      bar.style.width = `${100 * (place(other) - place(value))}%`;
+      bars.append(bar);
+      middles.push(`between ${rounded(value)} and ${rounded(other)} with a probability of ${percent(1 - 2 * level)}`);
+    }
+  }
+  const median = at(0.5);
+  for (const { value } of all) {
+    const mark = make("span", { class: value === median ? "median" : "mark" });
+    mark.style.left = `${100 * place(value)}%`;
+    bars.append(mark);
+  }
+  const said = [...(median === undefined ? [] : [`median ${rounded(median)}`]), ...middles];
+  return [
+    make("p", { class: "predicted" }, `Predicted: ${said.length ? said.join("; ") : "quantiles"}.`),
+    bars,
+    make("div", { class: "wide" }, make("table", { "aria-label": "predicted quantiles" },
+      make("tr", {}, make("th", {}, "quantile"), all.map((own) => make("td", { class: "number" }, `${own.level}`))),
+      make("tr", {}, make("th", {}, "value"), all.map((own) => make("td", { class: "number" }, rounded(own.value)))))),
+  ];
+}
+
 function exact(best) {
   return make("li", { class: "card exact", tabindex: "0", "data-copy": best.label },
     make("div", { class: "top" }, make("span", { class: "rank" }, "Best of all outputs"),
@@ -215,12 +275,28 @@ function exact(best) {
     label(best.label));
 }
 
+/** What a label says: labels of a set, a ranking with its items in order, a number, or the label itself. */
+function said(text) {
+  const chips = (parts) => make("div", { class: "chips" }, parts.map((part) => make("span", { class: "chip" }, part)));
+  switch (state.model.outputs) {
+    case "labels": {
+      const labels = text.split(state.model.separator ?? " ").map((part) => part.trim()).filter(Boolean);
+      return labels.length ? chips(labels) : make("div", { class: "small said" }, "the empty set");
+    }
+    case "rankings": {
+      const ranks = text.trim().split(/\s+/).map(Number);
+      const items = ranks.map((rank, item) => [rank, item + 1]).sort(([a], [b]) => a - b).map(([, item]) => item);
+      return make("div", { class: "said" }, make("code", {}, text),
+        make("div", { class: "small" }, `items, the best first: ${items.join(", ")}`));
+    }
+    case "numbers": return make("strong", { class: "said" }, text);
+    default: return make("code", {}, text);
+  }
+}
+
 /** A label with a button that copies it. */
 function label(text) {
-  const shown = state.model.outputs === "labels"
-    ? make("div", { class: "chips" }, text.split(state.model.separator ?? " ").map((part) => part.trim())
-        .filter(Boolean).map((part) => make("span", { class: "chip" }, part)))
-    : make("code", {}, text);
+  const shown = said(text);
   const button = make("button", { type: "button", "aria-label": `copy ${text.slice(0, 80)}`,
     onclick: () => copy(text, button) }, "Copy");
   return make("div", { class: "label" }, shown, button);
@@ -251,7 +327,7 @@ function card(hit, nearest) {
   image?.addEventListener("error", () => image.remove());
   const name = hit.link
     ? make("a", { href: hit.link, target: "_blank", rel: "noreferrer" }, `CID ${hit.id}`)
-    : make("span", {}, hit.id);
+    : make("span", { class: hit.label ? "small" : null }, hit.id);
   const gap = hit.gap === undefined ? "" : `, ${number(hit.gap)} above the next`;
   const known = new Map(nearest.map((near, place) => [near.id, place + 1]));
   const shared = (hit.shared ?? []).map((own) => {
@@ -293,17 +369,20 @@ function describe() {
   at("filters").hidden = !molecules;
   at("query-label").textContent = model.inputs === "texts"
     ? (molecules ? "Describe the molecule you look for" : "Describe what you look for")
-    : "The query: its vector, numbers with spaces or commas between";
-  at("model-line").textContent = `${model.name} · ${plural(model.candidates, "candidate", "candidates")} · trained on ${model.data}`;
+    : `The query: ${model.width === undefined ? "the" : model.width.toLocaleString("en")} numbers of its vector, or column:number for those `
+      + "that are not 0 (columns from 0)";
+  at("model-line").textContent = `${model.name} · ${plural(model.candidates, "candidate", "candidates")}`
+    + (model.data ? ` · trained on ${model.data}` : "");
   notice(model.notice);
-  const examples = model.examples.map((example) => example.text ?? example.vector.join(" "));
+  const examples = model.examples.map((example) => example.text ?? typed(example.vector));
   at("examples").replaceChildren(...examples.map((text) => make("button", {
     type: "button", title: text.slice(0, 500), onclick: () => { at("query").value = text; begin(); },
   }, text.slice(0, 200))));
   const facts = [
     ["Model", model.encoder.join(", ") + (model.members.length ? ` (${plural(model.members.length, "member", "members")})` : "")],
-    ["Reads", model.inputs], ["Candidates", `${model.candidates.toLocaleString("en")} ${model.outputs === "other" ? "" : model.outputs}`],
-    ["Data", model.data], ["Coordinates", model.coordinates.join(", ")],
+    ["Reads", model.width === undefined ? model.inputs : `${model.inputs} of ${plural(model.width, "number", "numbers")}`],
+    ["Candidates", `${model.candidates.toLocaleString("en")} ${{ labels: "sets of labels", other: "" }[model.outputs] ?? model.outputs}`],
+    ["Data", model.data || "drawn"], ["Coordinates", model.coordinates.join(", ")],
     ...(model.split ? [["Evaluated on", `${model.split}, ${plural(model.queries, "query", "queries")}, ${model.date}`]] : []),
   ];
   at("facts").replaceChildren(...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));

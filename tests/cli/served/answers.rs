@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Served, TEXT, molecules, send, trained};
-use crate::sandbox::number;
+use crate::golds;
+use crate::sandbox::{Sandbox, number};
 
 #[test]
 fn a_served_run_answers_as_the_commands_do() {
@@ -102,16 +103,40 @@ fn the_page_loads_nothing_from_elsewhere() {
 fn a_run_that_is_trained_again_is_served_as_it_was_and_says_so() {
     let sandbox = trained();
     let served = Served::start(&sandbox, &["runs/small"]);
-    let query = json!({"texts": [TEXT], "top": 5});
-    let before = served.ask("/api/search", &query);
+    served_on(&sandbox, &served, || {
+        fs::remove_dir_all(sandbox.path("runs/small")).unwrap();
+        sandbox.train("small.toml", &["seed=7", "sketch.size=10"]);
+    });
+}
+
+#[test]
+fn a_run_that_gets_candidates_is_served_as_it_was_and_says_so() {
+    let sandbox = trained();
+    let served = Served::start(&sandbox, &["runs/small"]);
+    sandbox.write("new.tsv", "id\tname\nnew\tcyclomethanoic\n");
+    served_on(&sandbox, &served, || {
+        sandbox.succeed(&["candidates", "add", "runs/small", "new.tsv"]);
+    });
+    let (status, refused) = served.post("/api/candidates", &json!({"ids": ["new"]}));
+    assert_eq!(status, 404, "{refused}");
+    // a new server has it
+    let served = Served::start(&sandbox, &["runs/small"]);
+    let known = served.ask("/api/candidates", &json!({"ids": ["new"]}));
+    assert_eq!(known["candidates"][0]["label"], "cyclomethanoic");
+    let query = json!({"texts": [TEXT], "top": 100});
+    assert_eq!(served.ask("/api/search", &query)["candidates"], json!(81));
+}
+
+/// Answers after a change of the run directory are those before it, with a notice, which the log has once.
+fn served_on(sandbox: &Sandbox, served: &Served, change: impl FnOnce()) {
+    let query = json!({"texts": [TEXT], "top": 80});
+    let mut before = served.ask("/api/search", &query);
     assert!(before["notice"].is_null());
-    fs::remove_dir_all(sandbox.path("runs/small")).unwrap();
-    sandbox.train("small.toml", &["seed=7", "sketch.size=10"]);
+    change();
     std::thread::sleep(Duration::from_millis(1_100));
     let mut after = served.ask("/api/search", &query);
     assert!(after["notice"].as_str().unwrap().contains("has changed"), "{after}");
     after.as_object_mut().unwrap().remove("notice");
-    let mut before = before;
     // the validation queries may have been read between the two answers
     for answer in [&mut before, &mut after] {
         answer["answers"][0].as_object_mut().unwrap().remove("confidence");
@@ -121,6 +146,31 @@ fn a_run_that_is_trained_again_is_served_as_it_was_and_says_so() {
     assert!(models["models"][0]["notice"].is_string());
     let log = sandbox.read("serve.log");
     assert_eq!(log.matches("has changed").count(), 1, "{log}");
+}
+
+#[test]
+fn sparse_vectors_are_asked_for_by_all_their_numbers() {
+    let sandbox = Sandbox::new();
+    sandbox.write("data/small/sets.arff", &golds::arff(0..48));
+    sandbox.write("sets.toml", golds::SETS);
+    sandbox.train("sets.toml", &[]);
+    let served = Served::start(&sandbox, &["runs/sets"]);
+    let models: Value = serde_json::from_str(&served.get("/api/models").body).unwrap();
+    let model = &models["models"][0];
+    let known = [&model["inputs"], &model["width"], &model["outputs"], &model["missing"]];
+    assert_eq!(known, [&json!("vectors"), &json!(5), &json!("labels"), &json!([])]);
+    let vector = &model["examples"][0]["vector"];
+    let found = served.ask("/api/search", &json!({"vectors": [vector], "top": 1}));
+    // row 40 of the file has the features and labels of rows 5 and 19
+    assert_eq!(found["answers"][0]["hits"][0]["label"], "label1 label2", "{found}");
+    // whether the first set is right does not depend on whether the row itself is a candidate
+    let confidence = |found: &Value| found["answers"][0]["confidence"].clone();
+    let begun = std::time::Instant::now();
+    while confidence(&served.ask("/api/search", &json!({"vectors": [vector]}))).is_null() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", sandbox.read("serve.log"));
+    }
+    let found = served.ask("/api/search", &json!({"vectors": [vector]}));
+    assert_eq!(number(&confidence(&found), "right"), 1.0, "{found}");
 }
 
 #[test]

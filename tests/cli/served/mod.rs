@@ -50,7 +50,7 @@ impl Served {
     }
 
     /// The answer to a request that must succeed.
-    fn ask(&self, path: &str, body: &Value) -> Value {
+    pub fn ask(&self, path: &str, body: &Value) -> Value {
         let (status, answer) = self.post(path, body);
         assert_eq!(status, 200, "{path} {body}: {answer}");
         answer

@@ -63,6 +63,39 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// The rows as rows of `kind`: dense ones without their zeros, or as bits. Other rows stay what they are.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for rows of a different kind that are not dense; [`Error::Row`] for a number that is
+    /// neither 0 nor 1 in a row of bits.
+    pub fn into_kind(self, kind: RowKind) -> Result<Self, Error> {
+        let rows = match self {
+            Self::Dense(rows) if kind != RowKind::Dense => rows,
+            rows if rows.kind() == kind => return Ok(rows),
+            rows => return Err(Error::kind(rows.kind(), kind)),
+        };
+        let entries = |row: usize| {
+            let numbers = (0..).zip(rows.row(row).iter().copied());
+            numbers.filter(|&(_, value)| value != 0.0)
+        };
+        let all = 0..rows.len();
+        match kind {
+            RowKind::Bits => {
+                for row in all.clone() {
+                    if let Some((column, value)) = entries(row).find(|&(_, value)| value != 1.0) {
+                        let found = format!("{value} in column {column}, expected 0 or 1");
+                        return Err(Error::row(row, found));
+                    }
+                }
+                let ones = all.map(|row| entries(row).map(|(column, _)| column));
+                Ok(Self::Bits(BitBlock::from_indices(rows.width(), ones)?))
+            }
+            RowKind::Sparse | RowKind::Dense => {
+                Ok(Self::Sparse(SparseBlock::from_rows(rows.width(), all.map(entries))?))
+            }
+        }
+    }
+
     /// One row as `width` numbers; none when there is no such row.
     pub fn dense_row(&self, row: usize) -> Vec<f32> {
         if row >= self.len() {

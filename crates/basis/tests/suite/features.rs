@@ -171,6 +171,23 @@ fn rows_of_other_kinds_are_not_appended() {
 }
 
 #[test]
+fn dense_rows_become_rows_of_other_kinds() {
+    let dense = |values: &[f32]| Features::Dense(DenseRows::new(3, values.to_vec()).unwrap());
+    for kind in [RowKind::Dense, RowKind::Bits, RowKind::Sparse] {
+        let rows = dense(&[0.0, 1.0, 0.0, 1.0, 1.0, 0.0]).into_kind(kind).unwrap();
+        assert_eq!((rows.kind(), rows.len()), (kind, 2));
+        assert_eq!((rows.dense_row(0), rows.dense_row(1)), (vec![0., 1., 0.], vec![1., 1., 0.]));
+    }
+    let values = dense(&[0.5, 0.0, -2.0]);
+    assert!(refused(values.clone().into_kind(RowKind::Bits), "0.5 in column 0, expected 0 or 1"));
+    let sparse = values.into_kind(RowKind::Sparse).unwrap();
+    assert_eq!(sparse.dense_row(0), [0.5, 0.0, -2.0]);
+    for kind in [RowKind::Dense, RowKind::Bits] {
+        assert!(refused(sparse.clone().into_kind(kind), " rows are needed"));
+    }
+}
+
+#[test]
 fn distinct_rows_of_every_kind() {
     for (_, rows) in cases(600) {
         let expanded = expand(&rows);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dsokr_basis::eigenbasis::multiply;
+use dsokr_basis::features::read;
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, RowSource};
 use faer::linalg::matmul::matmul;
@@ -172,12 +173,16 @@ impl LipschitzModel {
     }
 
     /// `f(x)` of input rows, q × d row-major; for targets that are coordinates, the rows of
-    /// `dsokr_decode::Queries`.
+    /// `dsokr_decode::Queries`. Dense rows are taken as rows of the kind of those that it was fitted with.
     ///
     /// # Errors
-    /// Rows of another kind or width, [`Error::NotFinite`] for a prediction that overflows `f32`, and
-    /// errors from reading the rows.
+    /// Rows of a different kind that are not dense, or of another width, [`Error::NotFinite`] for a prediction
+    /// that overflows `f32`, and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+        let kind = self.basis.row_kind();
+        if rows.kind() != kind {
+            return self.predict(&read(rows, 0..rows.len())?.into_kind(kind)?);
+        }
         let (p, d) = (self.basis.rank(), self.width());
         let weights = MatRef::from_row_major_slice(&self.weights, p, d);
         let mut predicted = Vec::with_capacity(rows.len().saturating_mul(d));

@@ -132,10 +132,11 @@ impl RidgeModel {
 
     /// `z(x)` of input rows, q × p row-major: rows of `dsokr_decode::Queries`.
     ///
-    /// The numbers of a row do not depend on the number of threads.
+    /// The numbers of a row do not depend on the number of threads. Dense rows are taken as rows of the anchors'
+    /// kind.
     ///
     /// # Errors
-    /// Rows of another kind or width, [`Error::Value`] for a model of a precomputed kernel,
+    /// Rows of a different kind that are not dense, or of another width, [`Error::Value`] for a model of a precomputed kernel,
     /// [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
         let Map::Kernel { kernel, anchors } = &self.map else {
@@ -148,6 +149,7 @@ impl RidgeModel {
                 Some(scaling) => scaling.apply(&raw)?,
                 None => raw,
             };
+            let block = block.into_kind(anchors.kind())?;
             kernel.check(&block)?;
             if let (Weights::Single(weights), Some(index)) = (&self.weights, self.index()) {
                 let values = index.values(kernel.as_ref(), &block, index.len())?;
