@@ -55,7 +55,7 @@ pub(crate) fn rank_in(
 ) -> Result<Vec<Option<Rank>>, Error> {
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
-    let tiles = QueryTile::all(queries, blocking);
+    let tiles = QueryTile::all_to_compare(queries, blocking);
     let golds: Vec<GoldTile<f32>> = tiles
         .par_iter()
         .map(|tile| gold_tile(queries, tile, gold, candidates))
@@ -64,18 +64,28 @@ pub(crate) fn rank_in(
 
     scoring::scan(&tiles, candidates, blocking, |pass| {
         let tile = pass.tile;
-        let gold = &golds[tile.queries.start / blocking.queries];
-        let mut counter = Counter::new(tile.lanes);
-        pass.each(|scores| {
-            gold.place(
-                scores.first_row..scores.first_row + scores.constants.len(),
-                scores.products,
-            );
-            match count(&scores, &gold.bars, &mut counter) {
-                true => Ok(()),
-                false => scores.not_finite(queries, tile),
-            }
-        })?;
+        let golds = &golds[tile.queries.start / blocking.queries];
+        let (mut counter, mut doubtful) = (Counter::new(tile.lanes), Counter::new(tile.lanes));
+        let bars = &golds.bars;
+        let decided = pass.decide(bars, &mut counter.above, |row, lane, score, weight| {
+            let own = gold[tile.queries.start + lane] == Some(row as u32);
+            doubtful.above[lane] += if score > bars[lane] && !own { weight } else { 0 };
+            doubtful.tied[lane] += if score == bars[lane] || own { weight } else { 0 };
+        });
+        if decided {
+            tally.add(tile.queries.clone(), &doubtful);
+        } else {
+            pass.each(|scores| {
+                golds.place(
+                    scores.first_row..scores.first_row + scores.constants.len(),
+                    scores.products,
+                );
+                match count(&scores, &golds.bars, &mut counter) {
+                    true => Ok(()),
+                    false => scores.not_finite(queries, tile),
+                }
+            })?;
+        }
         tally.add(tile.queries.clone(), &counter);
         Ok(())
     })?;

@@ -36,6 +36,7 @@ mod blocks;
 mod bootstrap;
 mod candidates;
 mod classes;
+mod codes;
 mod direction;
 mod ensemble;
 mod error;

@@ -14,11 +14,13 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
 use crate::candidates::check_count;
+use crate::codes::{self, Comparison, Doubt, RowCodes, TileCodes};
 use crate::error::check_len;
 use crate::{CandidateBlocks, Error, Queries, ScoreBlock};
 
@@ -27,6 +29,12 @@ pub(crate) const LANES: usize = 16;
 
 /// Sums are cut into pieces of this many coordinates.
 const DEPTH: usize = 256;
+
+/// Queries and coordinates from which on codes of candidates are worth their making.
+pub(crate) const MANY: usize = 256;
+const DEEP: usize = 24;
+/// Codes are left when more than one in so many groups of scores is in doubt.
+const DOUBTS: usize = 4;
 
 /// Sizes of the blocks in which scores are computed.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +62,10 @@ pub(crate) struct QueryTile {
     /// Their number rounded up to a multiple of [`LANES`].
     pub lanes: usize,
     transposed: Vec<f32>,
+    /// The same in 8 bits, where many candidates are compared.
+    codes: Option<TileCodes>,
+    /// Whether codes left so many scores in doubt that exact ones are faster.
+    doubtful: AtomicBool,
 }
 
 impl QueryTile {
@@ -66,21 +78,42 @@ impl QueryTile {
                 column[lane] = value;
             }
         }
-        Self { queries, lanes, transposed }
+        Self { queries, lanes, transposed, codes: None, doubtful: AtomicBool::new(false) }
     }
 
     /// All queries in tiles.
     pub(crate) fn all(queries: &Queries, blocking: Blocking) -> Vec<Self> {
+        Self::each(queries, blocking, Self::new)
+    }
+
+    /// All queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster.
+    pub(crate) fn all_to_compare(queries: &Queries, blocking: Blocking) -> Vec<Self> {
+        if queries.len() < MANY || queries.dim() < DEEP || !codes::supported() {
+            return Self::all(queries, blocking);
+        }
+        Self::each(queries, blocking, |range, dim, rows| {
+            let codes = Some(TileCodes::new(dim, rows));
+            Self { codes, ..Self::new(range, dim, rows) }
+        })
+    }
+
+    /// Whether codes of candidates are of use.
+    fn is_coded(&self) -> bool {
+        self.codes.is_some() && !self.doubtful.load(Relaxed)
+    }
+
+    fn each(
+        queries: &Queries,
+        blocking: Blocking,
+        tile: impl Fn(Range<usize>, usize, &[f32]) -> Self + Sync,
+    ) -> Vec<Self> {
         let (dim, per_tile) = (queries.dim(), blocking.queries);
-        queries
-            .rows()
-            .par_chunks(per_tile * dim)
-            .enumerate()
-            .map(|(tile, rows)| {
-                let start = tile * per_tile;
-                Self::new(start..start + rows.len() / dim, dim, rows)
-            })
-            .collect()
+        let rows = queries.rows().par_chunks(per_tile * dim).enumerate();
+        rows.map(|(at, rows)| {
+            let start = at * per_tile;
+            tile(start..start + rows.len() / dim, dim, rows)
+        })
+        .collect()
     }
 }
 
@@ -88,18 +121,24 @@ impl QueryTile {
 ///
 /// The bits of an element depend on the two rows alone (see the module).
 pub(crate) fn product(tile: &QueryTile, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
-    let lanes = tile.lanes;
+    product_of(tile, 0..tile.lanes, dim, rows, out);
+}
+
+/// As [`product`], for whole groups of [`LANES`] queries alone.
+fn product_of(tile: &QueryTile, own: Range<usize>, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
+    let lanes = own.len();
     let (count, rows) = match rows.len() / dim {
         1 => (2, Cow::Owned(rows.repeat(2))),
         count => (count, Cow::Borrowed(rows)),
     };
-    assert!(tile.transposed.len() == lanes * dim && rows.len() == count * dim);
+    assert!(tile.transposed.len() == tile.lanes * dim && rows.len() == count * dim);
+    assert!(own.end <= tile.lanes);
     out.clear();
     out.resize(lanes * count, 0.0);
     for start in (0..dim).step_by(DEPTH) {
         let depth = DEPTH.min(dim - start);
-        // SAFETY: the three matrices lie within their slices: lanes × depth at row `start` of
-        // `transposed` [dim × lanes], depth × count at column `start` of `rows` [count × dim],
+        // SAFETY: the three matrices lie within their slices: lanes × depth at row `start` and column `own.start` of
+        // `transposed` [dim × tile.lanes], depth × count at column `start` of `rows` [count × dim],
         // lanes × count in `out` (all checked above); `out` is borrowed mutably.
         unsafe {
             gemm::gemm(
@@ -110,8 +149,8 @@ pub(crate) fn product(tile: &QueryTile, dim: usize, rows: &[f32], out: &mut Vec<
                 lanes as isize,
                 1,
                 start > 0,
-                tile.transposed.as_ptr().add(start * lanes),
-                lanes as isize,
+                tile.transposed.as_ptr().add(start * tile.lanes + own.start),
+                tile.lanes as isize,
                 1,
                 rows.as_ptr().add(start),
                 dim as isize,
@@ -168,10 +207,78 @@ pub(crate) struct Pass<'p> {
     rows: usize,
     span: Range<usize>,
     block: &'p ScoreBlock<'p>,
-    buffer: &'p mut Vec<f32>,
+    codes: Option<&'p RowCodes>,
+    buffers: &'p mut Buffers,
+}
+
+/// Memory of a thread.
+#[derive(Default)]
+struct Buffers {
+    products: Vec<f32>,
+    rows: Vec<f32>,
+    /// A list for each group of lanes.
+    doubts: Vec<Vec<Doubt>>,
 }
 
 impl Pass<'_> {
+    /// Finds out by codes which scores are greater than the bar of their query: adds the multiplicities of those
+    /// rows to `above`, one a lane, and calls `look` with row, lane, exact score and multiplicity of each pair that is in doubt.
+    /// False, and nothing done, without codes.
+    pub(crate) fn decide(
+        &mut self,
+        bars: &[f32],
+        above: &mut [u32],
+        look: impl FnMut(usize, usize, f32, u32),
+    ) -> bool {
+        self.compare(bars, |comparison, doubts| comparison.decide(above, doubts), look)
+    }
+
+    /// Calls `look` with row, lane, exact score and multiplicity of each pair whose score may reach the bar of the query, by codes.
+    /// False, and nothing done, without codes.
+    pub(crate) fn reach(&mut self, bars: &[f32], look: impl FnMut(usize, usize, f32, u32)) -> bool {
+        self.compare(bars, |comparison, reached| comparison.reach(reached), look)
+    }
+
+    fn compare(
+        &mut self,
+        bars: &[f32],
+        compare: impl FnOnce(&Comparison, &mut [Vec<Doubt>]),
+        mut look: impl FnMut(usize, usize, f32, u32),
+    ) -> bool {
+        let (Some(tile), Some(rows)) = (&self.tile.codes, self.codes) else {
+            return false;
+        };
+        if self.tile.doubtful.load(Relaxed) || !rows.finite_with(tile) {
+            return false;
+        }
+        let ScoreBlock { coordinates, constants, multiplicities: weights } = self.block;
+        let Buffers { products, rows: doubtful, doubts } = &mut *self.buffers;
+        doubts.iter_mut().for_each(Vec::clear);
+        doubts.resize_with(self.tile.lanes / LANES, Vec::new);
+        compare(&Comparison { tile, rows, constants, weights, bars }, doubts);
+        for (group, doubts) in doubts.iter().enumerate().filter(|(_, doubts)| !doubts.is_empty()) {
+            doubtful.clear();
+            for row in doubts.iter().map(|doubt| doubt.row as usize) {
+                doubtful.extend_from_slice(&coordinates[row * self.dim..(row + 1) * self.dim]);
+            }
+            let first = group * LANES;
+            product_of(self.tile, first..first + LANES, self.dim, doubtful, products);
+            for (doubt, products) in doubts.iter().zip(products.chunks_exact(LANES)) {
+                let row = doubt.row as usize;
+                for lane in (0..LANES).filter(|lane| doubt.lanes >> lane & 1 == 1) {
+                    let score = products[lane] + constants[row];
+                    look(self.span.start + row, first + lane, score, weights[row]);
+                }
+            }
+        }
+        // those of the next rows will be as many
+        let doubts: usize = doubts.iter().map(Vec::len).sum();
+        if doubts * LANES * DOUBTS > self.tile.lanes * self.span.len() {
+            self.tile.doubtful.store(true, Relaxed);
+        }
+        true
+    }
+
     /// Calls `look` for one tile of scores after another, in the order of the candidates.
     pub(crate) fn each(
         &mut self,
@@ -180,9 +287,9 @@ impl Pass<'_> {
         for start in (0..self.span.len()).step_by(self.rows) {
             let rows = start..(start + self.rows).min(self.span.len());
             let coordinates = &self.block.coordinates[rows.start * self.dim..rows.end * self.dim];
-            product(self.tile, self.dim, coordinates, self.buffer);
+            product(self.tile, self.dim, coordinates, &mut self.buffers.products);
             look(Scores {
-                products: &mut self.buffer[..rows.len() * self.tile.lanes],
+                products: &mut self.buffers.products[..rows.len() * self.tile.lanes],
                 lanes: self.tile.lanes,
                 first_row: self.span.start + start,
                 constants: &self.block.constants[rows.clone()],
@@ -205,13 +312,16 @@ pub(crate) fn scan(
 ) -> Result<(), Error> {
     let cancellation = Cancellation::current();
     tasks(candidates.rows(), tiles.len(), blocking).into_par_iter().try_for_each_init(
-        Vec::new,
-        |buffer, (span, strip)| {
-            let block = fetch(candidates, span.clone())?;
+        Buffers::default,
+        |buffers, (span, strip)| {
+            let (dim, block) = (candidates.dim(), fetch(candidates, span.clone())?);
+            let coded = tiles[strip.clone()].iter().any(QueryTile::is_coded);
+            let codes = coded.then(|| RowCodes::new(dim, &block.coordinates, &block.constants));
+            let codes = codes.flatten();
             tiles[strip].iter().try_for_each(|tile| {
                 cancellation.check()?;
-                let (dim, block, span) = (candidates.dim(), &block, span.clone());
-                visit(&mut Pass { tile, dim, rows: blocking.rows, span, block, buffer })
+                let (block, codes, span) = (&block, codes.as_ref(), span.clone());
+                visit(&mut Pass { tile, dim, rows: blocking.rows, span, block, codes, buffers })
             })
         },
     )

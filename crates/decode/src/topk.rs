@@ -89,11 +89,21 @@ pub(crate) fn top_rows_in(
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     scoring::check(queries, candidates)?;
     check_k(k, candidates.rows() as u64)?;
-    let tiles = QueryTile::all(queries, blocking);
+    let tiles = QueryTile::all_to_compare(queries, blocking);
     let lists: Vec<Shortlist> = (0..queries.len()).map(|_| Shortlist::new(k)).collect();
     scoring::scan(&tiles, candidates, blocking, |pass| {
         let tile = pass.tile;
         let lists = &lists[tile.queries.clone()];
+        let mut bars = vec![f32::INFINITY; tile.lanes];
+        bars.iter_mut().zip(lists).for_each(|(bar, list)| *bar = list.bar() as f32);
+        // nothing can be left out before the lists are full
+        let full = bars.iter().all(|&bar| bar > f32::NEG_INFINITY);
+        let offer = |row, lane: usize, score: f32, _| {
+            lists[lane].offer(row, score.into());
+        };
+        if full && pass.reach(&bars, offer) {
+            return Ok(());
+        }
         pass.each(|scores| match look(&scores, lists) {
             true => Ok(()),
             false => scores.not_finite(queries, tile),

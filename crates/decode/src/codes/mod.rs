@@ -1,0 +1,227 @@
+//! Rows in 8 bits, which decide most comparisons of scores without the exact ones.
+//!
+//! A row `x` is rotated, `x' = Qx`, and rounded to whole numbers `k` from −127 to 127 with a scale, `x' ≈ σk`. With
+//! `z' ≈ τw` for a query,
+//!
+//! ```text
+//! |⟨z, x⟩ − στ⟨w, k⟩| ≤ ‖z‖ ‖x' − σk‖ + ‖z' − τw‖ ‖σk‖
+//! ```
+//!
+//! by Cauchy and Schwarz. A score that is farther than that from the one that it is compared with needs no exact
+//! product. The bound is about 0.007 ‖z‖ for 100 coordinates. The rotation `Q`, a few rounds of sums and differences of pairs, spreads large
+//! coordinates over many, without which the scale is that of the largest and the bound three times as wide.
+//!
+//! Ranks and hits do not change in a bit: bounds count every rounding in 32 bits, that of the exact scores included,
+//! and what they leave undecided is scored exactly.
+
+mod dot;
+
+use dot::Each;
+pub(crate) use dot::supported;
+
+/// Largest dimension: sums of products stay whole numbers in 32 bits.
+const LARGEST: usize = 1 << 15;
+/// Largest score: nothing overflows.
+const FINITE: f32 = 1e30;
+/// The unit of rounding to 32 bits.
+const UNIT: f32 = f32::EPSILON / 2.0;
+/// Coordinates that are multiplied and added up at once.
+const GROUP: usize = 4;
+/// Queries that are scored at once.
+const LANES: usize = crate::scoring::LANES;
+
+/// Rows of candidates in 8 bits.
+pub(crate) struct RowCodes {
+    /// Bytes of a row.
+    width: usize,
+    codes: Vec<i8>,
+    rows: Vec<RowCode>,
+    /// The largest ‖x‖, and the largest |b|.
+    largest: (f32, f32),
+}
+
+/// What stands for a row beside its codes.
+#[derive(Clone, Copy)]
+struct RowCode {
+    /// σ
+    scale: f32,
+    /// −128 Σ k: codes of queries are 128 too large, to have no sign.
+    offset: i32,
+    /// ‖x' − σk‖, and what all roundings in 32 bits add to it.
+    error: f32,
+    /// ‖σk‖
+    norm: f32,
+}
+
+/// The queries of a tile in 8 bits, divided by their norms: `z' ≈ ‖z‖ τw`.
+pub(crate) struct TileCodes {
+    /// Codes + 128, four coordinates of a lane after another, by groups of [`LANES`].
+    codes: Vec<u8>,
+    /// Codes of a group of lanes.
+    width: usize,
+    /// τ, of all lanes.
+    scale: f32,
+    /// 1 / ‖z‖, one a lane; 0 for queries that are nearly 0, which are always in doubt.
+    inverse: Vec<f32>,
+    /// The largest ‖z'/‖z‖ − τw‖.
+    error: f32,
+    /// The largest ‖z‖.
+    largest: f32,
+}
+
+/// Comparisons that the bound does not decide, of a row and the queries of a group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubt {
+    /// The row, from the first of the block.
+    pub row: u32,
+    /// A bit for each query of the group.
+    pub lanes: u16,
+}
+
+/// What is compared: scores of the rows of a block with the bars of a tile's queries.
+pub(crate) struct Comparison<'a> {
+    pub tile: &'a TileCodes,
+    pub rows: &'a RowCodes,
+    /// b(c), one a row.
+    pub constants: &'a [f32],
+    /// What a row counts for.
+    pub weights: &'a [u32],
+    /// The scores that others are compared with, one a lane.
+    pub bars: &'a [f32],
+}
+
+impl RowCodes {
+    /// The codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
+    pub(crate) fn new(dim: usize, rows: &[f32], constants: &[f32]) -> Option<Self> {
+        let width = dim.next_multiple_of(GROUP);
+        let count = rows.len() / dim;
+        let (mut codes, mut coded) = (Vec::with_capacity(count * width), Vec::with_capacity(count));
+        let (mut rotated, mut whole) = (vec![0.0; dim], vec![0.0; dim]);
+        let slack = slack(dim);
+        let (mut largest, mut finite) = ((0.0f32, 0.0f32), dim <= LARGEST);
+        for row in rows.chunks_exact(dim) {
+            rotated.copy_from_slice(row);
+            rotate(&mut rotated);
+            // one that is too small has no inverse
+            let most = largest_of(&rotated);
+            let scale = if most > 1e-30 { most / 127.0 } else { 0.0 };
+            let (norm, error) =
+                (up(squares(row).sqrt() as f32), round(&rotated, scale, &mut whole));
+            let start = codes.len();
+            codes.extend(whole.iter().map(|&code| code as i8));
+            codes.resize(start + width, 0);
+            let sum: i32 = codes[start..].iter().map(|&code| i32::from(code)).sum();
+            // nothing is less than FINITE if it is not a number
+            finite &= norm < FINITE;
+            largest.0 = largest.0.max(norm);
+            let (offset, error) = (-128 * sum, error + slack * norm);
+            coded.push(RowCode { scale, offset, error, norm: norm + error });
+        }
+        for constant in constants {
+            finite &= constant.abs() < FINITE;
+            largest.1 = largest.1.max(constant.abs());
+        }
+        finite.then_some(Self { width, codes, rows: coded, largest })
+    }
+
+    /// Whether every score with the queries of a tile is finite.
+    pub(crate) fn finite_with(&self, tile: &TileCodes) -> bool {
+        tile.largest * self.largest.0 + self.largest.1 < FINITE
+    }
+}
+
+impl TileCodes {
+    /// The codes of up to a tile of queries `[q × p]`, padded with queries of zeros.
+    pub(crate) fn new(dim: usize, queries: &[f32]) -> Self {
+        let lanes = (queries.len() / dim).next_multiple_of(LANES);
+        let width = dim.next_multiple_of(GROUP) * LANES;
+        let (mut inverse, mut units) = (vec![0.0; lanes], queries.to_vec());
+        let (mut norm, mut largest) = (0.0f32, 0.0f32);
+        for (unit, inverse) in units.chunks_exact_mut(dim).zip(&mut inverse) {
+            let own = squares(unit).sqrt() as f32;
+            *inverse = if own > 1e-30 { 1.0 / own } else { 0.0 };
+            unit.iter_mut().for_each(|value| *value *= *inverse);
+            rotate(unit);
+            (norm, largest) = (norm.max(own), largest.max(largest_of(unit)));
+        }
+        let scale = largest / 127.0;
+        let (mut codes, mut error) = (vec![128; lanes / LANES * width], 0.0f32);
+        let mut whole = vec![0.0; dim];
+        for (lane, unit) in units.chunks_exact(dim).enumerate() {
+            error = error.max(round(unit, scale, &mut whole));
+            let group = &mut codes[lane / LANES * width..];
+            for (at, &code) in whole.iter().enumerate() {
+                let place = (at / GROUP * LANES + lane % LANES) * GROUP + at % GROUP;
+                group[place] = (code + 128.0) as u8;
+            }
+        }
+        Self { codes, width, scale, inverse, error, largest: up(norm) }
+    }
+}
+
+impl Comparison<'_> {
+    /// Adds the weights of rows whose score is surely greater than the bar to `above`, one a lane, and lists the
+    /// pairs of which that is not sure, nor that it is less, a list for each group of lanes. No score is greater than
+    /// an infinite bar.
+    pub(crate) fn decide(&self, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
+        Each::new(self).compare(supported(), true, above, doubts);
+    }
+
+    /// Lists the pairs whose score is not surely less than the bar.
+    pub(crate) fn reach(&self, reached: &mut [Vec<Doubt>]) {
+        Each::new(self).compare(supported(), false, &mut vec![0; self.bars.len()], reached);
+    }
+}
+
+/// `Σ x²`
+fn squares(row: &[f32]) -> f64 {
+    row.iter().map(|&value| f64::from(value) * f64::from(value)).sum()
+}
+
+fn largest_of(row: &[f32]) -> f32 {
+    row.iter().fold(0.0, |largest, value| largest.max(value.abs()))
+}
+
+/// The next numbers up, more than a rounding away.
+fn up(value: f32) -> f32 {
+    value * (1.0 + 4.0 * UNIT)
+}
+
+/// Whole numbers `k` for a rotated row; how far σk is from it, rounded up.
+fn round(rotated: &[f32], scale: f32, whole: &mut [f32]) -> f32 {
+    /// Numbers of at most 22 bits lose their fraction when this is added.
+    const WHOLE: f32 = 1.5 * (1u32 << 23) as f32;
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let mut missed = 0.0f64;
+    for (whole, &value) in whole.iter_mut().zip(rotated) {
+        *whole = ((value * inverse + WHOLE) - WHOLE).clamp(-127.0, 127.0);
+        let rest = f64::from(value) - f64::from(scale) * f64::from(*whole);
+        missed += rest * rest;
+    }
+    up(missed.sqrt() as f32)
+}
+
+/// What roundings add to a bound, as a part of ‖z‖ ‖x‖: those of an exact product of p coordinates and of the sum with
+/// its constant, of two rotations with log₂ p rounds, and of comparing.
+fn slack(dim: usize) -> f32 {
+    let rounds = dim.next_power_of_two().ilog2();
+    (1.05 * dim as f32 + 16.0 * rounds as f32 + 64.0) * UNIT
+}
+
+/// An orthogonal map, by rounds of `(a + b) / √2` and `(a − b) / √2` for pairs at distances 1, 2, 4 and so on.
+fn rotate(row: &mut [f32]) {
+    const HALF: f32 = std::f32::consts::FRAC_1_SQRT_2;
+    let mut distance = 1;
+    while distance < row.len() {
+        for pairs in row.chunks_mut(2 * distance) {
+            let (first, second) = pairs.split_at_mut(distance.min(pairs.len()));
+            for (a, b) in first.iter_mut().zip(second) {
+                (*a, *b) = ((*a + *b) * HALF, (*a - *b) * HALF);
+            }
+        }
+        distance *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests;
