@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Error;
+use crate::codes::RowCodes;
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]
@@ -12,6 +13,13 @@ pub struct ScoreBlock<'a> {
     pub constants: Cow<'a, [f32]>,
     /// How many candidates share the row, at least 1.
     pub multiplicities: Cow<'a, [u32]>,
+}
+
+/// Consecutive distinct rows of a candidate set, with codes of 8 bits in place of coordinates.
+pub struct CodedBlock<'a> {
+    pub(crate) codes: RowCodes<'a>,
+    pub(crate) constants: Cow<'a, [f32]>,
+    pub(crate) multiplicities: Cow<'a, [u32]>,
 }
 
 /// A source of distinct candidate rows that are scored block by block.
@@ -26,6 +34,15 @@ pub trait CandidateBlocks: Sync {
 
     /// Number of candidates: the sum of all multiplicities.
     fn candidates(&self) -> u64;
+
+    /// The rows of a range in 8 bits, where they are kept, with all but their coordinates. [`Candidates`](crate::Candidates)
+    /// of a large file have them; there is no other way to make them.
+    ///
+    /// # Errors
+    /// As [`block`](Self::block).
+    fn coded(&self, _rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
+        Ok(None)
+    }
 
     /// The rows of a range, always the same for the same range, from any thread.
     ///

@@ -55,7 +55,7 @@ pub(crate) fn rank_in(
 ) -> Result<Vec<Option<Rank>>, Error> {
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
-    let tiles = QueryTile::all_to_compare(queries, blocking);
+    let tiles = QueryTile::all_to_compare(queries, candidates, blocking)?;
     let golds: Vec<GoldTile<f32>> = tiles
         .par_iter()
         .map(|tile| gold_tile(queries, tile, gold, candidates))
@@ -71,7 +71,7 @@ pub(crate) fn rank_in(
             let own = gold[tile.queries.start + lane] == Some(row as u32);
             doubtful.above[lane] += if score > bars[lane] && !own { weight } else { 0 };
             doubtful.tied[lane] += if score == bars[lane] || own { weight } else { 0 };
-        });
+        })?;
         if decided {
             tally.add(tile.queries.clone(), &doubtful);
         } else {

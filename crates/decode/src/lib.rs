@@ -57,7 +57,7 @@ mod scoring;
 mod second_look;
 mod topk;
 
-pub use blocks::{CandidateBlocks, ScoreBlock};
+pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
 pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates};
 pub use ensemble::{

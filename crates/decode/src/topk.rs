@@ -89,7 +89,7 @@ pub(crate) fn top_rows_in(
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     scoring::check(queries, candidates)?;
     check_k(k, candidates.rows() as u64)?;
-    let tiles = QueryTile::all_to_compare(queries, blocking);
+    let tiles = QueryTile::all_to_compare(queries, candidates, blocking)?;
     let lists: Vec<Shortlist> = (0..queries.len()).map(|_| Shortlist::new(k)).collect();
     scoring::scan(&tiles, candidates, blocking, |pass| {
         let tile = pass.tile;
@@ -101,7 +101,7 @@ pub(crate) fn top_rows_in(
         let offer = |row, lane: usize, score: f32, _| {
             lists[lane].offer(row, score.into());
         };
-        if full && pass.reach(&bars, offer) {
+        if full && pass.reach(&bars, offer)? {
             return Ok(());
         }
         pass.each(|scores| match look(&scores, lists) {

@@ -10,6 +10,7 @@ use super::checks::{check_constants, check_count, check_order, sorted};
 use super::coordinates::{Coordinates, check_finite};
 use super::texts::Texts;
 use crate::classes::Classes;
+use crate::codes::{NewCodes, StoredCodes};
 use crate::error::check_len;
 use crate::{Error, Hubs};
 
@@ -42,7 +43,10 @@ impl Candidates {
     /// the corrected constants, so that decoding from the file needs none of these.
     ///
     /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::in_blocks), in version 2
-    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used.
+    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used. Beside them stand
+    /// `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their size, which search and
+    /// ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k from −127 to 127 (as bytes in two's
+    /// complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
     /// # Errors
     /// [`Error::Basis`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
@@ -80,6 +84,7 @@ impl Candidates {
         let (rows, count) = (self.distinct(), self.len());
         let coordinates = Tensor::f32("coordinates", &[rows, self.dim], &[]);
         let parts = self.coordinates.parts(self.dim)?;
+        let codes = if mapped { NewCodes::new(self.dim, &parts) } else { None };
         let coordinates = parts.into_iter().fold(coordinates, Tensor::followed_by);
         let mut tensors = vec![
             if mapped { coordinates.in_blocks() } else { coordinates },
@@ -92,6 +97,9 @@ impl Candidates {
             Tensor::u64("label_offsets", &[count + 1], &self.labels.offsets),
             Tensor::u32("by_id", &[count], &self.by_id),
         ];
+        if let Some(codes) = &codes {
+            tensors.extend(codes.tensors());
+        }
         let mut metadata = metadata.clone();
         if !self.hashes.is_empty() {
             tensors.push(Tensor::u64("hashes", &[rows], &self.hashes));
@@ -153,6 +161,7 @@ impl Candidates {
             check_finite(0, values, dim)?;
         }
         let mapped = matches!(coordinates, Coordinates::Mapped(_));
+        let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
         let (constants, multiplicities) = pairs(stored, "weights", rows)?;
         let texts = |name: &str, offsets: &str| {
             let (bytes, offsets) = (array(stored, name, mapped)?, array(stored, offsets, mapped)?);
@@ -203,6 +212,7 @@ impl Candidates {
             classes,
             dim,
             coordinates,
+            codes,
             constants,
             hashes,
             added,

@@ -13,8 +13,9 @@ use dsokr_basis::store::Array;
 use dsokr_basis::{Basis, Projection, RowSource};
 
 use crate::Error;
-use crate::blocks::{CandidateBlocks, ScoreBlock};
+use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
 use crate::classes::Classes;
+use crate::codes::StoredCodes;
 use crate::error::{check_len, check_whole_rows};
 use crate::hubs::{Correction, Hubs};
 use crate::second_look::SecondLook;
@@ -37,6 +38,8 @@ pub struct Candidates {
     classes: Classes,
     dim: usize,
     coordinates: Coordinates,
+    /// The same in 8 bits, where the file has them.
+    codes: Option<Arc<StoredCodes>>,
     constants: Vec<f32>,
     /// What tells the feature rows of the distinct rows apart; empty where it is not known.
     hashes: Array<u64>,
@@ -148,6 +151,7 @@ impl Candidates {
             classes,
             dim,
             coordinates: Coordinates::Owned(coordinates),
+            codes: None,
             constants,
             hashes: hashes.into(),
             added,
@@ -300,6 +304,16 @@ impl Candidates {
     }
 }
 
+impl Candidates {
+    fn check_rows(&self, rows: Range<usize>) -> Result<Range<usize>, Error> {
+        if rows.start > rows.end || rows.end > self.distinct() {
+            let found = format!("distinct candidate rows {}..{}", rows.start, rows.end);
+            return Err(Error::out_of_range(found, format!("within 0..{}", self.distinct())));
+        }
+        Ok(rows)
+    }
+}
+
 impl CandidateBlocks for Candidates {
     fn dim(&self) -> usize {
         self.dim
@@ -313,12 +327,21 @@ impl CandidateBlocks for Candidates {
         self.len() as u64
     }
 
+    fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
+        let Range { start, end } = self.check_rows(rows)?;
+        let Some(codes) = &self.codes else {
+            return Ok(None);
+        };
+        let constants = &self.constants[start..end];
+        Ok(codes.block(start..end, constants)?.map(|codes| CodedBlock {
+            codes,
+            constants: constants.into(),
+            multiplicities: self.classes.counts[start..end].into(),
+        }))
+    }
+
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
-        let Range { start, end } = rows;
-        if start > end || end > self.distinct() {
-            let found = format!("distinct candidate rows {start}..{end}");
-            return Err(Error::out_of_range(found, format!("within 0..{}", self.distinct())));
-        }
+        let Range { start, end } = self.check_rows(rows)?;
         Ok(ScoreBlock {
             coordinates: self.points(start..end)?,
             constants: self.constants[start..end].into(),

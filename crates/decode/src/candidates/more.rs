@@ -68,6 +68,7 @@ impl Candidates {
             classes: Classes::new(class, hashes.len()),
             constants: [&own.constants[..], &pick(&more.constants)].concat(),
             coordinates: own.coordinates.with_more(&points),
+            codes: None,
             hashes: hashes.into(),
             added: own.added + more.len(),
             by_id: by_id.into(),

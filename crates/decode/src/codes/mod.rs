@@ -15,9 +15,13 @@
 //! and what they leave undecided is scored exactly.
 
 mod dot;
+mod stored;
+
+use std::borrow::Cow;
 
 use dot::Each;
 pub(crate) use dot::supported;
+pub(crate) use stored::{NewCodes, StoredCodes};
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.
 const LARGEST: usize = 1 << 15;
@@ -27,14 +31,14 @@ const FINITE: f32 = 1e30;
 const UNIT: f32 = f32::EPSILON / 2.0;
 /// Coordinates that are multiplied and added up at once.
 const GROUP: usize = 4;
-/// Queries that are scored at once.
-const LANES: usize = crate::scoring::LANES;
+/// Queries are padded to a multiple of this, and compared that many at a time.
+pub(crate) const LANES: usize = 16;
 
 /// Rows of candidates in 8 bits.
-pub(crate) struct RowCodes {
+pub(crate) struct RowCodes<'a> {
     /// Bytes of a row.
     width: usize,
-    codes: Vec<i8>,
+    codes: Cow<'a, [i8]>,
     rows: Vec<RowCode>,
     /// The largest ‖x‖, and the largest |b|.
     largest: (f32, f32),
@@ -51,6 +55,13 @@ struct RowCode {
     error: f32,
     /// ‖σk‖
     norm: f32,
+}
+
+/// Codes of rows `[n × p]`, `[n × width]`, and what stands for each beside them: σ, Σk, ‖x' − σk‖ and ‖x‖, the last two
+/// rounded up.
+struct Coded {
+    codes: Vec<i8>,
+    numbers: Vec<[f32; 4]>,
 }
 
 /// The queries of a tile in 8 bits, divided by their norms: `z' ≈ ‖z‖ τw`.
@@ -81,7 +92,7 @@ pub(crate) struct Doubt {
 /// What is compared: scores of the rows of a block with the bars of a tile's queries.
 pub(crate) struct Comparison<'a> {
     pub tile: &'a TileCodes,
-    pub rows: &'a RowCodes,
+    pub rows: &'a RowCodes<'a>,
     /// b(c), one a row.
     pub constants: &'a [f32],
     /// What a row counts for.
@@ -90,15 +101,17 @@ pub(crate) struct Comparison<'a> {
     pub bars: &'a [f32],
 }
 
-impl RowCodes {
-    /// The codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
-    pub(crate) fn new(dim: usize, rows: &[f32], constants: &[f32]) -> Option<Self> {
-        let width = dim.next_multiple_of(GROUP);
-        let count = rows.len() / dim;
-        let (mut codes, mut coded) = (Vec::with_capacity(count * width), Vec::with_capacity(count));
+/// Bytes of a row of p coordinates.
+fn width(dim: usize) -> usize {
+    dim.next_multiple_of(GROUP)
+}
+
+impl Coded {
+    fn new(dim: usize, rows: &[f32]) -> Self {
+        let (width, count) = (width(dim), rows.len() / dim);
+        let (mut codes, mut numbers) =
+            (Vec::with_capacity(count * width), Vec::with_capacity(count));
         let (mut rotated, mut whole) = (vec![0.0; dim], vec![0.0; dim]);
-        let slack = slack(dim);
-        let (mut largest, mut finite) = ((0.0f32, 0.0f32), dim <= LARGEST);
         for row in rows.chunks_exact(dim) {
             rotated.copy_from_slice(row);
             rotate(&mut rotated);
@@ -110,18 +123,42 @@ impl RowCodes {
             let start = codes.len();
             codes.extend(whole.iter().map(|&code| code as i8));
             codes.resize(start + width, 0);
-            let sum: i32 = codes[start..].iter().map(|&code| i32::from(code)).sum();
-            // nothing is less than FINITE if it is not a number
-            finite &= norm < FINITE;
-            largest.0 = largest.0.max(norm);
-            let (offset, error) = (-128 * sum, error + slack * norm);
-            coded.push(RowCode { scale, offset, error, norm: norm + error });
+            numbers.push([scale, whole.iter().sum(), error, norm]);
         }
+        Self { codes, numbers }
+    }
+}
+
+impl RowCodes<'static> {
+    /// The codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
+    pub(crate) fn new(dim: usize, rows: &[f32], constants: &[f32]) -> Option<Self> {
+        let Coded { codes, numbers } = Coded::new(dim, rows);
+        Self::of(dim, codes.into(), &numbers, constants)
+    }
+}
+
+impl<'a> RowCodes<'a> {
+    /// Those of [`Coded`] rows, as [`new`](Self::new).
+    fn of(
+        dim: usize,
+        codes: Cow<'a, [i8]>,
+        numbers: &[[f32; 4]],
+        constants: &[f32],
+    ) -> Option<Self> {
+        let (slack, mut largest, mut finite) = (slack(dim), (0.0f32, 0.0f32), dim <= LARGEST);
+        let code = |&[scale, sum, error, norm]: &[f32; 4]| {
+            // nothing is less than FINITE if it is not a number
+            finite &= norm < FINITE && error < FINITE && scale < FINITE;
+            largest.0 = largest.0.max(norm);
+            let (offset, error) = (-128 * sum as i32, error + slack * norm);
+            RowCode { scale, offset, error, norm: norm + error }
+        };
+        let rows = numbers.iter().map(code).collect();
         for constant in constants {
             finite &= constant.abs() < FINITE;
             largest.1 = largest.1.max(constant.abs());
         }
-        finite.then_some(Self { width, codes, rows: coded, largest })
+        finite.then_some(Self { width: width(dim), codes, rows, largest })
     }
 
     /// Whether every score with the queries of a tile is finite.
@@ -134,7 +171,7 @@ impl TileCodes {
     /// The codes of up to a tile of queries `[q × p]`, padded with queries of zeros.
     pub(crate) fn new(dim: usize, queries: &[f32]) -> Self {
         let lanes = (queries.len() / dim).next_multiple_of(LANES);
-        let width = dim.next_multiple_of(GROUP) * LANES;
+        let width = width(dim) * LANES;
         let (mut inverse, mut units) = (vec![0.0; lanes], queries.to_vec());
         let (mut norm, mut largest) = (0.0f32, 0.0f32);
         for (unit, inverse) in units.chunks_exact_mut(dim).zip(&mut inverse) {

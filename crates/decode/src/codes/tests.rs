@@ -1,8 +1,13 @@
+use std::collections::BTreeMap;
+
+use dsokr_basis::random::{generator, unit};
 use proptest::prelude::*;
 
 use super::*;
 use crate::scoring::{MANY, QueryTile, product};
-use crate::{CandidateParts, Candidates, Queries, rank, top_rows};
+use crate::{
+    CandidateBlocks, CandidateParts, Candidates, Error, Queries, Rank, RowHit, rank, top_rows,
+};
 
 /// Numbers of very different sizes, many of them equal.
 fn number() -> impl Strategy<Value = f32> {
@@ -65,41 +70,76 @@ proptest! {
     }
 }
 
-/// Codes decide nearly all comparisons of rows as bases make them, and change no rank and no hit.
-#[test]
-fn ranks_and_hits_are_those_without_codes() -> Result<(), crate::Error> {
-    use dsokr_basis::random::{generator, unit};
-    let (dim, rows, queries) = (100, 3_000, MANY + 40);
+/// Candidates as bases make them, leading coordinates larger than others, every tenth equal to that before it but
+/// for a last digit, and queries with golds.
+fn drawn(dim: usize, rows: usize, queries: usize) -> (CandidateParts, Vec<f32>, Vec<Option<u32>>) {
     let mut random = generator(0, "codes", 0);
     let mut numbers = |count: usize| -> Vec<f32> {
-        // leading coordinates are larger
-        (0..count)
-            .map(|at| (unit(&mut random) as f32 - 0.5) / ((at % dim) as f32 + 1.0).sqrt())
-            .collect()
+        let number = |at| (unit(&mut random) as f32 - 0.5) / ((at % dim) as f32 + 1.0).sqrt();
+        (0..count).map(number).collect()
     };
-    let (mut points, z) = (numbers(rows * dim), numbers(queries * dim));
-    // every tenth row is that before it, but for a last digit
+    let (mut coordinates, z) = (numbers(rows * dim), numbers(queries * dim));
     for row in (10..rows).step_by(10) {
-        points.copy_within((row - 1) * dim..row * dim, row * dim);
-        points[row * dim] = points[row * dim].next_up();
+        coordinates.copy_within((row - 1) * dim..row * dim, row * dim);
+        coordinates[row * dim] = coordinates[row * dim].next_up();
     }
-    let candidates = Candidates::new(CandidateParts {
+    let parts = CandidateParts {
         ids: (0..rows).map(|row| row.to_string()).collect(),
         dim,
-        coordinates: points,
+        coordinates,
         constants: (0..rows).map(|row| (row % 7) as f32 * 0.01).collect(),
         ..CandidateParts::default()
-    })?;
-    let gold: Vec<Option<u32>> =
-        (0..queries).map(|query| (query % 9 != 0).then_some((query * 10) as u32)).collect();
-    let at_once = Queries::new(dim, &z)?;
-    let (ranks, hits) = (rank(&at_once, &gold, &candidates)?, top_rows(&at_once, &candidates, 13)?);
-    for (start, part) in z.chunks(50 * dim).enumerate().map(|(at, part)| (50 * at, part)) {
-        let few = Queries::new(dim, part)?;
-        let range = start..start + few.len();
-        assert_eq!(rank(&few, &gold[range.clone()], &candidates)?, ranks[range.clone()]);
-        assert_eq!(top_rows(&few, &candidates, 13)?, hits[range]);
+    };
+    let gold = |query| (query % 9 != 0).then_some((query * 10 % rows) as u32);
+    (parts, z, (0..queries).map(gold).collect())
+}
+
+/// Ranks and hits of all queries, at most so many at once.
+fn answers(
+    z: &[f32],
+    gold: &[Option<u32>],
+    candidates: &Candidates,
+    at_once: usize,
+) -> Result<(Vec<Option<Rank>>, Vec<Vec<RowHit>>), Error> {
+    let (mut ranks, mut hits, dim) = (Vec::new(), Vec::new(), candidates.dim());
+    for (z, gold) in z.chunks(at_once * dim).zip(gold.chunks(at_once)) {
+        let queries = Queries::new(dim, z)?;
+        ranks.extend(rank(&queries, gold, candidates)?);
+        hits.extend(top_rows(&queries, candidates, 13)?);
     }
+    Ok((ranks, hits))
+}
+
+#[test]
+fn ranks_and_hits_are_those_without_codes() -> Result<(), Error> {
+    let (parts, z, gold) = drawn(100, 3_000, MANY + 40);
+    let candidates = Candidates::new(parts)?;
+    let exact = answers(&z, &gold, &candidates, 50)?;
+    assert_eq!(answers(&z, &gold, &candidates, gold.len())?, exact);
+    Ok(())
+}
+
+#[test]
+fn codes_of_a_file_change_nothing_and_damage_is_found() -> Result<(), Box<dyn std::error::Error>> {
+    let (parts, z, gold) = drawn(37, 3_000, 40);
+    let candidates = Candidates::new(parts)?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("candidates.safetensors");
+    candidates.save_mapped(&path, &BTreeMap::new())?;
+    let mapped = Candidates::load(&path)?;
+    assert!(candidates.coded(0..1)?.is_none() && mapped.coded(0..1)?.is_some());
+    for at_once in [1, 40] {
+        assert_eq!(answers(&z, &gold, &mapped, at_once)?, answers(&z, &gold, &candidates, 40)?);
+    }
+    // codes are bytes of all kinds, which stand nowhere else in the file
+    let codes = Coded::new(37, &candidates.coordinates()?[..37 * 8]).codes;
+    let mut bytes = std::fs::read(&path)?;
+    let codes: &[u8] = bytemuck::cast_slice(&codes);
+    let place = bytes.windows(codes.len()).position(|window| window == codes);
+    bytes[place.expect("codes are in the file") + 5] ^= 4;
+    std::fs::write(&path, bytes)?;
+    let error = answers(&z, &gold, &Candidates::load(&path)?, 1).expect_err("damaged");
+    assert!(error.to_string().contains("checksum of block 0 of \"codes\""), "{error}");
     Ok(())
 }
 

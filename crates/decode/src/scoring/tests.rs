@@ -1,6 +1,7 @@
 use dsokr_basis::random::{generator, unit};
 
 use super::*;
+use crate::ScoreBlock;
 
 fn reals(count: usize, purpose: &str) -> Vec<f32> {
     let mut random = generator(0, purpose, count as u64);

@@ -1,0 +1,234 @@
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use super::tile::{QueryTile, product, product_of};
+use crate::codes::{Comparison, Doubt, LANES, RowCodes};
+use crate::error::check_len;
+use crate::{CandidateBlocks, CodedBlock, Error, Queries, ScoreBlock};
+
+/// Codes are left when more than one in so many groups of scores is in doubt.
+const DOUBTS: usize = 4;
+
+/// Scores without their constants, of a tile of queries and consecutive candidate rows.
+pub(crate) struct Scores<'s> {
+    /// `⟨z_q, ψ̃(c)⟩` at `[c · lanes + q]`.
+    pub products: &'s mut [f32],
+    /// Distance between candidates in `products`.
+    pub lanes: usize,
+    /// First candidate row.
+    pub first_row: usize,
+    /// `b(c)`.
+    pub constants: &'s [f32],
+    /// Candidates that share row c.
+    pub multiplicities: &'s [u32],
+}
+
+impl Scores<'_> {
+    /// The error for a score that is not finite, if there is one among the queries of the tile.
+    ///
+    /// Called when a pass over the scores met one.
+    #[cold]
+    pub(crate) fn not_finite(&self, queries: &Queries, tile: &QueryTile) -> Result<(), Error> {
+        for (row, (products, constant)) in
+            self.products.chunks_exact(self.lanes).zip(self.constants).enumerate()
+        {
+            let scores = products[..tile.queries.len()].iter().map(|product| product + constant);
+            if let Some((lane, score)) = scores.enumerate().find(|(_, score)| !score.is_finite()) {
+                let (query, row) = (tile.queries.start + lane, self.first_row + row);
+                return Err(not_finite(queries, query, row, score));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Consecutive rows of candidates, which are fetched when they are first needed.
+pub(super) struct Span<'c> {
+    candidates: &'c dyn CandidateBlocks,
+    range: Range<usize>,
+    block: OnceCell<ScoreBlock<'c>>,
+    /// What the file has of them.
+    stored: Option<CodedBlock<'c>>,
+    /// What was made of them here.
+    made: Option<RowCodes<'static>>,
+}
+
+impl<'c> Span<'c> {
+    /// Rows with codes if they are of use: those of the file, or else new ones.
+    pub(super) fn new(
+        candidates: &'c dyn CandidateBlocks,
+        range: Range<usize>,
+        coded: bool,
+    ) -> Result<Self, Error> {
+        let stored = if coded { candidates.coded(range.clone())? } else { None };
+        let block = OnceCell::new();
+        let mut span = Self { candidates, range, block, stored, made: None };
+        if coded && span.stored.is_none() {
+            let block = span.block()?;
+            let made = RowCodes::new(candidates.dim(), &block.coordinates, &block.constants);
+            span.made = made;
+        }
+        Ok(span)
+    }
+
+    fn block(&self) -> Result<&ScoreBlock<'c>, Error> {
+        if let Some(block) = self.block.get() {
+            return Ok(block);
+        }
+        let block = fetch(self.candidates, self.range.clone())?;
+        Ok(self.block.get_or_init(|| block))
+    }
+
+    /// Codes, constants and multiplicities of the rows, where there are codes.
+    fn codes(&self) -> Result<Option<(&RowCodes<'_>, &[f32], &[u32])>, Error> {
+        Ok(match (&self.stored, &self.made) {
+            (Some(coded), _) => Some((&coded.codes, &coded.constants, &coded.multiplicities)),
+            (None, Some(made)) => {
+                let block = self.block()?;
+                Some((made, &block.constants, &block.multiplicities))
+            }
+            (None, None) => None,
+        })
+    }
+
+    /// Appends the coordinates of some rows, counted from the first of the span.
+    fn read(&self, rows: &[Doubt], out: &mut Vec<f32>) -> Result<(), Error> {
+        let dim = self.candidates.dim();
+        for row in rows.iter().map(|doubt| doubt.row as usize) {
+            match self.block.get() {
+                Some(block) => out.extend_from_slice(&block.coordinates[row * dim..][..dim]),
+                None => {
+                    let row = self.range.start + row;
+                    out.extend_from_slice(&fetch(self.candidates, row..row + 1)?.coordinates);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All scores of one tile of queries with one span of candidates.
+pub(crate) struct Pass<'p, 'c> {
+    /// The queries.
+    pub tile: &'p QueryTile,
+    /// Rows that are scored exactly at once.
+    pub(super) rows: usize,
+    pub(super) span: &'p Span<'c>,
+    pub(super) buffers: &'p mut Buffers,
+}
+
+/// Memory of a thread.
+#[derive(Default)]
+pub(super) struct Buffers {
+    products: Vec<f32>,
+    rows: Vec<f32>,
+    /// A list for each group of lanes.
+    doubts: Vec<Vec<Doubt>>,
+}
+
+impl Pass<'_, '_> {
+    /// Finds out by codes which scores are greater than the bar of their query: adds the multiplicities of those
+    /// rows to `above`, one a lane, and calls `look` with row, lane, exact score and multiplicity of each pair that is
+    /// in doubt. False, and nothing done, without codes.
+    pub(crate) fn decide(
+        &mut self,
+        bars: &[f32],
+        above: &mut [u32],
+        look: impl FnMut(usize, usize, f32, u32),
+    ) -> Result<bool, Error> {
+        self.compare(bars, |comparison, doubts| comparison.decide(above, doubts), look)
+    }
+
+    /// Calls `look` with row, lane, exact score and multiplicity of each pair whose score may reach the bar of the
+    /// query, by codes. False, and nothing done, without codes.
+    pub(crate) fn reach(
+        &mut self,
+        bars: &[f32],
+        look: impl FnMut(usize, usize, f32, u32),
+    ) -> Result<bool, Error> {
+        self.compare(bars, |comparison, reached| comparison.reach(reached), look)
+    }
+
+    fn compare(
+        &mut self,
+        bars: &[f32],
+        compare: impl FnOnce(&Comparison, &mut [Vec<Doubt>]),
+        mut look: impl FnMut(usize, usize, f32, u32),
+    ) -> Result<bool, Error> {
+        let Self { tile, span, .. } = *self;
+        let (Some(codes), Some((rows, constants, weights))) = (tile.codes(), span.codes()?) else {
+            return Ok(false);
+        };
+        if !rows.finite_with(codes) {
+            return Ok(false);
+        }
+        let Buffers { products, rows: doubtful, doubts } = &mut *self.buffers;
+        doubts.iter_mut().for_each(Vec::clear);
+        doubts.resize_with(tile.lanes / LANES, Vec::new);
+        compare(&Comparison { tile: codes, rows, constants, weights, bars }, doubts);
+        for (group, doubts) in doubts.iter().enumerate().filter(|(_, doubts)| !doubts.is_empty()) {
+            doubtful.clear();
+            span.read(doubts, doubtful)?;
+            let first = group * LANES;
+            product_of(tile, first..first + LANES, span.candidates.dim(), doubtful, products);
+            for (doubt, products) in doubts.iter().zip(products.chunks_exact(LANES)) {
+                let row = doubt.row as usize;
+                for lane in (0..LANES).filter(|lane| doubt.lanes >> lane & 1 == 1) {
+                    let score = products[lane] + constants[row];
+                    look(span.range.start + row, first + lane, score, weights[row]);
+                }
+            }
+        }
+        // those of the next rows will be as many
+        let doubts: usize = doubts.iter().map(Vec::len).sum();
+        if doubts * LANES * DOUBTS > tile.lanes * span.range.len() {
+            tile.leave_codes();
+        }
+        Ok(true)
+    }
+
+    /// Calls `look` for one tile of scores after another, in the order of the candidates.
+    pub(crate) fn each(
+        &mut self,
+        mut look: impl FnMut(Scores) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (block, dim) = (self.span.block()?, self.span.candidates.dim());
+        let Range { start: first_row, end } = self.span.range;
+        let products = &mut self.buffers.products;
+        for start in (0..end - first_row).step_by(self.rows) {
+            let rows = start..(start + self.rows).min(end - first_row);
+            product(self.tile, dim, &block.coordinates[rows.start * dim..rows.end * dim], products);
+            look(Scores {
+                products: &mut products[..rows.len() * self.tile.lanes],
+                lanes: self.tile.lanes,
+                first_row: first_row + start,
+                constants: &block.constants[rows.clone()],
+                multiplicities: &block.multiplicities[rows],
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// A block of candidates, of the size that it should have.
+pub(crate) fn fetch(
+    candidates: &dyn CandidateBlocks,
+    range: Range<usize>,
+) -> Result<ScoreBlock<'_>, Error> {
+    let block = candidates.block(range.clone())?;
+    let rows = range.len();
+    check_len("coordinates", block.coordinates.len(), rows * candidates.dim())
+        .and_then(|()| check_len("constants", block.constants.len(), rows))
+        .and_then(|()| check_len("multiplicities", block.multiplicities.len(), rows))
+        .map_err(|error| {
+            error.at(format!("block of candidate rows {}..{}", range.start, range.end))
+        })?;
+    Ok(block)
+}
+
+/// The error for a score that is not finite.
+#[cold]
+pub(crate) fn not_finite(queries: &Queries, query: usize, row: usize, score: f32) -> Error {
+    let place = format!("query {}, candidate row {row}, score", queries.name(query));
+    Error::NotFinite { place, value: score }
+}

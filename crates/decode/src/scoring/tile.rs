@@ -1,0 +1,165 @@
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use crate::codes::{self, LANES, TileCodes};
+use crate::{CandidateBlocks, Error, Queries};
+
+/// Sums are cut into pieces of this many coordinates.
+const DEPTH: usize = 256;
+
+/// Queries and coordinates from which on codes of candidates are worth their making.
+pub(crate) const MANY: usize = 256;
+const DEEP: usize = 24;
+/// Queries up to which sums of products of bytes are faster without instructions for them: as long as memory is slower.
+const FEW: usize = 16;
+
+/// Sizes of the blocks in which scores are computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocking {
+    /// Queries in a tile: a multiple of [`LANES`].
+    pub queries: usize,
+    /// Candidate rows in a tile.
+    pub rows: usize,
+    /// Candidate rows that are fetched at once.
+    pub span: usize,
+}
+
+impl Blocking {
+    /// Tiles of 192 × 256 scores (192 KiB), candidates fetched by about half a MiB.
+    pub(crate) fn of(dim: usize) -> Self {
+        let span = ((512 << 10) / (4 * dim)).clamp(64, 4096);
+        Self { queries: 192, rows: span.min(256), span }
+    }
+}
+
+/// The transposed coordinates of up to a tile of queries, padded with zeros: `[p × lanes]`.
+pub(crate) struct QueryTile {
+    /// The queries, without the padding.
+    pub queries: Range<usize>,
+    /// Their number rounded up to a multiple of [`LANES`].
+    pub lanes: usize,
+    transposed: Vec<f32>,
+    /// The same in 8 bits, where many candidates are compared.
+    codes: Option<TileCodes>,
+    /// Whether codes left so many scores in doubt that exact ones are faster.
+    doubtful: AtomicBool,
+}
+
+impl QueryTile {
+    /// Transposes rows of `dim` coordinates; `queries` says which ones they are.
+    pub(crate) fn new(queries: Range<usize>, dim: usize, rows: &[f32]) -> Self {
+        let lanes = queries.len().next_multiple_of(LANES);
+        let mut transposed = vec![0.0; dim * lanes];
+        for (lane, row) in rows.chunks_exact(dim).enumerate() {
+            for (column, &value) in transposed.chunks_exact_mut(lanes).zip(row) {
+                column[lane] = value;
+            }
+        }
+        Self { queries, lanes, transposed, codes: None, doubtful: AtomicBool::new(false) }
+    }
+
+    /// All queries in tiles.
+    pub(crate) fn all(queries: &Queries, blocking: Blocking) -> Vec<Self> {
+        Self::each(queries, blocking, Self::new)
+    }
+
+    /// All queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where the
+    /// candidates have codes too, or are worth their making.
+    pub(crate) fn all_to_compare(
+        queries: &Queries,
+        candidates: &dyn CandidateBlocks,
+        blocking: Blocking,
+    ) -> Result<Vec<Self>, Error> {
+        let made = queries.len() >= MANY && queries.dim() >= DEEP && codes::supported();
+        let few = queries.len() <= FEW || codes::supported();
+        if !made && !(few && candidates.coded(0..0)?.is_some()) {
+            return Ok(Self::all(queries, blocking));
+        }
+        Ok(Self::each(queries, blocking, |range, dim, rows| {
+            let codes = Some(TileCodes::new(dim, rows));
+            Self { codes, ..Self::new(range, dim, rows) }
+        }))
+    }
+
+    /// The queries in 8 bits, where these are of use.
+    pub(super) fn codes(&self) -> Option<&TileCodes> {
+        self.codes.as_ref().filter(|_| !self.doubtful.load(Relaxed))
+    }
+
+    /// From now on exact scores are faster.
+    pub(super) fn leave_codes(&self) {
+        self.doubtful.store(true, Relaxed);
+    }
+
+    fn each(
+        queries: &Queries,
+        blocking: Blocking,
+        tile: impl Fn(Range<usize>, usize, &[f32]) -> Self + Sync,
+    ) -> Vec<Self> {
+        let (dim, per_tile) = (queries.dim(), blocking.queries);
+        let rows = queries.rows().par_chunks(per_tile * dim).enumerate();
+        rows.map(|(at, rows)| {
+            let start = at * per_tile;
+            tile(start..start + rows.len() / dim, dim, rows)
+        })
+        .collect()
+    }
+}
+
+/// `⟨z_q, ψ̃(c)⟩` for the queries of a tile and candidate rows `[n × p]`, into `out[c · lanes + q]`.
+///
+/// The bits of an element depend on the two rows alone (see the module).
+pub(crate) fn product(tile: &QueryTile, dim: usize, rows: &[f32], out: &mut Vec<f32>) {
+    product_of(tile, 0..tile.lanes, dim, rows, out);
+}
+
+/// As [`product`], for whole groups of [`LANES`] queries alone.
+pub(super) fn product_of(
+    tile: &QueryTile,
+    own: Range<usize>,
+    dim: usize,
+    rows: &[f32],
+    out: &mut Vec<f32>,
+) {
+    let lanes = own.len();
+    let (count, rows) = match rows.len() / dim {
+        1 => (2, Cow::Owned(rows.repeat(2))),
+        count => (count, Cow::Borrowed(rows)),
+    };
+    assert!(tile.transposed.len() == tile.lanes * dim && rows.len() == count * dim);
+    assert!(own.end <= tile.lanes);
+    out.clear();
+    out.resize(lanes * count, 0.0);
+    for start in (0..dim).step_by(DEPTH) {
+        let depth = DEPTH.min(dim - start);
+        // SAFETY: the three matrices lie within their slices: lanes × depth at row `start` and column `own.start` of
+        // `transposed` [dim × tile.lanes], depth × count at column `start` of `rows` [count × dim],
+        // lanes × count in `out` (all checked above); `out` is borrowed mutably.
+        unsafe {
+            gemm::gemm(
+                lanes,
+                count,
+                depth,
+                out.as_mut_ptr(),
+                lanes as isize,
+                1,
+                start > 0,
+                tile.transposed.as_ptr().add(start * tile.lanes + own.start),
+                tile.lanes as isize,
+                1,
+                rows.as_ptr().add(start),
+                dim as isize,
+                1,
+                1.0f32,
+                1.0f32,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    }
+}
