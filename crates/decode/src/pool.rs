@@ -8,7 +8,8 @@ use crate::gold_tile::check_gold;
 use crate::scoring::{self, QueryTile};
 use crate::topk::{best, check_k, hits};
 use crate::{
-    Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, second_look, top_k,
+    Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, SecondLook, rank,
+    second_look, top_k,
 };
 
 /// What to do with a query whose gold candidate is not among its candidates.
@@ -89,8 +90,8 @@ impl Pool<'_> {
         gold: &[Option<u32>],
         candidates: &Candidates,
     ) -> Result<Vec<Option<Rank>>, Error> {
-        if candidates.second_look().is_some() {
-            let decoded = self.look(queries, gold, candidates, 0)?;
+        if let Some(look) = candidates.second_look() {
+            let decoded = self.look(look, queries, gold, candidates, 0)?;
             return Ok(decoded.into_iter().map(|query| query.rank).collect());
         }
         let Self::PerQuery(lists) = self else {
@@ -129,9 +130,9 @@ impl Pool<'_> {
         candidates: &Candidates,
         k: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
-        if candidates.second_look().is_some() {
+        if let Some(look) = candidates.second_look() {
             check_k(k, candidates.len() as u64)?;
-            let decoded = self.look(queries, &vec![None; queries.len()], candidates, k)?;
+            let decoded = self.look(look, queries, &vec![None; queries.len()], candidates, k)?;
             return Ok(decoded.into_iter().map(|query| query.hits).collect());
         }
         let Self::PerQuery(lists) = self else {
@@ -156,18 +157,46 @@ impl Pool<'_> {
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
     }
 
-    /// Ranks the gold candidates and finds the k best candidates with the second look of the candidates;
-    /// k may be 0.
-    pub(crate) fn look(
+    /// Ranks the gold candidates and finds the k best candidates; k may be 0.
+    pub(crate) fn decode(
         &self,
         queries: &Queries,
         gold: &[Option<u32>],
         candidates: &Candidates,
         k: usize,
     ) -> Result<Vec<Decoded>, Error> {
-        let Some(look) = candidates.second_look() else {
-            return Err(Error::Unsupported("candidates without a second look".into()));
+        if let Some(look) = candidates.second_look() {
+            return self.look(look, queries, gold, candidates, k);
+        }
+        let ranks = match gold.iter().any(Option::is_some) {
+            true => self.rank(queries, gold, candidates)?,
+            false => vec![None; queries.len()],
         };
+        let hits = match k {
+            0 => vec![Vec::new(); queries.len()],
+            _ => self.top_k(queries, candidates, k)?,
+        };
+        let mut buffers = Buffers::default();
+        let mut score = |(query, gold): (usize, &Option<u32>)| {
+            let Some(row) = *gold else { return Ok(None) };
+            buffers.gather(std::iter::once(row));
+            Ok(buffers.score(queries, query, candidates)?.first().copied())
+        };
+        let scores = gold.iter().enumerate().map(&mut score);
+        let scores = scores.collect::<Result<Vec<_>, Error>>()?;
+        let each = ranks.into_iter().zip(scores).zip(hits);
+        Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
+    }
+
+    /// As [`decode`](Self::decode), with the second look of the candidates.
+    fn look(
+        &self,
+        look: &SecondLook,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+        k: usize,
+    ) -> Result<Vec<Decoded>, Error> {
         scoring::check(queries, candidates)?;
         self.check(queries.len(), candidates)?;
         check_gold(queries, gold, candidates.distinct())?;

@@ -93,19 +93,23 @@ impl<'a> Each<'a> {
     }
 
     fn portable(&self, counting: bool, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
-        for (group, above) in above.chunks_exact_mut(LANES).enumerate() {
+        let count = self.comparison.tile.count;
+        for (group, above) in above.chunks_mut(LANES).enumerate() {
+            // the lanes behind the queries are padding
+            let used = LANES.min(count - group * LANES);
             for row in 0..self.rows.len() {
                 let mut sums = [self.rows[row].offset; LANES];
                 let queries = self.group(group).chunks_exact(GROUP * LANES);
                 for (codes, queries) in self.row(row).chunks_exact(GROUP).zip(queries) {
-                    for (sum, query) in sums.iter_mut().zip(queries.chunks_exact(GROUP)) {
+                    let queries = queries.chunks_exact(GROUP);
+                    for (sum, query) in sums[..used].iter_mut().zip(queries) {
                         let products = codes.iter().zip(query);
                         *sum += products.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum::<i32>();
                     }
                 }
                 let own = &self.rows[row];
                 let mut lanes = 0;
-                for (lane, (&sum, above)) in sums.iter().zip(&mut *above).enumerate() {
+                for (lane, (&sum, above)) in sums[..used].iter().zip(&mut *above).enumerate() {
                     let at = group * LANES + lane;
                     let base = own.constant * self.comparison.tile.inverse[at] + self.bars[at];
                     let difference = sum as f32 * own.scale + base;

@@ -68,6 +68,8 @@ struct Coded {
 pub(crate) struct TileCodes {
     /// Codes + 128, four coordinates of a lane after another, by groups of [`LANES`].
     codes: Vec<u8>,
+    /// Number of queries.
+    count: usize,
     /// Codes of a group of lanes.
     width: usize,
     /// τ, of all lanes.
@@ -170,7 +172,8 @@ impl<'a> RowCodes<'a> {
 impl TileCodes {
     /// The codes of up to a tile of queries `[q × p]`, padded with queries of zeros.
     pub(crate) fn new(dim: usize, queries: &[f32]) -> Self {
-        let lanes = (queries.len() / dim).next_multiple_of(LANES);
+        let count = queries.len() / dim;
+        let lanes = count.next_multiple_of(LANES);
         let width = width(dim) * LANES;
         let (mut inverse, mut units) = (vec![0.0; lanes], queries.to_vec());
         let (mut norm, mut largest) = (0.0f32, 0.0f32);
@@ -192,7 +195,7 @@ impl TileCodes {
                 group[place] = (code + 128.0) as u8;
             }
         }
-        Self { codes, width, scale, inverse, error, largest: up(norm) }
+        Self { codes, count, width, scale, inverse, error, largest: up(norm) }
     }
 }
 

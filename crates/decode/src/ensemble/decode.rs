@@ -1,6 +1,6 @@
 use super::combination::Combination;
 use super::fold::Values;
-use super::member::Member;
+use super::member::{Member, member_error};
 use super::shared::{Decoded, Ensemble};
 use super::streamed;
 use super::whole::{self, Sweep};
@@ -43,19 +43,19 @@ impl Ensemble<'_> {
         let fold = rule.fold(&self.members)?;
         self.check(pool, gold, k)?;
         let looks = |member: &Member| member.candidates.second_look().is_some();
+        let plain = matches!(pool, Pool::Shared) && fold.values == Values::Scores;
         if let [member] = &self.members[..]
-            && looks(member)
+            && (looks(member) || plain)
         {
             let row = |row: u32| self.refinement.rows[0][row as usize];
             let gold: Vec<Option<u32>> = gold.iter().map(|gold| gold.map(row)).collect();
-            return pool.look(&member.queries, &gold, member.candidates, k);
+            let decoded = pool.decode(&member.queries, &gold, member.candidates, k);
+            return decoded.map_err(|error| member_error(member, error));
         }
         let sweep = Sweep { ensemble: self, pool, fold: &fold, gold };
         match pool {
-            Pool::Shared if fold.values == Values::Scores && !self.members.iter().any(looks) => {
-                streamed::decode(&sweep, k)
-            }
-            _ => whole::decode(&sweep, k),
+            Pool::Shared if plain && !self.members.iter().any(looks) => streamed::decode(&sweep, k),
+            Pool::Shared | Pool::PerQuery(_) => whole::decode(&sweep, k),
         }
     }
 

@@ -13,8 +13,8 @@ const DEPTH: usize = 256;
 /// Queries and coordinates from which on codes of candidates are worth their making.
 pub(crate) const MANY: usize = 256;
 const DEEP: usize = 24;
-/// Queries up to which sums of products of bytes are faster without instructions for them: as long as memory is slower.
-const FEW: usize = 16;
+/// Queries up to which codes that are there are faster without instructions for them, since they are a quarter of the bytes.
+const FEW: usize = 4;
 
 /// Sizes of the blocks in which scores are computed.
 #[derive(Clone, Copy, Debug)]
