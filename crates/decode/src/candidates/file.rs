@@ -43,10 +43,10 @@ impl Candidates {
     /// the corrected constants, so that decoding from the file needs none of these.
     ///
     /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::in_blocks), in version 2
-    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used. Beside them stand
-    /// `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their size, which search and
-    /// ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k from −127 to 127 (as bytes in two's
-    /// complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
+    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used. Beside them
+    /// stand `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
+    /// size, which search and ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k
+    /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
     /// # Errors
     /// [`Error::Basis`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴

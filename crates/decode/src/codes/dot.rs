@@ -10,9 +10,9 @@ pub(crate) fn supported() -> bool {
     false
 }
 
-/// A comparison of rows and lanes in the unit of ‖z‖: `⟨w, k⟩ scale + b / ‖z‖ − bar / ‖z‖`, and how far that may be from
-/// the exact difference.
-pub(super) struct Each<'a> {
+/// A comparison of rows and lanes in the unit of ‖z‖: `⟨w, k⟩ scale + b / ‖z‖ − bar / ‖z‖`, and how far that may be
+/// from the exact difference.
+pub(super) struct Prepared<'a> {
     comparison: &'a Comparison<'a>,
     rows: Vec<Row>,
     /// −bar / ‖z‖, one a lane.
@@ -29,7 +29,7 @@ struct Row {
     weight: u32,
 }
 
-impl<'a> Each<'a> {
+impl<'a> Prepared<'a> {
     pub(super) fn new(comparison: &'a Comparison<'a>) -> Self {
         let Comparison { tile, rows, constants, weights, bars } = comparison;
         let (count, lanes) = (rows.rows.len(), tile.inverse.len());
@@ -57,8 +57,8 @@ impl<'a> Each<'a> {
         Self { comparison, rows, bars, constants }
     }
 
-    /// Counts the scores that are surely above, if that is wanted, and lists the others that are not surely below.
-    /// `fast` asks for the instructions of a processor that is [`supported`].
+    /// Counts the scores that are surely above, if that is wanted, and lists the others that are not surely
+    /// below. `fast` asks for the instructions of a processor that is [`supported`].
     pub(super) fn compare(
         &self,
         fast: bool,
@@ -129,21 +129,21 @@ impl<'a> Each<'a> {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Each, GROUP, LANES};
+    use super::{GROUP, LANES, Prepared};
     use crate::codes::Doubt;
 
     /// Rows and groups of lanes whose sums are kept in registers.
     const ROWS: usize = 4;
     const GROUPS: usize = 4;
 
-    /// As [`Each::portable`], in another order of rows and groups.
+    /// As [`Prepared::portable`], in another order of rows and groups.
     ///
     /// # Safety
-    /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has their
-    /// number.
+    /// On a processor with AVX-512's foundation and dot products of bytes; what belongs to rows and lanes has
+    /// their number.
     #[target_feature(enable = "avx512f,avx512vnni")]
     pub(super) unsafe fn compare<const COUNTING: bool>(
-        each: &Each,
+        each: &Prepared,
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
@@ -174,33 +174,31 @@ mod x86 {
     /// Compares R rows with G groups of lanes.
     #[target_feature(enable = "avx512f,avx512vnni")]
     unsafe fn block<const COUNTING: bool, const R: usize, const G: usize>(
-        each: &Each,
+        each: &Prepared,
         row: usize,
         group: usize,
         above: &mut [u32],
         doubts: &mut [Vec<Doubt>],
     ) {
         let rows = &each.rows[row..row + R];
-        let (mut codes, mut queries) = ([std::ptr::null::<i8>(); R], [std::ptr::null::<u8>(); G]);
+        let codes: [*const i8; R] = std::array::from_fn(|r| each.row(row + r).as_ptr());
+        let queries: [*const u8; G] = std::array::from_fn(|g| each.group(group + g).as_ptr());
         let mut sums = [[_mm512_setzero_si512(); G]; R];
-        for r in 0..R {
-            codes[r] = each.row(row + r).as_ptr();
-            sums[r] = [_mm512_set1_epi32(rows[r].offset); G];
-        }
-        for g in 0..G {
-            queries[g] = each.group(group + g).as_ptr();
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            *sums = [_mm512_set1_epi32(row.offset); G];
         }
         // SAFETY: a row has `width` codes, and a group of lanes has LANES times as many
         unsafe {
             for at in (0..each.comparison.rows.width).step_by(GROUP) {
+                // a loop, since `from_fn` would go through memory
                 let mut four = [_mm512_setzero_si512(); G];
-                for g in 0..G {
-                    four[g] = _mm512_loadu_si512(queries[g].add(at * LANES).cast());
+                for (four, query) in four.iter_mut().zip(queries) {
+                    *four = _mm512_loadu_si512(query.add(at * LANES).cast());
                 }
-                for r in 0..R {
-                    let own = _mm512_set1_epi32(codes[r].add(at).cast::<i32>().read_unaligned());
-                    for g in 0..G {
-                        sums[r][g] = _mm512_dpbusd_epi32(sums[r][g], four[g], own);
+                for (sums, codes) in sums.iter_mut().zip(codes) {
+                    let own = _mm512_set1_epi32(codes.add(at).cast::<i32>().read_unaligned());
+                    for (sum, four) in sums.iter_mut().zip(four) {
+                        *sum = _mm512_dpbusd_epi32(*sum, four, own);
                     }
                 }
             }
@@ -210,8 +208,7 @@ mod x86 {
                 let inverse = _mm512_loadu_ps(each.comparison.tile.inverse.as_ptr().add(lane));
                 let counts: *mut i32 = above.as_mut_ptr().add(lane).cast();
                 let mut counted = _mm512_loadu_si512(counts.cast());
-                for r in 0..R {
-                    let own = &rows[r];
+                for (r, own) in rows.iter().enumerate() {
                     let base = match each.constants {
                         true => _mm512_fmadd_ps(_mm512_set1_ps(own.constant), inverse, bars),
                         false => bars,

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! by Cauchy and Schwarz. A score that is farther than that from the one that it is compared with needs no exact
-//! product. The bound is about 0.007 ‖z‖ for 100 coordinates. The rotation `Q`, a few rounds of sums and differences of pairs, spreads large
-//! coordinates over many, without which the scale is that of the largest and the bound three times as wide.
+//! product. The bound is about 0.007 ‖z‖ for 100 coordinates. The rotation `Q`, a few rounds of sums and differences
+//! of pairs, spreads large coordinates over many; without it the scale is that of the largest, and the bound three
+//! times as wide.
 //!
 //! Ranks and hits do not change in a bit: bounds count every rounding in 32 bits, that of the exact scores included,
 //! and what they leave undecided is scored exactly.
@@ -19,14 +20,15 @@ mod stored;
 
 use std::borrow::Cow;
 
-use dot::Each;
+use dot::Prepared;
 pub(crate) use dot::supported;
 pub(crate) use stored::{NewCodes, StoredCodes};
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.
 const LARGEST: usize = 1 << 15;
-/// Largest score: nothing overflows.
+/// Largest score, and smallest norm of a query: nothing overflows when the one is divided by the other.
 const FINITE: f32 = 1e30;
+const SMALL: f32 = 1e-8;
 /// The unit of rounding to 32 bits.
 const UNIT: f32 = f32::EPSILON / 2.0;
 /// Coordinates that are multiplied and added up at once.
@@ -57,8 +59,8 @@ struct RowCode {
     norm: f32,
 }
 
-/// Codes of rows `[n × p]`, `[n × width]`, and what stands for each beside them: σ, Σk, ‖x' − σk‖ and ‖x‖, the last two
-/// rounded up.
+/// Codes of rows `[n × p]`, `[n × width]`, and what stands for each beside them: σ, Σk, ‖x' − σk‖ and ‖x‖, the last
+/// two rounded up.
 struct Coded {
     codes: Vec<i8>,
     numbers: Vec<[f32; 4]>,
@@ -149,10 +151,11 @@ impl<'a> RowCodes<'a> {
     ) -> Option<Self> {
         let (slack, mut largest, mut finite) = (slack(dim), (0.0f32, 0.0f32), dim <= LARGEST);
         let code = |&[scale, sum, error, norm]: &[f32; 4]| {
-            // nothing is less than FINITE if it is not a number
-            finite &= norm < FINITE && error < FINITE && scale < FINITE;
+            // no range contains what is not a number
+            finite &= [scale, error, norm].iter().all(|value| (0.0..FINITE).contains(value));
+            finite &= sum.abs() <= (127 * LARGEST) as f32;
             largest.0 = largest.0.max(norm);
-            let (offset, error) = (-128 * sum as i32, error + slack * norm);
+            let (offset, error) = ((sum as i32).wrapping_mul(-128), error + slack * norm);
             RowCode { scale, offset, error, norm: norm + error }
         };
         let rows = numbers.iter().map(code).collect();
@@ -179,7 +182,7 @@ impl TileCodes {
         let (mut norm, mut largest) = (0.0f32, 0.0f32);
         for (unit, inverse) in units.chunks_exact_mut(dim).zip(&mut inverse) {
             let own = squares(unit).sqrt() as f32;
-            *inverse = if own > 1e-30 { 1.0 / own } else { 0.0 };
+            *inverse = if own > SMALL { 1.0 / own } else { 0.0 };
             unit.iter_mut().for_each(|value| *value *= *inverse);
             rotate(unit);
             (norm, largest) = (norm.max(own), largest.max(largest_of(unit)));
@@ -201,15 +204,15 @@ impl TileCodes {
 
 impl Comparison<'_> {
     /// Adds the weights of rows whose score is surely greater than the bar to `above`, one a lane, and lists the
-    /// pairs of which that is not sure, nor that it is less, a list for each group of lanes. No score is greater than
-    /// an infinite bar.
+    /// pairs of which that is not sure, nor that it is less, a list for each group of lanes. No score is greater
+    /// than an infinite bar.
     pub(crate) fn decide(&self, above: &mut [u32], doubts: &mut [Vec<Doubt>]) {
-        Each::new(self).compare(supported(), true, above, doubts);
+        Prepared::new(self).compare(supported(), true, above, doubts);
     }
 
     /// Lists the pairs whose score is not surely less than the bar.
     pub(crate) fn reach(&self, reached: &mut [Vec<Doubt>]) {
-        Each::new(self).compare(supported(), false, &mut vec![0; self.bars.len()], reached);
+        Prepared::new(self).compare(supported(), false, &mut vec![0; self.bars.len()], reached);
     }
 }
 
@@ -241,8 +244,8 @@ fn round(rotated: &[f32], scale: f32, whole: &mut [f32]) -> f32 {
     up(missed.sqrt() as f32)
 }
 
-/// What roundings add to a bound, as a part of ‖z‖ ‖x‖: those of an exact product of p coordinates and of the sum with
-/// its constant, of two rotations with log₂ p rounds, and of comparing.
+/// What roundings add to a bound, as a part of ‖z‖ ‖x‖: those of an exact product of p coordinates and of the sum
+/// with its constant, of two rotations with log₂ p rounds, and of comparing.
 fn slack(dim: usize) -> f32 {
     let rounds = dim.next_power_of_two().ilog2();
     (1.05 * dim as f32 + 16.0 * rounds as f32 + 64.0) * UNIT

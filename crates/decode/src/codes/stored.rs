@@ -20,10 +20,10 @@ pub(crate) struct StoredCodes {
     numbers: CheckedArray<f32>,
 }
 
-/// Codes of candidates that are written.
+/// Codes of candidates that are written, in parts.
 pub(crate) struct NewCodes {
-    codes: Vec<u8>,
-    numbers: Vec<f32>,
+    dim: usize,
+    parts: Vec<Coded>,
 }
 
 impl NewCodes {
@@ -31,19 +31,20 @@ impl NewCodes {
     pub(crate) fn new(dim: usize, parts: &[&[f32]]) -> Option<Self> {
         const ROWS: usize = 4096;
         let chunks: Vec<&[f32]> = parts.iter().flat_map(|part| part.chunks(ROWS * dim)).collect();
-        let coded: Vec<Coded> = chunks.into_par_iter().map(|rows| Coded::new(dim, rows)).collect();
-        let codes = coded.iter().flat_map(|coded| bytemuck::cast_slice(&coded.codes)).copied();
-        let numbers = coded.iter().flat_map(|coded| coded.numbers.as_flattened()).copied();
-        (dim <= LARGEST).then(|| Self { codes: codes.collect(), numbers: numbers.collect() })
+        let parts = chunks.into_par_iter().map(|rows| Coded::new(dim, rows)).collect();
+        (dim <= LARGEST).then_some(Self { dim, parts })
     }
 
     /// `codes` U8 `[k, width]`, the bytes of signed numbers, and `code_numbers` F32 `[k, 4]`.
     pub(crate) fn tensors(&self) -> [Tensor<'_>; 2] {
-        let rows = self.numbers.len() / 4;
-        [
-            Tensor::u8(CODES, &[rows, self.codes.len() / rows.max(1)], &self.codes).in_blocks(),
-            Tensor::f32(NUMBERS, &[rows, 4], &self.numbers).in_blocks(),
-        ]
+        let rows = self.parts.iter().map(|part| part.numbers.len()).sum();
+        let codes = Tensor::u8(CODES, &[rows, width(self.dim)], &[]);
+        let numbers = Tensor::f32(NUMBERS, &[rows, 4], &[]);
+        let (codes, numbers) =
+            self.parts.iter().fold((codes, numbers), |(codes, numbers), part| {
+                (codes.followed_by(&part.codes), numbers.followed_by(part.numbers.as_flattened()))
+            });
+        [codes.in_blocks(), numbers.in_blocks()]
     }
 }
 

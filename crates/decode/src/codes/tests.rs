@@ -21,10 +21,23 @@ fn number() -> impl Strategy<Value = f32> {
     ]
 }
 
+/// Rows of ordinary or very small numbers.
+fn scale() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        6 => Just(1.0f32),
+        1 => Just(1e-9),
+        1 => Just(1e-30),
+        1 => Just(1e8),
+    ]
+}
+
 /// Dimension, rows, queries, constants.
 fn sets() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<f32>)> {
     (1usize..70, 1usize..20, 1usize..40).prop_flat_map(|(dim, rows, queries)| {
-        let numbers = |count| prop::collection::vec(number(), count);
+        let numbers = |count, scale: f32| {
+            prop::collection::vec(number().prop_map(move |value| value * scale), count)
+        };
+        let numbers = |count| scale().prop_flat_map(move |scale| numbers(count, scale));
         (Just(dim), numbers(rows * dim), numbers(queries * dim), numbers(rows))
     })
 }
@@ -53,7 +66,7 @@ proptest! {
             };
             for portable in [false, true] {
                 let (mut above, mut doubts) = (vec![0; lanes], vec![Vec::new(); lanes / LANES]);
-                Each::new(&comparison).compare(!portable, true, &mut above, &mut doubts);
+                Prepared::new(&comparison).compare(!portable, true, &mut above, &mut doubts);
                 let doubt = |row: usize, lane: usize| doubts[lane / LANES].iter().any(|doubt: &Doubt| {
                     doubt.row as usize == row && doubt.lanes >> (lane % LANES) & 1 == 1
                 });
@@ -94,13 +107,15 @@ fn drawn(dim: usize, rows: usize, queries: usize) -> (CandidateParts, Vec<f32>, 
     (parts, z, (0..queries).map(gold).collect())
 }
 
+type Answers = (Vec<Option<Rank>>, Vec<Vec<RowHit>>);
+
 /// Ranks and hits of all queries, at most so many at once.
 fn answers(
     z: &[f32],
     gold: &[Option<u32>],
     candidates: &Candidates,
     at_once: usize,
-) -> Result<(Vec<Option<Rank>>, Vec<Vec<RowHit>>), Error> {
+) -> Result<Answers, Error> {
     let (mut ranks, mut hits, dim) = (Vec::new(), Vec::new(), candidates.dim());
     for (z, gold) in z.chunks(at_once * dim).zip(gold.chunks(at_once)) {
         let queries = Queries::new(dim, z)?;

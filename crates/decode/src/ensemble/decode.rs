@@ -21,9 +21,10 @@ impl Ensemble<'_> {
     /// with all candidates for one member at a time, and their combined scores: 384 bytes a
     /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
     /// The scores of members with a [second look](crate::Candidates::second_look) are those after it
-    /// ([`SecondLook`](crate::SecondLook)); all scores of a query are needed at once then. The result does not depend on the number of threads. Sums of ranks and of
-    /// reciprocal ranks do not depend on the order of the members either; those of scores do to
-    /// rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
+    /// ([`SecondLook`](crate::SecondLook)); all scores of a query are needed at once then.
+    ///
+    /// The result does not depend on the number of threads. Sums of ranks and of reciprocal ranks do not depend
+    /// on the order of the members either; those of scores do to rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
     /// share beyond rank 10⁷.)
     ///
     /// # Errors

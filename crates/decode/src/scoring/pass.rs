@@ -47,10 +47,8 @@ pub(super) struct Span<'c> {
     candidates: &'c dyn CandidateBlocks,
     range: Range<usize>,
     block: OnceCell<ScoreBlock<'c>>,
-    /// What the file has of them.
-    stored: Option<CodedBlock<'c>>,
-    /// What was made of them here.
-    made: Option<RowCodes<'static>>,
+    /// Their codes, of the file or made here.
+    coded: Option<CodedBlock<'c>>,
 }
 
 impl<'c> Span<'c> {
@@ -61,12 +59,12 @@ impl<'c> Span<'c> {
         coded: bool,
     ) -> Result<Self, Error> {
         let stored = if coded { candidates.coded(range.clone())? } else { None };
-        let block = OnceCell::new();
-        let mut span = Self { candidates, range, block, stored, made: None };
-        if coded && span.stored.is_none() {
-            let block = span.block()?;
-            let made = RowCodes::new(candidates.dim(), &block.coordinates, &block.constants);
-            span.made = made;
+        let mut span = Self { candidates, range, block: OnceCell::new(), coded: stored };
+        if coded && span.coded.is_none() {
+            let ScoreBlock { coordinates, constants, multiplicities } = span.block()?;
+            let codes = RowCodes::new(candidates.dim(), coordinates, constants);
+            let (constants, multiplicities) = (constants.clone(), multiplicities.clone());
+            span.coded = codes.map(|codes| CodedBlock { codes, constants, multiplicities });
         }
         Ok(span)
     }
@@ -77,18 +75,6 @@ impl<'c> Span<'c> {
         }
         let block = fetch(self.candidates, self.range.clone())?;
         Ok(self.block.get_or_init(|| block))
-    }
-
-    /// Codes, constants and multiplicities of the rows, where there are codes.
-    fn codes(&self) -> Result<Option<(&RowCodes<'_>, &[f32], &[u32])>, Error> {
-        Ok(match (&self.stored, &self.made) {
-            (Some(coded), _) => Some((&coded.codes, &coded.constants, &coded.multiplicities)),
-            (None, Some(made)) => {
-                let block = self.block()?;
-                Some((made, &block.constants, &block.multiplicities))
-            }
-            (None, None) => None,
-        })
     }
 
     /// Appends the coordinates of some rows, counted from the first of the span.
@@ -156,9 +142,10 @@ impl Pass<'_, '_> {
         mut look: impl FnMut(usize, usize, f32, u32),
     ) -> Result<bool, Error> {
         let Self { tile, span, .. } = *self;
-        let (Some(codes), Some((rows, constants, weights))) = (tile.codes(), span.codes()?) else {
+        let (Some(codes), Some(coded)) = (tile.codes(), &span.coded) else {
             return Ok(false);
         };
+        let CodedBlock { codes: rows, constants, multiplicities: weights } = coded;
         if !rows.finite_with(codes) {
             return Ok(false);
         }

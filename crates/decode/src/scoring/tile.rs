@@ -13,7 +13,8 @@ const DEPTH: usize = 256;
 /// Queries and coordinates from which on codes of candidates are worth their making.
 pub(crate) const MANY: usize = 256;
 const DEEP: usize = 24;
-/// Queries up to which codes that are there are faster without instructions for them, since they are a quarter of the bytes.
+/// Queries up to which codes that are there are faster without instructions for them, since they are a quarter of
+/// the bytes.
 const FEW: usize = 4;
 
 /// Sizes of the blocks in which scores are computed.
@@ -66,8 +67,8 @@ impl QueryTile {
         Self::each(queries, blocking, Self::new)
     }
 
-    /// All queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where the
-    /// candidates have codes too, or are worth their making.
+    /// All queries in tiles, with [codes](crate::codes) where these make comparisons with bars faster: where
+    /// candidates have codes too, or codes of candidates are worth their making.
     pub(crate) fn all_to_compare(
         queries: &Queries,
         candidates: &dyn CandidateBlocks,
@@ -75,11 +76,9 @@ impl QueryTile {
     ) -> Result<Vec<Self>, Error> {
         let made = queries.len() >= MANY && queries.dim() >= DEEP && codes::supported();
         let few = queries.len() <= FEW || codes::supported();
-        if !made && !(few && candidates.coded(0..0)?.is_some()) {
-            return Ok(Self::all(queries, blocking));
-        }
+        let coded = made || few && candidates.coded(0..0)?.is_some();
         Ok(Self::each(queries, blocking, |range, dim, rows| {
-            let codes = Some(TileCodes::new(dim, rows));
+            let codes = coded.then(|| TileCodes::new(dim, rows));
             Self { codes, ..Self::new(range, dim, rows) }
         }))
     }
@@ -135,8 +134,8 @@ pub(super) fn product_of(
     out.resize(lanes * count, 0.0);
     for start in (0..dim).step_by(DEPTH) {
         let depth = DEPTH.min(dim - start);
-        // SAFETY: the three matrices lie within their slices: lanes × depth at row `start` and column `own.start` of
-        // `transposed` [dim × tile.lanes], depth × count at column `start` of `rows` [count × dim],
+        // SAFETY: the three matrices lie within their slices: lanes × depth at row `start` and column `own.start`
+        // of `transposed` [dim × tile.lanes], depth × count at column `start` of `rows` [count × dim],
         // lanes × count in `out` (all checked above); `out` is borrowed mutably.
         unsafe {
             gemm::gemm(
