@@ -22,6 +22,8 @@ const WHOLE: u32 = 1;
 const MAPPED: u32 = 2;
 /// Bytes of coordinates from which on they are mapped.
 const LARGE: usize = 64 << 20;
+/// Bytes of coordinates from which on codes are worth a quarter more: reading them takes longer than all else.
+const HUGE: usize = 256 << 20;
 /// Metadata keys of a correction for hubs.
 const HUB_WEIGHT: &str = "hub_weight";
 const HUB_NEIGHBOURS: &str = "hub_neighbours";
@@ -43,8 +45,8 @@ impl Candidates {
     /// the corrected constants, so that decoding from the file needs none of these.
     ///
     /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::in_blocks), in version 2
-    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used. Beside them
-    /// stand `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
+    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used. From 256 MiB
+    /// on, beside them stand `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
     /// size, which search and ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k
     /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
     ///
@@ -52,10 +54,11 @@ impl Candidates {
     /// [`Error::Basis`] if the file cannot be written; [`Error::OutOfRange`] when more than 2²⁴
     /// candidates share a row, because the file holds multiplicities as `f32`.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        self.save_in(path, metadata, 4 * self.coordinates.len() >= LARGE)
+        let bytes = 4 * self.coordinates.len();
+        self.save_in(path, metadata, bytes >= LARGE, bytes >= HUGE)
     }
 
-    /// As [`save`](Self::save), with coordinates in blocks, of whatever size they are.
+    /// As [`save`](Self::save), with coordinates in blocks and codes, of whatever size they are.
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -64,7 +67,7 @@ impl Candidates {
         path: &Path,
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), Error> {
-        self.save_in(path, metadata, true)
+        self.save_in(path, metadata, true, true)
     }
 
     fn save_in(
@@ -72,6 +75,7 @@ impl Candidates {
         path: &Path,
         metadata: &BTreeMap<String, String>,
         mapped: bool,
+        coded: bool,
     ) -> Result<(), Error> {
         let counts = &self.classes.counts;
         if let Some(row) = counts.iter().position(|&count| count > EXACT) {
@@ -84,7 +88,7 @@ impl Candidates {
         let (rows, count) = (self.distinct(), self.len());
         let coordinates = Tensor::f32("coordinates", &[rows, self.dim], &[]);
         let parts = self.coordinates.parts(self.dim)?;
-        let codes = if mapped { NewCodes::new(self.dim, &parts) } else { None };
+        let codes = if coded { NewCodes::new(self.dim, &parts) } else { None };
         let coordinates = parts.into_iter().fold(coordinates, Tensor::followed_by);
         let mut tensors = vec![
             if mapped { coordinates.in_blocks() } else { coordinates },
