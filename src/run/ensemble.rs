@@ -281,9 +281,15 @@ impl EnsembleRun {
             answers.iter().all(|own| own.held_out.pairs.binary_search(pair).is_ok())
         };
         let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
+        let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
+        if common.is_empty() {
+            return refused(
+                "absent: no training pair is answered by all members. Members of the same seed and the same number of \
+                 folds answer the same part first",
+            );
+        }
         let drawn = drawn_pairs(common.len(), self.config().seed);
         let pairs: Vec<usize> = drawn.into_iter().map(|at| common[at]).collect();
-        let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
         let (_, ids) = answers[0].of(&pairs);
         let mut queries = Vec::new();
         for (run, own) in self.members.iter().zip(&answers) {

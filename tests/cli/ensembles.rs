@@ -267,6 +267,11 @@ decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
     }
     assert_eq!(train("look", &["--resume"]), report);
     assert_eq!(sandbox.read("look/combination.json"), rule);
+    // parts that have no pair in common
+    let apart = members.replace("folds = 4", "folds = 20");
+    let apart = apart.replace("name = \"bag\"", "name = \"bag\"\nseed = 7");
+    sandbox.write("apart.toml", &(ridge() + &apart));
+    sandbox.fail(&["train", "apart.toml"], 2, &["ensemble.weights", "the same number of folds"]);
     let part = sandbox.path("look/members/ridge/held-out-part.safetensors");
     fs::remove_file(part).unwrap();
     fs::remove_file(sandbox.path("look/metrics.json")).unwrap();
