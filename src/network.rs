@@ -84,8 +84,31 @@ impl<R: Recipe> Learner for R {
         let train = &dataset.train;
         let preparation = R::Preparation::fit(&self.preparation(), train)?;
         let inputs = preparation.inputs(train)?;
-        let sizes = [train.ids.len(), dataset.validation.ids.len()];
-        Ok(needs(self, config, &preparation, &inputs, sizes, coordinates))
+        let (n, validation) = (train.ids.len(), dataset.validation.ids.len());
+        let need =
+            |pairs| needs(self, config, &preparation, &inputs, [pairs, validation], coordinates);
+        let decoding = &config.decoding;
+        let hubs = decoding.hubs.clone().unwrap_or_default();
+        let rest = n - n.div_ceil(hubs.folds().max(1)).min(n);
+        if !hubs.refits() {
+            return Ok(need(rest));
+        }
+        let mut needs = need(n);
+        if decoding.needs_held_out() {
+            let (trainings, part) = (hubs.answered() as f64, need(rest));
+            let total = |of: fn(&Need) -> f64| trainings * part.iter().map(of).sum::<f64>();
+            needs.push(Need {
+                multiplications: total(|need| need.multiplications),
+                traffic: total(|need| need.traffic),
+                // the answers; each training comes after the one before
+                ..Need::memory(
+                    "decoding.hubs",
+                    "trainings without a part of the pairs",
+                    8.0 * (n * coordinates) as f64,
+                )
+            });
+        }
+        Ok(needs)
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {

@@ -1,13 +1,16 @@
 //! The second look at the first candidates of a query, learned from training pairs.
 
+use dsokr_data::Dataset;
 use dsokr_decode::{
     CandidateBlocks, Candidates, Hubs, LookExamples, Neighbourhood, Queries, SecondLook,
 };
+use dsokr_machines::Cost;
 use tracing::info;
 
 use super::hubs::{folds, rest};
-use crate::config::SecondLookConfig;
+use crate::config::{Checked, SecondLookConfig};
 use crate::learner::Task;
+use crate::memory::Need;
 use crate::targets::OutputTargets;
 use crate::{Error, HeldOut};
 
@@ -30,6 +33,36 @@ pub(crate) struct HeldPart {
     pub answers: HeldOut,
     /// What the second look would be without them.
     pub look: SecondLook,
+}
+
+/// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the
+/// cost for a number of pairs, and what is found of the pairs that they answer. All is taken beside what the fit
+/// of the machine itself needs.
+pub(crate) fn need(
+    settings: &SecondLookConfig,
+    config: &Checked,
+    dataset: &Dataset,
+    p: usize,
+    fit: impl Fn(usize) -> Cost,
+) -> Need {
+    let SecondLookConfig { candidates: size, neighbours, folds, answered } = *settings;
+    let n = dataset.train.ids.len();
+    let part = n.div_ceil(folds.max(1)).min(n);
+    let Cost { bytes, multiplications } = fit(n - part);
+    let [n, part, p, size, parts, neighbours] =
+        [n, part, p, size, answered, neighbours].map(|count| count as f64);
+    let candidates = dataset.outputs.candidates.len() as f64;
+    let (queries, rest) = (parts * part, n - part);
+    let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
+    let [examples, network] = SecondLook::cost(queries, size);
+    // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
+    let found = queries * p * (candidates + rest + size * neighbours);
+    // answers of all fits, the outputs and what is compared with them, and the candidates again
+    let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
+    Need {
+        multiplications: parts * (multiplications + hubs) + found + network,
+        ..Need::memory("decoding.second_look", "the second look", bytes + held + examples)
+    }
 }
 
 /// The second look at candidates that are corrected for hubs as the configuration says; `held_out` are

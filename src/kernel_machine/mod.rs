@@ -21,6 +21,7 @@ use crate::config::{
     MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
+use crate::fit::second_look_need;
 use crate::learner::{
     Choice, ClosedForm, CrossFitted, Fitted, HeldOut, Learner, Predictor, StoredRun, Task,
 };
@@ -111,7 +112,11 @@ impl Learner for KernelMachineConfig {
             let rest = rest.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             Need { bytes: (need.bytes - rest).max(0.0), ..need }
         });
-        Ok([machine].into_iter().chain(weighing).collect())
+        let looking = config.decoding.second_look.as_ref().map(|settings| {
+            let fit = |pairs| self.solver.cost(pairs, coordinates, 1, threads);
+            second_look_need(settings, config, dataset, coordinates, fit)
+        });
+        Ok([machine].into_iter().chain(weighing).chain(looking).collect())
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {

@@ -3,7 +3,9 @@
 #[cfg(target_os = "linux")]
 use std::fs;
 
-use crate::sandbox::{Sandbox, json, number};
+use serde_json::Value;
+
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
 
 /// Sizes that no machine has memory for, each with the key that the message names.
 const HUGE: [(&str, &str, &str); 9] = [
@@ -81,4 +83,40 @@ fn a_plan_is_printed_and_nothing_is_trained() {
     let plan = json(&sandbox.succeed(&[&plan[..], &["--json"]].concat()));
     assert!(number(&plan[0], "bytes") > number(&plan[0], "held"), "{plan}");
     assert!(number(&plan[0], "seconds") < 60.0, "{plan}");
+}
+
+#[test]
+fn a_plan_counts_further_fits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &CONFIG.replacen(BAG, RIDGE, 1));
+    let needs = |config: &str, set: &str| {
+        let plan = ["train", config, "--plan", "--quiet", "--json", "--set", set];
+        json(&sandbox.succeed(&plan))[0]["needs"].as_array().unwrap().clone()
+    };
+    let work =
+        |needs: &[Value]| needs.iter().map(|need| number(need, "multiplications")).sum::<f64>();
+    // two encoders more, each on three quarters of the pairs
+    let plain = needs("small.toml", "decoding.held_out=false");
+    let hubs = needs("small.toml", "decoding.hubs={folds=4, answered=2, neighbours=[3]}");
+    let further: Vec<_> =
+        hubs.iter().filter(|need| need["keys"] == "decoding.hubs").cloned().collect();
+    assert_eq!((hubs.len(), further.len()), (plain.len() + 1, 1));
+    let encoder: Vec<_> =
+        plain.iter().filter(|need| number(need, "traffic") > 0.0).cloned().collect();
+    let traffic = |needs: &[Value]| needs.iter().map(|need| number(need, "traffic")).sum::<f64>();
+    assert!((1.2..1.8).contains(&(traffic(&further) / traffic(&encoder))), "{hubs:?}");
+    assert!(work(&further) > 0.0);
+    let one =
+        needs("small.toml", "decoding.hubs={folds=4, answered=1, neighbours=[3], refit=false}");
+    assert_eq!(one.len(), plain.len());
+    assert!(traffic(&one) < traffic(&plain) && work(&one) < work(&plain), "{one:?}");
+
+    let plain = needs("ridge.toml", "decoding.held_out=false");
+    let look = needs(
+        "ridge.toml",
+        "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}",
+    );
+    let further = look.iter().find(|need| need["keys"] == "decoding.second_look").unwrap();
+    assert_eq!(look.len(), plain.len() + 1);
+    assert!(number(further, "bytes") > 0.0 && number(further, "multiplications") > 0.0);
 }

@@ -121,6 +121,13 @@ impl SecondLook {
         Ok(Self { size: examples.size, neighbourhood, network })
     }
 
+    /// Bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first `size`
+    /// rows are scored anew.
+    pub fn cost(queries: f64, size: f64) -> [f64; 2] {
+        let rows = queries * size;
+        [4.0 * rows * neighbourhood::FEATURES as f64, rows * Network::MULTIPLICATIONS as f64]
+    }
+
     /// How many distinct rows of a query are scored anew.
     pub fn size(&self) -> usize {
         self.size

@@ -33,6 +33,9 @@ impl Network {
     /// Number of weights, scales among them.
     pub(super) const WEIGHTS: usize = TRAINED + FEATURES;
 
+    /// Multiplications of a fit a row: forwards, and twice as many backwards.
+    pub(super) const MULTIPLICATIONS: usize = 3 * EPOCHS * TRAINED;
+
     /// A network of stored weights; none for a wrong number, or one that is not finite.
     pub(super) fn of(weights: Vec<f64>) -> Option<Self> {
         let whole = weights.len() == Self::WEIGHTS && weights.iter().all(|value| value.is_finite());
