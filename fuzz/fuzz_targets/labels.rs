@@ -67,8 +67,8 @@ fn sets(read: &MultiLabel) -> Vec<Vec<usize>> {
 fn written_arff(read: &MultiLabel) -> String {
     let width = read.inputs.width();
     let mut text = "@relation again\n".to_owned();
-    (0..width).for_each(|at| drop(writeln!(text, "@attribute x{at} numeric")));
-    (0..read.names.len()).for_each(|at| drop(writeln!(text, "@attribute 'y {at}' {{0,1}}")));
+    (0..width).for_each(|at| text += &format!("@attribute x{at} numeric\n"));
+    (0..read.names.len()).for_each(|at| text += &format!("@attribute 'y {at}' {{0,1}}\n"));
     text += "@data\n";
     let dense = matches!(read.inputs, Features::Dense(_));
     for (row, set) in rows(read).iter().zip(sets(read)) {
@@ -94,7 +94,7 @@ fn written_libsvm(read: &MultiLabel) -> String {
         let _ = write!(text, "{}", labels.join(","));
         // a row without features is not a blank line
         let row = if row.is_empty() { &[(0, 0.0)] } else { &row[..] };
-        row.iter().for_each(|(at, value)| drop(write!(text, " {}:{value}", at + 1)));
+        row.iter().for_each(|(at, value)| text += &format!(" {}:{value}", at + 1));
         text.push('\n');
     }
     text

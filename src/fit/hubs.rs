@@ -158,10 +158,12 @@ pub(crate) fn correct(
         }
     }
     let Some((_, found, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
+    // 0.2, not the number in double precision that 0.2 in single precision is
+    let decimal = |weight: f32| weight.to_string().parse().unwrap_or(f64::from(weight));
     let weight_choice = Choice {
         key: "decoding.hubs.weights".into(),
-        chosen: weight.into(),
-        tried: hubs.weights.iter().copied().map(f64::from).collect(),
+        chosen: decimal(weight),
+        tried: hubs.weights.iter().copied().map(decimal).collect(),
         bounds: [0.0, f64::INFINITY],
     };
     let neighbours_choice = Choice {

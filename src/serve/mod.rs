@@ -57,7 +57,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
-use utoipa::OpenApi;
 
 use crate::Error;
 
@@ -148,8 +147,7 @@ impl Server {
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
         let warm = models.clone();
         std::thread::spawn(move || warm.iter().for_each(|model| model.prepare()));
-        let openapi = api::Description::openapi().to_json();
-        let openapi = openapi.map_err(|e| Error::Serialise(e.to_string()))?;
+        let openapi = api::description(&limits)?;
         let workers = Workers::new(limits.workers, limits.waiting);
         let counters = Counters::default();
         Ok(Self(Arc::new(Shared { models, limits, workers, counters, openapi })))

@@ -409,3 +409,24 @@ fn members_that_diverged_go_on_with_a_lower_rate() {
     }
     sandbox.succeed(&["evaluate", "run"]);
 }
+
+#[test]
+fn curves_of_runs_of_one_name_are_told_apart() {
+    let sandbox = Sandbox::new();
+    for out in ["a/run", "b/run", "c"] {
+        sandbox.succeed(&[
+            "train",
+            "small.toml",
+            "--quiet",
+            "--out",
+            out,
+            "--set",
+            "training.epochs=1",
+        ]);
+    }
+    sandbox.succeed(&["evaluate", "a/run", "b/run", "c", "--report", "report"]);
+    let svg = sandbox.read("report/learning.svg");
+    for name in ["a/run", "b/run", "c"] {
+        assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
+    }
+}

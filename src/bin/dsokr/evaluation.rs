@@ -250,10 +250,7 @@ impl Shown {
             let candidates = &runs.members()[0].candidates;
             let (split, resamples) = (asked.split(), RESAMPLES);
             let (decoded, ranks, golds) = (&decoded, &ranks, &golds);
-            let mut learning = Vec::new();
-            for folder in folders {
-                learning.extend(LearningCurve::read(folder)?);
-            }
+            let learning = curves(folders)?;
             let quantiles = runs.quantiles(asked);
             let quantiles = quantiles.as_ref();
             let evaluated = Evaluated {
@@ -315,6 +312,24 @@ impl Shown {
         }
         print(&text)
     }
+}
+
+/// The learning curves of all runs; those of one name have their folders before it.
+fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
+    let mut all = Vec::new();
+    for folder in folders {
+        all.extend(LearningCurve::read(folder)?.into_iter().map(|own| (folder, own)));
+    }
+    let of_one_name = |name: &String| all.iter().filter(|(_, (own, _))| own == name).count() > 1;
+    let named = |(folder, (name, curve)): &(&PathBuf, (String, LearningCurve))| {
+        let name = match of_one_name(name) {
+            true if folder.ends_with(name) => folder.display().to_string(),
+            true => folder.join(name).display().to_string(),
+            false => name.clone(),
+        };
+        (name, curve.clone())
+    };
+    Ok(all.iter().map(named).collect())
 }
 
 /// The metrics of each run alone, and its ranks.

@@ -71,6 +71,12 @@ fn a_served_run_answers_as_the_commands_do() {
     );
     let api: Value = serde_json::from_str(&served.get("/api").body).unwrap();
     assert!(api["paths"]["/api/search"]["post"]["responses"]["422"].is_object(), "{api}");
+    let kinds = |request: &str| {
+        let kinds = &api["components"]["schemas"][request]["oneOf"];
+        kinds.as_array().unwrap().iter().map(|kind| kind["required"][0].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds("RankRequest"), ["texts", "vectors", "coordinates"]);
+    assert_eq!(kinds("EmbedRequest"), ["texts", "vectors"]);
     let counters = served.get("/metrics").body;
     assert!(
         counters.contains("dsokr_requests_total{path=\"/api/search\",status=\"200\"}"),
