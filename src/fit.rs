@@ -10,9 +10,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dsokr_basis::Ranks;
 use dsokr_basis::store::{self, Tensor};
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice, larger_sketch};
@@ -81,6 +84,10 @@ impl<'a> Request<'a> {
 
     /// Runs it; `observer` is called on every event.
     ///
+    /// The [`Ranks`] of the scope share the training of one neural encoder: all of them call this
+    /// function with the same configuration and the same data, rank 0 alone writes the run directory, and all
+    /// return its report. The run directory must be on a file system that all of them read.
+    ///
     /// # Errors
     /// As [`fit`].
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Error> {
@@ -94,14 +101,32 @@ fn run(
     shared: Option<&LastSystem>,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
+    // what is not given to them by name, each rank does alone
+    let ranks = Ranks::current();
+    Ranks::alone().scope(|| run_as(request, &ranks, shared, observer))
+}
+
+fn run_as(
+    request: &Request,
+    ranks: &Ranks,
+    shared: Option<&LastSystem>,
+    observer: &mut dyn Observer,
+) -> Result<Trained, Error> {
     let config = request.config;
-    let path = place(request)?;
+    if ranks.size() > 1 {
+        check_shared(config, ranks)?;
+    }
+    let (path, exists) = of_first(ranks, || {
+        let path = place(request)?;
+        let exists = path.exists();
+        Ok((path, exists))
+    })?;
     if let Some(settings) = &config.ensemble {
         return ensemble::run(request, settings, path, observer);
     }
-    let resumed = (request.resume && path.exists()).then_some(path.as_path());
+    let resumed = (request.resume && exists).then_some(path.as_path());
     // a new run is locked when its folder is made
-    let (changes, _lock) = match resumed {
+    let (changes, _lock) = match resumed.filter(|_| ranks.is_first()) {
         Some(path) => {
             let locked = (changes::changes(path, config)?, RunLock::take(path)?);
             // a complete run too: what was left when it was being finished
@@ -165,16 +190,21 @@ fn run(
     let evaluator = Evaluator::new(config, &request.root, &dataset, basis, decoder)?;
     let space = targets.fingerprint();
     let data = fingerprint(&dataset, targets.coordinates(), &candidates)?;
+    ranks.check_same("fingerprint of the data and the targets", &data)?;
     if resumed.is_some() {
-        Folder::check_data(&path, &data)?;
-        changes::record(&path, config, &changes, &space)?;
-        save_data_folder(&path, &request.root)?;
-        if let Some(report) = Folder::finished(&path)? {
+        let first = || -> Result<Option<Report>, Error> {
+            Folder::check_data(&path, &data)?;
+            changes::record(&path, config, &changes, &space)?;
+            save_data_folder(&path, &request.root)?;
+            Folder::finished(&path)
+        };
+        if let Some(report) = of_first(ranks, first)? {
             info!(path = %path.display(), "the run is complete");
             return Ok(Trained { path, report, advice: Vec::new() });
         }
     }
     let opener = |files: &PreparationFiles| match resumed {
+        _ if !ranks.is_first() => Ok(Folder::open(&path, space.clone(), files)),
         None => {
             let save = |here: &Path| {
                 targets.save(here)?;
@@ -199,12 +229,17 @@ fn run(
         observer,
         force: request.force,
         systems,
+        ranks,
         opener: &opener,
         resumed,
         folder: None,
     };
     let Fitted { predictor, saved, held_out, summary, mut choices } = learner.fit(task)?;
     own.clear();
+    if !ranks.is_first() {
+        let report = of_first(ranks, || unreachable!("rank 0 makes the report"))?;
+        return Ok(Trained { path, report, advice: Vec::new() });
+    }
     let mut folder = match task.folder.take() {
         Some(folder) => folder,
         None => opener(&PreparationFiles::new(predictor.preparation()?)?)?,
@@ -266,7 +301,7 @@ fn run(
         (SplitName::Validation, Some(z)) => z,
         _ => predictor.predict(evaluator.reported())?,
     };
-    let report = folder.report_on(evaluator, &z)?;
+    let report = of_first(ranks, || folder.report_on(evaluator, &z))?;
     let evidence = Evidence {
         config,
         dataset: &dataset,
@@ -280,6 +315,37 @@ fn run(
         Vec::new()
     });
     Ok(Trained { path, report, advice })
+}
+
+/// Refuses what several processes cannot share, and ranks whose configuration or version differ.
+fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error> {
+    ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
+    ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
+    let found = ranks.size();
+    if config.ensemble.is_some() {
+        let allowed = "1 for an ensemble; each of its members may have several";
+        return Err(Error::value("number of processes", found, allowed));
+    }
+    if !config.encoder.shares_training() {
+        let allowed = "1 for this kind of encoder";
+        return Err(Error::value("number of processes", found, allowed));
+    }
+    Ok(())
+}
+
+/// A result of rank 0, on all ranks; `work` makes it there.
+fn of_first<T: Serialize + DeserializeOwned>(
+    ranks: &Ranks,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    if ranks.size() == 1 {
+        return work();
+    }
+    let wrong = |e: serde_json::Error| Error::Serialise(e.to_string());
+    let own = if ranks.is_first() { Some(work()?) } else { None };
+    let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec).map_err(wrong)?;
+    let text = ranks.broadcast(|| text)?;
+    own.map_or_else(|| serde_json::from_slice(&text).map_err(wrong), Ok)
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,

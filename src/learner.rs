@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use burn::tensor::Device;
+use dsokr_basis::Ranks;
 use dsokr_basis::store::read_text;
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
@@ -52,6 +53,11 @@ pub trait Learner: Any + Debug + Send + Sync {
 
     /// Whether it is fitted on the CPU alone (default: false).
     fn needs_cpu(&self) -> bool {
+        false
+    }
+
+    /// Whether several processes can share its fit, the [`Ranks`] of the scope (default: false). Then rank 0 alone writes, and what the others return is not used.
+    fn shares_training(&self) -> bool {
         false
     }
 
@@ -214,6 +220,8 @@ pub struct Task<'a> {
     pub(crate) force: bool,
     /// The factored system of kernel machines with the same inputs.
     pub(crate) systems: &'a LastSystem,
+    /// Those that share the fit.
+    pub(crate) ranks: &'a Ranks,
     pub(crate) opener: &'a dyn Fn(&PreparationFiles) -> Result<Folder, Error>,
     /// The run directory, if the run is resumed.
     pub(crate) resumed: Option<&'a Path>,

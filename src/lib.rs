@@ -41,6 +41,8 @@ pub mod device;
 pub mod fetch;
 pub mod inputs;
 pub mod memory;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 pub mod quickstart;
 pub mod repeat;
 pub mod run;

@@ -68,6 +68,10 @@ impl<R: Recipe> Learner for R {
         Ok(())
     }
 
+    fn shares_training(&self) -> bool {
+        true
+    }
+
     fn reads(&self) -> InputKind {
         match self.reads_vectors() {
             true => InputKind::Vectors,
@@ -150,9 +154,12 @@ impl<R: Recipe> Learner for R {
         check_groups(config, &model)?;
         info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
 
+        let ranks = task.ranks;
         let folder = task.begin(preparation.files()?)?;
         let start = folder.last_checkpoint()?;
-        folder.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+        if ranks.is_first() {
+            folder.rewind_log(start.as_ref().map_or(0, |checkpoint| checkpoint.step))?;
+        }
         let mut folder = folder.clone();
         let validation = preparation.inputs(&task.dataset.validation)?;
         let (evaluator, batch) = (task.evaluator, config.evaluation.batch);
@@ -168,7 +175,13 @@ impl<R: Recipe> Learner for R {
             residuals: &targets.residuals,
             validate: &validate,
         };
-        let outcome = dsokr_train::train(&training, model, start, &mut folder, task.observer)?;
+        let outcome = ranks
+            .scope(|| dsokr_train::train(&training, model, start, &mut folder, task.observer))?;
+        if !ranks.is_first() {
+            let network =
+                Network { recipe: self.clone(), preparation, model: outcome.model, batch };
+            return Ok(Fitted { saved: true, ..Fitted::new(network) });
+        }
         let best = match outcome.best {
             Some(best) => best,
             None => folder.best()?,

@@ -1,9 +1,12 @@
 //! Ensembles of runs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use dsokr_basis::Ranks;
+use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Decoded, Ensemble, FittedWeights, LikelyWeights,
     Member, MissingGold, PerQuery, Pool, Queries, fit_weights, likely_weights,
@@ -146,6 +149,14 @@ impl EnsembleRun {
         };
         let answers = self.members.iter().zip(&splits).map(answer);
         let answers = answers.collect::<Result<Vec<_>, Error>>()?;
+        let ranks = Ranks::current();
+        if ranks.size() > 1 {
+            // ranks that differ in a bit would count other candidates as above or tied
+            let tensors: Vec<Tensor> =
+                answers.iter().map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
+            let checksum = Contents::new("answers", 1, &BTreeMap::new(), &tensors).checksum();
+            ranks.check_same("answers' checksum", &checksum)?;
+        }
         Ok(QueryAnswers { splits, lists, answers })
     }
 

@@ -32,6 +32,8 @@ mod pipeline;
 mod predictions;
 mod pretrained;
 mod quantiles;
+#[cfg(feature = "mpi")]
+mod ranks;
 mod resume;
 mod sandbox;
 mod scaling;

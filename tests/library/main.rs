@@ -2,6 +2,7 @@
 
 mod custom;
 mod pages;
+mod ranks;
 mod recipe;
 mod synthetic;
 

@@ -71,6 +71,14 @@ pub enum Error {
     /// What was asked for does not exist for these data or this object.
     #[error("{0}")]
     Unsupported(String),
+    /// A rank of a job of several processes that cannot be reached, or whose work is not that of the others.
+    #[error("rank {rank}: {message}")]
+    Ranks {
+        /// Its number, from 0.
+        rank: usize,
+        /// What is wrong with it.
+        message: String,
+    },
     /// [`Cancellation::cancel`](crate::Cancellation::cancel) has ended the work.
     #[error("the work was cancelled")]
     Cancelled,

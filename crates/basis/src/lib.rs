@@ -37,6 +37,7 @@ pub mod leverage;
 pub mod loss;
 pub mod memory;
 pub mod random;
+pub mod ranks;
 pub mod sketch;
 pub mod store;
 
@@ -46,6 +47,7 @@ pub use error::Error;
 pub use faer::Mat;
 pub use features::{Block, Features, RowSource};
 pub use kernel::{Kernel, OutputKernel};
+pub use ranks::Ranks;
 pub use row_kind::RowKind;
 pub use sketch::{Sketch, SketchKind, SketchOptions};
 

@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use dsokr_basis::Ranks;
 use rayon::prelude::*;
 
 use crate::error::check_len;
@@ -184,13 +185,16 @@ impl Tally {
         }
     }
 
-    /// The ranks of the gold candidates among `pool` candidates.
+    /// The ranks of the gold candidates among `pool` candidates, of which each of several [`Ranks`] has
+    /// counted its part.
     pub(crate) fn ranks(self, gold: &[Option<u32>], pool: u64) -> Result<Vec<Option<Rank>>, Error> {
-        let rank = |(gold, counts): (&Option<u32>, [AtomicU64; 2])| {
-            let [above, tied] = counts.map(AtomicU64::into_inner);
+        let counts = self.0.into_iter().flatten();
+        let mut counts: Vec<u64> = counts.map(AtomicU64::into_inner).collect();
+        Ranks::current().sum(&mut counts)?;
+        let rank = |(gold, &[above, tied]): (&Option<u32>, &[u64; 2])| {
             gold.map(|_| Rank::new(above, tied, pool)).transpose()
         };
-        gold.iter().zip(self.0).map(rank).collect()
+        gold.iter().zip(counts.as_chunks().0).map(rank).collect()
     }
 }
 

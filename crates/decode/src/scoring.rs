@@ -17,7 +17,7 @@ mod tile;
 
 use std::ops::Range;
 
-use dsokr_basis::Cancellation;
+use dsokr_basis::{Cancellation, Ranks};
 use rayon::prelude::*;
 
 use crate::candidates::check_count;
@@ -30,7 +30,8 @@ pub(crate) use pass::{Pass, Scores, fetch, not_finite};
 pub(crate) use tile::MANY;
 pub(crate) use tile::{Blocking, QueryTile, product};
 
-/// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries.
+/// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries. Of several
+/// [`Ranks`] each visits the scores of its part of the candidates.
 ///
 /// `visit` is called from the threads of the current rayon pool, in no particular order. A span is
 /// fetched once for each of its [`tasks`].
@@ -41,7 +42,8 @@ pub(crate) fn scan(
     visit: impl Fn(&mut Pass) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let cancellation = Cancellation::current();
-    tasks(candidates.rows(), tiles.len(), blocking).into_par_iter().try_for_each_init(
+    let part = Ranks::current().part(candidates.rows());
+    tasks(part, tiles.len(), blocking).into_par_iter().try_for_each_init(
         Buffers::default,
         |buffers, (span, strip)| {
             let coded = tiles[strip.clone()].iter().any(|tile| tile.codes().is_some());
@@ -59,16 +61,16 @@ pub(crate) fn scan(
 /// A span meets all tiles, unless there are so few spans that the tiles have to be split for all
 /// threads of the current rayon pool to have work.
 pub(crate) fn tasks(
-    rows: usize,
+    rows: Range<usize>,
     tiles: usize,
     blocking: Blocking,
 ) -> Vec<(Range<usize>, Range<usize>)> {
-    let spans = rows.div_ceil(blocking.span);
+    let spans = rows.len().div_ceil(blocking.span);
     let strips = (8 * rayon::current_num_threads()).div_ceil(spans.max(1)).min(tiles);
     let per_strip = tiles.div_ceil(strips.max(1)).max(1);
-    let span = |start: usize| start..(start + blocking.span).min(rows);
+    let span = |start: usize| start..(start + blocking.span).min(rows.end);
     let strip = |start: usize| start..(start + per_strip).min(tiles);
-    (0..rows)
+    rows.clone()
         .step_by(blocking.span)
         .flat_map(|first| (0..tiles).step_by(per_strip).map(move |tile| (span(first), strip(tile))))
         .collect()

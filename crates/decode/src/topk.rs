@@ -3,6 +3,7 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use dsokr_basis::Ranks;
 use rayon::prelude::*;
 
 use crate::scoring::{self, Blocking, LANES, QueryTile, Scores};
@@ -109,6 +110,7 @@ pub(crate) fn top_rows_in(
             false => scores.not_finite(queries, tile),
         })
     })?;
+    Shortlist::merge(&lists)?;
     Ok(lists.into_par_iter().map(Shortlist::finish).collect())
 }
 
@@ -216,6 +218,33 @@ impl Shortlist {
         };
         self.bar.store(bar.to_bits(), Relaxed);
         bar
+    }
+
+    /// Offers the rows that each of several [`Ranks`] has found in its part to all of them.
+    pub(crate) fn merge(lists: &[Self]) -> Result<(), Error> {
+        let ranks = Ranks::current();
+        if ranks.size() == 1 {
+            return Ok(());
+        }
+        let mut own = Vec::new();
+        for list in lists {
+            let heap = list.heap.lock().unwrap_or_else(PoisonError::into_inner);
+            own.push(heap.len() as u64);
+            own.extend(heap.iter().flat_map(|entry| [entry.row as u64, entry.score.to_bits()]));
+        }
+        let mut all = ranks.gather_numbers(&own)?;
+        all.remove(ranks.rank());
+        for found in all {
+            let mut found = found.into_iter();
+            for list in lists {
+                for _ in 0..found.next().unwrap_or(0) {
+                    if let (Some(row), Some(score)) = (found.next(), found.next()) {
+                        list.offer(row as usize, f64::from_bits(score));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn finish(self) -> Vec<RowHit> {

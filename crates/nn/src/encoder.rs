@@ -1,7 +1,7 @@
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::Tensor;
 
-use crate::Pass;
+use crate::{Pass, Place};
 
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///
@@ -17,7 +17,9 @@ pub trait Encoder: Module + ModuleDisplay {
     /// Encodes a non-empty batch: `z` of shape `[batch, p]`.
     ///
     /// In evaluation row i depends on `batch[i]` alone, up to rounding. In training its dropout mask
-    /// depends on its place in the batch too.
+    /// depends on its place in the batch too: with a [`TrainPart`](Pass::TrainPart) of a batch, row i is that
+    /// of the whole batch, if all dropout is taken from [`dropout`](crate::dropout) on tensors whose first
+    /// dimension is that of the inputs, or counted from the pass's [`place`](Pass::place).
     fn forward(&self, batch: &[&Self::Input], pass: Pass) -> Tensor<2>;
 
     /// The cost of one input in any unit, such as tokens. Batches group inputs of similar length, so
@@ -25,6 +27,12 @@ pub trait Encoder: Module + ModuleDisplay {
     fn length(&self, input: &Self::Input) -> usize {
         let _ = input;
         1
+    }
+
+    /// The place of a part of a batch behind the inputs that precede it, from which the part's dropout masks
+    /// are counted. By default their lengths are those of [`length`](Self::length).
+    fn place(&self, preceding: &[&Self::Input]) -> Place {
+        Place::behind(preceding.iter().map(|input| self.length(input)))
     }
 
     /// The encoder with gradients [by rows](crate::RowGradient) for tables of which a batch reads few rows

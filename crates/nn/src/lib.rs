@@ -46,7 +46,7 @@ pub use frozen::FrozenBasis;
 pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;
 pub use padding::{Padded, pad};
-pub use pass::{Dropout, Pass, dropout};
+pub use pass::{Dropout, Pass, Place, dropout};
 pub use precision::Precision;
 pub use row_gradient::RowGradient;
 pub use size::PartSize;

@@ -17,17 +17,66 @@ pub enum Pass {
         /// Differs from step to step, for example drawn from (seed, "dropout", step).
         key: u64,
     },
+    /// A training pass over a part of a batch whose other parts are encoded elsewhere. The masks are those
+    /// of a pass over the whole batch.
+    TrainPart {
+        /// That of the whole batch.
+        key: u64,
+        /// The place of the part in the batch.
+        place: Place,
+    },
+}
+
+/// What precedes a part of a batch, from which its dropout masks are counted. Numbers wrap around, as those of
+/// elements do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Number of inputs.
+    pub inputs: u32,
+    /// Sum of their lengths in tokens.
+    pub lengths: u32,
+    /// Sum of the squares of these lengths.
+    pub squares: u32,
+    /// Number of entries of sparse rows.
+    pub entries: u32,
+}
+
+impl Place {
+    /// The place behind inputs of these lengths.
+    pub fn behind(lengths: impl Iterator<Item = usize>) -> Self {
+        lengths.fold(Self::default(), |place, length| {
+            let length = length as u32;
+            Self {
+                inputs: place.inputs.wrapping_add(1),
+                lengths: place.lengths.wrapping_add(length),
+                squares: place.squares.wrapping_add(length.wrapping_mul(length)),
+                ..place
+            }
+        })
+    }
 }
 
 impl Pass {
     /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
     /// probability 0. Places with the same `site` share their masks.
     ///
+    /// Elements are counted from 0; those of a part of a batch are counted from [`after`](Dropout::after)
+    /// what precedes its [`place`](Self::place).
+    ///
     /// `probability` must lie in `[0, 1)`; configurations check it.
     pub fn dropout(self, site: u64, probability: f32) -> Option<Dropout> {
+        let key = match self {
+            Self::Evaluate => return None,
+            Self::Train { key } | Self::TrainPart { key, .. } => key,
+        };
+        (probability > 0.0).then(|| Dropout::new(key, site, probability))
+    }
+
+    /// What precedes the inputs of this pass in their batch: nothing, unless they are a part of it.
+    pub fn place(self) -> Place {
         match self {
-            Pass::Train { key } if probability > 0.0 => Some(Dropout::new(key, site, probability)),
-            _ => None,
+            Self::Evaluate | Self::Train { .. } => Place::default(),
+            Self::TrainPart { place, .. } => place,
         }
     }
 }
@@ -36,6 +85,8 @@ impl Pass {
 /// `1 / (1 − p)`, decided by a hash of (key, site, i).
 #[derive(Clone, Copy, Debug)]
 pub struct Dropout {
+    /// Number of the first element.
+    first: u32,
     low: u32,
     high: u32,
     threshold: u32,
@@ -48,6 +99,7 @@ impl Dropout {
         let next = |z: u64| finalise(z.wrapping_add(0x9e37_79b9_7f4a_7c15));
         let mixed = next(next(key).wrapping_add(site));
         Self {
+            first: 0,
             low: mixed as u32,
             high: (mixed >> 32) as u32,
             // 31 bits allow a signed comparison in `at`, which vectorises everywhere
@@ -56,10 +108,15 @@ impl Dropout {
         }
     }
 
+    /// The same masks behind `elements` more: element i is the one that was number `elements + i`.
+    pub fn after(self, elements: u32) -> Self {
+        Self { first: self.first.wrapping_add(elements), ..self }
+    }
+
     /// The factor of element `i`: 0 or `1 / (1 − p)`.
     #[inline(always)]
     pub fn at(&self, i: u32) -> f32 {
-        let mut x = i ^ self.low;
+        let mut x = i.wrapping_add(self.first) ^ self.low;
         x ^= x >> 16;
         x = x.wrapping_mul(0x7feb_352d);
         x ^= x >> 15;
@@ -87,6 +144,7 @@ impl Dropout {
             x.bitwise_right_shift_scalar(bits).bitwise_and_scalar(i32::MAX >> (bits - 1))
         };
         let mixed = |x: Tensor<1, Int>, bits| x.clone().bitwise_xor(shift(x, bits));
+        let elements = elements.add_scalar(self.first as i32);
         let x = mixed(elements.bitwise_xor_scalar(self.low as i32), 16);
         let x = mixed(x.mul_scalar(0x7feb_352d_u32 as i32), 15);
         let x = x.add_scalar(self.high as i32).mul_scalar(0x846c_a68b_u32 as i32);
@@ -108,12 +166,24 @@ pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), E
     Err(Error::setting(key, probability, "a number in [0, 1)"))
 }
 
-/// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`].
+/// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`]. The first dimension
+/// is that of the inputs.
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
-    match pass.dropout(site, p) {
-        Some(mask) => mask.apply(x),
-        None => x,
-    }
+    dropout_after(x, pass, site, p, pass.place().inputs)
+}
+
+/// As [`dropout`], with the number of rows of `x` that precede this part of the batch.
+pub(crate) fn dropout_after<const D: usize>(
+    x: Tensor<D>,
+    pass: Pass,
+    site: u64,
+    p: f32,
+    rows: u32,
+) -> Tensor<D> {
+    let Some(mask) = pass.dropout(site, p) else { return x };
+    let shape = x.dims();
+    let row: usize = shape[1..].iter().product();
+    mask.after(rows.wrapping_mul(row as u32)).apply(x)
 }
 
 #[cfg(test)]
@@ -150,10 +220,12 @@ mod tests {
         for (key, p) in [(1, 0.1f32), (99, 0.5), (7, 0.9)] {
             let mask = Pass::Train { key }.dropout(2, p).unwrap();
             let device = Device::flex();
-            let data = TensorData::new(numbers.clone(), [numbers.len()]);
-            let factors = mask.factors(Tensor::from_data(data, (&device, DType::I32)));
-            let expected: Vec<f32> = numbers.iter().map(|&i| mask.at(i as u32)).collect();
-            assert_eq!(factors.into_data().try_to_vec::<f32>().unwrap(), expected);
+            for mask in [mask, mask.after(3_000_000_000)] {
+                let data = TensorData::new(numbers.clone(), [numbers.len()]);
+                let factors = mask.factors(Tensor::from_data(data, (&device, DType::I32)));
+                let expected: Vec<f32> = numbers.iter().map(|&i| mask.at(i as u32)).collect();
+                assert_eq!(factors.into_data().try_to_vec::<f32>().unwrap(), expected);
+            }
         }
     }
 

@@ -103,6 +103,13 @@ impl Checkpoint {
     }
 }
 
+/// The checksum of all names and values.
+pub(super) fn checksum(parameters: &Parameters) -> String {
+    let tensors = parameters.iter().map(|(name, p)| Tensor::f32(name, &p.shape, &p.values));
+    let tensors: Vec<Tensor> = tensors.collect();
+    store::Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).checksum()
+}
+
 /// Refuses a file that belongs to a different basis.
 ///
 /// # Errors

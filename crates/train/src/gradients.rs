@@ -1,11 +1,12 @@
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
+use dsokr_basis::Ranks;
 use dsokr_nn::{Encoder, Model, Pass};
 use rand::Rng;
 
-use crate::Task;
 use crate::clip::clip;
 use crate::loss::Objective;
+use crate::{Error, Task, shared};
 
 /// The batch's mean loss and its gradients, clipped; none if they are not finite.
 ///
@@ -36,6 +37,41 @@ pub(super) fn gradients<E: Encoder, M>(
         sum.accumulate(model, gradients);
     }
     clipped(model, loss, sum.grads(), config.clip)
+}
+
+/// As [`gradients`], with every part of the batch divided among the ranks: the result is that of one rank up to
+/// rounding, and the same on all of them. Says beside it whether one of the ranks is to `stop`.
+pub(super) fn over_ranks<E: Encoder, M>(
+    task: &Task<E, M>,
+    model: &Model<E>,
+    (batch, lengths): (&[usize], &[usize]),
+    objective: &Objective,
+    keys: &mut impl Rng,
+    (ranks, stop): (&Ranks, bool),
+) -> Result<(f64, Option<GradientsParams>, bool), Error> {
+    let config = task.config;
+    let micro = if config.micro_batch == 0 { batch.len() } else { config.micro_batch };
+    let mut sum = GradientsAccumulator::new();
+    let mut loss = 0.0f64;
+    for part in batch.chunks(micro) {
+        let key = keys.next_u64();
+        let costs: Vec<usize> = part.iter().map(|&pair| lengths[pair]).collect();
+        let own = shared::share(&costs, ranks);
+        if own.is_empty() || !loss.is_finite() {
+            continue;
+        }
+        let preceding: Vec<&E::Input> =
+            part[..own.start].iter().map(|&i| &task.inputs[i]).collect();
+        let pass = Pass::TrainPart { key, place: model.encoder.place(&preceding) };
+        let (value, gradients) =
+            part_gradients(task, model, &part[own], batch.len(), objective, pass);
+        loss += value;
+        sum.accumulate(model, gradients);
+    }
+    let (loss, gradients, stop) = shared::sum(ranks, model, loss, sum.grads(), stop)?;
+    let Some(gradients) = gradients else { return Ok((loss, None, stop)) };
+    let (loss, gradients) = clipped(model, loss, gradients, config.clip);
+    Ok((loss, gradients, stop))
 }
 
 fn clipped<E: Encoder>(

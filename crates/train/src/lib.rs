@@ -18,6 +18,7 @@ mod loss_config;
 mod optimizer;
 mod progress;
 mod schedule;
+mod shared;
 mod steps;
 
 pub use checkpoint::{Checkpoint, check_basis, read_parameters};

@@ -3,16 +3,19 @@ use std::time::{Duration, Instant};
 
 use burn::optim::ModuleOptimizer;
 use burn::tensor::Device;
-use dsokr_basis::Cancellation;
 use dsokr_basis::random::generator;
+use dsokr_basis::{Cancellation, Ranks};
 use dsokr_nn::parameters::{self, Parameters};
 use dsokr_nn::{Encoder, Model};
 use serde::{Deserialize, Serialize};
 
 use crate::batches::training;
-use crate::gradients::gradients;
+use crate::checkpoint::checksum;
+use crate::gradients::{gradients, over_ranks};
 use crate::loss::Objective;
-use crate::{Checkpoint, Error, Event, Observer, TrainingConfig, Update, learning_rate};
+use crate::{
+    Checkpoint, Error, Event, LossConfig, Observer, TrainingConfig, Update, learning_rate,
+};
 
 /// Steps before the time estimate.
 const TIMED: u64 = 20;
@@ -135,11 +138,18 @@ pub struct Outcome<E: Encoder> {
 /// Everything random in step s is derived from (seed, s): a training that is resumed from any of
 /// its checkpoints ends with the same parameters bit for bit, on the same machine.
 ///
+/// The [`Ranks`] of the scope share it: all call this function with the same task. Each encodes its share of
+/// every batch, the gradients are added up in the order of ranks, and every rank makes the same step. The
+/// parameters are those of one rank up to rounding, and the same bits for the same number of ranks. Rank 0
+/// alone validates, and alone calls `sink` and returns the best parameters. A training over several ranks has
+/// no contrastive loss, and no gradients by rows.
+///
 /// # Errors
 /// [`Error::Value`] for a loss with a temperature and a model without; [`Error::Diverged`] for a
 /// loss, a parameter or a prediction that is not finite; [`Error::Interrupted`] when the training has
 /// been [cancelled](Cancellation), after the step at hand, once the state has been stored; errors of
-/// `validate` and of the sink. The best parameters so far are stored before an error returns.
+/// `validate` and of the sink; [`dsokr_basis::Error::Ranks`] for a rank that cannot be reached or differs in
+/// its parameters. The best parameters so far are stored before an error returns.
 pub fn train<E: Encoder, M: Display + 'static>(
     task: &Task<E, M>,
     model: Model<E>,
@@ -158,6 +168,11 @@ pub fn train<E: Encoder, M: Display + 'static>(
         let allowed = "a loss without a temperature, or a model with one";
         return Err(Error::value("training.loss.name", "a loss with a temperature", allowed));
     }
+    let ranks = Ranks::current();
+    if let (true, LossConfig::Contrastive(_)) = (ranks.size() > 1, &config.loss) {
+        let allowed = "a loss that compares no pairs of a batch, with several processes";
+        return Err(Error::value("training.loss.name", "contrastive", allowed));
+    }
     let objective = Objective::of(task, model.encoder.dimension())?;
     let mut optimizer = Update::of(config);
     let mut model = model;
@@ -167,7 +182,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
         model = parameters::restore(model, &state.parameters)?;
         optimizer = state.restore_optimizer(optimizer)?;
     }
-    if config.is_plain_descent() && config.micro_batch == 0 {
+    ranks.check_same("step at the start", &state.step.to_string())?;
+    if config.is_plain_descent() && config.micro_batch == 0 && ranks.size() == 1 {
         model.encoder = model.encoder.with_row_gradients();
     }
     state.parameters.clear();
@@ -191,6 +207,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
         sink,
         observer,
         cancellation: Cancellation::current(),
+        ranks,
+        stopped: false,
     };
     // a cancelled training finishes its step and its evaluation
     let done = Cancellation::default().scope(|| training.run(model, &lengths, per_epoch));
@@ -233,6 +251,9 @@ struct Training<'a, E: Encoder, M> {
     sink: &'a mut dyn CheckpointSink<M>,
     observer: &'a mut dyn Observer,
     cancellation: Cancellation,
+    ranks: Ranks,
+    /// Whether a rank of several has been cancelled, as all of them know since the last step.
+    stopped: bool,
 }
 
 impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
@@ -250,7 +271,17 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
                 let started = Instant::now();
                 let mut keys = generator(task.seed, "dropout", self.state.step);
-                let (loss, gradients) = gradients(task, &model, batch, &self.objective, &mut keys);
+                let (loss, gradients) = match self.ranks.size() {
+                    1 => gradients(task, &model, batch, &self.objective, &mut keys),
+                    _ => {
+                        let shared = (&self.ranks, self.cancellation.is_cancelled());
+                        let batch = (batch.as_slice(), lengths);
+                        let (loss, gradients, stopped) =
+                            over_ranks(task, &model, batch, &self.objective, &mut keys, shared)?;
+                        self.stopped = stopped;
+                        (loss, gradients)
+                    }
+                };
                 let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
@@ -263,7 +294,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                 self.stepping += started.elapsed();
                 let (step, epoch) = (self.state.step, self.state.step as f64 / per_epoch as f64);
                 self.observer.event(&Event::Step { step, epoch, loss });
-                if step.is_multiple_of(self.total.div_ceil(LOGGED)) {
+                if self.ranks.is_first() && step.is_multiple_of(self.total.div_ceil(LOGGED)) {
                     self.sink.step(step, loss, rate)?;
                 }
                 let (timed, elapsed) = (step - self.first, self.begun.elapsed());
@@ -302,11 +333,19 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
 
     fn evaluate(&mut self, model: &Model<E>, epoch: u64) -> Result<(), Error> {
         let config = self.task.config;
-        let Validation { metrics, score } =
-            (self.task.validate)(model).map_err(|error| match error {
-                Error::NotFinite => self.diverged("a prediction is not finite"),
-                other => other,
-            })?;
+        if self.ranks.size() > 1 {
+            let parameters = checksum(&parameters::collect(model));
+            self.ranks.check_same("parameters' checksum", &parameters)?;
+        }
+        if !self.ranks.is_first() {
+            self.state.stale = self.ranks.broadcast_number(0u64)? as usize;
+            return Ok(());
+        }
+        let validated = Ranks::alone().scope(|| (self.task.validate)(model));
+        let Validation { metrics, score } = validated.map_err(|error| match error {
+            Error::NotFinite => self.diverged("a prediction is not finite"),
+            other => other,
+        })?;
         let best = self.state.best.is_none_or(|best| score > best);
         if best {
             (self.state.best, self.state.stale) = (Some(score), 0);
@@ -339,6 +378,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         self.sink.log(&line)?;
         let (metrics, line) = (&line.metrics, &line);
         self.observer.event(&Event::Evaluation { step, epoch, loss, metrics, line, best, left });
+        self.ranks.broadcast_number(self.state.stale as u64)?;
         if self.exhausted() && step < self.total {
             let evaluations = self.state.stale;
             self.observer.event(&Event::EarlyStop { step, evaluations });
@@ -350,7 +390,14 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
     /// and when the last checkpoint is old enough.
     fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
         let pause = Duration::from_secs(self.task.config.checkpoint_seconds);
-        let stop = !last && self.cancellation.is_cancelled();
+        let stop = !last
+            && match self.ranks.size() {
+                1 => self.cancellation.is_cancelled(),
+                _ => self.stopped,
+            };
+        if !self.ranks.is_first() {
+            return if stop { self.interrupted() } else { Ok(()) };
+        }
         let first = self.kept.is_none() && self.new_best.is_some();
         if !(last || stop || first || self.kept_at.elapsed() >= pause) {
             return Ok(());
@@ -370,7 +417,13 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         let step = self.state.step;
         (self.kept, self.kept_at) = (Some(step), Instant::now());
         self.observer.event(&Event::Checkpoint { step });
-        if stop { Err(Error::Interrupted { step }) } else { Ok(()) }
+        if stop { self.interrupted() } else { Ok(()) }
+    }
+
+    /// Ends a cancelled training, on all ranks once rank 0 has stored the state.
+    fn interrupted(&self) -> Result<(), Error> {
+        self.ranks.gather(&[])?;
+        Err(Error::Interrupted { step: self.state.step })
     }
 }
 

@@ -10,6 +10,10 @@ use crate::evaluation::{Queries, Shown, Wanted};
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
 #[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr evaluate RUN divides the candidates among P processes."
+)]
 pub struct Arguments {
     /// Run directories: of one model, of an ensemble, or several, which are combined as an ensemble.
     #[arg(required = true)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use dsokr::basis::Ranks;
 use dsokr::basis::store::write_atomically;
 use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName, Truth};
@@ -211,7 +212,8 @@ impl Shown {
             report::check_folder("--draw", folder)?;
         }
         let (found, decoded) = runs.evaluate(asked)?;
-        if let Some(file) = &self.draw {
+        let first = Ranks::current().is_first();
+        if let Some(file) = self.draw.as_ref().filter(|_| first) {
             draw(file, self.examples, &asked.split().inputs, found.outputs.as_ref())?;
         }
         let mut between = BTreeMap::new();
@@ -246,7 +248,7 @@ impl Shown {
             Wanted::File(file) => (None, Some(file.to_path_buf())),
         };
         let found = Found { split, file, metrics, intervals: between, members, against };
-        if let Some(folder) = &self.report {
+        if let Some(folder) = self.report.as_ref().filter(|_| first) {
             let candidates = &runs.members()[0].candidates;
             let (split, resamples) = (asked.split(), RESAMPLES);
             let (decoded, ranks, golds) = (&decoded, &ranks, &golds);

@@ -12,6 +12,8 @@ mod evaluation;
 mod export;
 #[cfg(feature = "fetch")]
 mod fetch;
+#[cfg(feature = "mpi")]
+mod job;
 mod memory;
 mod plot;
 mod predict;
@@ -32,6 +34,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use dsokr::Error;
+use dsokr::basis::Ranks;
 use tracing_subscriber::EnvFilter;
 
 /// Deep Sketched Output Kernel Regression: trains models that predict structured objects.
@@ -66,11 +69,35 @@ enum Command {
     ConfigReference(config_reference::Arguments),
 }
 
+impl Command {
+    /// Whether several processes can share the work.
+    fn shares_work(&self) -> bool {
+        matches!(self, Self::Train(_) | Self::Evaluate(_) | Self::Search(_))
+    }
+}
+
 fn main() -> ExitCode {
     memory::keep_pages();
     let cli = Cli::parse();
+    #[cfg(feature = "mpi")]
+    let job = match dsokr::mpi::Job::join() {
+        Ok(job) => job,
+        Err(error) => {
+            print_error(format_args!("error: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    #[cfg(feature = "mpi")]
+    let ranks = job.as_ref().map_or_else(Ranks::alone, dsokr::mpi::Job::ranks);
+    #[cfg(not(feature = "mpi"))]
+    let ranks = Ranks::alone();
     // other crates log warnings alone: GPU engines log every kernel that they tune
-    let level = if cli.quiet { "warn" } else { "warn,dsokr=info,dsokr_train=info" };
+    let level = match (ranks.is_first(), cli.quiet) {
+        (true, false) => "warn,dsokr=info,dsokr_train=info",
+        (true, true) => "warn",
+        // rank 0 says what all ranks have to say
+        (false, _) => "error",
+    };
     let filter = match std::env::var("DSOKR_LOG") {
         Ok(wanted) => EnvFilter::try_new(wanted).unwrap_or_else(|error| {
             print_error(format_args!("DSOKR_LOG is ignored: {error}"));
@@ -85,7 +112,11 @@ fn main() -> ExitCode {
         .with_target(false)
         .with_timer(tracing_subscriber::fmt::time::uptime())
         .init();
-    let done = progress::INTERRUPT.scope(|| match &cli.command {
+    let work = || match &cli.command {
+        _ if ranks.size() > 1 && !cli.command.shares_work() => {
+            let (found, allowed) = (ranks.size(), "1 for this command");
+            Err(Error::value("number of processes", found, allowed))
+        }
         Command::Quickstart(arguments) => quickstart::run(arguments, cli.quiet),
         Command::Train(arguments) => train::run(arguments, cli.quiet),
         Command::Evaluate(arguments) => evaluate::run(arguments),
@@ -103,13 +134,18 @@ fn main() -> ExitCode {
         #[cfg(feature = "fetch")]
         Command::Fetch(arguments) => fetch::run(arguments, cli.quiet),
         Command::ConfigReference(_) => config_reference::run(),
-    });
-    match done {
+    };
+    match ranks.scope(|| progress::INTERRUPT.scope(work)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let code = if error.is_request() { 2 } else { 1 };
+            #[cfg(feature = "mpi")]
+            if let Some(job) = &job {
+                job::fail(job, &error, code);
+            }
             progress::clear();
             print_error(format_args!("error: {error}"));
-            ExitCode::from(if error.is_request() { 2 } else { 1 })
+            ExitCode::from(code)
         }
     }
 }
@@ -131,9 +167,13 @@ fn print(text: &str) -> Result<(), Error> {
     print_part(text).map(|_| ())
 }
 
-/// Writes a part of a result to standard output; false once its reader has closed the pipe.
+/// Writes a part of a result to standard output; false once its reader has closed the pipe. Of several
+/// processes the first one writes.
 fn print_part(text: &str) -> Result<bool, Error> {
     use std::io::Write;
+    if !Ranks::current().is_first() {
+        return Ok(true);
+    }
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),

@@ -2,6 +2,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use dsokr::Error;
+use dsokr::basis::Ranks;
 use dsokr::data::table::{TextFormat, TextReader};
 use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
@@ -13,6 +14,10 @@ use crate::{print, print_part};
 ///
 /// Without a text, a terminal gets a prompt that stays until Ctrl-D; other input is read one text a line.
 #[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr search RUN TEXT divides the candidates among P processes."
+)]
 pub struct Arguments {
     /// The run directory of a model or an ensemble.
     run: PathBuf,
@@ -34,7 +39,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let run = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
     match &arguments.text {
         Some(text) => print(&answer(arguments, &run, text)?),
-        None if std::io::stdin().is_terminal() => prompt(arguments, &run),
+        None if std::io::stdin().is_terminal() && Ranks::current().size() == 1 => {
+            prompt(arguments, &run)
+        }
         None => lines(arguments, &run),
     }
 }
@@ -75,13 +82,27 @@ fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
 
 /// Answers each line of standard input.
 fn lines(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
-    let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
-    let mut texts = TextReader::new(name, stream, TextFormat::Lines, "text", None)?;
+    let ranks = Ranks::current();
+    // rank 0 reads for all
+    let mut texts = match ranks.is_first() {
+        true => {
+            let (name, stream) = (Path::new("standard input"), std::io::stdin().lock());
+            Some(TextReader::new(name, stream, TextFormat::Lines, "text", None)?)
+        }
+        false => None,
+    };
+    let mut is_read = true;
     loop {
-        let rows = texts.batch(1)?;
-        let Some(row) = rows.first() else { return Ok(()) };
-        if !print_part(&answer(arguments, run, row.text.trim())?)? {
+        let row = match &mut texts {
+            Some(texts) if is_read => texts.batch(1)?.into_iter().next(),
+            Some(_) | None => None,
+        };
+        // an empty text ends it; no line of the input is empty
+        let text = ranks.broadcast(|| row.map_or_else(Vec::new, |row| row.text.into_bytes()))?;
+        let text = String::from_utf8_lossy(&text);
+        if text.is_empty() {
             return Ok(());
         }
+        is_read = print_part(&answer(arguments, run, text.trim())?)?;
     }
 }

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use dsokr::basis::Ranks;
 use dsokr::config::{Checked, Config, Override};
 use dsokr::data::config::OnBadRow;
 use dsokr::device::Processor;
@@ -11,6 +12,10 @@ use crate::{plot, print, print_json, progress};
 
 /// Trains the model of a configuration, writes a run directory, and evaluates the best checkpoint.
 #[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr train CONFIG divides each batch of a neural encoder among P processes."
+)]
 pub struct Arguments {
     /// The configuration (TOML); see the book's page on the configuration.
     pub config: PathBuf,
@@ -73,8 +78,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
             false => print(&plans.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
         };
     }
-    let mut progress = progress::Progress::new(quiet);
+    let ranks = Ranks::current();
+    let mut progress = progress::Progress::new(quiet || !ranks.is_first());
     if let Some(seeds) = &arguments.seeds {
+        if ranks.size() > 1 {
+            let (found, allowed) = (ranks.size(), "1 for several seeds");
+            return Err(Error::value("number of processes", found, allowed));
+        }
         let repeats = request.repeat(seeds, &mut progress)?;
         progress::clear();
         if arguments.json {
@@ -85,7 +95,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     }
     let trained = request.run(&mut progress)?;
     progress::clear();
-    if let Some(curve) = EmbeddingCurve::read(&trained.path)? {
+    if let (true, Some(curve)) = (ranks.is_first(), EmbeddingCurve::read(&trained.path)?) {
         plot::embedding(&trained.path.join("embedding.svg"), plot::Format::Svg, &curve)?;
     }
     let report = &trained.report;

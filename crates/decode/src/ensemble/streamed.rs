@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use dsokr_basis::Cancellation;
+use dsokr_basis::{Cancellation, Ranks};
 use rayon::prelude::*;
 
 use super::fold::Step;
@@ -160,7 +160,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     };
 
     let cancellation = Cancellation::current();
-    let tasks = scoring::tasks(refinement.classes.counts.len(), tiles, blocking);
+    let rows = Ranks::current().part(refinement.classes.counts.len());
+    let tasks = scoring::tasks(rows, tiles, blocking);
     tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
         let members = sources.members.iter();
         let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
@@ -187,6 +188,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         Ok::<(), Error>(())
     })?;
 
+    Shortlist::merge(&lists)?;
     let mut lists = lists.into_iter();
     let finish = |(query, rank): (usize, Option<_>)| {
         let score = golds[query / blocking.queries].bars[query % blocking.queries];

@@ -9,6 +9,7 @@ mod hubs;
 mod label_sets;
 mod metrics;
 mod multi_label;
+mod parts;
 mod per_query;
 mod permutations;
 mod rank;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{NgramConfig, NgramKind, SparseRow};
 use crate::fused::{SparseBatch, bag, bag_by_rows};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient, init};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, Place, RowGradient, init};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
@@ -163,6 +163,12 @@ impl Encoder for NgramBag {
         }
     }
 
+    fn place(&self, preceding: &[&SparseRow]) -> Place {
+        let entries = preceding.iter().map(|row| row.indices.len() as u32);
+        let entries = entries.fold(0, u32::wrapping_add);
+        Place { entries, inputs: preceding.len() as u32, ..Place::default() }
+    }
+
     fn with_row_gradients(self) -> Self {
         let by_rows = self.table.dims()[0] <= RowGradient::ROWS;
         Self { by_rows, ..self }
@@ -178,6 +184,7 @@ impl NgramBag {
             values: Vec::with_capacity(entries),
         };
         let mask = pass.dropout(NGRAM_SITE, self.ngram_dropout);
+        let mask = mask.map(|mask| mask.after(pass.place().entries));
         let mut element = 0u32;
         all.starts.push(0);
         for row in batch {

@@ -10,7 +10,7 @@ use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
-use crate::pass::dropout;
+use crate::pass::dropout_after;
 use crate::{Pass, Precision, init};
 
 /// Which of a text's token vectors the head reads.
@@ -109,7 +109,8 @@ impl Body {
         };
         let tokens = bag(self.tokens.val(), rows(ids));
         let places = bag(self.positions.val(), rows(places));
-        dropout(self.norm.forward(tokens, (places, kind), epsilon, None), pass, 0, p)
+        let x = self.norm.forward(tokens, (places, kind), epsilon, None);
+        dropout_after(x, pass, 0, p, pass.place().lengths)
     }
 
     /// Vectors `[n, d]` of all tokens after the last layer, text by text.

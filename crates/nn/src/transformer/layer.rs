@@ -130,8 +130,10 @@ impl Layer {
         let Shared { architecture, sequences, pass, precision } = shared;
         let qkv = self.qkv.forward(x.clone(), precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
+        let place = pass.place();
+        let dropout = dropout.map(|mask| behind(mask, place.squares, architecture.heads));
         let context = attention(qkv, sequences, architecture.heads, precision, dropout);
-        self.after_attention(x, context, shared, index)
+        self.after_attention(x, context, shared, index, place.lengths)
     }
 
     /// New vectors `[texts, d]` of each text's first token: exactly those rows of
@@ -145,29 +147,43 @@ impl Layer {
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
+        let place = pass.place();
+        let dropout = dropout.map(|mask| behind(mask, place.lengths, heads));
         let context = attention_first(q, kv, sequences, heads, precision, dropout);
-        self.after_attention(first, context, shared, index)
+        self.after_attention(first, context, shared, index, place.inputs)
     }
 
+    /// The rest of the layer; `preceding` rows of x precede these in the batch.
     fn after_attention(
         &self,
         x: Tensor<2>,
         context: Tensor<2>,
         Shared { architecture, pass, precision, .. }: Shared,
         index: usize,
+        preceding: u32,
     ) -> Tensor<2> {
-        let Architecture { epsilon, dropout, inner_dropout, .. } = *architecture;
+        let Architecture { epsilon, dropout, inner_dropout, width, feed_forward, .. } =
+            *architecture;
+        let mask = |place, probability, width| {
+            let mask = pass.dropout(site(index, place), probability);
+            mask.map(|mask| behind(mask, preceding, width))
+        };
         let y = (self.output.product(context, precision), self.output.bias.val());
-        let x = self.attention_norm.forward(x, y, epsilon, pass.dropout(site(index, 1), dropout));
-        let inner = self.inner(x.clone(), pass.dropout(site(index, 2), inner_dropout), precision);
+        let x = self.attention_norm.forward(x, y, epsilon, mask(1, dropout, width));
+        let inner = self.inner(x.clone(), mask(2, inner_dropout, feed_forward), precision);
         let y = (self.fall.product(inner, precision), self.fall.bias.val());
-        self.feed_forward_norm.forward(x, y, epsilon, pass.dropout(site(index, 3), dropout))
+        self.feed_forward_norm.forward(x, y, epsilon, mask(3, dropout, width))
     }
 
     /// `dropout(gelu(rise(x)))`.
     fn inner(&self, x: Tensor<2>, dropout: Option<Dropout>, precision: Precision) -> Tensor<2> {
         linear_gelu(x, self.rise.weight.val(), self.rise.bias.val(), precision, dropout)
     }
+}
+
+/// A mask behind so many rows of `width` elements.
+fn behind(mask: Dropout, rows: u32, width: usize) -> Dropout {
+    mask.after(rows.wrapping_mul(width as u32))
 }
 
 /// The dropout site of a place in a layer; site 0 belongs to the embeddings.

@@ -5,7 +5,7 @@ use burn::module::Module;
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Tensor};
 use dsokr_basis::random::generator;
-use dsokr_nn::bag::{NgramConfig, NgramKind, SparseRow, TfIdf};
+use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::transformer::Tokens;
 use dsokr_nn::{
     Encoder, Error, FrozenBasis, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling,
@@ -88,6 +88,44 @@ fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
     if let Err(breach) = contract::check(&encoder, &inputs) {
         panic!("{breach}");
     }
+}
+
+/// The rows of a batch, encoded in two parts, are those of the whole batch, dropout included.
+fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
+    let encoder = stepped(encoder, &inputs);
+    let all: Vec<&E::Input> = inputs.iter().collect();
+    let values = |z: Tensor<2>| z.into_data().try_to_vec::<f32>().unwrap();
+    let whole = values(encoder.forward(&all, Pass::Train { key: 9 }));
+    for first in 1..all.len() {
+        let (before, rest) = all.split_at(first);
+        let part = |preceding: &[&E::Input], part: &[&E::Input]| {
+            let pass = Pass::TrainPart { key: 9, place: encoder.place(preceding) };
+            values(encoder.forward(part, pass))
+        };
+        let parts = [part(&[], before), part(before, rest)].concat();
+        let apart = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(apart < 1e-5, "{first}: {apart}");
+        // masks that are counted from the start of the part are others
+        assert_ne!(part(&[], rest), part(before, rest));
+    }
+}
+
+#[test]
+fn parts_of_a_batch_have_its_masks() {
+    parts_have_the_masks_of_the_batch(mlp(&[16, 8]));
+    parts_have_the_masks_of_the_batch(bag(
+        &NgramBagConfig { ngram_dropout: 0.4, ..bag_config() },
+        5,
+    ));
+    for pooling in [Pooling::First, Pooling::Mean, Pooling::Max] {
+        parts_have_the_masks_of_the_batch(transformer(pooling));
+    }
+    let (bag, rows) = bag(&NgramBagConfig { ngram_dropout: 0.4, ..bag_config() }, 5);
+    let (beside, ids) = transformer(Pooling::Mean);
+    parts_have_the_masks_of_the_batch((
+        BagBeside { bag, beside },
+        rows.into_iter().zip(ids).collect(),
+    ));
 }
 
 #[test]

@@ -1,0 +1,344 @@
+//! Processes that work on one task together, and what they exchange.
+//!
+//! A [`Scope`](Ranks::scope) says with whom the work within it is shared; without one, a process works
+//! alone. Everything here comes down to one operation, [`Exchange::exchange`], which moves bytes and adds
+//! nothing up. Sums are taken here, in the order of ranks: they depend on the number of ranks and on
+//! nothing else, so the same job gives the same bits.
+
+use std::cell::RefCell;
+use std::ops::{AddAssign, Range};
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, pod_read_unaligned};
+
+use crate::Error;
+
+/// The most numbers that are added up at once: what a sum needs beside its numbers.
+const BUCKET: usize = 1 << 20;
+
+thread_local! {
+    static CURRENT: RefCell<Ranks> = const { RefCell::new(Ranks(None)) };
+}
+
+/// A way to move bytes between P ranks, numbered from 0.
+///
+/// All ranks call the same operations in the same order, each on one thread.
+pub trait Exchange {
+    /// The number of this rank.
+    fn rank(&self) -> usize;
+
+    /// The number P of ranks.
+    fn size(&self) -> usize;
+
+    /// Gives `parts[i]` to rank i, this rank included, and returns what each rank gives to this one.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for a rank that cannot be reached.
+    fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
+}
+
+/// The processes that share the work of a scope.
+///
+/// ```
+/// use dsokr_basis::ranks::{Ranks, threads};
+///
+/// let sums = threads(3, || {
+///     let ranks = Ranks::current();
+///     let mut values = [1.0f32, ranks.rank() as f32];
+///     ranks.sum(&mut values)?;
+///     Ok::<_, dsokr_basis::Error>(values)
+/// });
+/// for values in sums {
+///     assert_eq!(values?, [3.0, 0.0 + 1.0 + 2.0]);
+/// }
+/// assert_eq!(Ranks::current().size(), 1);
+/// # Ok::<(), dsokr_basis::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Ranks(Option<Rc<dyn Exchange>>);
+
+impl Ranks {
+    /// The ranks that an exchange connects.
+    pub fn new(exchange: impl Exchange + 'static) -> Self {
+        Self(Some(Rc::new(exchange)))
+    }
+
+    /// This process alone.
+    pub fn alone() -> Self {
+        Self(None)
+    }
+
+    /// Those of the innermost scope of this thread; without one, this process alone.
+    pub fn current() -> Self {
+        CURRENT.with_borrow(Clone::clone)
+    }
+
+    /// Calls `work`, which these ranks share. An inner scope hides the outer one. The scope is that of
+    /// the calling thread; other threads that `work` starts work alone.
+    pub fn scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Ends the scope, also after a panic.
+        struct Outer(Ranks);
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                CURRENT.set(std::mem::take(&mut self.0));
+            }
+        }
+        let _outer = Outer(CURRENT.replace(self.clone()));
+        work()
+    }
+
+    /// The number of this rank, from 0.
+    pub fn rank(&self) -> usize {
+        self.0.as_ref().map_or(0, |exchange| exchange.rank())
+    }
+
+    /// The number P of ranks.
+    pub fn size(&self) -> usize {
+        self.0.as_ref().map_or(1, |exchange| exchange.size())
+    }
+
+    /// Whether this is rank 0, which alone writes.
+    pub fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// This rank's part of `n` things: the parts of all ranks follow one another and differ by at most one.
+    pub fn part(&self, n: usize) -> Range<usize> {
+        let bound = |rank: usize| (n as u128 * rank as u128 / self.size() as u128) as usize;
+        bound(self.rank())..bound(self.rank() + 1)
+    }
+
+    /// What every rank gives, in the order of ranks.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for a rank that cannot be reached.
+    pub fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        match &self.0 {
+            Some(exchange) => exchange.exchange(&vec![own; exchange.size()]),
+            None => Ok(vec![own.to_vec()]),
+        }
+    }
+
+    /// The numbers that every rank gives, in the order of ranks.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn gather_numbers<T: Pod>(&self, own: &[T]) -> Result<Vec<Vec<T>>, Error> {
+        let numbers = |bytes: Vec<u8>| pod_collect_to_vec(&bytes);
+        Ok(self.gather(cast_slice(own))?.into_iter().map(numbers).collect())
+    }
+
+    /// What rank 0 gives; `own` makes it there and is not called elsewhere.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn broadcast(&self, own: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, Error> {
+        let own = if self.is_first() { own() } else { Vec::new() };
+        let Some(exchange) = &self.0 else { return Ok(own) };
+        let all = exchange.exchange(&vec![own.as_slice(); exchange.size()])?;
+        Ok(all.into_iter().next().unwrap_or_default())
+    }
+
+    /// A number of rank 0.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn broadcast_number<T: Pod>(&self, own: T) -> Result<T, Error> {
+        Ok(pod_read_unaligned(&self.broadcast(|| bytes_of(&own).to_vec())?))
+    }
+
+    /// Replaces values by their sums over all ranks, taken in the order of ranks. Alone it changes nothing.
+    ///
+    /// Each rank adds up its share of the values and gives the sums to all others, so that a rank sends and
+    /// receives about twice the values, however many ranks there are.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather); values that are not as many on every rank.
+    pub fn sum<T: Pod + AddAssign>(&self, values: &mut [T]) -> Result<(), Error> {
+        let Some(exchange) = &self.0 else { return Ok(()) };
+        for bucket in values.chunks_mut(BUCKET) {
+            let share = bucket.len().div_ceil(exchange.size()).max(1);
+            let mut shares: Vec<&[u8]> = bucket.chunks(share).map(cast_slice).collect();
+            shares.resize(exchange.size(), &[]);
+            let given = exchange.exchange(&shares)?;
+            let own = shares[exchange.rank()].len() / size_of::<T>();
+            let mut sum = vec![T::zeroed(); own];
+            for (rank, part) in given.iter().enumerate() {
+                if part.len() != own * size_of::<T>() {
+                    let message =
+                        format!("it gives {} bytes of a sum of {own} numbers", part.len());
+                    return Err(Error::Ranks { rank, message });
+                }
+                let part = part.chunks_exact(size_of::<T>()).map(pod_read_unaligned::<T>);
+                match rank {
+                    0 => sum.iter_mut().zip(part).for_each(|(sum, value)| *sum = value),
+                    _ => sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value),
+                }
+            }
+            let sums = self.gather(cast_slice(&sum))?;
+            for (bucket, sums) in bucket.chunks_mut(share).zip(&sums) {
+                cast_slice_mut(bucket).copy_from_slice(sums);
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a text that is not the same on every rank, such as a version; `what` names it.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] with the first rank that differs from rank 0 and both texts.
+    pub fn check_same(&self, what: &str, own: &str) -> Result<(), Error> {
+        let all = self.gather(own.as_bytes())?;
+        let Some(rank) = all.iter().position(|text| *text != all[0]) else { return Ok(()) };
+        let [own, first] = [&all[rank], &all[0]].map(|text| String::from_utf8_lossy(text));
+        Err(Error::Ranks {
+            rank,
+            message: format!("its {what} is {own}, that of rank 0 is {first}"),
+        })
+    }
+}
+
+impl std::fmt::Debug for Ranks {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(formatter, "rank {} of {}", self.rank(), self.size())
+    }
+}
+
+/// Ranks that are threads of one process.
+struct Threads {
+    rank: usize,
+    to: Vec<Sender<Vec<u8>>>,
+    from: Vec<Receiver<Vec<u8>>>,
+}
+
+impl Exchange for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
+        let ended = |rank: usize| Error::Ranks { rank, message: "it has ended".into() };
+        for (rank, (to, part)) in self.to.iter().zip(parts).enumerate() {
+            to.send(part.to_vec()).map_err(|_| ended(rank))?;
+        }
+        self.from
+            .iter()
+            .enumerate()
+            .map(|(rank, from)| from.recv().map_err(|_| ended(rank)))
+            .collect()
+    }
+}
+
+/// Calls `work` on `size` threads at once, each the scope of one of `size` ranks, and returns the results
+/// in the order of ranks: a job of several processes in one, for tests.
+///
+/// # Panics
+/// If `work` panics.
+pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    let (mut to, mut from): (Vec<Vec<_>>, Vec<Vec<_>>) =
+        (0..size).map(|_| (Vec::with_capacity(size), Vec::with_capacity(size))).unzip();
+    for to in &mut to {
+        for from in &mut from {
+            let (sender, receiver) = channel();
+            to.push(sender);
+            from.push(receiver);
+        }
+    }
+    let ends: Vec<_> = to.into_iter().zip(from).map(|ends| Mutex::new(Some(ends))).collect();
+    let (work, ends) = (&work, &ends);
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..size)
+            .map(|rank| {
+                scope.spawn(move || {
+                    let ends = ends[rank].lock().ok().and_then(|mut ends| ends.take());
+                    let (to, from) = ends.unwrap_or_default();
+                    Ranks::new(Threads { rank, to, from }).scope(work)
+                })
+            })
+            .collect();
+        let ended = started.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
+        for size in [1, 2, 3, 7] {
+            for n in [0, 1, 2, 5, BUCKET + 3] {
+                let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
+                let sums = threads(size, || {
+                    let ranks = Ranks::current();
+                    let mut own: Vec<f32> = (0..n).map(|i| value(ranks.rank(), i)).collect();
+                    ranks.sum(&mut own).map(|()| own)
+                });
+                let expected = |i| (1..size).fold(value(0, i), |sum, rank| sum + value(rank, i));
+                let expected: Vec<f32> = (0..n).map(expected).collect();
+                for sum in sums {
+                    assert!(sum.is_ok_and(|sum| sum == expected), "{size} {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn parts_cover_everything_once() {
+        for size in 1..6 {
+            for n in [0, 1, 4, 5, 100] {
+                let parts = threads(size, || Ranks::current().part(n));
+                let all: Vec<usize> = parts.into_iter().flatten().collect();
+                assert_eq!(all, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn the_rank_that_differs_is_named() {
+        let found = threads(3, || {
+            let ranks = Ranks::current();
+            let text = if ranks.rank() == 2 { "0.2" } else { "0.1" };
+            ranks.check_same("version", text).map_err(|error| error.to_string())
+        });
+        let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
+        assert_eq!(found, vec![expected; 3]);
+        assert!(
+            threads(3, || Ranks::current().check_same("version", "0.1").is_ok())
+                .iter()
+                .all(|ok| *ok)
+        );
+    }
+
+    #[test]
+    fn a_rank_that_has_ended_is_named() {
+        let found = threads(2, || match Ranks::current().rank() {
+            0 => Ranks::current().gather(&[1]).err().map(|error| error.to_string()),
+            _ => None,
+        });
+        assert_eq!(found[0].as_deref(), Some("rank 1: it has ended"));
+    }
+
+    #[test]
+    fn rank_0_gives_its_value_to_all() {
+        let found = threads(3, || {
+            let ranks = Ranks::current();
+            let number = ranks.broadcast_number(10.5 * (1 + ranks.rank()) as f64);
+            (number.ok(), ranks.broadcast(|| b"text".to_vec()).ok())
+        });
+        assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
+        let alone = Ranks::alone();
+        assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
+        assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));
+    }
+}

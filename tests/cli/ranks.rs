@@ -1,0 +1,274 @@
+//! Several processes under `mpirun`. Only with the feature `mpi`, and where there is an mpirun.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use safetensors::SafeTensors;
+
+use crate::sandbox::{CONFIG, Sandbox, json};
+
+/// Whether there is an mpirun; says so where there is none.
+fn has_mpirun(test: &str) -> bool {
+    let found = Command::new("mpirun").arg("--version").output().is_ok();
+    if !found {
+        println!("{test} is skipped: there is no mpirun (Debian: openmpi-bin)");
+    }
+    found
+}
+
+/// The command as `ranks` processes of one thread each, run in the folder.
+fn mpirun(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> Command {
+    let dsokr = sandbox.command(arguments);
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-np", &ranks.to_string()]);
+    command.arg(dsokr.get_program()).args(arguments).current_dir(sandbox.path(""));
+    command.env_remove("DSOKR_DATA").env_remove("DSOKR_LOG").env("RAYON_NUM_THREADS", "1");
+    command
+}
+
+fn succeed(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = mpirun(sandbox, ranks, arguments).output().unwrap();
+    assert!(status.success(), "{ranks} {arguments:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// Standard error of a call that must fail within ten seconds.
+fn fail(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> String {
+    let begun = Instant::now();
+    let Output { status, stderr, .. } = mpirun(sandbox, ranks, arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(!status.success() && begun.elapsed() < Duration::from_secs(10), "{errors}");
+    errors
+}
+
+/// The parameters of a file by name.
+fn parameters(sandbox: &Sandbox, file: &str) -> BTreeMap<String, Vec<f32>> {
+    let bytes = fs::read(sandbox.path(file)).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let tensors = file.tensors().into_iter().filter(|(name, _)| name != "optimizer");
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap());
+    let numbers = |bytes: &[u8]| bytes.chunks_exact(4).map(number).collect();
+    tensors.map(|(name, view)| (name, numbers(view.data()))).collect()
+}
+
+fn apart(a: &BTreeMap<String, Vec<f32>>, b: &BTreeMap<String, Vec<f32>>) -> f32 {
+    assert!(a.keys().eq(b.keys()) && !a.is_empty());
+    let pairs = a.values().flatten().zip(b.values().flatten());
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+const LAST: &str = "checkpoint/last.safetensors";
+
+/// 52 steps; the last batch of an epoch has 4 pairs. Dropout is on.
+const TRAINING: [&str; 5] = ["train", "small.toml", "--json", "--set", "training.epochs=4"];
+
+fn write_transformer(sandbox: &Sandbox) {
+    let bag = CONFIG.split("[encoder]").nth(1).unwrap().split("[training]").next().unwrap();
+    let transformer =
+        "\nkind = \"transformer\"\nlayers = 2\nwidth = 32\nheads = 4\nfeed_forward = 64\n\n";
+    let config = CONFIG.replacen(bag, transformer, 1);
+    sandbox.write(
+        "small.toml",
+        &config.replacen("epochs = 4\nbatch = 8", "epochs = 4\nbatch = 4\nepsilon = 1e-6", 1),
+    );
+}
+
+#[test]
+fn ranks_train_the_model_of_one_process() {
+    if !has_mpirun("ranks_train_the_model_of_one_process") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // a bag, 32 steps; a transformer, 60 steps, with an epsilon beside which rounding is small: the bias of
+    // keys, which changes no answer, has gradients of nothing else
+    for encoder in ["bag", "transformer"] {
+        if encoder == "transformer" {
+            write_transformer(&sandbox);
+        }
+        let name = |ranks: &str| format!("{encoder}-{ranks}");
+        let train = |ranks: usize, name: &str| {
+            let arguments = [&TRAINING[..], &["--out", name]].concat();
+            match ranks {
+                0 => sandbox.succeed(&arguments),
+                _ => succeed(&sandbox, ranks, &arguments),
+            }
+        };
+        let alone = json(&train(0, &name("alone")));
+        let one = parameters(&sandbox, &format!("{}/{LAST}", name("alone")));
+        // more ranks than pairs of the last batch: 60 pairs are 7 batches of 8 and one of 4
+        for ranks in [1, 2, 5] {
+            let run = name(&ranks.to_string());
+            let printed = json(&train(ranks, &run));
+            let own = parameters(&sandbox, &format!("{run}/{LAST}"));
+            let apart = apart(&one, &own);
+            assert!(apart < 1e-5, "{run}: {apart}");
+            assert_eq!(printed["queries"], alone["queries"]);
+            if ranks == 1 {
+                assert!(one == own);
+            }
+            if ranks == 2 {
+                train(ranks, &name("again"));
+                assert!(own == parameters(&sandbox, &format!("{}/{LAST}", name("again"))));
+                // a run of several processes is read by one
+                let evaluated = json(&sandbox.succeed(&["evaluate", &run, "--json"]));
+                assert_eq!(evaluated["mrr"], printed["mrr"]);
+            }
+        }
+    }
+}
+
+/// Waits until a training that is started now has left a checkpoint.
+fn wait_for_checkpoint(sandbox: &Sandbox, run: &str, job: &mut Child) {
+    let (begun, file) = (Instant::now(), sandbox.path(run).join(LAST));
+    let written = || fs::metadata(&file).and_then(|metadata| metadata.modified()).ok();
+    let before = written();
+    while written() == before {
+        assert!(begun.elapsed() < Duration::from_secs(120) && job.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The processes of the training into `run`.
+fn processes(run: &str) -> Vec<u32> {
+    let numbers = fs::read_dir("/proc").unwrap().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_rank = |number: &u32| {
+        let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let mut parts = line.split(|&byte| byte == 0);
+        parts.next().is_some_and(|program| program.ends_with(b"dsokr"))
+            && parts.any(|part| part == run.as_bytes())
+    };
+    let mut found: Vec<u32> = numbers.filter(is_rank).collect();
+    found.sort_unstable();
+    found
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_rank_ends_the_job_and_resuming_goes_on_with_another_number() {
+    if !has_mpirun("a_killed_rank_ends_the_job_and_resuming_goes_on_with_another_number") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    write_transformer(&sandbox);
+    let train = |run: &str, epochs: &str| {
+        let set = format!("training.epochs={epochs}");
+        ["train", "small.toml", "--set", &set, "--out", run].map(String::from)
+    };
+    let whole = train("whole", "20");
+    succeed(&sandbox, 2, &whole.each_ref().map(String::as_str));
+    // the name is found in the list of processes of this machine
+    let run = format!("killed-{}", std::process::id());
+    let killed = train(&run, "20");
+    let arguments = killed.each_ref().map(String::as_str);
+    for (rank, ranks) in [(1, 2), (0, 3)] {
+        let resumed = [&arguments[..], &["--resume"]].concat();
+        let mut command = mpirun(&sandbox, ranks, &resumed);
+        let mut job = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        wait_for_checkpoint(&sandbox, &run, &mut job);
+        let all = processes(&run);
+        assert_eq!(all.len(), ranks);
+        let status = Command::new("kill").args(["-KILL", &all[rank].to_string()]).status();
+        assert!(status.unwrap().success());
+        let begun = Instant::now();
+        let ended = job.wait_with_output().unwrap();
+        assert!(!ended.status.success() && begun.elapsed() < Duration::from_secs(10));
+        let errors = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(errors.contains(&format!("rank {rank}")), "{errors}");
+        assert!(processes(&run).is_empty());
+    }
+    // by one process, which ends where the others end, up to rounding
+    sandbox.succeed(&[&arguments[..], &["--resume"]].concat());
+    let [whole, killed] = ["whole", &run].map(|run| {
+        let log = sandbox.read(&format!("{run}/log.jsonl"));
+        let line: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        (log.lines().count(), line["step"].as_u64().unwrap(), line["loss"].as_f64().unwrap())
+    });
+    assert_eq!((whole.0, whole.1), (20, 300));
+    assert_eq!((killed.0, killed.1), (20, 300));
+    assert!((whole.2 / killed.2 - 1.0).abs() < 0.01, "{whole:?} {killed:?}");
+}
+
+#[test]
+fn a_rank_that_finds_an_error_ends_the_job() {
+    if !has_mpirun("a_rank_that_finds_an_error_ends_the_job") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // all find the same: rank 0 alone says so
+    let errors = fail(&sandbox, 2, &["train", "missing.toml"]);
+    assert!(errors.contains("rank 0: error: missing.toml"), "{errors}");
+    assert!(!errors.contains("rank 1: error"), "{errors}");
+    // one finds another file than the others
+    let other =
+        "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then exec \"$@\" --set seed=7; else exec \"$@\"; fi";
+    sandbox.write("other.sh", other);
+    let dsokr = sandbox.command(&[]);
+    let started = |script: &str| {
+        let mut command = Command::new("mpirun");
+        command.args(["--allow-run-as-root", "--oversubscribe", "-np", "2", "sh", script]);
+        command.arg(dsokr.get_program()).args(["train", "small.toml", "--out", "run"]);
+        let output = command.current_dir(sandbox.path("")).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let errors = started("other.sh");
+    assert!(errors.contains("rank 1: its configuration's fingerprint is"), "{errors}");
+    let changed = sandbox.read("data/small/train.tsv").replacen("an open chain", "a chain", 1);
+    fs::create_dir_all(sandbox.path("elsewhere")).unwrap();
+    crate::sandbox::copy(&sandbox.path("data"), &sandbox.path("elsewhere"));
+    sandbox.write("elsewhere/small/train.tsv", &changed);
+    sandbox.write("other.sh", &other.replacen("--set seed=7", "--data elsewhere", 1));
+    let errors = started("other.sh");
+    assert!(errors.contains("rank 1: its fingerprint of the data"), "{errors}");
+    assert!(!sandbox.path("run").exists());
+    // one alone finds that its data are missing
+    fs::remove_file(sandbox.path("elsewhere/small/train.tsv")).unwrap();
+    let errors = started("other.sh");
+    assert!(errors.contains("rank 1: error: elsewhere/small/train.tsv"), "{errors}");
+    // what is not shared
+    for (arguments, expected) in [
+        (&["train", "small.toml", "--seeds", "0..2"][..], "number of processes = 2"),
+        (&["predict", "run", "x"][..], "number of processes = 2"),
+    ] {
+        assert!(fail(&sandbox, 2, arguments).contains(expected), "{arguments:?}");
+    }
+    let machine = "kind = \"kernel-machine\"\nlambda = 1e-3\n\
+                   inputs = { kind = \"ngrams\", blocks = [{ kind = \"words\", min = 1, max = 1 }] }\n";
+    let bag = CONFIG.split("[encoder]\n").nth(1).unwrap().split("\n[training]").next().unwrap();
+    let machine = CONFIG.replacen(bag, machine, 1);
+    sandbox.write("machine.toml", &machine);
+    let errors = fail(&sandbox, 2, &["train", "machine.toml"]);
+    assert!(errors.contains("number of processes = 2: allowed is 1 for this kind"), "{errors}");
+}
+
+#[test]
+fn ranks_evaluate_and_search_as_one_process() {
+    if !has_mpirun("ranks_evaluate_and_search_as_one_process") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "run", "--quiet"]);
+    let evaluate = ["evaluate", "run", "--ci", "--json"];
+    let one = sandbox.succeed(&evaluate);
+    let search = ["search", "run", "a ring of kind METH", "--top", "25", "--json"];
+    let hits = sandbox.succeed(&search);
+    // more ranks than the ten queries, fewer than the candidates
+    for ranks in [1, 2, 11] {
+        assert_eq!(succeed(&sandbox, ranks, &evaluate), one);
+        assert_eq!(succeed(&sandbox, ranks, &search), hits);
+    }
+    succeed(&sandbox, 2, &["evaluate", "run", "--report", "report"]);
+    assert!(sandbox.path("report/ranks.tsv").exists());
+    // lines of the standard input go to all ranks through the first
+    sandbox.write("texts", "a ring of kind METH\nan open chain\n");
+    let search = ["search", "run", "--top", "3", "--json"];
+    let mut command = mpirun(&sandbox, 2, &search);
+    let found = command.stdin(fs::File::open(sandbox.path("texts")).unwrap()).output().unwrap();
+    let mut command = sandbox.command(&search);
+    let one = command.stdin(fs::File::open(sandbox.path("texts")).unwrap()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&found.stdout), String::from_utf8_lossy(&one.stdout));
+    assert!(one.status.success() && !one.stdout.is_empty());
+}

@@ -1,0 +1,185 @@
+//! A job of several ranks, which are threads of this process: `mpirun` is tested in tests/cli/ranks.rs.
+
+use std::path::Path;
+
+use burn::tensor::Device;
+use dsokr::basis::Cancellation;
+use dsokr::basis::ranks::{Ranks, threads};
+use dsokr::config::Checked;
+use dsokr::data::{DataRoot, SplitName};
+use dsokr::train::{Event, Observer};
+use dsokr::{Config, EnsembleRun, Error, Request, Run, Trained, fit};
+
+use crate::Folder;
+
+/// 37 pairs in batches of eight: the last batch of an epoch has five. Fifty steps.
+const CONFIG: &str = r#"
+seed = 5
+
+[data]
+source = "synthetic"
+train = 37
+validation = 20
+test = 20
+unlabelled = 10
+inputs = 6
+outputs = 8
+input_decay = 1.0
+map = { kind = "low-rank", rank = 4 }
+noise = { variance = 0.0 }
+
+[output]
+kernel = { name = "linear" }
+
+[sketch]
+size = 4
+tolerance = 1e-9
+
+[encoder]
+kind = "mlp"
+hidden = [16]
+dropout = 0.2
+
+[training]
+epochs = 10
+batch = 8
+learning_rate = 0.003
+warmup = 5
+checkpoint_seconds = 0
+
+[evaluation]
+metric = "squared_error"
+split = "test"
+"#;
+
+fn checked(folder: &Folder, text: &str) -> Checked {
+    Config::load(folder.file("drawn.toml", text)).expect("a configuration")
+}
+
+/// What each rank of a training returns.
+fn train(size: usize, config: &Checked, out: &Path, resume: bool) -> Vec<Result<Trained, Error>> {
+    let root = DataRoot::find("", None, None).unwrap();
+    threads(size, || {
+        let out = Some(out.into());
+        Request { out, resume, root: root.clone(), ..Request::new(config)? }.run(&mut ())
+    })
+}
+
+/// The answers of a run.
+fn values(out: &Path) -> Vec<f32> {
+    let run = Run::open(out).expect("a run");
+    let split = run.read_split(SplitName::Test, None).expect("a split");
+    run.coordinates(&split).expect("answers")
+}
+
+#[test]
+fn several_ranks_leave_the_run_of_one() {
+    let folder = Folder::new();
+    let config = checked(&folder, CONFIG);
+    let one = folder.path("one");
+    train(1, &config, &one, false).remove(0).expect("a training");
+    for size in [2, 4, 9] {
+        let out = folder.path(&size.to_string());
+        let mut reports = Vec::new();
+        for trained in train(size, &config, &out, false) {
+            reports.push(trained.expect("a training").report);
+        }
+        assert!(reports.iter().all(|report| *report == reports[0]));
+        let apart = values(&one).into_iter().zip(values(&out)).map(|(a, b)| (a - b).abs());
+        let apart = apart.fold(0.0, f32::max);
+        assert!(apart < 1e-5, "{size}: {apart}");
+        // the ranks of a complete run return its report
+        for trained in train(size, &config, &out, true) {
+            assert!(trained.expect("the run").report == reports[0]);
+        }
+        // rank 0 finds that the run exists; the others that rank 0 has ended
+        let refused = train(size, &config, &out, false);
+        assert!(matches!(refused[0], Err(Error::RunExists { .. })));
+        assert!(refused[1..].iter().all(|rank| matches!(rank, Err(Error::Basis(_)))));
+    }
+}
+
+/// Cancels the work after a step.
+struct StopAfter(u64, Cancellation);
+
+impl Observer for StopAfter {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::Step { step, .. } if *step == self.0) {
+            self.1.cancel();
+        }
+    }
+}
+
+#[test]
+fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
+    let folder = Folder::new();
+    let config = checked(&folder, CONFIG);
+    let one = folder.path("one");
+    train(1, &config, &one, false).remove(0).expect("a training");
+    let out = folder.path("stopped");
+    let stopped = threads(3, || {
+        let cancellation = Cancellation::default();
+        let step = if Ranks::current().rank() == 1 { 21 } else { u64::MAX };
+        let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
+        let mut observer = StopAfter(step, cancellation.clone());
+        cancellation.scope(|| request.run(&mut observer)).map(|_| ())
+    });
+    for stopped in stopped {
+        let interrupted = dsokr::train::Error::Interrupted { step: 22 };
+        assert_eq!(stopped.unwrap_err().to_string(), interrupted.to_string());
+    }
+    for trained in train(2, &config, &out, true) {
+        trained.expect("a training that goes on");
+    }
+    let apart = values(&one).into_iter().zip(values(&out)).map(|(a, b)| (a - b).abs());
+    let apart = apart.fold(0.0, f32::max);
+    assert!(apart < 1e-5, "{apart}");
+}
+
+#[test]
+fn several_ranks_evaluate_and_search_as_one() {
+    let folder = Folder::new();
+    let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
+    let config = checked(&folder, &text.replacen("size = 400", "size = 60", 1));
+    let out = folder.path("run");
+    fit(&config, &out).expect("a training");
+    let find = || {
+        let runs = EnsembleRun::open(std::slice::from_ref(&out), &Device::flex())?;
+        let read = |run: &Run| run.read_split(SplitName::Test, None);
+        let (found, decoded) = runs.evaluate(&runs.ask(read, None)?)?;
+        let answer = runs.search("A carboxylic acid with a bromine atom.", 30)?;
+        Ok::<_, Error>((found.scores, found.ranks, decoded, answer))
+    };
+    let one = find().expect("an evaluation");
+    for size in [2, 5] {
+        for found in threads(size, find) {
+            assert!(found.expect("an evaluation") == one, "{size}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_shared_is_refused_by_all_ranks() {
+    let folder = Folder::new();
+    let mlp = "kind = \"mlp\"\nhidden = [16]\ndropout = 0.2\n";
+    let ridge = CONFIG.replacen(mlp, "kind = \"kernel-machine\"\nlambda = 1e-3\n", 1);
+    let config = checked(&folder, &ridge);
+    for refused in train(2, &config, &folder.path("run"), false) {
+        let Err(error) = refused else { panic!("a kernel machine is trained") };
+        let error = error.to_string();
+        assert_eq!(error, "number of processes = 2: allowed is 1 for this kind of encoder");
+    }
+    // ranks with other configurations
+    let other = checked(&folder, &CONFIG.replacen("seed = 5", "seed = 6", 1));
+    let config = checked(&folder, CONFIG);
+    let found = threads(2, || {
+        let config = if Ranks::current().rank() == 1 { &other } else { &config };
+        let request = Request { out: Some(folder.path("run")), ..Request::new(config)? };
+        request.run(&mut ()).map(|trained| trained.report)
+    });
+    for refused in found {
+        let error = refused.expect_err("an error").to_string();
+        assert!(error.starts_with("rank 1: its configuration's fingerprint is "), "{error}");
+    }
+    assert!(!folder.path("run").exists());
+}
