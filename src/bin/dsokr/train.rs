@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use dsokr::basis::Ranks;
 use dsokr::config::{Checked, Config, Override};
+use dsokr::data::InputKind;
 use dsokr::data::config::OnBadRow;
 use dsokr::device::Processor;
 use dsokr::repeat::Seeds;
@@ -106,5 +107,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let path = trained.path.display();
     let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
     let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
-    print(&format!("\n{report}\nrun directory: {path}\ntry: dsokr search {path} \"…\"\n{advice}"))
+    let next = match config.encoder.reads() {
+        InputKind::Texts => format!("dsokr search {path} \"…\""),
+        InputKind::Vectors | InputKind::Kernels => format!("dsokr predict {path} FILE"),
+    };
+    print(&format!("\n{report}\nrun directory: {path}\ntry: {next}\n{advice}"))
 }
