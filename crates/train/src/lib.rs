@@ -19,6 +19,7 @@ mod optimizer;
 mod progress;
 mod schedule;
 mod shared;
+mod sink;
 mod steps;
 
 pub use checkpoint::{Checkpoint, check_basis, read_parameters};
@@ -30,4 +31,5 @@ pub use loss_config::{Contrastive, LossConfig, Softmax};
 pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;
-pub use steps::{CheckpointSink, LogLine, Outcome, Task, Validation, train};
+pub use sink::{CheckpointSink, LogLine};
+pub use steps::{Outcome, Task, Validation, train};
