@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, Vector, VectorView, matrix, vector};
 use crate::errors::Failure;
-use crate::work::{pool, work};
+use crate::work::work;
 
 /// Rows of features: dense numbers, packed bits, or sparse numbers.
 #[pyclass(frozen, module = "dsokr._dsokr")]
@@ -103,8 +103,7 @@ impl Rows {
         })?;
         let (rows, width) = (array.shape()[0], array.shape()[1]);
         let check = || DenseBlock::new(width, Cow::Borrowed(slice)).map(|_| ());
-        let pool = pool()?;
-        py.detach(|| pool.install(check)).map_err(|error| Failure::from(error).of(name))?;
+        py.detach(check).map_err(|error| Failure::from(error).of(name))?;
         let values = slice.as_ptr();
         drop(view);
         let held = Borrowed { _array: array.0.unbind(), values, rows, width };

@@ -95,7 +95,7 @@ fn internal(panic: &(dyn Any + Send)) -> Failure {
 }
 
 /// The threads of this process. A fork has none of those of its parent, and gets its own.
-pub fn pool() -> Result<Arc<ThreadPool>, Failure> {
+fn pool() -> Result<Arc<ThreadPool>, Failure> {
     static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
     let mut held = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();

@@ -1,8 +1,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::{check_width, simd};
 use crate::Error;
 use crate::store::{Stored, Tensor};
@@ -103,17 +101,11 @@ impl<'a> DenseBlock<'a> {
     }
 }
 
-/// Where the first NaN or infinity is. Scans in chunks without branches inside, so that it vectorises,
-/// and large arrays on all threads of the pool.
+/// Where the first NaN or infinity is. Scans in chunks without branches inside, so that it vectorises.
 pub(super) fn first_not_finite(values: &[f32]) -> Option<usize> {
-    const CHUNK: usize = 4096;
-    const LARGE: usize = 1 << 20;
+    const CHUNK: usize = 1024;
     let finite = |chunk: &[f32]| chunk.iter().fold(true, |all, value| all & value.is_finite());
-    let chunk = if values.len() < LARGE {
-        values.chunks(CHUNK).position(|chunk| !finite(chunk))
-    } else {
-        values.par_chunks(CHUNK).position_first(|chunk| !finite(chunk))
-    };
-    let start = chunk? * CHUNK;
+    let chunk = values.chunks(CHUNK).position(|chunk| !finite(chunk))?;
+    let start = chunk * CHUNK;
     values[start..].iter().position(|value| !value.is_finite()).map(|within| start + within)
 }
