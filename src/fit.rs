@@ -34,7 +34,7 @@ use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
 use dsokr_train::{Event, Observer};
 
 pub(crate) use hubs::{CrossFit, correct, left_out, rest};
-pub(crate) use second_look::{HeldPart, need as second_look_need};
+pub(crate) use second_look::need as second_look_need;
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::path::Path;
 use burn::tensor::Device;
 use dsokr_basis::Ranks;
 use dsokr_basis::store::read_text;
-use dsokr_decode::Candidates;
+use dsokr_decode::{Candidates, SecondLook};
 use dsokr_machines::LastSystem;
 
 use crate::Error;
@@ -299,6 +299,14 @@ impl HeldOut {
     pub fn all(n: usize, answers: Vec<f32>) -> Self {
         Self { pairs: (0..n).collect(), answers }
     }
+}
+
+/// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
+pub(crate) struct HeldPart {
+    /// The answers to them, at unit length.
+    pub answers: HeldOut,
+    /// What the second look would be without them.
+    pub look: SecondLook,
 }
 
 /// A value that was chosen from a list.

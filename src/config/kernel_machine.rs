@@ -167,15 +167,13 @@ impl KernelMachineConfig {
     /// Checks which settings of the outputs, of decoding and of evaluation these are compatible with.
     pub(crate) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
         let (full, hubs) = (config.sketch.full, config.decoding.hubs.as_ref());
-        for (key, given) in [
-            ("decoding.hubs.folds", hubs.and_then(|hubs| hubs.folds).map(|it| it.to_string())),
-            (
-                "decoding.hubs.answered",
-                hubs.and_then(|hubs| hubs.answered).map(|it| it.to_string()),
-            ),
-            ("decoding.hubs.refit", hubs.and_then(|hubs| hubs.refit).map(|it| it.to_string())),
-        ] {
-            if let Some(given) = given {
+        if let Some(hubs) = hubs {
+            let given = [
+                ("decoding.hubs.folds", hubs.folds.map(|parts| parts.to_string())),
+                ("decoding.hubs.answered", hubs.answered.map(|parts| parts.to_string())),
+                ("decoding.hubs.refit", hubs.refit.map(|refit| refit.to_string())),
+            ];
+            if let Some((key, Some(given))) = given.into_iter().find(|(_, given)| given.is_some()) {
                 let allowed = "absent: kernel machines know their leave-one-out answers";
                 return Err(value(key, given, allowed));
             }

@@ -9,7 +9,7 @@ use tracing::info;
 
 use super::hubs::{folds, rest};
 use crate::config::{Checked, SecondLookConfig};
-use crate::learner::Task;
+use crate::learner::{HeldPart, Task};
 use crate::memory::Need;
 use crate::targets::OutputTargets;
 use crate::{Error, HeldOut};
@@ -25,14 +25,6 @@ pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> 
             format!("1 to {rest}, the number of training pairs without a part"),
         )),
     }
-}
-
-/// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
-pub(crate) struct HeldPart {
-    /// The answers to them, at unit length.
-    pub answers: HeldOut,
-    /// What the second look would be without them.
-    pub look: SecondLook,
 }
 
 /// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the

@@ -184,8 +184,9 @@ impl EnsembleRun {
         each: impl Iterator<Item = (&'a Candidates, &'a Vec<f32>)>,
     ) -> Result<Ensemble<'a>, Error> {
         let members = self.members.iter().zip(&self.names).zip(each);
-        let member = |((run, name), (candidates, z)): ((&'a Run, &'a String), _)| {
-            let (candidates, z): (&Candidates, &Vec<f32>) = (candidates, z);
+        type Named<'a> = (&'a Run, &'a String);
+        type Answers<'a> = (&'a Candidates, &'a Vec<f32>);
+        let member = |((run, name), (candidates, z)): (Named<'a>, Answers<'a>)| {
             Ok::<_, Error>(Member {
                 name,
                 queries: Queries::named(names, candidates.dim(), z)?,

@@ -4,16 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{
-    self, Stored, Tensor, create_folder, read_text, sync_folder, write_atomically,
-};
+use dsokr_basis::store::{self, Stored, Tensor, read_text, write_atomically};
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 
 use super::card;
+use super::create::{create_whole, io};
 use super::data_folder::load_data_folder;
-use super::lock::{PARTIAL, RANDOM};
-use super::place::{CHANGES, CONFIG, LOG, name, parent, read_optional};
+use super::place::{CHANGES, CONFIG, LOG, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
 use super::{
@@ -21,7 +19,7 @@ use super::{
 };
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
 use crate::evaluator::Evaluator;
-use crate::fit::HeldPart;
+use crate::learner::HeldPart;
 use crate::{Error, HeldOut, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
@@ -372,41 +370,6 @@ impl CheckpointSink<Scores> for Folder {
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {
         checkpoint.save(&self.checkpoint_file(), &self.basis)
     }
-}
-
-fn io(path: &Path, e: &std::io::Error) -> Error {
-    Error::Io { path: path.into(), message: e.to_string() }
-}
-
-/// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name beside
-/// its place, and it is renamed. Returns the right to write it.
-fn create_whole(
-    path: &Path,
-    fill: impl FnOnce(&Path) -> Result<(), Error>,
-) -> Result<Option<RunLock>, Error> {
-    let parent = parent(path);
-    let refused = |e: std::io::Error| Error::Run {
-        path: parent.into(),
-        message: format!("no run directory can be made there: {e}"),
-    };
-    create_folder(parent).map_err(refused)?;
-    let lock = RunLock::take(path)?;
-    if path.exists() {
-        return Err(Error::RunExists { path: path.into() });
-    }
-    let mut builder = tempfile::Builder::new();
-    let prefix = format!(".{}.", name(path));
-    builder.prefix(&prefix).rand_bytes(RANDOM).suffix(PARTIAL);
-    // temporary folders are private by default; a run is an ordinary one
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    // removed with what it holds where it is not renamed
-    let here = builder.tempdir_in(parent).map_err(refused)?;
-    fill(here.path())?;
-    fs::rename(here.path(), path).map_err(|e| io(path, &e))?;
-    let _ = here.keep();
-    sync_folder(parent).map_err(|e| io(parent, &e))?;
-    Ok(lock)
 }
 
 fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {

@@ -17,6 +17,8 @@
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
 //! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
 //! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs |
+//! | `second-look.safetensors` | the second look, with `decoding.second_look` |
+//! | `held-out-part.safetensors`, `second-look-part.safetensors` | beside it where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this second look have seen |
 //! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
 //! | `checkpoint/last.safetensors` | the last state, for `--resume` |
 //! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
@@ -37,6 +39,7 @@
 
 mod candidates;
 mod card;
+mod create;
 mod data_folder;
 mod distinct;
 mod embedding;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use burn::tensor::Device;
 use dsokr_basis::RowSource;
-use dsokr_data::{Split, SplitName};
+use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
 
 use super::description;
@@ -88,7 +88,7 @@ impl Model {
     /// Reads what explains answers; what cannot be read is logged once.
     pub(super) fn prepare(&self) {
         self.molecules();
-        if self.description.inputs == "texts" {
+        if self.reads_texts() {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
@@ -97,6 +97,10 @@ impl Model {
             let what = "how often validation queries are right";
             self.warn(what, self.compute_reliability().err());
         });
+    }
+
+    fn reads_texts(&self) -> bool {
+        self.run().config.encoder.reads() == InputKind::Texts
     }
 
     fn warn(&self, what: &str, missing: Option<&String>) {
@@ -158,7 +162,9 @@ impl Model {
             }
             Err(reason) => described.missing.push(format!("validation queries: {reason}")),
         }
-        if let ("texts", Err(reason)) = (self.description.inputs, self.training()) {
+        if self.reads_texts()
+            && let Err(reason) = self.training()
+        {
             described.missing.push(format!("training texts: {reason}"));
         }
         if let Some(Err(reason)) = self.reliability.get() {

@@ -201,3 +201,24 @@ fn a_setting_that_diverges_is_listed_last() {
         "{last}"
     );
 }
+
+#[test]
+fn curves_of_runs_of_one_name_are_told_apart() {
+    let sandbox = Sandbox::new();
+    for out in ["a/run", "b/run", "c"] {
+        sandbox.succeed(&[
+            "train",
+            "small.toml",
+            "--quiet",
+            "--out",
+            out,
+            "--set",
+            "training.epochs=1",
+        ]);
+    }
+    sandbox.succeed(&["evaluate", "a/run", "b/run", "c", "--report", "report"]);
+    let svg = sandbox.read("report/learning.svg");
+    for name in ["a/run", "b/run", "c"] {
+        assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
+    }
+}

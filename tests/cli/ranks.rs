@@ -179,7 +179,7 @@ fn a_killed_rank_ends_the_job_and_resuming_goes_on_with_another_number() {
         assert!(errors.contains(&format!("rank {rank}")), "{errors}");
         assert!(processes(&run).is_empty());
     }
-    // by one process, which ends where the others end, up to rounding
+    // by one process, which ends where the others end but for rounding
     sandbox.succeed(&[&arguments[..], &["--resume"]].concat());
     let [whole, killed] = ["whole", &run].map(|run| {
         let log = sandbox.read(&format!("{run}/log.jsonl"));

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
 use crate::served::Served;
 
 const LOOK: &str = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
@@ -124,4 +124,55 @@ fn what_has_no_second_look_is_refused() {
     sandbox.fail(&["evaluate", "runs/ridge"], 2, &["second-look.safetensors"]);
     fs::remove_file(file).unwrap();
     sandbox.fail(&["evaluate", "runs/ridge"], 2, &["second-look.safetensors"]);
+}
+
+#[test]
+fn a_member_with_a_second_look_is_weighed_by_answers_that_it_has_not_seen() {
+    let sandbox = sandbox();
+    let members = r#"
+[ensemble]
+weights = "held-out"
+
+[[ensemble.members]]
+name = "ridge"
+decoding.hubs = { neighbours = [3] }
+decoding.second_look = { candidates = 8, neighbours = 7, folds = 4, answered = 2 }
+
+[[ensemble.members]]
+name = "bag"
+encoder = { kind = "ngram-bag", hidden = [], ngrams = [{ kind = "words", min = 1, max = 1 }] }
+decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
+"#;
+    sandbox.write("look.toml", &(sandbox.read("ridge.toml") + members));
+    let train = |out: &str, more: &[&str]| {
+        let few = ["train", "look.toml", "--json", "--out", out, "--set", "sketch.size=4"];
+        json(&sandbox.succeed(&[&few[..], more].concat()))
+    };
+    let report = train("look", &[]);
+    let found = json(&sandbox.succeed(&["evaluate", "look", "--json"]));
+    assert_eq!(found["mrr"], report["mrr"]);
+    let weights: Vec<f64> =
+        found["members"].as_array().unwrap().iter().map(|it| number(it, "weight")).collect();
+    assert!(weights.iter().all(|&weight| weight >= 0.0), "{weights:?}");
+    // scores after the second look are the ones that are combined
+    let plain: Vec<&str> = members.lines().filter(|line| !line.contains("second_look")).collect();
+    sandbox.write("plain.toml", &(sandbox.read("ridge.toml") + &plain.join("\n")));
+    let plain = ["train", "plain.toml", "--json", "--set", "sketch.size=4"];
+    assert_ne!(json(&sandbox.succeed(&plain))["mean_rank"], report["mean_rank"]);
+    let rule = sandbox.read("look/combination.json");
+    for name in ["metrics.json", "combination.json"] {
+        fs::remove_file(sandbox.path(&format!("look/{name}"))).unwrap();
+    }
+    assert_eq!(train("look", &["--resume"]), report);
+    assert_eq!(sandbox.read("look/combination.json"), rule);
+    // parts that have no pair in common
+    let apart = members.replace("folds = 4", "folds = 20");
+    let apart = apart.replace("name = \"bag\"", "name = \"bag\"\nseed = 7");
+    sandbox.write("apart.toml", &(sandbox.read("ridge.toml") + &apart));
+    sandbox.fail(&["train", "apart.toml"], 2, &["ensemble.weights", "the same number of folds"]);
+    let part = sandbox.path("look/members/ridge/held-out-part.safetensors");
+    fs::remove_file(part).unwrap();
+    fs::remove_file(sandbox.path("look/metrics.json")).unwrap();
+    let again = ["train", "look.toml", "--out", "look", "--resume", "--set", "sketch.size=4"];
+    sandbox.fail(&again, 2, &["ridge/held-out-part.safetensors"]);
 }

@@ -1,5 +1,22 @@
 //! Drawn data, and the training of custom encoders.
 
+/// Drawn data of low rank, after the numbers of pairs, and their sketch, whose settings end it.
+macro_rules! drawn {
+    () => {
+        r#"input_decay = 1.0
+map = { kind = "low-rank", rank = 4 }
+noise = { variance = 0.0 }
+
+[output]
+kernel = { name = "linear" }
+
+[sketch]
+size = 4
+tolerance = 1e-9
+"#
+    };
+}
+
 mod custom;
 mod pages;
 mod ranks;

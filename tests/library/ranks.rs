@@ -1,6 +1,6 @@
 //! A job of several ranks, which are threads of this process: `mpirun` is tested in tests/cli/ranks.rs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use dsokr::basis::Cancellation;
@@ -13,7 +13,8 @@ use dsokr::{Config, EnsembleRun, Error, Request, Run, Trained, fit};
 use crate::Folder;
 
 /// 37 pairs in batches of eight: the last batch of an epoch has five. Fifty steps.
-const CONFIG: &str = r#"
+const CONFIG: &str = concat!(
+    r#"
 seed = 5
 
 [data]
@@ -24,17 +25,9 @@ test = 20
 unlabelled = 10
 inputs = 6
 outputs = 8
-input_decay = 1.0
-map = { kind = "low-rank", rank = 4 }
-noise = { variance = 0.0 }
-
-[output]
-kernel = { name = "linear" }
-
-[sketch]
-size = 4
-tolerance = 1e-9
-
+"#,
+    drawn!(),
+    r#"
 [encoder]
 kind = "mlp"
 hidden = [16]
@@ -50,7 +43,8 @@ checkpoint_seconds = 0
 [evaluation]
 metric = "squared_error"
 split = "test"
-"#;
+"#
+);
 
 fn checked(folder: &Folder, text: &str) -> Checked {
     Config::load(folder.file("drawn.toml", text)).expect("a configuration")
@@ -65,6 +59,15 @@ fn train(size: usize, config: &Checked, out: &Path, resume: bool) -> Vec<Result<
     })
 }
 
+/// A configuration, and the run of one rank by it.
+fn trained_alone() -> (Folder, Checked, PathBuf) {
+    let folder = Folder::new();
+    let config = checked(&folder, CONFIG);
+    let one = folder.path("one");
+    train(1, &config, &one, false).remove(0).expect("a training");
+    (folder, config, one)
+}
+
 /// The answers of a run.
 fn values(out: &Path) -> Vec<f32> {
     let run = Run::open(out).expect("a run");
@@ -72,12 +75,15 @@ fn values(out: &Path) -> Vec<f32> {
     run.coordinates(&split).expect("answers")
 }
 
+/// The largest difference between answers of two runs.
+fn apart(one: &Path, other: &Path) -> f32 {
+    let pairs = values(one).into_iter().zip(values(other));
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
 #[test]
 fn several_ranks_leave_the_run_of_one() {
-    let folder = Folder::new();
-    let config = checked(&folder, CONFIG);
-    let one = folder.path("one");
-    train(1, &config, &one, false).remove(0).expect("a training");
+    let (folder, config, one) = trained_alone();
     for size in [2, 4, 9] {
         let out = folder.path(&size.to_string());
         let mut reports = Vec::new();
@@ -85,8 +91,7 @@ fn several_ranks_leave_the_run_of_one() {
             reports.push(trained.expect("a training").report);
         }
         assert!(reports.iter().all(|report| *report == reports[0]));
-        let apart = values(&one).into_iter().zip(values(&out)).map(|(a, b)| (a - b).abs());
-        let apart = apart.fold(0.0, f32::max);
+        let apart = apart(&one, &out);
         assert!(apart < 1e-5, "{size}: {apart}");
         // the ranks of a complete run return its report
         for trained in train(size, &config, &out, true) {
@@ -112,10 +117,7 @@ impl Observer for StopAfter {
 
 #[test]
 fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
-    let folder = Folder::new();
-    let config = checked(&folder, CONFIG);
-    let one = folder.path("one");
-    train(1, &config, &one, false).remove(0).expect("a training");
+    let (folder, config, one) = trained_alone();
     let out = folder.path("stopped");
     let stopped = threads(3, || {
         let cancellation = Cancellation::default();
@@ -131,8 +133,7 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
     for trained in train(2, &config, &out, true) {
         trained.expect("a training that goes on");
     }
-    let apart = values(&one).into_iter().zip(values(&out)).map(|(a, b)| (a - b).abs());
-    let apart = apart.fold(0.0, f32::max);
+    let apart = apart(&one, &out);
     assert!(apart < 1e-5, "{apart}");
 }
 

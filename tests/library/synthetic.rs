@@ -9,7 +9,8 @@ use dsokr::{Config, fit};
 
 use crate::Folder;
 
-const CONFIG: &str = r#"
+const CONFIG: &str = concat!(
+    r#"
 seed = 3
 
 [data]
@@ -20,17 +21,9 @@ test = 50
 unlabelled = 30
 inputs = 12
 outputs = 20
-input_decay = 1.0
-map = { kind = "low-rank", rank = 4 }
-noise = { variance = 0.0 }
-
-[output]
-kernel = { name = "linear" }
-
-[sketch]
-size = 4
-tolerance = 1e-9
-
+"#,
+    drawn!(),
+    r#"
 [training]
 epochs = 2
 learning_rate = 0.01
@@ -39,7 +32,8 @@ weight_decay = 0.0
 [evaluation]
 metric = "squared_error"
 split = "test"
-"#;
+"#
+);
 
 const RIDGE: &str = "\n[encoder]\nkind = \"kernel-machine\"\nlambda = 1e-3\n";
 

@@ -1,3 +1,5 @@
+use std::slice::Chunks;
+
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
 use dsokr_basis::Ranks;
@@ -6,7 +8,7 @@ use rand::Rng;
 
 use crate::clip::clip;
 use crate::loss::Objective;
-use crate::{Error, Task, shared};
+use crate::{Error, Task, TrainingConfig, shared};
 
 /// The batch's mean loss and its gradients, clipped; none if they are not finite.
 ///
@@ -20,11 +22,9 @@ pub(super) fn gradients<E: Encoder, M>(
     objective: &Objective,
     keys: &mut impl Rng,
 ) -> (f64, Option<GradientsParams>) {
-    let config = task.config;
-    let micro = if config.micro_batch == 0 { batch.len() } else { config.micro_batch };
     let mut sum = GradientsAccumulator::new();
     let mut loss = 0.0;
-    for part in batch.chunks(micro) {
+    for part in parts(task.config, batch) {
         let pass = Pass::Train { key: keys.next_u64() };
         let (value, gradients) = part_gradients(task, model, part, batch.len(), objective, pass);
         loss += value;
@@ -32,11 +32,11 @@ pub(super) fn gradients<E: Encoder, M>(
             return (loss, None);
         }
         if part.len() == batch.len() {
-            return clipped(model, loss, gradients, config.clip);
+            return clipped(model, loss, gradients, task.config.clip);
         }
         sum.accumulate(model, gradients);
     }
-    clipped(model, loss, sum.grads(), config.clip)
+    clipped(model, loss, sum.grads(), task.config.clip)
 }
 
 /// As [`gradients`], with every part of the batch divided among the ranks: the result is that of one rank up to
@@ -49,11 +49,9 @@ pub(super) fn over_ranks<E: Encoder, M>(
     keys: &mut impl Rng,
     (ranks, stop): (&Ranks, bool),
 ) -> Result<(f64, Option<GradientsParams>, bool), Error> {
-    let config = task.config;
-    let micro = if config.micro_batch == 0 { batch.len() } else { config.micro_batch };
     let mut sum = GradientsAccumulator::new();
     let mut loss = 0.0f64;
-    for part in batch.chunks(micro) {
+    for part in parts(task.config, batch) {
         let key = keys.next_u64();
         let costs: Vec<usize> = part.iter().map(|&pair| lengths[pair]).collect();
         let own = shared::share(&costs, ranks);
@@ -70,8 +68,13 @@ pub(super) fn over_ranks<E: Encoder, M>(
     }
     let (loss, gradients, stop) = shared::sum(ranks, model, loss, sum.grads(), stop)?;
     let Some(gradients) = gradients else { return Ok((loss, None, stop)) };
-    let (loss, gradients) = clipped(model, loss, gradients, config.clip);
+    let (loss, gradients) = clipped(model, loss, gradients, task.config.clip);
     Ok((loss, gradients, stop))
+}
+
+/// The parts of a batch that are encoded one at a time.
+fn parts<'b>(config: &TrainingConfig, batch: &'b [usize]) -> Chunks<'b, usize> {
+    batch.chunks(if config.micro_batch == 0 { batch.len() } else { config.micro_batch })
 }
 
 fn clipped<E: Encoder>(

@@ -72,7 +72,7 @@ pub struct Outcome<E: Encoder> {
 ///
 /// The [`Ranks`] of the scope share it: all call this function with the same task. Each encodes its share of
 /// every batch, the gradients are added up in the order of ranks, and every rank makes the same step. The
-/// parameters are those of one rank up to rounding, and the same bits for the same number of ranks. Rank 0
+/// parameters differ from those of one rank by rounding alone. The same number of ranks gives the same bits. Rank 0
 /// alone validates, and alone calls `sink` and returns the best parameters. A training over several ranks has
 /// no contrastive loss, and no gradients by rows.
 ///

@@ -63,36 +63,31 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The rows as rows of `kind`: dense ones without their zeros, or as bits. Other rows stay what they are.
+    /// The rows as rows of `kind`, which dense ones can become: sparse rows without the zeros, or bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for rows of a different kind that are not dense; [`Error::Row`] for a number that is
     /// neither 0 nor 1 in a row of bits.
     pub fn into_kind(self, kind: RowKind) -> Result<Self, Error> {
-        let rows = match self {
-            Self::Dense(rows) if kind != RowKind::Dense => rows,
-            rows if rows.kind() == kind => return Ok(rows),
-            rows => return Err(Error::kind(rows.kind(), kind)),
-        };
-        let entries = |row: usize| {
-            let numbers = (0..).zip(rows.row(row).iter().copied());
-            numbers.filter(|&(_, value)| value != 0.0)
-        };
-        let all = 0..rows.len();
-        match kind {
-            RowKind::Bits => {
+        match (self, kind) {
+            (Self::Dense(rows), RowKind::Sparse) => {
+                let each = (0..rows.len()).map(|row| nonzero(rows.row(row)));
+                Ok(Self::Sparse(SparseBlock::from_rows(rows.width(), each)?))
+            }
+            (Self::Dense(rows), RowKind::Bits) => {
+                let all = 0..rows.len();
                 for row in all.clone() {
-                    if let Some((column, value)) = entries(row).find(|&(_, value)| value != 1.0) {
+                    let mut entries = nonzero(rows.row(row));
+                    if let Some((column, value)) = entries.find(|&(_, value)| value != 1.0) {
                         let found = format!("{value} in column {column}, expected 0 or 1");
                         return Err(Error::row(row, found));
                     }
                 }
-                let ones = all.map(|row| entries(row).map(|(column, _)| column));
+                let ones = all.map(|row| nonzero(rows.row(row)).map(|(column, _)| column));
                 Ok(Self::Bits(BitBlock::from_indices(rows.width(), ones)?))
             }
-            RowKind::Sparse | RowKind::Dense => {
-                Ok(Self::Sparse(SparseBlock::from_rows(rows.width(), all.map(entries))?))
-            }
+            (rows, kind) if rows.kind() == kind => Ok(rows),
+            (rows, kind) => Err(Error::kind(rows.kind(), kind)),
         }
     }
 
@@ -330,4 +325,9 @@ pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> 
         true => Ok(()),
         false => Err(Error::range(rows.start, rows.end, len)),
     }
+}
+
+/// The columns of a dense row that are not 0, with their numbers.
+fn nonzero(row: &[f32]) -> impl Iterator<Item = (u32, f32)> {
+    (0..).zip(row.iter().copied()).filter(|&(_, value)| value != 0.0)
 }

@@ -23,8 +23,8 @@ impl Ensemble<'_> {
     /// The scores of members with a [second look](crate::Candidates::second_look) are those after it
     /// ([`SecondLook`](crate::SecondLook)); all scores of a query are needed at once then.
     ///
-    /// The result does not depend on the number of threads. Sums of ranks and of reciprocal ranks do not depend
-    /// on the order of the members either; those of scores do to rounding. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
+    /// The result does not depend on the number of threads. The order of the members changes sums of scores by
+    /// rounding; it does not change sums of ranks and of reciprocal ranks. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
     /// share beyond rank 10⁷.)
     ///
     /// # Errors

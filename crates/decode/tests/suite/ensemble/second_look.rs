@@ -1,0 +1,51 @@
+//! Members whose first candidates are scored anew.
+
+use crate::common::{golds, real_queries};
+use dsokr_decode::{
+    CandidateBlocks, Combination, Ensemble, LookExamples, Member, Neighbourhood, PerQuery, Pool,
+    Queries, SecondLook,
+};
+
+use super::models::Models;
+use super::{classes, lists};
+
+#[test]
+fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
+    let (count, queries) = (200, 40);
+    let models = Models::reals(3, 2, queries, count);
+    let [first, second] = models.members()[..] else { unreachable!() };
+    let dim = first.queries.dim();
+    let known = first.queries.normalised();
+    let outputs = real_queries(9, queries, dim);
+    let neighbourhood = Neighbourhood::new(dim, known, outputs, 5).unwrap();
+    let mut examples = LookExamples::new(20);
+    let some = real_queries(8, 60, dim);
+    let known_golds: Vec<_> =
+        (0..60).map(|row| Some(row % first.candidates.rows() as u32)).collect();
+    let some = Queries::new(dim, &some).unwrap();
+    examples.add(&some, &known_golds, first.candidates, &neighbourhood).unwrap();
+    assert!(examples.len() > 2);
+    assert_eq!(examples.without_first(2).len(), examples.len() - 2);
+    assert!(examples.without_first(99).is_empty());
+    let look = SecondLook::fit(&examples, neighbourhood, 0).unwrap();
+    assert_eq!(look.answers(), first.queries.normalised());
+    let candidates = first.candidates.clone().with_second_look(look).unwrap();
+    let looking = Member { candidates: &candidates, ..first };
+    let ensemble = Ensemble::new(vec![looking, second]).unwrap();
+    let (lists, listed) = lists(3, &models);
+    let lists = PerQuery::new(&lists, &candidates).unwrap();
+    for (pool, gold) in [(Pool::Shared, golds(3, queries, count)), (Pool::PerQuery(&lists), listed)]
+    {
+        let rows: Vec<_> = gold.iter().map(|&c| Some(candidates.class_of(c))).collect();
+        let alone = pool.rank(&first.queries, &rows, &candidates).unwrap();
+        assert_ne!(alone, pool.rank(&first.queries, &rows, first.candidates).unwrap());
+        let gold = classes(&ensemble, &gold);
+        for standardise in [false, true] {
+            let mean = |weights| Combination::Mean { weights: Some(weights), standardise };
+            let ranks = ensemble.rank(pool, &mean(vec![1.0, 0.0]), &gold).unwrap();
+            assert_eq!(ranks, alone, "{standardise}");
+            let both = ensemble.decode(pool, &mean(vec![0.9, 0.1]), &gold, 1).unwrap();
+            assert!(both.iter().zip(&alone).any(|(both, alone)| both.rank != *alone));
+        }
+    }
+}
