@@ -22,8 +22,9 @@ pub struct OutputConfig {
     /// Which outputs are candidates; all, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateConfig>,
-    /// Whether only outputs of training pairs are candidates: predicting one that was seen, whose
-    /// distance to the true one is then measured.
+    /// Whether only outputs of training pairs are candidates, and those of no split where
+    /// `data.splits.unpaired`: predicting an output that the true one is not, whose distance to it is then
+    /// measured.
     #[serde(default)]
     pub only_training: bool,
     /// Rows of features that the kernel compares.

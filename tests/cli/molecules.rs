@@ -105,6 +105,22 @@ fn molecules_are_predicted_and_judged_by_edit_distance() {
 }
 
 #[test]
+fn rows_of_no_split_are_candidates_on_request() {
+    let sandbox = sandbox();
+    let train = |unpaired: &str| {
+        let splits = format!("data.splits={{validation=15, test=12, train=60{unpaired}}}");
+        let arguments = ["train", "molecules.toml", "--json", "--force", "--set", &splits];
+        json(&sandbox.succeed(&arguments))
+    };
+    let (few, more) = (train(""), train(", unpaired = true"));
+    let candidates = |report: &Value| number(report, "candidates");
+    assert_eq!((candidates(&few), candidates(&more)), (60.0, 60.0 + 57.0));
+    assert_eq!(number(&more, "missing_gold"), 12.0);
+    let ceiling = |report: &Value| number(&report["perfect_h"], "ged_bonds");
+    assert!(ceiling(&more) < ceiling(&few), "{few} {more}");
+}
+
+#[test]
 fn the_printed_table_is_that_of_edit_distances() {
     let sandbox = sandbox();
     let text = sandbox.succeed(&["train", "molecules.toml", "--quiet"]);

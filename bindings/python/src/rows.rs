@@ -1,6 +1,5 @@
 //! Rows of features, borrowed from NumPy or owned.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::features::{self, BitRows, DenseBlock, DenseRows, SparseRows};
@@ -42,6 +41,21 @@ impl Borrowed {
         // SAFETY: an aligned array in C order of rows × width numbers, kept alive by `_array`.
         unsafe { std::slice::from_raw_parts(self.values, self.rows * self.width) }
     }
+
+    /// Some rows, all finite. A NaN is named by its row of the array.
+    fn block(&self, rows: Range<usize>) -> Result<DenseBlock<'_>, Error> {
+        let Range { start, end } = rows;
+        if start > end || end > self.rows {
+            return Err(Error::range(start, end, self.rows));
+        }
+        let values = &self.values()[start * self.width..end * self.width];
+        DenseBlock::new(self.width, values).map_err(|error| match error {
+            Error::NotFinite { row, column, value } => {
+                Error::NotFinite { row: start + row, column, value }
+            }
+            other => other,
+        })
+    }
 }
 
 impl Rows {
@@ -52,9 +66,17 @@ impl Rows {
     pub fn source(&self) -> &dyn RowSource {
         self
     }
+
+    /// Reads all numbers of a borrowed array and finds them finite; owned ones are.
+    pub fn all_finite(&self) -> Result<(), Error> {
+        match &self.held {
+            Held::Borrowed(array) => array.block(0..array.rows).map(|_| ()),
+            Held::Owned(_) => Ok(()),
+        }
+    }
 }
 
-/// Every block of a borrowed array is checked again: the array may have been written to.
+/// Every block of a borrowed array is checked as it is read: the array may have been written to.
 impl RowSource for Rows {
     fn len(&self) -> usize {
         match &self.held {
@@ -79,14 +101,7 @@ impl RowSource for Rows {
 
     fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
         match &self.held {
-            Held::Borrowed(array) => {
-                let Range { start, end } = rows;
-                if start > end || end > array.rows {
-                    return Err(Error::range(start, end, array.rows));
-                }
-                let values = &array.values()[start * array.width..end * array.width];
-                Ok(Block::Dense(DenseBlock::new(array.width, Cow::Borrowed(values))?))
-            }
+            Held::Borrowed(array) => Ok(Block::Dense(array.block(rows)?)),
             Held::Owned(own) => own.block(rows),
         }
     }
@@ -94,20 +109,26 @@ impl RowSource for Rows {
 
 #[pymethods]
 impl Rows {
-    /// Borrows an array in C order; `name` is what errors call it.
+    /// Borrows an array in C order; `name` is what errors call it. Its numbers are checked as they are
+    /// read, or by `check`.
     #[staticmethod]
-    fn dense(py: Python, array: Matrix<f32>, name: &str) -> PyResult<Self> {
+    fn dense(array: Matrix<f32>, name: &str) -> PyResult<Self> {
         let view = array.readonly();
         let slice = view.as_slice().map_err(|_| {
             Failure::argument(name, "not in C order: numpy.ascontiguousarray makes it so")
         })?;
         let (rows, width) = (array.shape()[0], array.shape()[1]);
-        let check = || DenseBlock::new(width, Cow::Borrowed(slice)).map(|_| ());
-        py.detach(check).map_err(|error| Failure::from(error).of(name))?;
+        DenseBlock::new(width, &slice[..0]).map_err(|error| Failure::from(error).of(name))?;
         let values = slice.as_ptr();
         drop(view);
         let held = Borrowed { _array: array.0.unbind(), values, rows, width };
         Ok(Self { held: Held::Borrowed(held) })
+    }
+
+    /// Refuses a NaN or an infinity in a borrowed array, which errors call `name`; owned rows have none.
+    fn check(&self, py: Python, name: &str) -> PyResult<()> {
+        let finite = py.detach(|| self.all_finite());
+        Ok(finite.map_err(|error| Failure::from(error).of(name))?)
     }
 
     /// Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.

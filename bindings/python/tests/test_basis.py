@@ -216,5 +216,19 @@ def test_an_array_that_is_written_to_is_checked_again(y):
         dsokr.Basis.fit(rows, "linear", dsokr.Gaussian(5))
 
 
+@pytest.mark.parametrize(
+    "sketch", [dsokr.Gaussian(5), dsokr.Subsampling(5), dsokr.CountSketch(5), dsokr.Leverage(5)]
+)
+def test_a_number_that_is_not_finite_is_named_by_its_row(y, sketch):
+    array = np.repeat(y, 60, axis=0).astype(np.float32)  # more than one block
+    basis = dsokr.Basis.fit(array, "linear", sketch)
+    array[-2, 3] = np.inf
+    place = f"Y: row {len(array) - 2}, column 3: inf"
+    with pytest.raises(dsokr.ConfigError, match=place):
+        dsokr.Basis.fit(array, "linear", sketch)
+    with pytest.raises(dsokr.ConfigError, match=place):
+        basis.project(array)
+
+
 def test_no_rows_are_projected_to_none(y):
     assert dsokr.Basis.fit(y, "linear", dsokr.Gaussian(5)).project(y[:0]).shape == (0, 5)

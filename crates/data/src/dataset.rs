@@ -136,7 +136,7 @@ impl Source<'_> {
             dataset.train = dataset.train.drawn(limit, self.seed)?;
         }
         if self.outputs.only_training {
-            dataset.only_training()?;
+            dataset.only_training(self.data.unpaired())?;
         }
         if self.data.corrupted > 0.0 {
             dataset.train.corrupt(self.data.corrupted, self.seed);
@@ -225,10 +225,13 @@ fn is_file_of(path: &Path, name: &str, root: Option<&DataRoot>) -> bool {
 }
 
 impl Dataset {
-    /// Leaves only the candidates that are outputs of training pairs.
-    fn only_training(&mut self) -> Result<(), Error> {
+    /// Leaves only the candidates that are outputs of training pairs, and of no pair where `unpaired`.
+    fn only_training(&mut self, unpaired: bool) -> Result<(), Error> {
         let mut seen = vec![false; self.outputs.ids.len()];
         self.train.outputs.iter().flatten().for_each(|&output| seen[output] = true);
+        if unpaired {
+            self.unlabelled().into_iter().for_each(|output| seen[output] = true);
+        }
         self.outputs.candidates.retain(|&output| seen[output]);
         if self.outputs.candidates.is_empty() {
             let allowed = "false: no output of a training pair is a candidate";

@@ -35,7 +35,7 @@ enum RowInputs<'a> {
     Vectors(Features),
 }
 
-/// Rows of the file, and which of them, in this order, belong to which split.
+/// Rows of the file, and which of them, in this order, belong to which split; the others to none.
 struct Drawn {
     rows: Vec<usize>,
     validation: Range<usize>,
@@ -185,21 +185,18 @@ fn draw(splits: &SplitsConfig, seed: u64, table: &Table) -> Result<Drawn, Error>
         return Err(Error::value("data.splits", found, allowed));
     }
     let mut rows: Vec<usize> = (0..table.len()).collect();
-    Ok(match splits.order {
+    let (validation, test, train) = match splits.order {
         RowOrder::Drawn => {
             rows.shuffle(&mut generator(seed, "split", 0));
-            rows.truncate(held + train);
-            Drawn {
-                rows,
-                validation: 0..splits.validation,
-                test: splits.validation..held,
-                train: held..held + train,
-            }
+            (0..splits.validation, splits.validation..held, held..held + train)
         }
         RowOrder::File => {
-            rows.truncate(train + held);
             let test = train + splits.validation;
-            Drawn { rows, train: 0..train, validation: train..test, test: test..train + held }
+            (train..test, test..train + held, 0..train)
         }
-    })
+    };
+    if !splits.unpaired {
+        rows.truncate(train.len() + held);
+    }
+    Ok(Drawn { rows, validation, test, train })
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _dsokr
 from ._errors import ConfigError
-from ._rows import Rows, as_rows, real, whole
+from ._rows import Rows, as_rows, real, rows_to_read, whole
 from ._sketches import Sketch
 from ._tables import Table, from_json, to_json
 
@@ -74,7 +74,7 @@ class Basis:
             )
         return cls(
             _dsokr.Basis.fit(
-                as_rows(Y),
+                rows_to_read(Y),
                 to_json(kernel, "kernel"),
                 to_json(sketch.table(), "sketch", "kind"),
                 whole(sketch.size, "sketch.size", 0),
@@ -90,7 +90,7 @@ class Basis:
 
     def projection(self, Y: Any) -> Projection:
         """Coordinates of outputs with k(y, y) and the squared distances from the span."""
-        return Projection(*self._inner.project(as_rows(Y)))
+        return Projection(*self._inner.project(rows_to_read(Y)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, which the command and the Rust library read too."""

@@ -65,6 +65,13 @@ def as_rows(values: Any, name: str = "Y") -> Rows:
     - A matrix of bool: packed into bits.
     - A sparse matrix or array of SciPy: its non-zeros are copied.
     """
+    rows = rows_to_read(values, name)
+    rows.check(name)
+    return rows
+
+
+def rows_to_read(values: Any, name: str = "Y") -> Rows:
+    """``as_rows`` for work that reads every row, which finds a NaN itself."""
     if isinstance(values, Rows):
         return values
     if hasattr(values, "tocsr"):

@@ -244,6 +244,15 @@ impl DataConfig {
         }
     }
 
+    /// Whether rows of no split are outputs too.
+    pub(crate) fn unpaired(&self) -> bool {
+        match &self.source {
+            DataSource::Pool(PoolConfig { splits, .. })
+            | DataSource::MultiLabel(MultiLabelConfig { splits, .. }) => splits.unpaired,
+            DataSource::Tables(_) | DataSource::Official(_) | DataSource::Synthetic(_) => false,
+        }
+    }
+
     /// Further SMILES behind each text.
     pub(crate) fn more_smiles(&self) -> usize {
         match &self.source {

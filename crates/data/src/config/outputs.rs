@@ -150,7 +150,7 @@ pub struct OutputSource<'a> {
     pub label: Option<&'a str>,
     /// Which outputs are candidates; all, if left out.
     pub candidate: Option<&'a CandidateConfig>,
-    /// Whether only outputs of training pairs are candidates.
+    /// Whether only outputs of training pairs, and of no split, are candidates.
     pub only_training: bool,
     /// Rows of features that the kernel compares.
     pub features: &'a OutputFeatures,

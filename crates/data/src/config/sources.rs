@@ -100,6 +100,10 @@ pub struct SplitsConfig {
     /// Number of training pairs; all that are left, if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train: Option<usize>,
+    /// Whether the rows of no split are outputs without a pair: candidates, also under
+    /// `output.only_training`.
+    #[serde(default)]
+    pub unpaired: bool,
 }
 
 /// The order in which rows of a file are taken.
