@@ -349,6 +349,10 @@ class Rows:
         """
         Packed bits as `numpy.packbits` makes them of each row, ⌈width/8⌉ bytes a row.
         """
+    def check(self, /, name: str) -> None:
+        """
+        Refuses a NaN or an infinity in a borrowed array, which errors call `name`; owned rows have none.
+        """
     def csr(self, /) -> tuple[NDArray[int64], NDArray[int64], NDArray[float32]]:
         """
         All rows in compressed form: offsets, columns, values.
@@ -356,7 +360,8 @@ class Rows:
     @staticmethod
     def dense(array: NDArray[float32], name: str) -> Rows:
         """
-        Borrows an array in C order; `name` is what errors call it.
+        Borrows an array in C order; `name` is what errors call it. Its numbers are checked as they are
+        read, or by `check`.
         """
     @property
     def kind(self, /) -> str:
