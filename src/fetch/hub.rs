@@ -171,6 +171,7 @@ impl<'a> Model<'a> {
             name: file.into(),
             url,
             sha256,
+            git: None,
             bytes: None,
             most_bytes: MOST_BYTES,
             unpack: Unpack::Plain,

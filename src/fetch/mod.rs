@@ -2,7 +2,7 @@
 //!
 //! A [`Table`] says of each data set where its files are published, under which licence, and where they go
 //! under the data root. [`Fetch::run`] downloads them with [`Network`], which resumes what was cut off, checks
-//! sizes and SHA-256 where the table has them, unpacks archives, and makes the files that the published
+//! sizes and checksums where the table has them, unpacks archives, and makes the files that the published
 //! configurations read. Every file appears whole or not at all. [`hub::folder`] does the same for pretrained
 //! encoders.
 
@@ -48,7 +48,7 @@ pub struct FetchedFile {
     pub files: Vec<PathBuf>,
     /// The SHA-256 of the download; none where the files were there already.
     pub sha256: Option<String>,
-    /// Whether the table has this SHA-256.
+    /// Whether the table has this SHA-256, or the git id of the download.
     pub verified: bool,
 }
 
@@ -101,21 +101,19 @@ impl Fetch<'_> {
         let Some(from) = self.from else {
             let part = work.join(&file.name);
             let Download { sha256 } = self.network.download(file, &part, progress)?;
-            // what cannot be unpacked is damaged, except where a program is missing
-            let keep = file.unpack == Unpack::Rar;
-            unpack::unpack(file, &part, work, self.out).inspect_err(|_| {
-                if !keep {
-                    let _ = fs::remove_file(&part);
-                }
-            })?;
+            // what cannot be unpacked is damaged
+            unpack::unpack(file, &part, work, self.out)
+                .inspect_err(|_| drop(fs::remove_file(&part)))?;
             fs::remove_file(&part).map_err(|e| io(&part, &e))?;
-            return Ok(done(Some(sha256), file.sha256.is_some()));
+            return Ok(done(Some(sha256), file.has_checksum()));
         };
         let whole = from.join(&file.name);
-        if whole.is_file() {
-            let sha256 = network::check(file, &whole)?;
+        let placed =
+            file.to.iter().filter(|_| file.unpack == Unpack::Plain).map(|to| from.join(to));
+        if let Some(whole) = [whole.clone()].into_iter().chain(placed).find(|path| path.is_file()) {
+            let sha256 = network::check(file, &whole, &whole.to_string_lossy())?;
             unpack::unpack(file, &whole, work, self.out)?;
-            return Ok(done(Some(sha256), file.sha256.is_some()));
+            return Ok(done(Some(sha256), file.has_checksum()));
         }
         // unpacked by the user, under the names of the archive or of the data root
         for (entry, to) in &targets {

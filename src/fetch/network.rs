@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
@@ -98,7 +98,7 @@ impl Network {
     ) -> Result<Download, Error> {
         if path.is_file() {
             // a call that was stopped before it unpacked
-            return Ok(Download { sha256: check(file, path)? });
+            return Ok(Download { sha256: check(file, path, &file.url)? });
         }
         let beside = |suffix: &str| {
             let mut name = path.as_os_str().to_owned();
@@ -126,7 +126,7 @@ impl Network {
                 }
             }
         }
-        let sha256 = check(file, &part.file).inspect_err(|_| part.remove())?;
+        let sha256 = check(file, &part.file, &file.url).inspect_err(|_| part.remove())?;
         fs::rename(&part.file, path).map_err(|e| io(path, &e))?;
         let _ = fs::remove_file(&part.version);
         Ok(Download { sha256 })
@@ -272,28 +272,36 @@ fn starts_at(answer: &Response<Body>, byte: u64) -> bool {
     range.is_some_and(|range| range.starts_with(&format!("bytes {byte}-")))
 }
 
-/// Checks the size and the SHA-256 of a download, and returns the latter.
-pub(super) fn check(file: &RemoteFile, path: &Path) -> Result<String, Error> {
-    let mut reader = BufReader::new(File::open(path).map_err(|e| io(path, &e))?);
-    let (mut context, mut bytes, mut block) = (Context::new(&SHA256), 0, vec![0; 1 << 16]);
+/// Checks the size, the SHA-256 and the git id of a download, which errors call `name`, and returns its SHA-256.
+pub(super) fn check(file: &RemoteFile, path: &Path, name: &str) -> Result<String, Error> {
+    let stream = File::open(path).map_err(|e| io(path, &e))?;
+    let bytes = stream.metadata().map_err(|e| io(path, &e))?.len();
+    if let Some(expected) = file.bytes.filter(|&expected| expected != bytes) {
+        let message = format!("it has {bytes} bytes; the table says {expected}");
+        return Err(failed(name, message));
+    }
+    let mut sha256 = Context::new(&SHA256);
+    // what git uses, and only against errors and changed files
+    let mut git = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    git.update(format!("blob {bytes}\0").as_bytes());
+    let (mut reader, mut block) = (BufReader::new(stream), vec![0; 1 << 16]);
     loop {
         let count = reader.read(&mut block).map_err(|e| io(path, &e))?;
         if count == 0 {
             break;
         }
-        bytes += count as u64;
-        context.update(&block[..count]);
+        sha256.update(&block[..count]);
+        git.update(&block[..count]);
     }
-    if let Some(expected) = file.bytes.filter(|&expected| expected != bytes) {
-        let message = format!("it has {bytes} bytes; the table says {expected}");
-        return Err(failed(&file.url, message));
-    }
-    let sum: String = context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    match file.sha256.as_ref().filter(|expected| !expected.eq_ignore_ascii_case(&sum)) {
-        Some(expected) => {
-            let message = format!("its SHA-256 is {sum}; the table says {expected}");
-            Err(failed(&file.url, message))
+    let digits = |digest: Digest| -> String {
+        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let (sha256, git) = (digits(sha256.finish()), digits(git.finish()));
+    for (kind, sum, expected) in [("SHA-256", &sha256, &file.sha256), ("git id", &git, &file.git)] {
+        if let Some(expected) = expected.as_ref().filter(|own| !own.eq_ignore_ascii_case(sum)) {
+            let message = format!("its {kind} is {sum}; the table says {expected}");
+            return Err(failed(name, message));
         }
-        None => Ok(sum),
     }
+    Ok(sha256)
 }

@@ -45,6 +45,10 @@ pub struct RemoteFile {
     /// The SHA-256 of the download, in hexadecimal digits, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The id of the download as a file of a git repository, in hexadecimal digits, where it is known: the SHA-1 of
+    /// `blob`, a space, the size, a zero byte and the bytes, which `git ls-tree -r COMMIT` lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<String>,
     /// The size of the download in bytes, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
@@ -78,8 +82,6 @@ pub enum Unpack {
     Zip,
     /// A tar archive, compressed by gzip.
     TarGz,
-    /// A RAR archive, which the program `bsdtar` or `unrar` unpacks.
-    Rar,
 }
 
 /// A file, or several, that are made of those that were fetched. Paths are under the data root.
@@ -113,7 +115,7 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::Config`] for a file that is no such table; [`Error::Value`] for a path that leaves the data
-    /// root, or an invalid SHA-256.
+    /// root, or an invalid SHA-256 or git id.
     pub fn with(file: Option<&Path>) -> Result<Self, Error> {
         let parse = |path: &Path, text: &str| {
             let parsed = toml::from_str::<Self>(text);
@@ -164,7 +166,7 @@ impl DataSet {
                     file.to.is_some() && file.entries.is_empty(),
                     "\"to\" and no \"entries\", for \"plain\" and \"gzip\"",
                 ),
-                Unpack::Zip | Unpack::TarGz | Unpack::Rar => (
+                Unpack::Zip | Unpack::TarGz => (
                     file.to.is_none() && !file.entries.is_empty(),
                     "\"entries\" and no \"to\", for archives",
                 ),
@@ -176,11 +178,13 @@ impl DataSet {
                 check_inside(&key("entries"), &entry)?;
                 check_inside(&key("to"), &to)?;
             }
-            if let Some(sum) = &file.sha256 {
-                let digits = sum.len() == 64 && sum.chars().all(|c| c.is_ascii_hexdigit());
-                if !digits {
-                    let allowed = "64 hexadecimal digits";
-                    return Err(Error::value(key("sha256"), format!("{sum:?}"), allowed));
+            for (name, sum, digits) in [("sha256", &file.sha256, 64), ("git", &file.git, 40)] {
+                let valid = |sum: &&String| {
+                    sum.len() == digits && sum.chars().all(|c| c.is_ascii_hexdigit())
+                };
+                if let Some(sum) = sum.as_ref().filter(|sum| !valid(sum)) {
+                    let allowed = format!("{digits} hexadecimal digits");
+                    return Err(Error::value(key(name), format!("{sum:?}"), allowed));
                 }
             }
         }
@@ -190,6 +194,11 @@ impl DataSet {
 }
 
 impl RemoteFile {
+    /// Whether the bytes of the download are known.
+    pub(super) fn has_checksum(&self) -> bool {
+        self.sha256.is_some() || self.git.is_some()
+    }
+
     /// The entries that are taken, and their places under the data root.
     pub fn targets(&self) -> Vec<(String, String)> {
         let whole = self.to.iter().map(|to| (self.name.clone(), to.clone()));
@@ -219,7 +228,10 @@ mod tests {
         for name in ["chebi20", "qm9", "bibtex", "bookmarks", "mediamill"] {
             let set = table.get(name).unwrap();
             assert!(!set.licence.is_empty() && set.citation.len() > 20, "{name}");
-            assert!(set.files.iter().all(|file| file.url.starts_with("https://")), "{name}");
+            for file in &set.files {
+                assert!(file.url.starts_with("https://"), "{name}: {}", file.url);
+                assert!(file.has_checksum(), "{name}: {}", file.name);
+            }
         }
         let error = table.get("chebi").unwrap_err().to_string();
         assert!(error.contains("\"chebi\"") && error.contains("chebi20"), "{error}");

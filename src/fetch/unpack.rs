@@ -1,7 +1,6 @@
 use std::fs::{self, File};
 use std::io::{self as stdio, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use flate2::read::MultiGzDecoder;
 
@@ -30,7 +29,6 @@ pub(super) fn unpack(file: &RemoteFile, from: &Path, work: &Path, out: &Path) ->
         Unpack::Gzip => unpacking.write(&wanted[0], &mut MultiGzDecoder::new(open()?))?,
         Unpack::Zip => unpacking.zip(open()?)?,
         Unpack::TarGz => unpacking.tar(MultiGzDecoder::new(open()?))?,
-        Unpack::Rar => unpacking.rar()?,
     }
     for entry in &wanted {
         if !entry.at.exists() {
@@ -113,49 +111,5 @@ impl Unpacking<'_> {
             }
         }
         Ok(())
-    }
-
-    /// By a program, which lists the archive and writes one entry to its standard output.
-    fn rar(&self) -> Result<(), Error> {
-        const PROGRAMS: [(&str, &[&str], &[&str]); 2] =
-            [("bsdtar", &["-tf"], &["-xOf"]), ("unrar", &["lb", "--"], &["p", "-inul", "--"])];
-        for (program, list, print) in PROGRAMS {
-            let Ok(listed) = Command::new(program).args(list).arg(self.from).output() else {
-                continue;
-            };
-            if !listed.status.success() {
-                let message = String::from_utf8_lossy(&listed.stderr).trim().to_owned();
-                return Err(self.wrong(format!("{program}: {message}")));
-            }
-            let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-            for path in listed.lines() {
-                let Some(entry) = self.wanted.iter().find(|entry| entry.is(path)) else { continue };
-                let mut command = Command::new(program);
-                command
-                    .args(print)
-                    .arg(self.from)
-                    .arg(path)
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::null());
-                let mut child = command.spawn().map_err(|e| self.wrong(e))?;
-                if let Some(mut output) = child.stdout.take() {
-                    let written = self.write(entry, &mut output);
-                    // a program that still writes ends
-                    drop(output);
-                    written.inspect_err(|_| drop(child.kill()))?;
-                }
-                let status = child.wait().map_err(|e| self.wrong(e))?;
-                if !status.success() {
-                    return Err(self.wrong(format!("{program}: {status}")));
-                }
-            }
-            return Ok(());
-        }
-        let entries: Vec<&str> = self.wanted.iter().map(|entry| entry.name.as_str()).collect();
-        Err(self.wrong(format!(
-            "RAR archives need bsdtar (libarchive) or unrar; or unpack {} by a different program into a folder, and \
-             name it with --from",
-            entries.join(" and ")
-        )))
     }
 }

@@ -1,5 +1,6 @@
 //! A run as files that other programs load.
 
+use std::fs;
 use std::path::Path;
 
 use dsokr_basis::store::write_atomically;
@@ -28,12 +29,46 @@ impl Run {
     /// A run whose encoder was not read from a pretrained folder; [`Error::Run`] for a folder that is a
     /// run directory, whose files would be replaced; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
-        if is_run(folder) {
-            let message =
-                "a run directory, whose files would be replaced; allowed is any other folder";
-            return Err(Error::Run { path: folder.into(), message: message.into() });
-        }
+        refuse_run(folder)?;
         self.predictor.export(folder, self.config.decoding.unit_length())?;
+        self.write_candidates(folder)
+    }
+
+    /// Writes the candidates of a run of any encoder for programs that search by Euclidean distance: the files of
+    /// candidates of [`export`](Self::export), and `candidates-l2.npy`, 32-bit numbers `[candidates, p + 1]`. Its
+    /// rows are `x(c) = (ψ̃(c), √(C − 2 b(c) − ‖ψ̃(c)‖²))` with C the largest `2 b(c) + ‖ψ̃(c)‖²`, so that
+    /// `‖x(c) − (z, 0)‖² = C + ‖z‖² − 2 (⟨z, ψ̃(c)⟩ + b(c))`: the rows nearest to `(z, 0)` are the candidates with
+    /// the largest scores (Bachrach et al., Speeding Up the Xbox Recommender System Using a Euclidean Transformation
+    /// for Inner-Product Spaces, RecSys 2014).
+    ///
+    /// # Errors
+    /// [`Error::Run`] for a folder that is a run directory; errors of the file system.
+    pub fn export_candidates(&self, folder: &Path) -> Result<(), Error> {
+        refuse_run(folder)?;
+        fs::create_dir_all(folder)
+            .map_err(|e| Error::Io { path: folder.into(), message: e.to_string() })?;
+        self.write_candidates(folder)?;
+        let (known, p) = (&self.candidates, self.candidates.dim());
+        let sum = |(row, &constant): (usize, &f32)| {
+            let square: f64 = known.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
+            Ok(2.0 * f64::from(constant) + square)
+        };
+        let sums = known.constants().iter().enumerate().map(sum);
+        let sums = sums.collect::<Result<Vec<f64>, Error>>()?;
+        let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let vector = |candidate| {
+            let row = known.class_of(candidate) as usize;
+            let mut vector = known.point(row)?.into_owned();
+            vector.push((most - sums[row]).sqrt() as f32);
+            Ok::<_, Error>(vector)
+        };
+        let mut candidates = 0..known.len();
+        write_matrix(&folder.join("candidates-l2.npy"), (known.len(), p + 1), || {
+            candidates.next().map(vector).transpose()
+        })
+    }
+
+    fn write_candidates(&self, folder: &Path) -> Result<(), Error> {
         let (known, p) = (&self.candidates, self.candidates.dim());
         let row = |candidate: usize| known.class_of(candidate) as usize;
         let mut candidates = 0..known.len();
@@ -52,4 +87,12 @@ impl Run {
             })
         })?)
     }
+}
+
+fn refuse_run(folder: &Path) -> Result<(), Error> {
+    if is_run(folder) {
+        let message = "a run directory, whose files would be replaced; allowed is any other folder";
+        return Err(Error::Run { path: folder.into(), message: message.into() });
+    }
+    Ok(())
 }

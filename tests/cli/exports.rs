@@ -165,3 +165,40 @@ fn sentence_transformers_returns_the_coordinates_of_the_run() {
         }
     }
 }
+
+/// The rows of candidates-l2.npy nearest to (z, 0) are the candidates with the largest scores.
+#[test]
+fn candidates_are_exported_for_searches_by_distance() {
+    let sandbox = Sandbox::new();
+    for kernel in ["ngram", "linear"] {
+        let change = format!("output.kernel={{name=\"{kernel}\"}}");
+        sandbox.succeed(&["train", "small.toml", "--set", &change, "--out", kernel]);
+        sandbox.fail(
+            &["export", kernel, "--candidates", "--out", kernel],
+            2,
+            &[kernel, "a run directory"],
+        );
+        sandbox.succeed(&["export", kernel, "--candidates", "--out", "found"]);
+        let run = Run::open(&sandbox.path(kernel)).unwrap();
+        let vectors = read_matrix(&sandbox.path("found/candidates-l2.npy")).unwrap();
+        let points = read_matrix(&sandbox.path("found/candidates.npy")).unwrap();
+        assert_eq!((vectors.nrows(), vectors.ncols()), (run.candidates.len(), points.ncols() + 1));
+        let z = run.coordinates(&Split::texts(vec!["a ring of kind METH".into()])).unwrap();
+        let distance = |c: usize| {
+            let apart = |(j, z): (usize, f64)| (vectors[(c, j)] - z).powi(2);
+            z.iter().map(|&z| f64::from(z)).chain([0.0]).enumerate().map(apart).sum::<f64>()
+        };
+        let distances: Vec<f64> = (0..run.candidates.len()).map(distance).collect();
+        let hits = run.search("a ring of kind METH", run.candidates.len()).unwrap();
+        // the linear kernel has constants of candidates
+        let constants = run.candidates.constants();
+        assert_eq!(constants.iter().all(|&constant| constant == 0.0), kernel == "ngram");
+        // one constant turns distances into scores
+        let scores = |c: usize| -distances[c] / 2.0;
+        let constant = f64::from(hits[0].score) - scores(hits[0].candidate);
+        for hit in &hits {
+            let apart = (f64::from(hit.score) - scores(hit.candidate) - constant).abs();
+            assert!(apart < 1e-5, "{kernel}: {apart}");
+        }
+    }
+}

@@ -7,11 +7,12 @@
 //! | `.jsonl`, `.ndjson` | one JSON object a line; strings, or numbers kept as written | keys of each object |
 //!
 //! Text is UTF-8, with or without a byte-order mark; lines end with `\n` or `\r\n`; blank lines are
-//! allowed at the end only.
+//! allowed at the end only. A `\r` alone is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
 mod comma;
 mod json_lines;
+mod line_ends;
 mod lines;
 mod official;
 mod stream;
@@ -71,8 +72,8 @@ impl Table {
 
     /// As [`read`](Self::read); with [`OnBadRow::Skip`] without blank lines and rows with a wrong number of
     /// fields, that are not UTF-8 or not JSON objects with these keys. In a CSV file a quotation mark
-    /// without a partner and text that is not UTF-8 are errors nevertheless, since the end of the row is
-    /// unknown.
+    /// without a partner, a carriage return without a line feed and text that is not UTF-8 are errors
+    /// nevertheless, since the end of the row is unknown.
     ///
     /// # Errors
     /// Whatever else is wrong with the file, with its line.

@@ -9,8 +9,8 @@ use crate::{print, print_json};
 
 /// Downloads a data set to the data root, where the published configurations find it.
 ///
-/// A download that was cut off goes on where it stopped. Files are checked against the sizes and SHA-256 of the
-/// table of data sets, and every file appears whole or not at all.
+/// A download that was cut off goes on where it stopped. Files are checked against the checksums of the table of data
+/// sets, and every file appears whole or not at all.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The data set: chebi20, qm9, bibtex, bookmarks, mediamill, or a name of --table; without one, all are

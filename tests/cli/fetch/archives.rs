@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::write::GzEncoder;
 
-use super::{Server, fails, fetch, fetched, send_part, table};
+use super::{Server, fails, fetch, fetched, send_part, table, unchecked};
 use crate::sandbox::Sandbox;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -105,48 +105,33 @@ fn archives_are_unpacked_whole_and_nowhere_else() {
 fn files_that_are_there_already_are_taken() {
     let sandbox = Sandbox::new();
     fs::create_dir_all(sandbox.path("mine")).unwrap();
-    sandbox.fail(
-        &["fetch", "bibtex", "--from", "mine"],
-        2,
-        &["mine/bibtex.rar", "bibtex-test.arff"],
-    );
+    let bibtex = ["fetch", "bibtex", "--from", "mine"];
+    sandbox.fail(&bibtex, 2, &["mine/bibtex-train.arff", "bibtex/bibtex-train.arff in mine"]);
     sandbox.fail(&["fetch", "bibtecs"], 2, &["\"bibtecs\"", "bibtex, bookmarks, chebi20"]);
     sandbox.write("mine/bibtex-train.arff", "a");
     sandbox.write("mine/bibtex-test.arff", "b");
-    let output = sandbox.succeed(&["fetch", "bibtex", "--from", "mine"]);
+    sandbox.write("mine/qm9.csv", "mol_id,smiles,mu\ngdb_1,C,0\ngdb_2,\"N\",1\n");
+    // the ids and sizes of other files
+    let id = "70c6836270dc581b44a922b3ed2e930eee74bb6c";
+    sandbox.fail(
+        &bibtex,
+        1,
+        &[
+            "error: mine/bibtex-train.arff",
+            "git id is 2e65efe2a145dda7ee51d1741299f848e5bf752e",
+            id,
+        ],
+    );
+    sandbox.fail(&["fetch", "qm9", "--from", "mine"], 1, &["it has 39 bytes", "29856825"]);
+    unchecked(&sandbox);
+    let table = ["--table", "sets.toml"];
+    let output = sandbox.succeed(&[&bibtex[..], &table].concat());
     assert!(output.contains("cite: I. Katakis") && output.contains("licence: unknown"), "{output}");
     assert_eq!(sandbox.read("data/bibtex/bibtex-test.arff"), "b");
     // a table of comma-separated values becomes lines of SMILES
-    sandbox.write("mine/qm9.csv", "mol_id,smiles,mu\ngdb_1,C,0\ngdb_2,\"N\",1\n");
-    sandbox.succeed(&["fetch", "qm9", "--from", "mine", "--out", "there"]);
+    let qm9 = ["fetch", "qm9", "--from", "mine", "--out", "there"];
+    sandbox.succeed(&[&qm9[..], &table].concat());
     assert_eq!(sandbox.read("there/qm9/smiles.txt"), "C\nN\n");
     let list = sandbox.succeed(&["fetch"]);
     assert!(["chebi20 ", "qm9 ", "mediamill "].iter().all(|name| list.contains(name)), "{list}");
-}
-
-/// A program unpacks RAR archives; without one the command says what to do.
-#[cfg(unix)]
-#[test]
-fn rar_archives_need_a_program() {
-    use std::os::unix::fs::PermissionsExt;
-    let sandbox = Sandbox::new();
-    fs::create_dir_all(sandbox.path("bin")).unwrap();
-    fs::create_dir_all(sandbox.path("mine")).unwrap();
-    sandbox.write("mine/bibtex.rar", "Rar!");
-    let run = || {
-        let mut command = sandbox.command(&["fetch", "bibtex", "--from", "mine"]);
-        command.env("PATH", sandbox.path("bin")).output().unwrap()
-    };
-    let output = run();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("bsdtar") && errors.contains("--from"), "{errors}");
-    // one that lists and prints entries as bsdtar does
-    let script = "#!/bin/sh\ncase $1 in\n-tf) echo deep/bibtex-train.arff; echo deep/bibtex-test.arff ;;\n\
-                  -xOf) echo \"$3\" ;;\nesac\n";
-    sandbox.write("bin/bsdtar", script);
-    fs::set_permissions(sandbox.path("bin/bsdtar"), fs::Permissions::from_mode(0o755)).unwrap();
-    let output = run();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(sandbox.read("data/bibtex/bibtex-test.arff"), "deep/bibtex-test.arff\n");
 }

@@ -78,6 +78,26 @@ fn wrong_bytes_are_refused_and_removed() {
     );
 }
 
+/// The id that git gives to a file: of `hello`, `git hash-object` prints the one here.
+#[test]
+fn git_ids_are_checked() {
+    const HELLO: &str = "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0";
+    let sandbox = Sandbox::new();
+    let server = Server::new(|asked, before, stream| {
+        // as long as the right bytes, then the right ones in two parts
+        let (body, sent) = if before == 0 { (b"hallo", 5) } else { (b"hello", 3) };
+        send_part(stream, asked, "\"v1\"", body, sent);
+    });
+    let pinned = format!("git = \"{}\"\n{PLAIN}", HELLO.to_uppercase());
+    table(&sandbox, &server.address, "/a", &pinned);
+    fails(&sandbox, &["/a", "git id is", "the table says B6FC4C62"]);
+    let found = fetched(&sandbox);
+    assert_eq!(found["files"][0]["verified"], true);
+    assert_eq!(found["files"][0]["sha256"], sha256(b"hello"));
+    assert_eq!(sandbox.read("root/own/data.bin"), "hello");
+    assert_eq!(server.asked(), ["GET /a", "GET /a", "GET /a bytes=3-"]);
+}
+
 #[test]
 fn redirects_are_followed_but_not_for_ever() {
     let sandbox = Sandbox::new();

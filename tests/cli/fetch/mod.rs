@@ -124,6 +124,14 @@ fn table(sandbox: &Sandbox, address: &str, path: &str, more: &str) {
     sandbox.write("sets.toml", &text);
 }
 
+/// The built-in table without checksums, for files that are made up.
+fn unchecked(sandbox: &Sandbox) {
+    let sum =
+        |line: &&str| ["git =", "sha256 =", "bytes ="].iter().any(|key| line.starts_with(key));
+    let lines = include_str!("../../../src/fetch/sets.toml").lines().filter(|line| !sum(line));
+    sandbox.write("sets.toml", &lines.collect::<Vec<_>>().join("\n"));
+}
+
 fn fetch(sandbox: &Sandbox, more: &[&str]) -> Output {
     let common = [
         "fetch",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{PLAIN, Server, fetch, send, send_part, sha256, table};
+use super::{PLAIN, Server, fetch, send, send_part, sha256, table, unchecked};
 use crate::sandbox::Sandbox;
 
 /// The official files of ChEBI-20, cut down, become the tables of the other configurations.
@@ -25,7 +25,8 @@ fn chebi_20_is_trained_on_in_both_layouts() {
         sandbox.write(&format!("mine/{own}.txt"), &rows);
         sandbox.write(&format!("mine/smiles-{smiles}.txt"), &table);
     }
-    sandbox.succeed(&["fetch", "chebi20", "--from", "mine"]);
+    unchecked(&sandbox);
+    sandbox.succeed(&["fetch", "chebi20", "--from", "mine", "--table", "sets.toml"]);
     let molecules = sandbox.read("data/chebi20/molecules.tsv");
     assert!(molecules.starts_with("cid\tsmiles\tcandidate\n0\tCO\t1\n1\tCCO\t1\n"), "{molecules}");
     assert_eq!(molecules.lines().count(), 57);
@@ -55,6 +56,7 @@ fn wrong_tables_are_refused() {
     let sandbox = Sandbox::new();
     for (more, expected) in [
         (format!("sha256 = \"abc\"\n{PLAIN}"), "64 hexadecimal digits"),
+        (format!("git = \"{}g\"\n{PLAIN}", "0".repeat(39)), "own.files.git"),
         ("unpack = \"lha\"\nto = \"a\"".to_owned(), "lha"),
         (PLAIN.replace("own/", "/own/"), "own.files.to"),
     ] {

@@ -1,8 +1,11 @@
 //! Comma-separated values, quoted as in RFC 4180.
 
-use dsokr_basis::store::{BYTE_ORDER_MARK, read_bytes};
+use std::io::Read;
+
+use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 
 use super::Table;
+use super::line_ends::LineEnds;
 use super::lines::not_utf8;
 use crate::Error;
 use crate::error::shorten;
@@ -25,8 +28,12 @@ struct Records<'b> {
 
 pub(super) fn read(table: &mut Table) -> Result<(), Error> {
     let path = table.path.clone();
-    let bytes = read_bytes(&path).map_err(|source| Error::io(&path, source))?;
+    let mut bytes = Vec::new();
+    let io = |source| Error::io(&path, source);
+    let mut stream = LineEnds::new(open_input(&path).map_err(io)?);
+    stream.read_to_end(&mut bytes).map_err(io)?;
     std::str::from_utf8(&bytes).map_err(|error| not_utf8(&path, 1, &bytes, error))?;
+    stream.check(&path, u64::MAX)?;
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
 
     let mut records = Records {
@@ -65,25 +72,17 @@ impl Records<'_> {
         if !more {
             return Ok(None);
         }
-        // The record's bytes, and before them what is left of the line ends since the last one.
-        // After `\r\n` the csv crate has consumed the `\r` alone.
+        // the record's bytes, and before them blank lines
         let start = self.end;
         self.end = usize::try_from(self.reader.position().byte()).unwrap_or(usize::MAX);
         let raw = self.bytes.get(start..self.end).unwrap_or_default();
-        let ends = raw.iter().take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
-        let (ends, raw) = raw.split_at(ends);
-        let split_pair = start > 0 && self.bytes.get(start - 1) == Some(&b'\r');
-        let blank = match ends {
-            [b'\n', rest @ ..] if split_pair => !rest.is_empty(),
-            rest => !rest.is_empty(),
-        };
-        if blank {
-            let line = self.line + usize::from(split_pair && ends.starts_with(b"\n"));
-            table.bad.take(Error::blank_line(&table.path, line))?;
+        let (ends, raw) = raw.split_at(raw.iter().take_while(|&&byte| byte == b'\n').count());
+        if !ends.is_empty() {
+            table.bad.take(Error::blank_line(&table.path, self.line))?;
         }
-        self.line += newlines(ends);
+        self.line += ends.len();
         let line = self.line;
-        self.line += newlines(raw);
+        self.line += raw.iter().filter(|&&byte| byte == b'\n').count();
         if raw.iter().filter(|&&byte| byte == b'"').count() % 2 == 1 {
             let message = format!(
                 "the record that starts here has a quotation mark without a partner ({:?}); quote a \
@@ -94,8 +93,4 @@ impl Records<'_> {
         }
         Ok(Some(Record { line, fields }))
     }
-}
-
-fn newlines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|&&byte| byte == b'\n').count()
 }

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::line_ends::LineEnds;
 use super::lines::Lines;
 use super::{BadRows, Table, json_lines};
 use crate::Error;
@@ -74,7 +75,7 @@ enum Rows<R> {
     Lines(Lines<R>),
     /// The number of fields and the positions of the columns.
     Tabs(Lines<R>, Vec<String>, Vec<usize>),
-    Commas(csv::Reader<R>, Vec<usize>),
+    Commas(csv::Reader<LineEnds<R>>, Vec<usize>),
     JsonLines(Lines<R>),
 }
 
@@ -120,8 +121,10 @@ impl<R: Read> TextReader<R> {
                 Rows::Tabs(lines, names, positions)
             }
             TextFormat::Commas => {
-                let mut reader = csv::ReaderBuilder::new().has_headers(true).from_reader(stream);
-                let names = reader.headers().map_err(|error| bad_record(path, &error))?;
+                let mut reader = csv::Reader::from_reader(LineEnds::new(stream));
+                let names = reader.headers().map_err(|error| bad_record(path, &error))?.clone();
+                let read = reader.position().byte();
+                reader.get_mut().check(path, read)?;
                 let strip = |(at, name): (usize, &str)| match at {
                     0 => name.trim_start_matches('\u{feff}').to_owned(),
                     _ => name.to_owned(),
@@ -205,8 +208,10 @@ impl<R: Read> TextReader<R> {
             },
             Rows::Commas(reader, positions) => {
                 let mut record = csv::StringRecord::new();
-                let more = reader.read_record(&mut record).map_err(|e| bad_record(path, &e))?;
-                if !more {
+                let more = reader.read_record(&mut record);
+                let read = reader.position().byte();
+                reader.get_mut().check(path, read)?;
+                if !more.map_err(|e| bad_record(path, &e))? {
                     return Ok(None);
                 }
                 let line = record.position().map_or(0, |place| place.line() as usize);

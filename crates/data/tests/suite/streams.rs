@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use dsokr_data::Error;
+use dsokr_data::config::OnBadRow;
 use dsokr_data::table::{TextFormat, TextReader, TextRow};
 
 fn reader<'s>(
@@ -29,6 +30,9 @@ fn every_format_has_lines_ids_and_texts() {
     let commas = "\u{feff}text,name\n\"one, \"\"quoted\"\"\nand long\",a\ntwo,b\n";
     let rows = reader(commas, TextFormat::Commas, Some("name")).unwrap().batch(9).unwrap();
     assert_eq!(rows, [row(2, "a", "one, \"quoted\"\nand long"), row(4, "b", "two")]);
+    let windows = "text\r\none\r\n\"two\r\nlines\"\r\nthree\r\n";
+    let rows = reader(windows, TextFormat::Commas, None).unwrap().batch(9).unwrap();
+    assert_eq!(rows, [row(2, "1", "one"), row(3, "2", "two\r\nlines"), row(5, "3", "three")]);
     let objects = "{\"text\": \"one\", \"name\": 7}\n{\"name\": \"b\", \"text\": \"t\\u0077o\"}";
     let mut texts = reader(objects, TextFormat::JsonLines, Some("name")).unwrap();
     assert_eq!(texts.batch(1).unwrap(), [row(1, "7", "one")]);
@@ -73,6 +77,7 @@ fn errors_name_the_line_behind_the_texts_before_it() {
         (TextFormat::Tabs, "text\na\n \u{a0}\n", None, "stream:3: empty value in column \"text\""),
         (TextFormat::Commas, "text,n\na,1\n\"\",2\n", None, "stream:3: empty value"),
         (TextFormat::Commas, "text,n\na,1\nb\n", None, "stream:3: 1 fields; expected 2"),
+        (TextFormat::Commas, "text\r\na\r\nb\rc\r\n", None, "stream:3: a carriage return without"),
         (TextFormat::JsonLines, "{\"text\": \"a\"}\n{\"t\": 1}", None, "stream:2: no key \"text\""),
     ] {
         let mut texts = reader(stream, format, id).unwrap();
@@ -84,10 +89,19 @@ fn errors_name_the_line_behind_the_texts_before_it() {
         (TextFormat::Tabs, "", None, "stream: the file is empty"),
         (TextFormat::Commas, "", None, "stream: the file is empty"),
         (TextFormat::Commas, "a,b\n", None, "stream: no column \"text\""),
+        (TextFormat::Commas, "text\ra\r", None, "stream:1: a carriage return without"),
         (TextFormat::Tabs, "text\ttext\n", None, "stream:1: \"text\" names both"),
         (TextFormat::Lines, "a\n", Some("n"), "the column of ids = \"n\": allowed is absent"),
     ] {
         let error = reader(stream, format, id).map(|_| ()).unwrap_err().to_string();
         assert!(error.starts_with(says), "{stream:?}: {error}");
     }
+}
+
+#[test]
+fn a_stream_goes_on_behind_carriage_returns() {
+    let stream = "text\na\nb\rc\rd\ne\n\"f\rg\"\n";
+    let texts = reader(stream, TextFormat::Commas, None).unwrap();
+    let rows = texts.on_bad_row(OnBadRow::Skip).batch(9).unwrap();
+    assert_eq!(rows, [row(2, "1", "a"), row(4, "2", "e"), row(5, "3", "f\rg")]);
 }

@@ -67,6 +67,12 @@ fn good_tables_are_read_as_written() -> Outcome {
             "id,text\r\n1,\"a\r\nb\"\r\n2,c\r\n",
             &[("1", "a\r\nb", 2), ("2", "c", 4)],
         ),
+        (
+            "quoted carriage returns",
+            "a.csv",
+            "id,text\n1,\"a\rb\"\"\r\"\n",
+            &[("1", "a\rb\"\r", 2)],
+        ),
         ("blank lines at the end", "a.csv", "id,text\n1,a\n\n\n", &[("1", "a", 2)]),
         (
             "blank lines of Windows at the end",
@@ -187,6 +193,16 @@ fn bad_tables_are_refused_with_place_and_value() {
             "a.csv",
             b"id,text\n1,\"a\n2,b\n",
             "a.csv:2: the record that starts here has a quotation mark without a partner (\"1,\\\"a\\n2,b\\n\"); quote a field on both sides and double the marks inside it (RFC 4180)",
+        ),
+        (
+            "a.csv",
+            b"id,text\r1,a\r2,b\r",
+            "a.csv:1: a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either in it is quoted (RFC 4180)",
+        ),
+        (
+            "a.csv",
+            b"id,text\r\n1,\"a\r\"\r\n2,b\r\r\n",
+            "a.csv:3: a carriage return without a line feed; lines end with \\n or \\r\\n, and a field with either in it is quoted (RFC 4180)",
         ),
         (
             "a.tsv",
