@@ -121,20 +121,23 @@ for folder in folders:
         print(json.dumps(row.tolist()))
 ";
 
+/// The Python of DSOKR_PYTHON, else python3, where it has a module; else a line says that the test is skipped.
+fn python_with(module: &str, test: &str) -> Option<Command> {
+    let python = std::env::var("DSOKR_PYTHON").unwrap_or_else(|_| "python3".into());
+    let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
+    if found.is_ok_and(|output| output.status.success()) {
+        let mut command = Command::new(python);
+        command.env("HF_HUB_OFFLINE", "1");
+        return Some(command);
+    }
+    eprintln!("skipped: {test}: no Python with {module} (set DSOKR_PYTHON)");
+    None
+}
+
 #[test]
 fn sentence_transformers_returns_the_coordinates_of_the_run() {
-    let python = std::env::var("DSOKR_PYTHON").unwrap_or_else(|_| "python3".into());
-    let python = || {
-        let mut command = Command::new(&python);
-        command.env("HF_HUB_OFFLINE", "1");
-        command
-    };
-    let found = python().args(["-c", "import sentence_transformers"]).output();
-    if !found.is_ok_and(|output| output.status.success()) {
-        let test = "sentence_transformers_returns_the_coordinates_of_the_run";
-        eprintln!("skipped: {test}: no Python with sentence-transformers (set DSOKR_PYTHON)");
-        return;
-    }
+    let test = "sentence_transformers_returns_the_coordinates_of_the_run";
+    let Some(mut python) = python_with("sentence_transformers", test) else { return };
     let cases: [&[&str]; 3] = [
         &[],
         &["encoder.pooling=\"first\"", "decoding.normalise=true", "output.power=0.5"],
@@ -143,7 +146,7 @@ fn sentence_transformers_returns_the_coordinates_of_the_run() {
     let runs = cases.map(exported);
     let folders = runs.iter().map(|(sandbox, _)| sandbox.path("tuned"));
     let texts = json!(TEXTS).to_string();
-    let output = python().args(["-c", SCRIPT, &texts]).args(folders).output().unwrap();
+    let output = python.args(["-c", SCRIPT, &texts]).args(folders).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Vec<f32>> =
@@ -201,4 +204,21 @@ fn candidates_are_exported_for_searches_by_distance() {
             assert!(apart < 1e-5, "{kernel}: {apart}");
         }
     }
+}
+
+#[test]
+fn usearch_finds_the_candidates_of_the_exact_search() {
+    let test = "usearch_finds_the_candidates_of_the_exact_search";
+    let Some(mut python) = python_with("usearch", test) else { return };
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "run"]);
+    sandbox.succeed(&["export", "run", "--candidates", "--out", "found"]);
+    sandbox.succeed(&["embed", "run", "data/small/test.tsv", "--out", "z.npy"]);
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/usearch/recall.py");
+    let arguments = [program.into(), sandbox.path("found"), sandbox.path("z.npy")];
+    let output = python.args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let says = String::from_utf8(output.stdout).unwrap();
+    let recall = says.rsplit(' ').next().unwrap().trim().parse::<f64>().unwrap();
+    assert!(says.contains("recall@10") && recall > 0.95, "{says}");
 }

@@ -13,13 +13,42 @@ FOLDER = Path(__file__).parents[1]
 QUICKSTART = FOLDER.parents[1] / "datasets" / "quickstart"
 
 
-def test_pytorch_custom():
-    pytest.importorskip("torch")
-    spec = importlib.util.spec_from_file_location("pytorch_custom", FOLDER / "examples" / "pytorch_custom.py")
+def program(path):
+    """The module of a file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    for ranks in module.main(QUICKSTART):
+    return module
+
+
+def test_pytorch_custom():
+    pytest.importorskip("torch")
+    for ranks in program(FOLDER / "examples" / "pytorch_custom.py").main(QUICKSTART):
         assert len(ranks) == 200 and ranks.metrics()["mrr"] > 0.2
+
+
+def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch, capsys):
+    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray.data")
+    if not hasattr(dsokr, "train"):
+        pytest.skip("built without the feature run")
+    monkeypatch.chdir(tmp_path)
+    features = {"kind": "substructures", "column": "smiles", "of": {"name": "morgan"}}
+    changes = {"training.epochs": 1, "output.features": features, "output.kernel": {"name": "cosine"}}
+    model = dsokr.train(dsokr.quickstart("."), set=changes, out="run")
+    molecules = model.candidates.labels[:50]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["smiles", *molecules, "C1CC("]) + "\n")
+    ray.init(num_cpus=2, include_dashboard=False)
+    try:
+        score = program(FOLDER.parents[1] / "examples" / "ray" / "score.py")
+        score.main(tmp_path / "run", table, tmp_path / "scored", "An ester.")
+    finally:
+        ray.shutdown()
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.startswith("51 molecules in ")
+    hits = [hit for hit in model.search("An ester.", k=len(model.candidates)) if hit.label in molecules]
+    assert lines == ["An ester.", *(f"  {hit.score:.4f}  {hit.label}" for hit in hits[:5])]
 
 
 def test_torch_tensors_are_read_in_place():
