@@ -164,6 +164,9 @@ pub struct Evaluation {
     pub golds: Vec<String>,
     /// The true and the predicted outputs, if they are molecules, graphs, sets of labels or rankings.
     pub outputs: Option<(Truth, Truth)>,
+    /// The candidates that are named, where candidates are in shards: hits are numbers of these, and not of the
+    /// candidates of the run.
+    pub named: Option<Candidates>,
     /// Values of each query that the metrics are means of.
     pub(crate) queries: QueryValues,
 }
@@ -222,7 +225,7 @@ impl Evaluation {
         let (scores, queries) = OutputScores::with_queries(&truth, &predicted).unwrap();
         let scores = Scores { outputs: Some(scores), ..metrics.into() };
         let golds = vec![String::new(); truth.len()];
-        Self { scores, ranks, golds, outputs: Some((truth, predicted)), queries }
+        Self { scores, ranks, golds, outputs: Some((truth, predicted)), named: None, queries }
     }
 }
 
@@ -341,14 +344,15 @@ pub(crate) fn judged(
     let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
     let Some(truth) = truth else {
         let queries = QueryValues::default();
-        return Ok(Evaluation { scores, ranks, golds, outputs: None, queries });
+        return Ok(Evaluation { scores, ranks, golds, outputs: None, named: None, queries });
     };
     let predicted = predicted.iter().map(String::as_str);
     let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
     let compared = outputs.as_ref().map(|(truth, found)| OutputScores::with_queries(truth, found));
     let (compared, queries) = compared.transpose()?.unzip();
     let scores = Scores { outputs: compared, ..scores };
-    Ok(Evaluation { scores, ranks, golds, outputs, queries: queries.unwrap_or_default() })
+    let queries = queries.unwrap_or_default();
+    Ok(Evaluation { scores, ranks, golds, outputs, named: None, queries })
 }
 
 /// The metrics of a random order of the candidates. Where outputs are compared, one candidate is

@@ -22,16 +22,26 @@ const SWITCH: &str = "candidates.next";
 
 /// Opens the candidates of a run.
 pub(super) fn open(run: &Path) -> Result<Stored, Error> {
+    current(run, |file| Ok(Candidates::open(file)?))
+}
+
+/// The checksum that the candidates of a run name, which is not verified.
+pub(super) fn checksum(run: &Path) -> Result<String, Error> {
+    current(run, |file| Ok(Stored::named_checksum(file)?))
+}
+
+/// What `read` reads of the file with the candidates of a run.
+fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T, Error> {
     let next = run.join(NEXT);
     if next.exists() && ensemble_of(run).is_some_and(|ensemble| ensemble.join(SWITCH).exists()) {
-        match Candidates::open(&next) {
-            Ok(stored) => return Ok(stored),
+        match read(&next) {
+            Ok(found) => return Ok(found),
             // renamed meanwhile
             Err(_) if !next.exists() => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
-    Ok(Candidates::open(&run.join(FILE))?)
+    read(&run.join(FILE))
 }
 
 /// Writes candidates to a path, with the fingerprints of their coordinates and of the data.

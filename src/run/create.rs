@@ -24,6 +24,22 @@ pub(super) fn create_whole(
     if path.exists() {
         return Err(Error::RunExists { path: path.into() });
     }
+    fill_whole(path, "run directory", fill)?;
+    Ok(lock)
+}
+
+/// Creates a folder that does not exist, complete or not at all; `what` is what it is, for the error.
+pub(super) fn fill_whole(
+    path: &Path,
+    what: &str,
+    fill: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let parent = parent(path);
+    let refused = |e: std::io::Error| Error::Run {
+        path: parent.into(),
+        message: format!("no {what} can be made there: {e}"),
+    };
+    create_folder(parent).map_err(refused)?;
     let mut builder = tempfile::Builder::new();
     let prefix = format!(".{}.", name(path));
     builder.prefix(&prefix).rand_bytes(RANDOM).suffix(PARTIAL);
@@ -35,8 +51,7 @@ pub(super) fn create_whole(
     fill(here.path())?;
     fs::rename(here.path(), path).map_err(|e| io(path, &e))?;
     let _ = here.keep();
-    sync_folder(parent).map_err(|e| io(parent, &e))?;
-    Ok(lock)
+    sync_folder(parent).map_err(|e| io(parent, &e))
 }
 
 pub(super) fn io(path: &Path, e: &std::io::Error) -> Error {

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
-use dsokr_decode::{Decoded, Ensemble, Hit, Pool, Rank};
+use dsokr_decode::{Candidates, Decoded, Hit, MissingGold, Pool, Rank};
 
+use super::ranking::Ranking;
 use super::{EnsembleRun, QueryAnswers, Run, SearchAnswer};
 use crate::Error;
 
@@ -53,7 +55,7 @@ impl EnsembleRun {
     }
 
     /// For each query the hits at the places `places` among the distinct candidates for which `wanted` is
-    /// true, best first; fewer at the end. Ranks, ties and gaps are those among all candidates.
+    /// true (of a candidate by its number among the candidates of the [answer](SearchAnswer::candidates)), best first; fewer at the end. Ranks, ties and gaps are those among all candidates.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.
@@ -61,40 +63,47 @@ impl EnsembleRun {
         &self,
         asked: &QueryAnswers,
         places: Range<usize>,
-        wanted: impl Fn(usize) -> bool,
+        wanted: impl Fn(&Candidates, usize) -> bool,
     ) -> Result<Vec<DistinctAnswer>, Error> {
-        let ensemble = self.ensemble(asked)?;
-        let all = ensemble.candidates().len();
+        let ranking = self.ranking(asked)?;
+        let all = ranking.candidates();
         let mut count = places.end.saturating_add(2).min(all);
-        let found = loop {
-            let ranked = ensemble.top_k(asked.pool(), &self.rule, count)?;
-            let fold = |hits: &Vec<Hit>| folded(&ensemble, hits, count == all, &wanted);
+        let (found, named) = loop {
+            let (ranked, named) = ranking.top_k(asked.pool(), &self.rule, count)?;
+            let candidates = named.as_ref().unwrap_or(&self.members()[0].candidates);
+            let class_of = |candidate: usize| match &ranking {
+                Ranking::Whole(ensemble) => ensemble.class_of(candidate),
+                Ranking::Shards(..) => candidates.class_of(candidate),
+            };
+            let wanted = |candidate: usize| wanted(candidates, candidate);
+            let fold = |hits: &Vec<Hit>| folded(class_of, hits, count == all, wanted);
             let found: Option<Vec<Folded>> = ranked.iter().map(fold).collect();
             match found {
                 Some(found)
                     if count == all || found.iter().all(|own| own.hits.len() >= places.end) =>
                 {
-                    break found;
+                    break (found, named.map(Arc::new));
                 }
                 Some(_) | None => count = count.saturating_mul(4).min(all),
             }
         };
-        let further = self.further(asked, &ensemble)?;
+        let further = self.further(asked, ranking.queries())?;
         let answer = |(found, further): (Folded, SearchAnswer)| {
             let hits = found.hits.into_iter().skip(places.start).take(places.len());
+            let further = SearchAnswer { named: named.clone(), ..further };
             DistinctAnswer { hits: hits.collect(), gap: found.gap, further }
         };
         Ok(found.into_iter().zip(further).map(answer).collect())
     }
 
-    /// The rank and the score of chosen candidates of each query, by index, among all candidates.
+    /// The rank and the score of chosen candidates of each query, by id, among all candidates.
     ///
     /// # Errors
-    /// As [`distinct`](Self::distinct).
+    /// As [`distinct`](Self::distinct); an id that is no candidate's.
     pub fn rank_candidates(
         &self,
         asked: &QueryAnswers,
-        chosen: &[Vec<usize>],
+        chosen: &[Vec<String>],
     ) -> Result<Vec<Vec<Decoded>>, Error> {
         let rows =
             || chosen.iter().enumerate().flat_map(|(query, own)| own.iter().map(move |_| query));
@@ -109,10 +118,9 @@ impl EnsembleRun {
         if names.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
-        let ensemble = self.members_with(&names, &answers)?;
-        let gold: Vec<Option<u32>> =
-            chosen.iter().flatten().map(|&candidate| Some(ensemble.class_of(candidate))).collect();
-        let mut decoded = ensemble.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
+        let ranking = self.ranking_with(&names, &answers)?;
+        let gold = ranking.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
+        let mut decoded = ranking.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
         Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
     }
 
@@ -127,7 +135,7 @@ impl EnsembleRun {
         asked: &QueryAnswers,
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
-        let answers = self.distinct(asked, 0..1, |_| true)?;
+        let answers = self.distinct(asked, 0..1, |_, _| true)?;
         let mut decoded = match self.first_ranks(asked.split().truth.as_ref(), &answers)? {
             Some(ranks) => {
                 let ranked = |(answer, rank): (&DistinctAnswer, _)| {
@@ -137,7 +145,7 @@ impl EnsembleRun {
                 };
                 answers.iter().zip(ranks).map(ranked).collect()
             }
-            None => self.rank_golds(asked, &self.ensemble(asked)?)?.1,
+            None => self.rank_golds(asked, &self.ranking(asked)?)?.1,
         };
         for (decoded, answer) in decoded.iter_mut().zip(answers) {
             let gap = answer.gap.unwrap_or(f32::MAX);
@@ -148,14 +156,17 @@ impl EnsembleRun {
 
     /// Rank 1 where the first hit is the true set of labels or ranking, which need not be a candidate, and none
     /// elsewhere; nothing of outputs that are neither.
-    fn first_ranks(
-        &self,
+    fn first_ranks<'a>(
+        &'a self,
         truth: Option<&Truth>,
-        answers: &[DistinctAnswer],
+        answers: &'a [DistinctAnswer],
     ) -> Result<Option<Vec<Option<Rank>>>, Error> {
-        let candidates = &self.members()[0].candidates;
-        let label = |hit: &DistinctHit| candidates.label(hit.candidate);
-        let first = answers.iter().map(|answer| answer.hits.first().map_or("", label));
+        let run = &self.members()[0];
+        let label = |answer: &'a DistinctAnswer| {
+            let candidates = answer.further.candidates(run);
+            answer.hits.first().map_or("", |hit| candidates.label(hit.candidate))
+        };
+        let first = answers.iter().map(label);
         let features = &self.config().output.features;
         let right: Vec<bool> = match truth {
             Some(Truth::Labels(truth)) => match Truth::of_labels(first, features)? {
@@ -178,7 +189,8 @@ impl EnsembleRun {
             },
             Some(Truth::Molecules(_) | Truth::Graphs(_)) | None => return Ok(None),
         };
-        let rank = |right| if right { Rank::new(0, 1, candidates.len() as u64).ok() } else { None };
+        let rank =
+            |right| if right { Rank::new(0, 1, self.candidates() as u64).ok() } else { None };
         Ok(Some(right.into_iter().map(rank).collect()))
     }
 }
@@ -193,7 +205,7 @@ struct Folded {
 /// The wanted hits without duplicates; none where more hits are needed to know what ties with the first one.
 /// The last rows of hits that are not all there are left out, because their ties and gaps are not known.
 fn folded(
-    ensemble: &Ensemble,
+    class_of: impl Fn(usize) -> u32,
     hits: &[Hit],
     whole: bool,
     wanted: impl Fn(usize) -> bool,
@@ -213,7 +225,7 @@ fn folded(
         let mut group_of = HashMap::new();
         for hit in tied {
             let next = groups.len();
-            let group = *group_of.entry(ensemble.class_of(hit.candidate)).or_insert(next);
+            let group = *group_of.entry(class_of(hit.candidate)).or_insert(next);
             if group == next {
                 groups.push(Vec::new());
             }

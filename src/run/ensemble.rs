@@ -9,15 +9,16 @@ use dsokr_basis::Ranks;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Decoded, Ensemble, FittedWeights, LikelyWeights,
-    Member, MissingGold, PerQuery, Pool, Queries, fit_weights, likely_weights,
+    Member, MissingGold, PerQuery, Pool, Queries, Shards, fit_weights, likely_weights,
 };
 
 use super::place::read_optional;
-use super::{Folder, QueryAnswers, Run, drawn_pairs, fingerprints, held_out};
+use super::ranking::Ranking;
+use super::{Folder, QueryAnswers, Run, drawn_pairs, fingerprints, held_out, shards};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
-use crate::scores::{Evaluation, judged};
+use crate::scores::{Decoder, Evaluation, judged};
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
 
@@ -34,6 +35,8 @@ pub struct EnsembleRun {
     members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
+    /// The candidates of the one run, if they are in shards.
+    shards: Option<Shards>,
 }
 
 impl EnsembleRun {
@@ -58,6 +61,36 @@ impl EnsembleRun {
             places.extend(inner(path, &config)?);
         }
         Self::of(places, rule, device)
+    }
+
+    /// As [`open`](Self::open), for several [`Ranks`], which share the candidates of a run of one model if they are
+    /// in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by default that of the
+    /// run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of the run are one of
+    /// them alone, and answers come with those that they name. One rank uses shards that are named alone.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`Shards::open`]; [`Error::Value`] for shards of several runs or an ensemble.
+    pub fn open_shared(
+        paths: &[PathBuf],
+        shards: Option<&Path>,
+        device: &Device,
+    ) -> Result<Self, Error> {
+        let alone = match paths {
+            [path] if Folder::config(path)?.ensemble.is_none() => Some(path),
+            _ => None,
+        };
+        let opened = match (alone, shards) {
+            (Some(path), shards) => shards::open(path, shards)?.map(|shards| (path, shards)),
+            (None, None) => None,
+            (None, Some(folder)) => {
+                let allowed = "absent: the candidates of several models are not in shards";
+                return Err(Error::value("--shards", folder.display(), allowed));
+            }
+        };
+        let Some((path, shards)) = opened else { return Self::open(paths, device) };
+        let run = Run::open_sharded(path, &shards, device)?;
+        let (names, members) = (vec![path.display().to_string()], vec![run]);
+        Ok(Self { names, members, rule: Combination::default(), shards: Some(shards) })
     }
 
     /// The trained members of an ensemble's directory, which may have no rule yet.
@@ -87,7 +120,7 @@ impl EnsembleRun {
             return Err(Error::value(key, "\"exact\"", IN_ENSEMBLES));
         }
         let rule = if members.len() == 1 { Combination::default() } else { rule };
-        Ok(Self { names, members, rule })
+        Ok(Self { names, members, rule, shards: None })
     }
 
     /// The same with [`Run::on_bad_row`] of every member.
@@ -108,6 +141,12 @@ impl EnsembleRun {
     /// The members; at least one.
     pub fn members(&self) -> &[Run] {
         &self.members
+    }
+
+    /// Number of candidates, duplicates counted.
+    pub fn candidates(&self) -> usize {
+        let all = self.members[0].candidates.len();
+        self.shards.as_ref().map_or(all, Shards::len)
     }
 
     /// The configuration of the first member, for the settings that all members share.
@@ -139,6 +178,10 @@ impl EnsembleRun {
         lists: Option<&Path>,
         predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
     ) -> Result<QueryAnswers, Error> {
+        if let (Some(file), Some(_)) = (lists, &self.shards) {
+            let allowed = "absent: queries have lists where candidates are in no shards";
+            return Err(Error::value("lists of candidates", file.display(), allowed));
+        }
         let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
         let candidates = &self.members[0].candidates;
         let list = |file| PerQuery::read(file, splits[0].names(), candidates);
@@ -160,21 +203,29 @@ impl EnsembleRun {
         Ok(QueryAnswers { splits, lists, answers })
     }
 
-    /// The members with their predictions for queries.
+    /// What ranks queries by the members' predictions for them.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
-    pub(super) fn ensemble<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ensemble<'a>, Error> {
-        self.members_with(asked.split().names(), &asked.answers)
+    pub(super) fn ranking<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ranking<'a>, Error> {
+        self.ranking_with(asked.split().names(), &asked.answers)
     }
 
-    /// The members with these predictions for queries of these names.
-    pub(super) fn members_with<'a>(
+    /// The same by these predictions for queries of these names.
+    pub(super) fn ranking_with<'a>(
         &'a self,
         names: &'a [String],
         answers: &'a [Vec<f32>],
-    ) -> Result<Ensemble<'a>, Error> {
-        self.members_among(names, self.members.iter().map(|run| &run.candidates).zip(answers))
+    ) -> Result<Ranking<'a>, Error> {
+        match (&self.shards, answers) {
+            (Some(shards), [z]) => {
+                Ok(Ranking::Shards(shards, Queries::named(names, shards.dim(), z)?))
+            }
+            _ => {
+                let candidates = self.members.iter().map(|run| &run.candidates);
+                Ok(Ranking::Whole(self.members_among(names, candidates.zip(answers))?))
+            }
+        }
     }
 
     /// The members with these candidates, and predictions for queries of these names.
@@ -204,15 +255,17 @@ impl EnsembleRun {
     /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
         let (split, pool) = (asked.split(), asked.pool());
-        let ensemble = self.ensemble(asked)?;
+        let ranking = self.ranking(asked)?;
         let config = self.config();
-        let (golds, decoded) = self.rank_golds(asked, &ensemble)?;
-        let metrics = ensemble.metrics(pool, &golds.ranks)?;
+        let (mut golds, mut decoded) = self.rank_golds(asked, &ranking)?;
+        let metrics = ranking.metrics(pool, &golds.ranks)?;
+        let named = ranking.named(&mut golds, &mut decoded)?;
         let run = &self.members[0];
-        let truth = truth_of(split, &golds.ids, &run.candidates, &config.output.features)?;
+        let candidates = named.as_ref().unwrap_or(&run.candidates);
+        let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
         let exact = run.exact()?;
-        let decoder = run.decoder(exact.as_ref());
-        let predicted = decoder.predicted(&ensemble.members()[0].queries, || {
+        let decoder = Decoder { candidates, ..run.decoder(exact.as_ref()) };
+        let predicted = decoder.predicted(ranking.queries(), || {
             Ok(decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate).collect())
         })?;
         let rows = golds.rows.clone();
@@ -221,6 +274,7 @@ impl EnsembleRun {
             let points = (decoder.candidates, decoder.origin);
             found = found.with_answers(z, &rows, points, config)?;
         }
+        found.named = named;
         Ok((found, decoded))
     }
 
@@ -228,20 +282,20 @@ impl EnsembleRun {
     pub(super) fn rank_golds(
         &self,
         asked: &QueryAnswers,
-        ensemble: &Ensemble,
+        ranking: &Ranking,
     ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
         let (split, pool) = (asked.split(), asked.pool());
         let missing = missing_gold(split, self.config().evaluation.missing_gold);
         let Some(rows) = GoldRows::of(split, pool)? else {
-            let found = ensemble.gold(pool, &split.ids, missing)?;
-            let decoded = ensemble.decode(pool, &self.rule, &found, 1)?;
+            let found = ranking.gold(pool, &split.ids, missing)?;
+            let decoded = ranking.decode(pool, &self.rule, &found, 1)?;
             let ranks = decoded.iter().map(|query| query.rank).collect();
             let ids = split.ids.clone();
             return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
         };
         let repeat = |(run, z): (&Run, &Vec<f32>)| rows.golds.repeat(run.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.members.iter().zip(&asked.answers).map(repeat).collect();
-        let repeated = self.members_with(&rows.names, &answers)?;
+        let repeated = self.ranking_with(&rows.names, &answers)?;
         let pool = rows.pool();
         let found = rows.resolve(split, missing, |rows| {
             repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)
@@ -262,7 +316,10 @@ impl EnsembleRun {
     pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<FittedWeights, Error> {
         let pool = asked.pool();
         let fitted = {
-            let ensemble = self.ensemble(asked)?;
+            let Ranking::Whole(ensemble) = self.ranking(asked)? else {
+                let allowed = "several runs, or an ensemble";
+                return Err(Error::value("--fit-weights", "a run of one model", allowed));
+            };
             let missing = self.config().evaluation.missing_gold;
             let gold = ensemble.gold(pool, &asked.split().ids, missing)?;
             if gold.iter().all(Option::is_none) {

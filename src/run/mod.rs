@@ -12,6 +12,7 @@
 //! | `features.safetensors` | the columns of the outputs' features, with which candidates are added |
 //! | `labels.json` | the names of the labels, for exact search |
 //! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
+//! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`] has written them |
 //! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
 //! | `encoder.safetensors` | the best model so far |
 //! | `ridge.safetensors` | of a kernel machine: the fitted model |
@@ -55,9 +56,11 @@ mod outputs;
 mod place;
 mod preparation_files;
 mod query_answers;
+mod ranking;
 mod record;
 mod report;
 mod search;
+mod shards;
 pub mod tables;
 mod tensorboard;
 mod trained;
@@ -81,6 +84,7 @@ pub use query_answers::QueryAnswers;
 pub use record::Record;
 pub use report::Report;
 pub use search::SearchAnswer;
+pub use shards::{WrittenShards, shard_candidates};
 pub use trained::Run;
 
 /// The basis, if outputs are sketched.

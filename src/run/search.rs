@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use dsokr_data::Split;
-use dsokr_decode::{Ensemble, Hit};
+use dsokr_decode::{Candidates, Hit, Queries};
 
+use super::ranking::Hits;
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::exact::PredictedOutput;
 use crate::{Error, Quantiles};
@@ -16,6 +18,16 @@ pub struct SearchAnswer {
     pub exact: Option<PredictedOutput>,
     /// Quantiles, where a single model answers with them.
     pub quantiles: Option<Quantiles>,
+    /// The candidates that the hits are numbers of, where candidates are in shards; else they are those of the
+    /// first member.
+    pub named: Option<Arc<Candidates>>,
+}
+
+impl SearchAnswer {
+    /// The candidates that the hits are numbers of.
+    pub fn candidates<'a>(&'a self, run: &'a Run) -> &'a Candidates {
+        self.named.as_deref().unwrap_or(&run.candidates)
+    }
 }
 
 impl EnsembleRun {
@@ -52,21 +64,23 @@ impl EnsembleRun {
         top: usize,
     ) -> Result<Vec<SearchAnswer>, Error> {
         let asked = self.ask(read, None)?;
-        let ensemble = self.ensemble(&asked)?;
-        let best = |count| Ok(ensemble.top_k(asked.pool(), &self.rule, count)?);
-        let hits = self.members()[0].distinct_hits(top, best)?;
-        let further = self.further(&asked, &ensemble)?.into_iter();
-        Ok(hits.into_iter().zip(further).map(|(hits, own)| SearchAnswer { hits, ..own }).collect())
+        let ranking = self.ranking(&asked)?;
+        let best = |count| ranking.top_k(asked.pool(), &self.rule, count);
+        let (hits, named) = self.members()[0].distinct_hits(ranking.candidates(), top, best)?;
+        let named = named.map(Arc::new);
+        let further = self.further(&asked, ranking.queries())?.into_iter();
+        let answer = |(hits, own)| SearchAnswer { hits, named: named.clone(), ..own };
+        Ok(hits.into_iter().zip(further).map(answer).collect())
     }
 
     /// What the configuration predicts for each query beside its candidates; the answers have no hits.
     pub(super) fn further(
         &self,
         asked: &QueryAnswers,
-        ensemble: &Ensemble,
+        queries: &Queries,
     ) -> Result<Vec<SearchAnswer>, Error> {
         let mut exact = match self.members()[0].exact()? {
-            Some(exact) => exact.best(&ensemble.members()[0].queries)?,
+            Some(exact) => exact.best(queries)?,
             None => Vec::new(),
         }
         .into_iter();
@@ -80,9 +94,9 @@ impl EnsembleRun {
         };
         let answer = |query| {
             let (exact, quantiles) = (exact.next(), of_query(query));
-            SearchAnswer { hits: Vec::new(), exact, quantiles }
+            SearchAnswer { hits: Vec::new(), exact, quantiles, named: None }
         };
-        Ok((0..ensemble.queries()).map(answer).collect())
+        Ok((0..queries.len()).map(answer).collect())
     }
 
     /// The predicted quantiles; none for several members.
@@ -94,36 +108,31 @@ impl EnsembleRun {
 }
 
 impl Run {
-    /// The `top` best of the hits that `best` finds for each query, given how many to find. Of label sets
-    /// each distinct set counts once, so there may be fewer.
+    /// The `top` best of the hits among `all` candidates that `best` finds for each query, given how many to
+    /// find. Of label sets each distinct set counts once, so there may be fewer.
     pub(super) fn distinct_hits(
         &self,
+        all: usize,
         top: usize,
-        best: impl Fn(usize) -> Result<Vec<Vec<Hit>>, Error>,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
+        best: impl Fn(usize) -> Result<Hits, Error>,
+    ) -> Result<Hits, Error> {
         let mut count = top;
         loop {
-            let mut hits = best(count)?;
+            let (mut hits, named) = best(count)?;
             if !self.config.output.features.are_labels() {
-                return Ok(hits);
+                return Ok((hits, named));
             }
+            let candidates = named.as_ref().unwrap_or(&self.candidates);
             for hits in &mut hits {
                 let mut seen = BTreeSet::new();
-                hits.retain(|hit| seen.insert(self.candidates.class_of(hit.candidate)));
+                hits.retain(|hit| seen.insert(candidates.class_of(hit.candidate)));
                 hits.truncate(top);
             }
-            if count == self.candidates.len() || hits.iter().all(|hits| hits.len() == top) {
-                return Ok(hits);
+            if count == all || hits.iter().all(|hits| hits.len() == top) {
+                return Ok((hits, named));
             }
-            count = (2 * count).min(self.candidates.len());
+            count = (2 * count).min(all);
         }
-    }
-
-    /// How many candidates have the label set of a candidate; none where outputs are no label sets.
-    pub fn same_set(&self, candidate: usize) -> Option<usize> {
-        let class = self.candidates.class_of(candidate);
-        let labels = self.config.output.features.are_labels();
-        labels.then(|| self.candidates.members(class).len())
     }
 
     /// Texts as queries without outputs, prepared as the configuration prepares its own.

@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Basis;
-use dsokr_decode::{CandidateBlocks, Candidates, Hit, Hubs, Pool, Queries, SecondLook};
+use dsokr_basis::store::Stored;
+use dsokr_decode::{CandidateBlocks, Candidates, Hit, Hubs, Pool, Queries, SecondLook, Shards};
 use dsokr_machines::{OutputSpace, Scaling};
 
 use super::{Folder, PreparationFiles, SECOND_LOOK, held_out};
@@ -59,11 +60,32 @@ impl Run {
         }
         let stored = Arc::new(super::candidates::open(path)?);
         let candidates = Candidates::read(&stored)?;
+        Self::read(path, config, (&stored, candidates), device)
+    }
+
+    /// Reads the run directory of one model whose candidates are in shards. Its own are the first of them alone,
+    /// for their dimension.
+    pub(super) fn open_sharded(
+        path: &Path,
+        shards: &Shards,
+        device: &Device,
+    ) -> Result<Self, Error> {
+        let first = shards.some([0])?.into();
+        Self::read(path, Folder::config(path)?, (shards.stored(), first), device)
+    }
+
+    /// Reads all but the candidates, which are of a file.
+    fn read(
+        path: &Path,
+        config: Checked,
+        (stored, candidates): (&Stored, Candidates),
+        device: &Device,
+    ) -> Result<Self, Error> {
         let StoredTargets { basis, space: outputs, origin } =
             targets::load(path, config.decoding.search)?;
         let labels = load_labels(path, &config)?;
         if let (Some(basis), Origin::Zero) = (&basis, &origin) {
-            check_basis(&stored, &basis.fingerprint())?;
+            check_basis(stored, &basis.fingerprint())?;
         }
         let space = stored.metadata("basis")?;
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
@@ -287,8 +309,8 @@ impl Run {
         let z = self.embed(&[text])?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let queries = Queries::new(self.candidates.dim(), &z)?;
-        let best = |count| Ok(Pool::Shared.top_k(&queries, &self.candidates, count)?);
-        let hits = self.distinct_hits(top, best)?;
+        let best = |count| Ok((Pool::Shared.top_k(&queries, &self.candidates, count)?, None));
+        let (hits, _) = self.distinct_hits(self.candidates.len(), top, best)?;
         Ok(hits.into_iter().next().unwrap_or_default())
     }
 }

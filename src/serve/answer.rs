@@ -30,7 +30,7 @@ pub(super) fn search(
     let wanted = request.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
     let asked = queries.ask(model)?;
     let places = request.skip..request.skip.saturating_add(request.top);
-    let keep = |candidate: usize| wanted.as_ref().is_none_or(|wanted| wanted[candidate]);
+    let keep = |_: &_, candidate: usize| wanted.as_ref().is_none_or(|wanted| wanted[candidate]);
     let answers = model.runs.distinct(&asked, places, keep)?;
     let candidates = model.run().candidates.len();
     let counted = |wanted: &Vec<bool>| wanted.iter().filter(|&&wanted| wanted).count();
@@ -211,9 +211,8 @@ pub(super) fn rank(
         let allowed = format!("a list for each query, of which there are {}", queries.len());
         return Err(Problem::value("ids", found, allowed));
     }
-    let chosen: Vec<Vec<usize>> =
-        request.ids.iter().map(|ids| find(model, limits, ids)).collect::<Result<_, _>>()?;
-    let decoded = model.runs.rank_candidates(&queries.ask(model)?, &chosen)?;
+    request.ids.iter().try_for_each(|ids| find(model, limits, ids).map(|_| ()))?;
+    let decoded = model.runs.rank_candidates(&queries.ask(model)?, &request.ids)?;
     let mut answers = Vec::with_capacity(decoded.len());
     for (ids, decoded) in request.ids.iter().zip(decoded) {
         let ranked = ids.iter().zip(decoded).map(|(id, decoded)| {

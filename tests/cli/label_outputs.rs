@@ -198,9 +198,12 @@ fn each_label_set_is_shown_once() {
     sandbox.write("data/small/outputs.tsv", &table.lines().map(few).collect::<String>());
     let report = sandbox.train("small.toml", &[]);
     assert_eq!(number(&report, "duplicate_candidates"), 72.0, "{report}");
+    sandbox.succeed(&["candidates", "shard", "runs/small", "--parts", "3", "--out", "shards"]);
     for (top, shown) in [("1", 1), ("3", 3), ("80", 8)] {
         let search = ["search", "runs/small", "a ring of kind HEX", "--top", top, "--json"];
-        let answer = json(&sandbox.succeed(&search));
+        let found = sandbox.succeed(&search);
+        let answer = json(&found);
+        assert_eq!(sandbox.succeed(&[&search[..], &["--shards", "shards"]].concat()), found);
         let sets = answer["candidates"].as_array().unwrap().iter();
         let sets: Vec<&str> = sets.map(|set| set["label"].as_str().unwrap()).collect();
         let distinct: std::collections::BTreeSet<&str> = sets.iter().copied().collect();

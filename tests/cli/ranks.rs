@@ -43,6 +43,18 @@ fn fail(sandbox: &Sandbox, ranks: usize, arguments: &[&str]) -> String {
     errors
 }
 
+/// Standard error of two ranks that a shell script starts, which must fail.
+fn fail_by_script(sandbox: &Sandbox, script: &str, arguments: &[&str]) -> String {
+    sandbox.write("rank.sh", script);
+    let dsokr = sandbox.command(&[]);
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "-np", "2", "sh", "rank.sh"]);
+    command.arg(dsokr.get_program()).args(arguments).current_dir(sandbox.path(""));
+    let output = command.output().unwrap();
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 /// The parameters of a file by name.
 fn parameters(sandbox: &Sandbox, file: &str) -> BTreeMap<String, Vec<f32>> {
     let bytes = fs::read(sandbox.path(file)).unwrap();
@@ -204,29 +216,21 @@ fn a_rank_that_finds_an_error_ends_the_job() {
     // one finds another file than the others
     let other =
         "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then exec \"$@\" --set seed=7; else exec \"$@\"; fi";
-    sandbox.write("other.sh", other);
-    let dsokr = sandbox.command(&[]);
-    let started = |script: &str| {
-        let mut command = Command::new("mpirun");
-        command.args(["--allow-run-as-root", "--oversubscribe", "-np", "2", "sh", script]);
-        command.arg(dsokr.get_program()).args(["train", "small.toml", "--out", "run"]);
-        let output = command.current_dir(sandbox.path("")).output().unwrap();
-        assert!(!output.status.success());
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    let errors = started("other.sh");
+    let started =
+        |script: &str| fail_by_script(&sandbox, script, &["train", "small.toml", "--out", "run"]);
+    let errors = started(other);
     assert!(errors.contains("rank 1: its configuration's fingerprint is"), "{errors}");
     let changed = sandbox.read("data/small/train.tsv").replacen("an open chain", "a chain", 1);
     fs::create_dir_all(sandbox.path("elsewhere")).unwrap();
     crate::sandbox::copy(&sandbox.path("data"), &sandbox.path("elsewhere"));
     sandbox.write("elsewhere/small/train.tsv", &changed);
-    sandbox.write("other.sh", &other.replacen("--set seed=7", "--data elsewhere", 1));
-    let errors = started("other.sh");
+    let other = other.replacen("--set seed=7", "--data elsewhere", 1);
+    let errors = started(&other);
     assert!(errors.contains("rank 1: its fingerprint of the data"), "{errors}");
     assert!(!sandbox.path("run").exists());
     // one alone finds that its data are missing
     fs::remove_file(sandbox.path("elsewhere/small/train.tsv")).unwrap();
-    let errors = started("other.sh");
+    let errors = started(&other);
     assert!(errors.contains("rank 1: error: elsewhere/small/train.tsv"), "{errors}");
     // what is not shared
     for (arguments, expected) in [
@@ -242,6 +246,67 @@ fn a_rank_that_finds_an_error_ends_the_job() {
     sandbox.write("machine.toml", &machine);
     let errors = fail(&sandbox, 2, &["train", "machine.toml"]);
     assert!(errors.contains("number of processes = 2: allowed is 1 for this kind"), "{errors}");
+}
+
+#[test]
+fn shards_that_do_not_fit_are_refused() {
+    if !has_mpirun("shards_that_do_not_fit_are_refused") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for (run, seed) in [("run", "seed=1"), ("other", "seed=2")] {
+        sandbox.succeed(&["train", "small.toml", "--out", run, "--quiet", "--set", seed]);
+        sandbox.succeed(&["candidates", "shard", run, "--parts", "2"]);
+    }
+    let evaluate =
+        |ranks, options: &[&str]| fail(&sandbox, ranks, &[&["evaluate", "run"], options].concat());
+    // of a different run
+    let errors = evaluate(2, &["--shards", "other/shards"]);
+    assert!(errors.contains("a shard of other candidates: their fingerprint is"), "{errors}");
+    // ranks of which one has no shards, a different number of them, or a different run
+    let elsewhere = |change: &dyn Fn(), expected: &str| {
+        change();
+        let script = "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then cd elsewhere; fi; exec \"$@\"";
+        let errors = fail_by_script(&sandbox, script, &["evaluate", "run", "--data", "data"]);
+        assert!(errors.contains(expected), "{errors}");
+    };
+    let copy = |run: &str| crate::sandbox::copy(&sandbox.path(run), &sandbox.path("elsewhere/run"));
+    let there = sandbox.path("elsewhere/run/shards");
+    elsewhere(
+        &|| {
+            copy("run");
+            fs::remove_dir_all(&there).unwrap();
+        },
+        "rank 1: its folder run/shards is missing, that of rank 0 is there",
+    );
+    elsewhere(
+        &|| {
+            sandbox.succeed(&["candidates", "shard", "elsewhere/run", "--parts", "3"]);
+        },
+        "rank 1: its number of shards is 3, that of rank 0 is 2",
+    );
+    elsewhere(
+        &|| {
+            fs::remove_dir_all(sandbox.path("elsewhere/run")).unwrap();
+            copy("other");
+        },
+        "rank 1: its fingerprint of the candidates is ",
+    );
+    // missing, and damaged
+    let file = sandbox.path("run/shards/shard-1-of-2.safetensors");
+    let kept = fs::read(&file).unwrap();
+    fs::write(&file, &kept[..kept.len() - 9]).unwrap();
+    let errors = evaluate(2, &[]);
+    assert!(errors.contains("rank 1: error: run/shards/shard-1-of-2.safetensors: "), "{errors}");
+    fs::remove_file(&file).unwrap();
+    let errors = evaluate(2, &[]);
+    let expected = "rank 1: error: run/shards/shard-1-of-2.safetensors: no such file";
+    assert!(errors.contains(expected), "{errors}");
+    // lists of candidates
+    fs::write(&file, &kept).unwrap();
+    sandbox.write("lists.jsonl", "");
+    let errors = evaluate(2, &["--candidates", "lists.jsonl"]);
+    assert!(errors.contains("lists of candidates = lists.jsonl: allowed is absent"), "{errors}");
 }
 
 #[test]
@@ -262,6 +327,24 @@ fn ranks_evaluate_and_search_as_one_process() {
     }
     succeed(&sandbox, 2, &["evaluate", "run", "--report", "report"]);
     assert!(sandbox.path("report/ranks.tsv").exists());
+    // shards in the run directory are used by several processes, with the same answers
+    for (parts, precision) in [("3", "f32"), ("2", "i8")] {
+        let shard = ["candidates", "shard", "run", "--parts", parts, "--precision", precision];
+        let written = sandbox.succeed(&shard);
+        assert!(written.contains(&format!("in {parts} shards ({precision})")), "{written}");
+        // fewer and more ranks than shards, and more than candidates
+        for ranks in [2, 5] {
+            assert_eq!(succeed(&sandbox, ranks, &evaluate), one, "{parts} {precision} {ranks}");
+            assert_eq!(succeed(&sandbox, ranks, &search), hits, "{parts} {precision} {ranks}");
+        }
+    }
+    for name in ["ranks.tsv", "worst.tsv", "metrics.json"] {
+        let whole = sandbox.read(&format!("report/{name}"));
+        if name == "ranks.tsv" {
+            succeed(&sandbox, 2, &["evaluate", "run", "--report", "of-shards"]);
+        }
+        assert_eq!(sandbox.read(&format!("of-shards/{name}")), whole, "{name}");
+    }
     // lines of the standard input go to all ranks through the first
     sandbox.write("texts", "a ring of kind METH\nan open chain\n");
     let search = ["search", "run", "--top", "3", "--json"];

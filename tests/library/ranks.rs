@@ -7,8 +7,11 @@ use dsokr::basis::Cancellation;
 use dsokr::basis::ranks::{Ranks, threads};
 use dsokr::config::Checked;
 use dsokr::data::{DataRoot, SplitName};
+use dsokr::decode::report::ReliabilityBin;
+use dsokr::decode::{Decoded, Hit, Precision, Rank};
+use dsokr::run::shard_candidates;
 use dsokr::train::{Event, Observer};
-use dsokr::{Config, EnsembleRun, Error, Request, Run, Trained, fit};
+use dsokr::{Config, EnsembleRun, Error, Request, Run, Scores, Trained, fit};
 
 use crate::Folder;
 
@@ -157,6 +160,90 @@ fn several_ranks_evaluate_and_search_as_one() {
             assert!(found.expect("an evaluation") == one, "{size}");
         }
     }
+}
+
+type ScoredId = (String, f32);
+
+/// The id of a hit, those of its duplicates, its rank, how many tie with it, and its gap.
+type Folded = (String, Vec<String>, usize, usize, Option<f32>);
+
+/// What a run finds by ids, numbers being those of its shards.
+#[derive(Debug, PartialEq)]
+struct Named {
+    scores: Scores,
+    ranks: Vec<Option<Rank>>,
+    decoded: Vec<(Option<f32>, Vec<ScoredId>)>,
+    hits: Vec<(String, String, f32)>,
+    distinct: Vec<Folded>,
+    chosen: Vec<Vec<Decoded>>,
+    reliability: Vec<ReliabilityBin>,
+}
+
+fn named(runs: &EnsembleRun) -> Result<Named, Error> {
+    let (run, text) = (&runs.members()[0], "A carboxylic acid with a bromine atom.");
+    let read = |run: &Run| run.read_split(SplitName::Test, None);
+    let asked = runs.ask(read, None)?;
+    let (found, decoded) = runs.evaluate(&asked)?;
+    let candidates = found.named.as_ref().unwrap_or(&run.candidates);
+    let by_id = |hit: &Hit| (candidates.id(hit.candidate).to_owned(), hit.score);
+    let decoded =
+        decoded.iter().map(|own| (own.gold_score, own.hits.iter().map(by_id).collect())).collect();
+    let answer = runs.search(text, 30)?;
+    let shown = answer.candidates(run);
+    let hit =
+        |hit: &Hit| (shown.id(hit.candidate).into(), shown.label(hit.candidate).into(), hit.score);
+    let hits = answer.hits.iter().map(hit).collect();
+    let texts = runs.ask(|run| run.texts(&[text, "An ether."]), None)?;
+    let mut distinct = Vec::new();
+    for answer in runs.distinct(&texts, 0..40, |all, at| !all.label(at).contains("Br"))? {
+        let all = answer.further.candidates(run);
+        let id = |at: usize| all.id(at).to_owned();
+        distinct.extend(answer.hits.iter().map(|own| {
+            let duplicates = own.duplicates.iter().map(|&at| id(at)).collect();
+            (id(own.candidate), duplicates, own.rank, own.tied, own.gap)
+        }));
+    }
+    let ids = [vec![distinct[3].0.clone()], distinct.iter().map(|own| own.0.clone()).collect()];
+    let mut chosen = runs.rank_candidates(&texts, &ids)?;
+    chosen.iter_mut().flatten().for_each(|decoded| decoded.hits.clear());
+    let reliability = runs.gap_reliability(&asked, 5)?;
+    let (scores, ranks) = (found.scores, found.ranks);
+    Ok(Named { scores, ranks, decoded, hits, distinct, chosen, reliability })
+}
+
+#[test]
+fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
+    let folder = Folder::new();
+    let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
+    let config = checked(&folder, &text.replacen("size = 400", "size = 60", 1));
+    let out = folder.path("run");
+    fit(&config, &out).expect("a training");
+    let runs = std::slice::from_ref(&out);
+    let device = Device::flex();
+    let one = named(&EnsembleRun::open(runs, &device).expect("a run")).expect("an evaluation");
+    let elsewhere = folder.path("elsewhere");
+    for (parts, precision, place) in
+        [(3, Precision::F32, None), (2, Precision::I8, Some(&elsewhere)), (3, Precision::I8, None)]
+    {
+        let place = place.map(PathBuf::as_path);
+        let written = shard_candidates(&out, parts, precision, place).expect("shards");
+        assert_eq!(written.folder, place.map_or(out.join("shards"), Path::to_path_buf));
+        for size in [1, 2, 5] {
+            let find = || {
+                let runs = EnsembleRun::open_shared(runs, place, &device)?;
+                assert_eq!(runs.candidates(), written.candidates);
+                // one process has shards that are named
+                let of_shards = runs.members()[0].candidates.len() == 1;
+                assert_eq!(of_shards, size > 1 || place.is_some());
+                named(&runs)
+            };
+            for found in threads(size, find) {
+                assert_eq!(found.expect("an evaluation"), one, "{parts} {precision} {size}");
+            }
+        }
+    }
+    let refused = shard_candidates(&out, 2, Precision::F32, Some(&out)).expect_err("an error");
+    assert!(refused.to_string().contains("allowed is a folder that does not exist"), "{refused}");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! nothing else, so the same job gives the same bits.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::ops::{AddAssign, Range};
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -185,6 +186,26 @@ impl Ranks {
         Ok(())
     }
 
+    /// What this rank has computed, if no rank has failed: an error of one ends the work of all, which would
+    /// wait for it in the next exchange. Alone it changes nothing.
+    ///
+    /// # Errors
+    /// Its own; [`Error::Ranks`] with the first rank that has failed; as [`gather`](Self::gather).
+    pub fn agree<T, E: From<Error> + Display>(&self, own: Result<T, E>) -> Result<T, E> {
+        if self.size() == 1 {
+            return own;
+        }
+        let message = own.as_ref().err().map_or_else(String::new, E::to_string);
+        let all = self.gather(message.as_bytes())?;
+        match all.iter().position(|message| !message.is_empty()) {
+            Some(rank) if own.is_ok() => {
+                let message = String::from_utf8_lossy(&all[rank]).into_owned();
+                Err(Error::Ranks { rank, message }.into())
+            }
+            Some(_) | None => own,
+        }
+    }
+
     /// Refuses a text that is not the same on every rank, such as a version; `what` names it.
     ///
     /// # Errors
@@ -318,6 +339,23 @@ mod tests {
                 .iter()
                 .all(|ok| *ok)
         );
+    }
+
+    #[test]
+    fn an_error_of_one_rank_is_that_of_all() {
+        let found = threads(3, || {
+            let ranks = Ranks::current();
+            let own = match ranks.rank() {
+                1 => Err(Error::Numeric("it overflows".into())),
+                rank => Ok(rank),
+            };
+            let after = ranks.agree::<_, Error>(Ok(ranks.rank()));
+            (ranks.agree(own).map_err(|error| error.to_string()), after.ok())
+        });
+        let [first, own, last] = &found[..] else { panic!("{found:?}") };
+        let named = Err("rank 1: it overflows".to_owned());
+        assert_eq!((first, last), (&(named.clone(), Some(0)), &(named, Some(2))));
+        assert_eq!(own, &(Err("it overflows".to_owned()), Some(1)));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use dsokr_basis::Ranks;
+
 use crate::Error;
 use crate::codes::RowCodes;
 
@@ -42,6 +44,11 @@ pub trait CandidateBlocks: Sync {
     /// As [`block`](Self::block).
     fn coded(&self, _rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
         Ok(None)
+    }
+
+    /// The rows that this process scores: of several [`Ranks`] its part, so that each row is scored by one of them.
+    fn scored(&self) -> Vec<Range<usize>> {
+        vec![Ranks::current().part(self.rows())]
     }
 
     /// The rows of a range, always the same for the same range, from any thread.

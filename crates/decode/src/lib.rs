@@ -5,6 +5,7 @@
 //! candidate, ties counted exactly, or to keep the [`top_k`]. The queries × candidates matrix never
 //! exists. A [`Pool`] says whether queries share the candidates or have a list each ([`PerQuery`]).
 //! [`Golds`] are the right candidates of queries that have several, and those that do not compete.
+//! Candidates in [`Shards`] are spread over several processes, which answer together.
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer.
@@ -55,11 +56,12 @@ mod rank;
 pub mod report;
 mod scoring;
 mod second_look;
+mod shards;
 mod topk;
 
 pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
 pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
-pub use candidates::{CandidateParts, Candidates};
+pub use candidates::{CandidateParts, Candidates, Precision};
 pub use ensemble::{
     Combination, Decoded, Ensemble, FittedWeights, LikelyWeights, Member, WeightStep, fit_weights,
     likely_weights,
@@ -77,6 +79,7 @@ pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
 pub use second_look::{LookExamples, Neighbourhood, SecondLook};
+pub use shards::{Place, Shards, SomeCandidates};
 pub use topk::{Hit, RowHit, top_k, top_rows};
 
 /// The program of the README, which runs as a test.

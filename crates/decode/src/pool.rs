@@ -8,8 +8,8 @@ use crate::gold_tile::check_gold;
 use crate::scoring::{self, QueryTile};
 use crate::topk::{best, check_k, hits};
 use crate::{
-    Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, SecondLook, rank,
-    second_look, top_k,
+    CandidateBlocks, Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, SecondLook,
+    rank, second_look, top_k,
 };
 
 /// What to do with a query whose gold candidate is not among its candidates.
@@ -176,14 +176,7 @@ impl Pool<'_> {
             0 => vec![Vec::new(); queries.len()],
             _ => self.top_k(queries, candidates, k)?,
         };
-        let mut buffers = Buffers::default();
-        let mut score = |(query, gold): (usize, &Option<u32>)| {
-            let Some(row) = *gold else { return Ok(None) };
-            buffers.gather(std::iter::once(row));
-            Ok(buffers.score(queries, query, candidates)?.first().copied())
-        };
-        let scores = gold.iter().enumerate().map(&mut score);
-        let scores = scores.collect::<Result<Vec<_>, Error>>()?;
+        let scores = gold_scores(queries, gold, candidates)?;
         let each = ranks.into_iter().zip(scores).zip(hits);
         Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
     }
@@ -262,6 +255,21 @@ impl Pool<'_> {
     }
 }
 
+/// The scores of the gold rows.
+pub(crate) fn gold_scores(
+    queries: &Queries,
+    gold: &[Option<u32>],
+    candidates: &dyn CandidateBlocks,
+) -> Result<Vec<Option<f32>>, Error> {
+    let mut buffers = Buffers::default();
+    let mut score = |(query, gold): (usize, &Option<u32>)| {
+        let Some(row) = *gold else { return Ok(None) };
+        buffers.gather(std::iter::once(row));
+        Ok(buffers.score(queries, query, candidates)?.first().copied())
+    };
+    gold.iter().enumerate().map(&mut score).collect()
+}
+
 /// The error for a gold candidate that is not among those of its query.
 pub(crate) fn missing_gold(query: &str, gold: &str) -> Error {
     Error::Inconsistent(format!(
@@ -275,6 +283,7 @@ pub(crate) struct Buffers {
     /// Distinct rows of the list, ascending, and how many candidates of the list share each.
     pub rows: Vec<(u32, u32)>,
     coordinates: Vec<f32>,
+    constants: Vec<f32>,
     products: Vec<f32>,
 }
 
@@ -301,7 +310,7 @@ impl Buffers {
         &mut self,
         queries: &Queries,
         query: usize,
-        candidates: &Candidates,
+        candidates: &dyn CandidateBlocks,
     ) -> Result<Vec<f32>, Error> {
         const ROWS: usize = 256;
         let dim = queries.dim();
@@ -310,15 +319,18 @@ impl Buffers {
         let mut scores = Vec::with_capacity(self.rows.len());
         for rows in self.rows.chunks(ROWS) {
             self.coordinates.clear();
+            self.constants.clear();
             for &(row, _) in rows {
-                self.coordinates.extend_from_slice(&candidates.point(row as usize)?);
+                let block = candidates.block(row as usize..row as usize + 1)?;
+                self.coordinates.extend_from_slice(&block.coordinates);
+                self.constants.extend_from_slice(&block.constants);
             }
             scoring::product(&tile, dim, &self.coordinates, &mut self.products);
-            for (&(row, _), products) in rows.iter().zip(self.products.chunks_exact(tile.lanes)) {
-                let row = row as usize;
-                let score = products[0] + candidates.constants()[row];
+            let products = self.products.chunks_exact(tile.lanes).zip(&self.constants);
+            for (&(row, _), (products, constant)) in rows.iter().zip(products) {
+                let score = products[0] + constant;
                 if !score.is_finite() {
-                    return Err(scoring::not_finite(queries, query, row, score));
+                    return Err(scoring::not_finite(queries, query, row as usize, score));
                 }
                 scores.push(score);
             }

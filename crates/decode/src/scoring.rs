@@ -31,7 +31,7 @@ pub(crate) use tile::MANY;
 pub(crate) use tile::{Blocking, QueryTile, product};
 
 /// Visits all scores: every candidate is fetched by spans, every span meets every tile of queries. Of several
-/// [`Ranks`] each visits the scores of its part of the candidates.
+/// [`Ranks`] each visits the scores of its part of the candidates, and an error of one is that of all.
 ///
 /// `visit` is called from the threads of the current rayon pool, in no particular order. A span is
 /// fetched once for each of its [`tasks`].
@@ -42,18 +42,18 @@ pub(crate) fn scan(
     visit: impl Fn(&mut Pass) -> Result<(), Error> + Sync,
 ) -> Result<(), Error> {
     let cancellation = Cancellation::current();
-    let part = Ranks::current().part(candidates.rows());
-    tasks(part, tiles.len(), blocking).into_par_iter().try_for_each_init(
-        Buffers::default,
-        |buffers, (span, strip)| {
+    let parts = candidates.scored().into_iter();
+    let all: Vec<_> = parts.flat_map(|part| tasks(part, tiles.len(), blocking)).collect();
+    let scanned =
+        all.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, strip)| {
             let coded = tiles[strip.clone()].iter().any(|tile| tile.codes().is_some());
             let span = &Span::new(candidates, span, coded)?;
             tiles[strip].iter().try_for_each(|tile| {
                 cancellation.check()?;
                 visit(&mut Pass { tile, rows: blocking.rows, span, buffers })
             })
-        },
-    )
+        });
+    Ranks::current().agree(scanned)
 }
 
 /// Spans of candidate rows, each with the tiles of queries that it meets at once.

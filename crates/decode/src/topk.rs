@@ -54,16 +54,24 @@ pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec
     // Rows are numbered in the order of their first candidates, so that k rows that come before
     // another one bring k candidates that come before all of its own: the k best rows suffice.
     let rows = top_rows(queries, candidates, k.min(candidates.distinct()))?;
-    Ok(rows
-        .into_par_iter()
+    Ok(of_rows(rows, k, |row| candidates.members(row as u32)))
+}
+
+/// The k best candidates of each query from the k best rows, whose candidates `members` lists.
+pub(crate) fn of_rows<'a>(
+    rows: Vec<Vec<RowHit>>,
+    k: usize,
+    members: impl Fn(usize) -> &'a [u32] + Sync,
+) -> Vec<Vec<Hit>> {
+    rows.into_par_iter()
         .map(|rows| {
             let members = |hit: RowHit| {
-                let members = candidates.members(hit.row as u32).iter().take(k);
+                let members = members(hit.row).iter().take(k);
                 members.map(move |&candidate| (candidate, f64::from(hit.score)))
             };
             hits(best(rows.into_iter().flat_map(members).collect(), k))
         })
-        .collect())
+        .collect()
 }
 
 /// The k best distinct rows of every query, best first, ties in the order of the rows.

@@ -18,7 +18,7 @@ pub struct Answer<'a> {
     quantiles: Vec<Quantile>,
     /// The best of all outputs, where the configuration searches them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    exact: Option<PredictedOutput>,
+    exact: Option<&'a PredictedOutput>,
     candidates: Vec<Candidate<'a>>,
 }
 
@@ -36,27 +36,34 @@ struct Candidate<'a> {
     score: f32,
     /// How many candidates have this label set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    same_set: Option<usize>,
+    same_set: Option<u32>,
 }
 
 impl<'a> Answer<'a> {
     pub fn new(
         id: Option<&'a str>,
         query: Option<&'a str>,
-        answer: SearchAnswer,
+        answer: &'a SearchAnswer,
         run: &'a Run,
     ) -> Self {
-        let SearchAnswer { hits, exact, quantiles } = answer;
-        let candidates = hits.iter().enumerate().map(|(i, hit)| Candidate {
+        let named = answer.candidates(run);
+        let labels = run.config.output.features.are_labels();
+        let candidates = answer.hits.iter().enumerate().map(|(i, hit)| Candidate {
             rank: i + 1,
-            id: run.candidates.id(hit.candidate),
-            label: run.candidates.label(hit.candidate),
+            id: named.id(hit.candidate),
+            label: named.label(hit.candidate),
             score: hit.score,
-            same_set: run.same_set(hit.candidate),
+            same_set: labels.then(|| named.multiplicity(named.class_of(hit.candidate))),
         });
-        let quantiles = quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
-        let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
-        Self { id, query, quantiles, exact, candidates: candidates.collect() }
+        let quantiles = answer.quantiles.iter().flat_map(|q| q.levels.iter().zip(&q.values));
+        let quantiles = quantiles.map(|(&level, &value)| Quantile { level, value }).collect();
+        Self {
+            id,
+            query,
+            quantiles,
+            exact: answer.exact.as_ref(),
+            candidates: candidates.collect(),
+        }
     }
 
     /// One line of JSON.
@@ -74,7 +81,7 @@ impl<'a> Answer<'a> {
             text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
         }
         text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
-        if let Some(PredictedOutput { label, score }) = &self.exact {
+        if let Some(PredictedOutput { label, score }) = self.exact {
             text += &format!("{:>4} {score:>8.4}  {:<width$}  {label}\n", "all", "");
         }
         for c in &self.candidates {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use dsokr::Error;
 use dsokr::basis::store::write_atomically;
-use dsokr::run::{AddedCandidates, add_candidates, tables};
+use dsokr::decode::Precision;
+use dsokr::run::{AddedCandidates, WrittenShards, add_candidates, shard_candidates, tables};
 use serde::Serialize;
 
 use crate::{print, print_json};
@@ -22,6 +23,7 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Change {
     Add(Add),
+    Shard(Shard),
 }
 
 /// Adds the rows of a table to the candidates of a trained run, without fitting anything anew.
@@ -51,8 +53,46 @@ struct Add {
     json: bool,
 }
 
+/// Writes the candidates of a trained run as shards, of which each of several processes opens its own.
+///
+/// mpirun -np P dsokr evaluate and search use those in the run directory, or in the folder that --shards names.
+/// Candidates that are added later are in none of them: write them again then.
+#[derive(clap::Args)]
+struct Shard {
+    /// The run directory of one model.
+    run: PathBuf,
+    /// Number of shards, at most that of distinct candidates; as many as there will be processes is best.
+    #[arg(long, value_name = "P")]
+    parts: usize,
+    /// How coordinates are kept: f32 as they are; i8 as they are, with codes of 8 bits beside them, which are read
+    /// in their place for all but a few candidates; f16 rounded, in half the bytes. Answers from f32 and i8 are
+    /// those of the run to the last digit, from f16 those of the rounded coordinates.
+    #[arg(long, default_value_t)]
+    precision: Precision,
+    /// The folder for the shards; default: shards in the run directory. Shards that it holds are replaced.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Change::Add(arguments) = &arguments.change;
+    match &arguments.change {
+        Change::Add(arguments) => add(arguments),
+        Change::Shard(arguments) => shard(arguments),
+    }
+}
+
+fn shard(arguments: &Shard) -> Result<(), Error> {
+    let Shard { run, parts, precision, out } = arguments;
+    let written = shard_candidates(run, *parts, *precision, out.as_deref())?;
+    let WrittenShards { folder, candidates, distinct, bytes } = written;
+    print(&format!(
+        "{}: {candidates} candidates, {distinct} of them distinct, in {parts} shards ({precision}), {:.1} MiB\n",
+        folder.display(),
+        bytes as f64 / f64::from(1 << 20)
+    ))
+}
+
+fn add(arguments: &Add) -> Result<(), Error> {
     let Add { run, file, features, dry_run, .. } = arguments;
     let added = add_candidates(run, file, features, *dry_run)?;
     if let Some(out) = &arguments.out {

@@ -27,6 +27,10 @@ pub struct Arguments {
     fit_weights: bool,
     #[command(flatten)]
     shown: Shown,
+    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
+    /// processes.
+    #[arg(long, value_name = "FOLDER")]
+    shards: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -34,7 +38,9 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Arguments { queries, shown, device, .. } = arguments;
-    let mut runs = queries.apply(EnsembleRun::open(&arguments.runs, &device.open()?)?)?;
+    let runs = &arguments.runs;
+    let runs = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device.open()?)?;
+    let mut runs = queries.apply(runs)?;
     arguments.combine.apply(&mut runs)?;
     if arguments.fit_weights {
         let validation = queries.ask(&runs, Wanted::Split(SplitName::Validation))?;

@@ -240,7 +240,7 @@ impl Shown {
             None => None,
         };
         let distances = found.edit_distances().map(|both| both.map(<[f64]>::to_vec));
-        let (golds, outputs) = (found.golds, found.outputs);
+        let (golds, outputs, named) = (found.golds, found.outputs, found.named);
         let name = if members.is_empty() { runs.names()[0].clone() } else { "ensemble".into() };
         let ranks: Vec<NamedRanks> = [(name, found.ranks)].into_iter().chain(drawn).collect();
         let (split, file) = match wanted {
@@ -249,7 +249,7 @@ impl Shown {
         };
         let found = Found { split, file, metrics, intervals: between, members, against };
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
-            let candidates = &runs.members()[0].candidates;
+            let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
             let (split, resamples) = (asked.split(), RESAMPLES);
             let (decoded, ranks, golds) = (&decoded, &ranks, &golds);
             let learning = curves(folders)?;

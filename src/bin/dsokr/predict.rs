@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         let answers = runs.answer_queries(|run| batch.read(run), arguments.top)?;
         let mut out = std::mem::take(&mut header);
-        for ((at, id), answer) in batch.ids.iter().enumerate().zip(answers) {
+        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&answers) {
             let answer = Answer::new(Some(id), batch.text(at), answer, first);
             match arguments.format {
                 Format::Jsonl => out += &answer.json_line()?,

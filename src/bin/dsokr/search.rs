@@ -26,6 +26,10 @@ pub struct Arguments {
     /// Number of candidates to show.
     #[arg(long, default_value_t = 10)]
     top: usize,
+    /// The folder with the shards of the run's candidates; default: shards in the run directory, for several
+    /// processes.
+    #[arg(long, value_name = "FOLDER")]
+    shards: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -36,7 +40,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
-    let run = EnsembleRun::open(std::slice::from_ref(&arguments.run), &device)?;
+    let runs = std::slice::from_ref(&arguments.run);
+    let run = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device)?;
     match &arguments.text {
         Some(text) => print(&answer(arguments, &run, text)?),
         None if std::io::stdin().is_terminal() && Ranks::current().size() == 1 => {
@@ -48,13 +53,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
     let found = run.search(text, arguments.top)?;
-    let answer = Answer::new(None, Some(text), found, &run.members()[0]);
+    let answer = Answer::new(None, Some(text), &found, &run.members()[0]);
     if arguments.json { answer.json_line() } else { Ok(answer.text()) }
 }
 
 /// Answers the lines of a terminal, which edits them; a wrong line is reported and forgotten.
 fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
-    let candidates = run.members()[0].candidates.len();
+    let candidates = run.candidates();
     eprintln!("{candidates} candidates; type a text and Enter; Ctrl-D ends");
     let io =
         |e: std::io::Error| Error::Io { path: "standard input".into(), message: e.to_string() };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use half::f16;
 use safetensors::Dtype;
 
 use super::write::Sum;
@@ -104,6 +105,16 @@ impl Stored {
             ));
         }
         Ok(Self { mapping: Arc::new(mapping), metadata, version, checksum: found })
+    }
+
+    /// The checksum that the header of a file names, which is not verified: nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that is missing or none of dsokr's.
+    pub fn named_checksum(path: &Path) -> Result<String, Error> {
+        let mapping = Mapping::open(path)?;
+        let named = mapping.metadata.get(CHECKSUM).cloned();
+        named.ok_or_else(|| Error::file(path, format!("no metadata {CHECKSUM:?}")))
     }
 
     /// Where the file lies.
@@ -286,4 +297,4 @@ macro_rules! element_types {
     )*};
 }
 
-element_types! { u8, U8; u32, U32; u64, U64; f32, F32; f64, F64; }
+element_types! { u8, U8; u32, U32; u64, U64; f16, F16; f32, F32; f64, F64; }

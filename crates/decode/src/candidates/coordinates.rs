@@ -2,7 +2,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::Pod;
 use dsokr_basis::store::CheckedArray;
+use half::f16;
+use half::slice::HalfFloatSliceExt;
 
 use crate::Error;
 
@@ -13,6 +16,8 @@ pub(super) enum Coordinates {
     Owned(Vec<f32>),
     /// In a mapped file, verified as they are read.
     Mapped(Arc<CheckedArray<f32>>),
+    /// The same, rounded to 16 bits.
+    Rounded(Arc<CheckedArray<f16>>),
     /// Those of a file with more behind them.
     Joined(Arc<CheckedArray<f32>>, Vec<f32>),
 }
@@ -22,6 +27,7 @@ impl Coordinates {
         match self {
             Self::Owned(values) => values.len(),
             Self::Mapped(file) => file.len(),
+            Self::Rounded(file) => file.len(),
             Self::Joined(file, more) => file.len() + more.len(),
         }
     }
@@ -31,6 +37,7 @@ impl Coordinates {
         match self {
             Self::Owned(values) => Ok(values[range].into()),
             Self::Mapped(file) => verified(file, range, dim).map(Cow::Borrowed),
+            Self::Rounded(file) => Ok(verified(file, range, dim)?.to_f32_vec().into()),
             Self::Joined(file, more) => {
                 let end = file.len();
                 if range.start >= end {
@@ -46,42 +53,54 @@ impl Coordinates {
     }
 
     /// All of them, in the parts that they are in.
-    pub fn parts(&self, dim: usize) -> Result<Vec<&[f32]>, Error> {
+    pub fn parts(&self, dim: usize) -> Result<Vec<Cow<'_, [f32]>>, Error> {
         Ok(match self {
-            Self::Owned(values) => vec![values],
-            Self::Mapped(file) => vec![verified(file, 0..file.len(), dim)?],
-            Self::Joined(file, more) => vec![verified(file, 0..file.len(), dim)?, more],
+            Self::Owned(_) | Self::Mapped(_) | Self::Rounded(_) => {
+                vec![self.get(0..self.len(), dim)?]
+            }
+            Self::Joined(file, more) => {
+                vec![verified(file, 0..file.len(), dim)?.into(), more.into()]
+            }
         })
     }
 
-    /// These, and more behind them.
-    pub fn with_more(self, more: &[f32]) -> Self {
-        match self {
+    /// These, and more behind them. Those of a file that rounds them come into memory.
+    pub fn with_more(self, more: &[f32], dim: usize) -> Result<Self, Error> {
+        Ok(match self {
             Self::Owned(mut values) => {
                 values.extend_from_slice(more);
                 Self::Owned(values)
             }
             Self::Mapped(file) => Self::Joined(file, more.to_vec()),
+            Self::Rounded(_) => Self::Owned([&*self.get(0..self.len(), dim)?, more].concat()),
             Self::Joined(file, mut rest) => {
                 rest.extend_from_slice(more);
                 Self::Joined(file, rest)
             }
-        }
+        })
     }
 }
 
-fn verified(file: &CheckedArray<f32>, range: Range<usize>, dim: usize) -> Result<&[f32], Error> {
+fn verified<T: Pod + Into<f32>>(
+    file: &CheckedArray<T>,
+    range: Range<usize>,
+    dim: usize,
+) -> Result<&[T], Error> {
     file.get(range, |start, values| check_finite(start, values, dim))
 }
 
 /// Refuses a coordinate that is not finite; the first value is that of `start`, of rows of `dim`.
-pub(super) fn check_finite(start: usize, values: &[f32], dim: usize) -> Result<(), Error> {
-    match values.iter().position(|value| !value.is_finite()) {
+pub(super) fn check_finite<T: Copy + Into<f32>>(
+    start: usize,
+    values: &[T],
+    dim: usize,
+) -> Result<(), Error> {
+    match values.iter().position(|&value| !value.into().is_finite()) {
         None => Ok(()),
         Some(at) => {
             let (row, column) = ((start + at) / dim, (start + at) % dim);
             let place = format!("candidate row {row}, coordinate {column}");
-            Err(Error::NotFinite { place, value: values[at] })
+            Err(Error::NotFinite { place, value: values[at].into() })
         }
     }
 }

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::store::{self, Array, Element, Stored, Tensor};
+use half::f16;
 
 use super::Candidates;
 use super::checks::{check_constants, check_count, check_order, sorted};
 use super::coordinates::{Coordinates, check_finite};
+use super::precision::{PRECISION, Precision};
 use super::texts::Texts;
 use crate::classes::Classes;
 use crate::codes::{NewCodes, StoredCodes};
@@ -23,7 +25,7 @@ const MAPPED: u32 = 2;
 /// Bytes of coordinates from which on they are mapped.
 const LARGE: usize = 64 << 20;
 /// Bytes of coordinates from which on codes are worth a quarter more: reading them takes longer than all else.
-const HUGE: usize = 256 << 20;
+pub(super) const HUGE: usize = 256 << 20;
 /// Metadata keys of a correction for hubs.
 const HUB_WEIGHT: &str = "hub_weight";
 const HUB_NEIGHBOURS: &str = "hub_neighbours";
@@ -31,6 +33,34 @@ const HUB_NEIGHBOURS: &str = "hub_neighbours";
 const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
+
+/// All that files hold of candidates beside their coordinates.
+pub(super) struct Described<'a> {
+    /// Constant and multiplicity of each row.
+    pub weights: Vec<f32>,
+    pub classes: &'a Classes,
+    pub ids: &'a Texts,
+    pub labels: &'a Texts,
+    /// Candidates in the order of their ids.
+    pub by_id: &'a [u32],
+}
+
+impl Described<'_> {
+    pub fn tensors(&self) -> Vec<Tensor<'_>> {
+        let Self { weights, classes, ids, labels, by_id } = self;
+        let (rows, count) = (weights.len() / 2, by_id.len());
+        vec![
+            Tensor::f32("weights", &[rows, 2], weights),
+            Tensor::u64("row_offsets", &[rows + 1], &classes.offsets),
+            Tensor::u32("members", &[count], &classes.members),
+            Tensor::u8("ids", &[ids.bytes.len()], &ids.bytes),
+            Tensor::u64("id_offsets", &[count + 1], &ids.offsets),
+            Tensor::u8("labels", &[labels.bytes.len()], &labels.bytes),
+            Tensor::u64("label_offsets", &[count + 1], &labels.offsets),
+            Tensor::u32("by_id", &[count], by_id),
+        ]
+    }
+}
 
 impl Candidates {
     /// Writes a `candidates` file: versioned, checksummed, replaced atomically.
@@ -78,29 +108,22 @@ impl Candidates {
         coded: bool,
     ) -> Result<(), Error> {
         let counts = &self.classes.counts;
-        if let Some(row) = counts.iter().position(|&count| count > EXACT) {
-            return Err(Error::out_of_range(
-                format!("{} candidates share the distinct row {row}", counts[row]),
-                format!("at most {EXACT} in a file"),
-            ));
-        }
-        let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
-        let (rows, count) = (self.distinct(), self.len());
+        check_counts(counts, 0)?;
+        let rows = self.distinct();
+        let described = Described {
+            weights: interleaved(&self.constants, counts.iter().map(|&count| count as f32)),
+            classes: &self.classes,
+            ids: &self.ids,
+            labels: &self.labels,
+            by_id: &self.by_id,
+        };
         let coordinates = Tensor::f32("coordinates", &[rows, self.dim], &[]);
         let parts = self.coordinates.parts(self.dim)?;
+        let parts: Vec<&[f32]> = parts.iter().map(|part| &part[..]).collect();
         let codes = if coded { NewCodes::new(self.dim, &parts) } else { None };
         let coordinates = parts.into_iter().fold(coordinates, Tensor::followed_by);
-        let mut tensors = vec![
-            if mapped { coordinates.in_blocks() } else { coordinates },
-            Tensor::f32("weights", &[rows, 2], &weights),
-            Tensor::u64("row_offsets", &[rows + 1], &self.classes.offsets),
-            Tensor::u32("members", &[count], &self.classes.members),
-            Tensor::u8("ids", &[self.ids.bytes.len()], &self.ids.bytes),
-            Tensor::u64("id_offsets", &[count + 1], &self.ids.offsets),
-            Tensor::u8("labels", &[self.labels.bytes.len()], &self.labels.bytes),
-            Tensor::u64("label_offsets", &[count + 1], &self.labels.offsets),
-            Tensor::u32("by_id", &[count], &self.by_id),
-        ];
+        let mut tensors = described.tensors();
+        tensors.push(if mapped { coordinates.in_blocks() } else { coordinates });
         if let Some(codes) = &codes {
             tensors.extend(codes.tensors());
         }
@@ -150,13 +173,7 @@ impl Candidates {
     /// As [`Candidates::load`].
     pub fn read(stored: &Arc<Stored>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), None, reason);
-        let (shape, coordinates) = match stored.checked_array::<f32>("coordinates", 2)? {
-            Some((shape, values)) => (shape, Coordinates::Mapped(Arc::new(values))),
-            None => {
-                let (shape, values) = stored.f32("coordinates", 2)?;
-                (shape, Coordinates::Owned(values.into_owned()))
-            }
-        };
+        let (shape, coordinates) = coordinates(stored)?;
         let (rows, dim) = (shape[0], shape[1]);
         if dim == 0 {
             return Err(Error::too_few("candidates of dimension 0", 1));
@@ -164,7 +181,7 @@ impl Candidates {
         if let Coordinates::Owned(values) = &coordinates {
             check_finite(0, values, dim)?;
         }
-        let mapped = matches!(coordinates, Coordinates::Mapped(_));
+        let mapped = !matches!(coordinates, Coordinates::Owned(_));
         let codes = StoredCodes::read(stored, rows, dim)?.map(Arc::new);
         let (constants, multiplicities) = pairs(stored, "weights", rows)?;
         let texts = |name: &str, offsets: &str| {
@@ -238,6 +255,35 @@ impl Candidates {
     }
 }
 
+/// Refuses multiplicities of rows, of which the first is the row `first`, that f32 does not hold.
+pub(super) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
+    match counts.iter().position(|&count| count > EXACT) {
+        None => Ok(()),
+        Some(at) => Err(Error::out_of_range(
+            format!("{} candidates share the distinct row {}", counts[at], first + at),
+            format!("at most {EXACT} in a file"),
+        )),
+    }
+}
+
+/// The shape of the coordinates, and where they are.
+fn coordinates(stored: &Arc<Stored>) -> Result<(Vec<usize>, Coordinates), Error> {
+    const NAME: &str = "coordinates";
+    if stored.all_metadata().get(PRECISION).is_some_and(|own| *own == Precision::F16.to_string()) {
+        let read = stored.checked_array::<f16>(NAME, 2)?;
+        let whole = || Error::file(stored.path(), None, "coordinates of 16 bits in one block");
+        let (shape, values) = read.ok_or_else(whole)?;
+        return Ok((shape, Coordinates::Rounded(Arc::new(values))));
+    }
+    Ok(match stored.checked_array::<f32>(NAME, 2)? {
+        Some((shape, values)) => (shape, Coordinates::Mapped(Arc::new(values))),
+        None => {
+            let (shape, values) = stored.f32(NAME, 2)?;
+            (shape, Coordinates::Owned(values.into_owned()))
+        }
+    })
+}
+
 fn has(stored: &Stored, name: &str) -> bool {
     stored.names().any(|own| own == name)
 }
@@ -249,7 +295,7 @@ fn array<T: Element>(stored: &Stored, name: &str, mapped: bool) -> Result<Array<
 }
 
 /// Two columns, row by row.
-fn interleaved(first: &[f32], second: impl Iterator<Item = f32>) -> Vec<f32> {
+pub(super) fn interleaved(first: &[f32], second: impl Iterator<Item = f32>) -> Vec<f32> {
     first.iter().zip(second).flat_map(|(&first, second)| [first, second]).collect()
 }
 

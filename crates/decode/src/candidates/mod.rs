@@ -6,6 +6,8 @@ mod checks;
 mod coordinates;
 mod file;
 mod more;
+mod precision;
+mod shard;
 mod texts;
 
 use dsokr_basis::features::Distinct;
@@ -23,6 +25,8 @@ use crate::second_look::SecondLook;
 pub(crate) use checks::check_count;
 use checks::{check_constants, check_order, sorted};
 use coordinates::{Coordinates, check_finite};
+pub use precision::Precision;
+pub(crate) use shard::{Shard, part};
 use texts::Texts;
 
 /// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is
@@ -205,6 +209,18 @@ impl Candidates {
     /// Distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
         self.classes.of[candidate]
+    }
+
+    /// How many candidates share a distinct row below [`Candidates::distinct`]: its [`members`](Self::members),
+    /// and of candidates that [shards](crate::Shards::some) give also those that are not asked for.
+    pub fn multiplicity(&self, row: u32) -> u32 {
+        self.classes.counts[row as usize]
+    }
+
+    /// With these multiplicities of the distinct rows, of whose candidates these are some.
+    pub(crate) fn with_multiplicities(mut self, counts: Vec<u32>) -> Self {
+        self.classes.counts = counts;
+        self
     }
 
     pub(crate) fn classes(&self) -> &Classes {

@@ -67,7 +67,7 @@ impl Candidates {
             labels: own.labels.with_more(&more.labels),
             classes: Classes::new(class, hashes.len()),
             constants: [&own.constants[..], &pick(&more.constants)].concat(),
-            coordinates: own.coordinates.with_more(&points),
+            coordinates: own.coordinates.with_more(&points, own.dim)?,
             codes: None,
             hashes: hashes.into(),
             added: own.added + more.len(),

@@ -25,7 +25,7 @@ pub(crate) use dot::supported;
 pub(crate) use stored::{NewCodes, StoredCodes};
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.
-const LARGEST: usize = 1 << 15;
+pub(crate) const LARGEST: usize = 1 << 15;
 /// Largest score, and smallest norm of a query: nothing overflows when the one is divided by the other.
 const FINITE: f32 = 1e30;
 const SMALL: f32 = 1e-8;

@@ -14,4 +14,5 @@ mod per_query;
 mod permutations;
 mod rank;
 mod report;
+mod shards;
 mod top_k;

@@ -1,0 +1,297 @@
+//! Candidates in shards: each of several [`Ranks`] holds some, and all of them answer together.
+
+mod found;
+mod lookup;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use dsokr_basis::Ranks;
+use dsokr_basis::store::Stored;
+
+use crate::candidates::{Shard, part};
+use crate::error::check_len;
+use crate::gold_tile::check_gold;
+use crate::pool::{gold_scores, missing_gold};
+use crate::topk::{check_k, of_rows};
+use crate::{
+    CandidateBlocks, Candidates, Decoded, Error, Hit, MissingGold, Precision, Queries, rank,
+    top_rows,
+};
+
+use found::GivenRows;
+pub use lookup::{Place, SomeCandidates};
+
+/// Metadata key of the fingerprint of the candidates that a shard is of.
+const FINGERPRINT: &str = "candidates.checksum";
+
+/// Candidates in the files that [`write`](Self::write) writes, of which each of several [`Ranks`] opens its own.
+///
+/// All ranks call the same methods in the same order. Candidates and rows are numbered as in the whole set, and
+/// ranks, ties, hits and scores are those that [`Pool::Shared`](crate::Pool) gives for it, bit for bit, unless its
+/// coordinates were rounded ([`Precision::F16`]).
+///
+/// ```
+/// use dsokr_decode::{CandidateParts, Candidates, Precision, Queries, Shards};
+///
+/// let ids = ["a", "b", "c"].map(String::from).to_vec();
+/// let coordinates = vec![1.0, 0.0, 0.0, 1.0];
+/// let class = vec![0, 1, 1];
+/// let parts = CandidateParts { ids, class, dim: 2, coordinates, ..CandidateParts::default() };
+/// let folder = tempfile::tempdir()?;
+/// Shards::write(&Candidates::new(parts)?, folder.path(), 2, Precision::F32, "run 1", &Default::default())?;
+///
+/// let shards = Shards::open(folder.path(), "run 1")?;
+/// let hits = shards.top_k(&Queries::new(2, &[0.0, 2.0])?, 2)?;
+/// let some = shards.some(hits[0].iter().map(|hit| hit.candidate))?;
+/// let found: Vec<_> = some.numbers().iter().zip(some.candidates().ids()).collect();
+/// assert_eq!(found, [(&1, "b"), (&2, "c")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Shards {
+    precision: Precision,
+    of: usize,
+    dim: usize,
+    rows: usize,
+    candidates: usize,
+    /// Those that this rank holds, at least one, in their order.
+    own: Vec<OwnShard>,
+}
+
+/// A shard that this rank holds.
+struct OwnShard {
+    shard: Shard,
+    /// The rows that this rank scores; with more ranks than shards several of them share a shard.
+    scored: Range<usize>,
+    /// Whether this rank answers what others ask of the shard.
+    answers: bool,
+}
+
+impl Shards {
+    /// Writes candidates as `of` shards into a folder, as `shard-0-of-4.safetensors` and so on
+    /// ([`Candidates::save_shard`]). `fingerprint` tells the set of candidates from others.
+    ///
+    /// # Errors
+    /// As [`Candidates::save_shard`].
+    pub fn write(
+        candidates: &Candidates,
+        folder: &Path,
+        of: usize,
+        precision: Precision,
+        fingerprint: &str,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let mut metadata = metadata.clone();
+        metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
+        // refuses a number of shards before any of them is written
+        (0..of.max(1)).try_for_each(|at| {
+            candidates.save_shard(&folder.join(name(at, of)), (at, of), precision, &metadata)
+        })
+    }
+
+    /// Whether a file in a folder of shards has the name of one.
+    pub fn is_file(name: &str) -> bool {
+        count_of(name).is_some()
+    }
+
+    /// Opens this rank's shards of those in a folder, of candidates with this fingerprint. Ranks that are no more
+    /// than the shards take whole shards, one after another; more ranks share them.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a folder without shards or with shards of several numbers; a shard that is missing,
+    /// damaged (but for its coordinates, which are verified when they are first used), or of other candidates;
+    /// [`dsokr_basis::Error::Ranks`] for ranks that find other numbers of shards or other candidates.
+    pub fn open(folder: &Path, fingerprint: &str) -> Result<Self, Error> {
+        let of = count(folder)?;
+        let ranks = Ranks::current();
+        ranks.check_same("number of shards", &of.to_string())?;
+        ranks.check_same("fingerprint of the candidates", fingerprint)?;
+        let open = |(at, share, sharing): (usize, usize, usize)| {
+            let path = folder.join(name(at, of));
+            let shard = Shard::open(&path, (at, of))?;
+            let found = shard.stored.metadata(FINGERPRINT)?;
+            if found != fingerprint {
+                let reason = format!(
+                    "a shard of other candidates: their fingerprint is {found}, that of the run's is {fingerprint}"
+                );
+                return Err(Error::file(&path, None, reason));
+            }
+            let own = part(shard.rows.len(), share, sharing);
+            let scored = shard.rows.start + own.start..shard.rows.start + own.end;
+            Ok(OwnShard { shard, scored, answers: share == 0 })
+        };
+        let own = assigned(ranks.rank(), ranks.size(), of).into_iter().map(open);
+        let own = own.collect::<Result<Vec<_>, Error>>()?;
+        let Some(OwnShard { shard: first, .. }) = own.first() else {
+            return Err(Error::too_few("no shards", 1));
+        };
+        let (dim, precision, (rows, candidates)) =
+            (first.candidates.dim(), first.precision, first.all);
+        let described = format!("{rows} rows of {dim} coordinates ({precision})");
+        for OwnShard { shard, .. } in &own {
+            if (shard.candidates.dim(), shard.precision, shard.all) != (dim, precision, first.all) {
+                let reason = format!("not one of the shards of {described}");
+                return Err(Error::file(shard.stored.path(), None, reason));
+            }
+        }
+        ranks.check_same("set of shards", &described)?;
+        Ok(Self { precision, of, dim, rows, candidates, own })
+    }
+
+    /// Number of shards.
+    pub fn count(&self) -> usize {
+        self.of
+    }
+
+    /// How coordinates are kept.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Number of candidates, duplicates counted.
+    pub fn len(&self) -> usize {
+        self.candidates
+    }
+
+    /// Dimension p.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Number of distinct rows.
+    pub fn distinct(&self) -> usize {
+        self.rows
+    }
+
+    /// Always false: there is at least one candidate.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The file of a shard that this rank holds, for its metadata.
+    pub fn stored(&self) -> &Stored {
+        &self.own[0].shard.stored
+    }
+
+    /// Distinct rows of the gold candidates, by id; see [`Pool::gold`](crate::Pool::gold).
+    ///
+    /// # Errors
+    /// As [`Pool::gold`](crate::Pool::gold); those of [`find`](Self::find).
+    pub fn gold(
+        &self,
+        queries: &Queries,
+        gold: &[String],
+        missing: MissingGold,
+    ) -> Result<Vec<Option<u32>>, Error> {
+        check_len("gold ids", gold.len(), queries.len())?;
+        let found = self.find(gold)?.into_iter().zip(gold).enumerate();
+        found
+            .map(|(query, (place, id))| match (place, missing) {
+                (None, MissingGold::Error) => {
+                    Err(missing_gold(&queries.name(query), &format!("{id:?}")))
+                }
+                (place, _) => Ok(place.map(|place| place.row)),
+            })
+            .collect()
+    }
+
+    /// Ranks the gold rows and finds the k best candidates of every query; k may be 0.
+    ///
+    /// # Errors
+    /// As [`rank`](crate::rank) and [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
+    pub fn decode(
+        &self,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        k: usize,
+    ) -> Result<Vec<Decoded>, Error> {
+        check_gold(queries, gold, self.rows)?;
+        let given = GivenRows::of(self, gold.iter().flatten().map(|&row| row as usize))?;
+        let ranks = match gold.iter().any(Option::is_some) {
+            true => rank(queries, gold, &given)?,
+            false => vec![None; queries.len()],
+        };
+        let hits = match k {
+            0 => vec![Vec::new(); queries.len()],
+            _ => self.top_k(queries, k)?,
+        };
+        // of the same rows on all ranks, so that an error of one is that of all
+        let scores = gold_scores(queries, gold, &given)?;
+        let each = ranks.into_iter().zip(scores).zip(hits);
+        Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
+    }
+
+    /// The k best candidates of every query, best first, ties in the order of the candidates.
+    ///
+    /// # Errors
+    /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
+    pub fn top_k(&self, queries: &Queries, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
+        check_k(k, self.len() as u64)?;
+        let given = GivenRows::of(self, [])?;
+        let rows = top_rows(queries, &given, k.min(self.rows))?;
+        let members = self.members(rows.iter().flatten().map(|hit| hit.row), k)?;
+        Ok(of_rows(rows, k, |row| members.get(&row).map_or(&[], Vec::as_slice)))
+    }
+}
+
+/// The name of a shard's file.
+fn name(at: usize, of: usize) -> String {
+    format!("shard-{at}-of-{of}.safetensors")
+}
+
+/// Whether a file has the name of a shard, and of how many.
+fn count_of(name: &str) -> Option<usize> {
+    let (at, of) = name.strip_prefix("shard-")?.strip_suffix(".safetensors")?.split_once("-of-")?;
+    at.parse::<usize>().ok()?;
+    of.parse().ok()
+}
+
+/// Of how many shards those in a folder are.
+fn count(folder: &Path) -> Result<usize, Error> {
+    let io = |source| Error::Io { path: folder.to_owned(), source };
+    let mut counts = BTreeSet::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        counts.extend(count_of(&entry.map_err(io)?.file_name().to_string_lossy()));
+    }
+    let counts: Vec<usize> = counts.into_iter().collect();
+    let bad = |reason: &str| Err(Error::file(folder, None, reason));
+    match counts[..] {
+        [] => bad("no shards of candidates"),
+        [0] => bad("shards of which there are none"),
+        [of] => Ok(of),
+        _ => bad(&format!("shards of several sets, of {counts:?} shards; allowed is one set")),
+    }
+}
+
+/// The shards of a rank, with which of how many equal shares of each it scores.
+fn assigned(rank: usize, size: usize, of: usize) -> Vec<(usize, usize, usize)> {
+    if size <= of {
+        return part(of, rank, size).map(|at| (at, 0, 1)).collect();
+    }
+    let at = rank * of / size;
+    let first = |at: usize| (at * size).div_ceil(of);
+    vec![(at, rank - first(at), first(at + 1) - first(at))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_share_of_every_shard_is_one_ranks() {
+        for size in 1..9 {
+            for of in 1..9 {
+                let mut all: Vec<_> = (0..size).flat_map(|rank| assigned(rank, size, of)).collect();
+                assert!((0..size).all(|rank| !assigned(rank, size, of).is_empty()));
+                all.sort_unstable();
+                let shares = |at| all.iter().filter(move |own| own.0 == at).count();
+                let expected =
+                    (0..of).flat_map(|at| (0..shares(at)).map(move |s| (at, s, shares(at))));
+                assert_eq!(all, expected.collect::<Vec<_>>(), "{size} {of}");
+                assert!((0..of).all(|at| shares(at) > 0));
+            }
+        }
+    }
+}

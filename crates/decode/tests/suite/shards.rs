@@ -1,0 +1,190 @@
+//! Candidates in shards that several ranks hold, against one process that holds all of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use dsokr_basis::ranks::{Ranks, threads};
+use dsokr_decode::{
+    CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Error, Member,
+    MissingGold, Pool, Precision, Queries, Shards,
+};
+
+use crate::common::{Set, golds, integer_queries, message, real_queries};
+
+fn write(candidates: &Candidates, folder: &Path, of: usize, precision: Precision) {
+    Shards::write(candidates, folder, of, precision, "these", &BTreeMap::new()).unwrap();
+}
+
+/// The candidates with coordinates that 16 bits hold: the nearest, for numbers from 2⁻¹⁴ to 1.
+fn rounded(set: &Set) -> Candidates {
+    let round = |value: &f32| {
+        let unit = 2f32.powi(value.abs().log2().floor() as i32 - 10);
+        (value / unit).round_ties_even() * unit
+    };
+    let rows = set.rows.iter().map(|row| row.iter().map(round).collect()).collect();
+    Set { rows, ..set.clone() }.candidates()
+}
+
+fn decode(rows: &[f32], candidates: &Candidates, gold: &[String], k: usize) -> Vec<Decoded> {
+    let queries = Queries::new(candidates.dim(), rows).unwrap();
+    let member = Member { name: "a", queries, candidates, normalised: true };
+    let ensemble = Ensemble::new(vec![member]).unwrap();
+    let gold = ensemble.gold(Pool::Shared, gold, MissingGold::RankInfinity).unwrap();
+    ensemble.decode(Pool::Shared, &Combination::default(), &gold, k).unwrap()
+}
+
+#[test]
+fn shards_find_what_all_candidates_do() {
+    for (seed, count, distinct, dim, queries) in
+        [(1, 1, 1, 1, 1), (2, 5, 3, 2, 4), (3, 700, 513, 3, 40), (4, 3000, 2500, 30, 3)]
+    {
+        // small integers tie in large numbers, real numbers never
+        let reals = Set::reals(seed, count, distinct, dim);
+        for (set, rounded, rows) in [
+            (Set::integers(seed, count, distinct, dim), None, integer_queries(seed, queries, dim)),
+            (reals.clone(), Some(rounded(&reals)), real_queries(seed, queries, dim)),
+        ] {
+            let (all, k) = (set.candidates(), count.min(12));
+            let gold = golds(seed, queries, count).into_iter();
+            let mut gold: Vec<String> = gold.map(|gold| format!("c{gold}")).collect();
+            gold[0] = "missing".into();
+            for precision in [Precision::F32, Precision::F16, Precision::I8] {
+                let all = match (precision, &rounded) {
+                    (Precision::F16, Some(rounded)) => rounded,
+                    _ => &all,
+                };
+                let one = decode(&rows, all, &gold, k);
+                for (of, size) in [(1, 3), (2, 2), (3, 2), (3, 7), (5, 1)] {
+                    if of > distinct {
+                        continue;
+                    }
+                    let folder = tempfile::tempdir().unwrap();
+                    write(&set.candidates(), folder.path(), of, precision);
+                    for found in threads(size, || {
+                        let shards = Shards::open(folder.path(), "these")?;
+                        assert_eq!((shards.len(), shards.distinct()), (count, distinct));
+                        let queries = Queries::new(dim, &rows)?;
+                        let missing = MissingGold::RankInfinity;
+                        let places = shards.gold(&queries, &gold, missing)?;
+                        let decoded = shards.decode(&queries, &places, k)?;
+                        let hits = decoded.iter().flat_map(|query| &query.hits);
+                        let some = shards.some(hits.map(|hit| hit.candidate))?;
+                        Ok::<_, Error>((decoded, some))
+                    }) {
+                        let (decoded, some) = found.unwrap();
+                        assert!(
+                            decoded == one,
+                            "{precision}: {of} shards, {size} ranks, seed {seed}"
+                        );
+                        for (at, &number) in some.numbers().iter().enumerate() {
+                            let (named, row) = (some.candidates(), all.class_of(number));
+                            let class = named.class_of(at);
+                            assert_eq!(named.id(at), all.id(number));
+                            assert_eq!(named.label(at), all.label(number));
+                            let (own, point) =
+                                (named.point(class as usize), all.point(row as usize));
+                            assert_eq!(own.unwrap(), point.unwrap());
+                            assert_eq!(named.multiplicity(class), all.multiplicity(row));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn shards_that_are_not_those_of_the_candidates_are_refused() {
+    let set = Set::reals(1, 40, 30, 4);
+    let (folder, all) = (tempfile::tempdir().unwrap(), set.candidates());
+    let open = |fingerprint: &str| match Shards::open(folder.path(), fingerprint) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    let file = |name: &str| folder.path().join(name);
+    let refused = |of, precision| {
+        let written = Shards::write(&all, folder.path(), of, precision, "these", &BTreeMap::new());
+        message(written)
+    };
+    assert!(open("these").ends_with("no shards of candidates"), "{}", open("these"));
+    assert_eq!(refused(31, Precision::F32), "31 shards, allowed: 1 to 30, the distinct candidates");
+    assert_eq!(refused(0, Precision::F32), "0 shards, allowed: 1 to 30, the distinct candidates");
+    write(&all, folder.path(), 3, Precision::I8);
+    assert_eq!(open("these"), "");
+    let other = open("those");
+    let expected = "shard-0-of-3.safetensors: a shard of other candidates: their fingerprint is these, that of the \
+                    run's is those";
+    assert!(other.ends_with(expected), "{other}");
+    // ranks with different candidates, and with different folders
+    let empty = tempfile::tempdir().unwrap();
+    write(&all, empty.path(), 2, Precision::F32);
+    let found = threads(2, || {
+        let own = if Ranks::current().rank() == 1 { "those" } else { "these" };
+        let candidates = Shards::open(folder.path(), own).err().map(|error| error.to_string());
+        let own = if Ranks::current().rank() == 1 { empty.path() } else { folder.path() };
+        (candidates, Shards::open(own, "these").err().map(|error| error.to_string()))
+    });
+    let fingerprints =
+        "rank 1: its fingerprint of the candidates is those, that of rank 0 is these";
+    let counts = "rank 1: its number of shards is 2, that of rank 0 is 3";
+    let expected = (Some(fingerprints.to_owned()), Some(counts.to_owned()));
+    assert_eq!(found, [expected.clone(), expected]);
+    // a shard in the place of a different one, a damaged one, a missing one, and those of two sets
+    let (bytes, last) =
+        (fs::read(file("shard-1-of-3.safetensors")).unwrap(), "shard-2-of-3.safetensors");
+    let kept = fs::read(file(last)).unwrap();
+    fs::write(file(last), &bytes).unwrap();
+    assert!(open("these").ends_with("shard 1 of 3, expected shard 2 of 3"), "{}", open("these"));
+    let mut damaged = kept.clone();
+    let place = damaged.windows(5).position(|bytes| bytes == b"label").unwrap();
+    damaged[place] ^= 1;
+    fs::write(file(last), &damaged).unwrap();
+    assert!(open("these").contains(last), "{}", open("these"));
+    fs::remove_file(file(last)).unwrap();
+    assert!(open("these").ends_with(&format!("{last}: no such file")), "{}", open("these"));
+    fs::write(file(last), &kept).unwrap();
+    write(&all, folder.path(), 2, Precision::I8);
+    let expected = "shards of several sets, of [2, 3] shards; allowed is one set";
+    assert!(open("these").ends_with(expected), "{}", open("these"));
+}
+
+#[test]
+fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
+    let (folder, set) = (tempfile::tempdir().unwrap(), Set::reals(1, 40, 30, 4));
+    write(&set.candidates(), folder.path(), 2, Precision::F32);
+    let file = folder.path().join("shard-1-of-2.safetensors");
+    let mut bytes = fs::read(&file).unwrap();
+    let last = set.rows[29].iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+    let place = bytes.windows(16).position(|own| own == last).unwrap();
+    bytes[place] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    let find = |rows: Vec<f32>| {
+        threads(3, || {
+            let shards = Shards::open(folder.path(), "these")?;
+            shards.top_k(&Queries::new(4, &rows)?, 3)
+        })
+    };
+    for (rank, found) in find(vec![1.0; 4]).into_iter().enumerate() {
+        let error = message(found);
+        assert!(error.contains("damaged: checksum of block 0 of \"coordinates\""), "{error}");
+        assert_eq!(error.starts_with("rank 2: "), rank != 2, "{error}");
+    }
+    write(&set.candidates(), folder.path(), 2, Precision::F32);
+    assert!(find(vec![1.0; 4]).iter().all(Result::is_ok));
+    for found in find(vec![f32::MAX, f32::MAX, f32::MAX, f32::MAX]) {
+        assert!(message(found).contains("is not a finite number"));
+    }
+}
+
+#[test]
+fn sixteen_bits_hold_coordinates_up_to_65504() {
+    let ids = ["a", "b"].map(String::from).to_vec();
+    let coordinates = vec![1.0, 65504.0, -65520.0, 2.0];
+    let parts = CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() };
+    let (candidates, folder) = (Candidates::new(parts).unwrap(), tempfile::tempdir().unwrap());
+    let written =
+        Shards::write(&candidates, folder.path(), 1, Precision::F16, "these", &BTreeMap::new());
+    let expected = "candidate row 1, coordinate 0: -65520 in 16 bits, allowed: -65504 to 65504";
+    assert_eq!(message(written), expected);
+}

@@ -1,0 +1,111 @@
+use dsokr_decode::{
+    Candidates, Combination, Decoded, Ensemble, Hit, Metrics, MissingGold, Pool, Queries, Rank,
+    Shards,
+};
+
+use crate::Error;
+use crate::golds::RankedGolds;
+
+/// What ranks queries: the members of an ensemble among all candidates, or one run among candidates in shards.
+pub(super) enum Ranking<'a> {
+    Whole(Ensemble<'a>),
+    Shards(&'a Shards, Queries<'a>),
+}
+
+impl Ranking<'_> {
+    /// The queries as the first member reads them.
+    pub fn queries(&self) -> &Queries<'_> {
+        match self {
+            Self::Whole(ensemble) => &ensemble.members()[0].queries,
+            Self::Shards(_, queries) => queries,
+        }
+    }
+
+    /// Number of candidates.
+    pub fn candidates(&self) -> usize {
+        match self {
+            Self::Whole(ensemble) => ensemble.candidates().len(),
+            Self::Shards(shards, _) => shards.len(),
+        }
+    }
+
+    /// Rows of the gold candidates.
+    pub fn gold(
+        &self,
+        pool: Pool,
+        ids: &[String],
+        missing: MissingGold,
+    ) -> Result<Vec<Option<u32>>, dsokr_decode::Error> {
+        match self {
+            Self::Whole(ensemble) => ensemble.gold(pool, ids, missing),
+            Self::Shards(shards, queries) => shards.gold(queries, ids, missing),
+        }
+    }
+
+    /// The ranks of gold rows, and the k best candidates.
+    pub fn decode(
+        &self,
+        pool: Pool,
+        rule: &Combination,
+        gold: &[Option<u32>],
+        k: usize,
+    ) -> Result<Vec<Decoded>, dsokr_decode::Error> {
+        match self {
+            Self::Whole(ensemble) => ensemble.decode(pool, rule, gold, k),
+            Self::Shards(shards, queries) => shards.decode(queries, gold, k),
+        }
+    }
+
+    /// The metrics of ranks.
+    pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
+        Ok(match self {
+            Self::Whole(ensemble) => ensemble.metrics(pool, ranks)?,
+            Self::Shards(shards, _) => {
+                Metrics::from_ranks(ranks, shards.len(), shards.len() - shards.distinct())?
+            }
+        })
+    }
+
+    /// The k best candidates, with the candidates that they are numbers of: those of the shards that are hits,
+    /// or none, for those of the run.
+    pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Hits, Error> {
+        match self {
+            Self::Whole(ensemble) => Ok((ensemble.top_k(pool, rule, k)?, None)),
+            Self::Shards(shards, queries) => {
+                let mut hits = shards.top_k(queries, k)?;
+                let some = shards.some(hits.iter().flatten().map(|hit| hit.candidate))?;
+                for hit in hits.iter_mut().flatten() {
+                    hit.candidate = some.place(hit.candidate)?;
+                }
+                Ok((hits, Some(some.into())))
+            }
+        }
+    }
+
+    /// The candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
+    pub fn named(
+        &self,
+        golds: &mut RankedGolds,
+        decoded: &mut [Decoded],
+    ) -> Result<Option<Candidates>, Error> {
+        let Self::Shards(shards, _) = self else { return Ok(None) };
+        let places = shards.find(&golds.ids)?;
+        let hits = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+        let some = shards.some(places.iter().flatten().map(|place| place.candidate).chain(hits))?;
+        for hit in decoded.iter_mut().flat_map(|query| &mut query.hits) {
+            hit.candidate = some.place(hit.candidate)?;
+        }
+        for (row, place) in golds.rows.iter_mut().zip(places) {
+            *row = match (&row, place) {
+                (Some(_), Some(place)) => {
+                    Some(some.candidates().class_of(some.place(place.candidate)?))
+                }
+                (None, _) | (_, None) => None,
+            };
+        }
+        Ok(Some(some.into()))
+    }
+}
+
+/// The hits of each query, and the candidates that they are numbers of, if not those of the run.
+pub(super) type Hits = (Vec<Vec<Hit>>, Option<Candidates>);

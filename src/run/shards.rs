@@ -1,0 +1,130 @@
+//! The candidates of a run in shards, which several processes share.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dsokr_basis::Ranks;
+use dsokr_decode::{Candidates, Precision, Shards};
+
+use super::create::{fill_whole, io};
+use super::{Folder, candidates};
+use crate::Error;
+
+/// The folder of a run directory with the shards of its candidates.
+const FOLDER: &str = "shards";
+
+/// The shards that [`shard_candidates`] has written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenShards {
+    /// Where they are.
+    pub folder: PathBuf,
+    /// Number of candidates, duplicates counted.
+    pub candidates: usize,
+    /// Number of distinct candidates.
+    pub distinct: usize,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+/// Writes the candidates of a trained run of one model as `parts` shards into the folder `out`, by default
+/// `shards` in the run directory; shards that are there are replaced. Evaluation and search by several processes
+/// use them, each process its own ([`EnsembleRun::open_shared`](super::EnsembleRun::open_shared)).
+///
+/// # Errors
+/// A run that is not complete, an ensemble, a run with a second look; more shards than distinct candidates; a
+/// folder that holds something else.
+pub fn shard_candidates(
+    run: &Path,
+    parts: usize,
+    precision: Precision,
+    out: Option<&Path>,
+) -> Result<WrittenShards, Error> {
+    let config = Folder::config(run)?;
+    let refused = |message: &str| Err(Error::Run { path: run.into(), message: message.into() });
+    if config.ensemble.is_some() {
+        return refused("an ensemble: allowed is the run of one model");
+    }
+    if config.decoding.second_look.is_some() {
+        return refused("a run with decoding.second_look: allowed is one without");
+    }
+    if Folder::finished(run)?.is_none() {
+        return refused("not complete: train it to its end first (--resume)");
+    }
+    let stored = Arc::new(candidates::open(run)?);
+    let all = Candidates::read(&stored)?;
+    if !(1..=all.distinct()).contains(&parts) {
+        let allowed = format!("1 to {}, the distinct candidates", all.distinct());
+        return Err(Error::value("--parts", parts, allowed));
+    }
+    let folder = out.map_or_else(|| run.join(FOLDER), Path::to_path_buf);
+    check_replaceable(&folder)?;
+    let metadata: Result<BTreeMap<String, String>, dsokr_basis::Error> = ["basis", "data"]
+        .map(|key| Ok((key.to_owned(), stored.metadata(key)?.to_owned())))
+        .into_iter()
+        .collect();
+    let metadata = metadata?;
+    let mut bytes = 0;
+    fill_whole(&folder, "folder of shards", |here| {
+        Shards::write(&all, here, parts, precision, stored.checksum(), &metadata)?;
+        for entry in fs::read_dir(here).map_err(|e| io(here, &e))? {
+            bytes += entry.and_then(|entry| entry.metadata()).map_err(|e| io(here, &e))?.len();
+        }
+        match fs::remove_dir_all(&folder) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(io(&folder, &e)),
+            Err(_) | Ok(()) => Ok(()),
+        }
+    })?;
+    Ok(WrittenShards { folder, candidates: all.len(), distinct: all.distinct(), bytes })
+}
+
+/// Refuses a folder that holds anything but shards.
+fn check_replaceable(folder: &Path) -> Result<(), Error> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(io(folder, &e)),
+    };
+    for entry in entries {
+        let name = entry.map_err(|e| io(folder, &e))?.file_name();
+        let name = name.to_string_lossy();
+        if !Shards::is_file(&name) {
+            let found = format!("{}, which holds {name}", folder.display());
+            let allowed = "a folder that does not exist, is empty, or holds shards alone";
+            return Err(Error::value("--out", found, allowed));
+        }
+    }
+    Ok(())
+}
+
+/// Opens this rank's shards of the candidates of a run: those in `folder`, or, for several ranks, those in the run
+/// directory, if there are any.
+pub(super) fn open(run: &Path, folder: Option<&Path>) -> Result<Option<Shards>, Error> {
+    let folder = match folder {
+        Some(folder) => folder.to_path_buf(),
+        None => {
+            let (ranks, own) = (Ranks::current(), run.join(FOLDER));
+            if ranks.size() == 1 {
+                return Ok(None);
+            }
+            let is_there = own.is_dir();
+            let found = if is_there { "there" } else { "missing" };
+            ranks.check_same(&format!("folder {}", own.display()), found)?;
+            if !is_there {
+                return Ok(None);
+            }
+            own
+        }
+    };
+    let shards = Shards::open(&folder, &candidates::checksum(run)?)?;
+    tracing::info!(
+        "{} candidates in {} shards ({}) in {}",
+        shards.len(),
+        shards.count(),
+        shards.precision(),
+        folder.display()
+    );
+    Ok(Some(shards))
+}
