@@ -13,9 +13,7 @@ const LABELS: usize = 64;
 
 /// Whether nine in ten of some labels are SMILES.
 pub(crate) fn are_smiles(candidates: &Candidates) -> bool {
-    let step = candidates.len().div_ceil(LABELS).max(1);
-    let looked: Vec<bool> = (0..candidates.len())
-        .step_by(step)
+    let looked: Vec<bool> = labels_looked_at(candidates.len())
         .map(|candidate| {
             let label = candidates.label(candidate);
             !label.is_empty() && Molecule::parse(label).is_ok()
@@ -23,6 +21,11 @@ pub(crate) fn are_smiles(candidates: &Candidates) -> bool {
         .collect();
     let smiles = looked.iter().filter(|&&smiles| smiles).count();
     smiles * 10 >= looked.len() * 9
+}
+
+/// The candidates, of so many, whose labels are looked at.
+pub(crate) fn labels_looked_at(candidates: usize) -> impl Iterator<Item = usize> {
+    (0..candidates).step_by(candidates.div_ceil(LABELS).max(1))
 }
 
 /// The canonical SMILES of a label; none if it is no SMILES.

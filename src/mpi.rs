@@ -2,9 +2,11 @@
 //!
 //! MPI moves bytes; what is added up is added up by [`Ranks`], in the order of ranks.
 
+use std::time::Duration;
+
 use ::mpi::Threading;
 use ::mpi::environment::Universe;
-use ::mpi::point_to_point::send_receive_into;
+use ::mpi::point_to_point::{Destination, Source, send_receive_into};
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::traits::CommunicatorCollectives;
 use dsokr_basis::ranks::Exchange;
@@ -12,6 +14,10 @@ use dsokr_basis::{Error, Ranks};
 
 /// What launchers tell the processes that they start: Open MPI's, PMIx (Slurm), and PMI (MPICH, Slurm).
 const LAUNCHED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"];
+
+/// What wakes a rank, and how often a rank that waits looks for it.
+const WAKE: u8 = 0;
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The job that this process is a rank of. MPI is called on the thread that has joined it, and on no other.
 pub struct Job {
@@ -96,5 +102,22 @@ impl Exchange for World {
             send_receive_into(parts[to], &receiver, &mut given[from][..], &sender);
         }
         Ok(given)
+    }
+
+    fn wake(&self) -> Result<(), Error> {
+        let world = SimpleCommunicator::world();
+        (1..world.size()).for_each(|rank| world.process_at_rank(rank).send(&WAKE));
+        Ok(())
+    }
+
+    /// MPI's own waiting keeps a processor busy.
+    fn wait(&self) -> Result<(), Error> {
+        let world = SimpleCommunicator::world();
+        let first = world.process_at_rank(0);
+        while first.immediate_probe().is_none() {
+            std::thread::sleep(LOOK);
+        }
+        let (_, _) = first.receive::<u8>();
+        Ok(())
     }
 }

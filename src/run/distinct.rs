@@ -55,7 +55,8 @@ impl EnsembleRun {
     }
 
     /// For each query the hits at the places `places` among the distinct candidates for which `wanted` is
-    /// true (of a candidate by its number among the candidates of the [answer](SearchAnswer::candidates)), best first; fewer at the end. Ranks, ties and gaps are those among all candidates.
+    /// true, best first; fewer at the end. Ranks, ties and gaps are those among all candidates. `wanted` gets the
+    /// candidates of the [answer](SearchAnswer::candidates) and the number of one of them.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.

@@ -14,7 +14,7 @@ use dsokr_decode::{
 
 use super::place::read_optional;
 use super::ranking::Ranking;
-use super::{Folder, QueryAnswers, Run, drawn_pairs, fingerprints, held_out, shards};
+use super::{Folder, QueryAnswers, Run, drawn_pairs, fingerprints, held_out};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES, Search};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
@@ -30,13 +30,13 @@ pub(crate) const MEMBERS: &str = "members";
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// At least one.
-    members: Vec<Run>,
+    pub(super) members: Vec<Run>,
     /// How their scores are combined.
     pub rule: Combination,
     /// The candidates of the one run, if they are in shards.
-    shards: Option<Shards>,
+    pub(super) shards: Option<Shards>,
 }
 
 impl EnsembleRun {
@@ -61,36 +61,6 @@ impl EnsembleRun {
             places.extend(inner(path, &config)?);
         }
         Self::of(places, rule, device)
-    }
-
-    /// As [`open`](Self::open), for several [`Ranks`], which share the candidates of a run of one model if they are
-    /// in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by default that of the
-    /// run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of the run are one of
-    /// them alone, and answers come with those that they name. One rank uses shards that are named alone.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open) and [`Shards::open`]; [`Error::Value`] for shards of several runs or an ensemble.
-    pub fn open_shared(
-        paths: &[PathBuf],
-        shards: Option<&Path>,
-        device: &Device,
-    ) -> Result<Self, Error> {
-        let alone = match paths {
-            [path] if Folder::config(path)?.ensemble.is_none() => Some(path),
-            _ => None,
-        };
-        let opened = match (alone, shards) {
-            (Some(path), shards) => shards::open(path, shards)?.map(|shards| (path, shards)),
-            (None, None) => None,
-            (None, Some(folder)) => {
-                let allowed = "absent: the candidates of several models are not in shards";
-                return Err(Error::value("--shards", folder.display(), allowed));
-            }
-        };
-        let Some((path, shards)) = opened else { return Self::open(paths, device) };
-        let run = Run::open_sharded(path, &shards, device)?;
-        let (names, members) = (vec![path.display().to_string()], vec![run]);
-        Ok(Self { names, members, rule: Combination::default(), shards: Some(shards) })
     }
 
     /// The trained members of an ensemble's directory, which may have no rule yet.
@@ -143,12 +113,6 @@ impl EnsembleRun {
         &self.members
     }
 
-    /// Number of candidates, duplicates counted.
-    pub fn candidates(&self) -> usize {
-        let all = self.members[0].candidates.len();
-        self.shards.as_ref().map_or(all, Shards::len)
-    }
-
     /// The configuration of the first member, for the settings that all members share.
     pub fn config(&self) -> &Checked {
         &self.members[0].config
@@ -182,25 +146,30 @@ impl EnsembleRun {
             let allowed = "absent: queries have lists where candidates are in no shards";
             return Err(Error::value("lists of candidates", file.display(), allowed));
         }
-        let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        let candidates = &self.members[0].candidates;
-        let list = |file| PerQuery::read(file, splits[0].names(), candidates);
-        let lists = lists.map(list).transpose()?;
-        let answer = |(run, split): (&Run, &Split)| {
-            let z = predict(run, split)?;
-            Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
+        let ask = || {
+            let splits = self.members.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+            let candidates = &self.members[0].candidates;
+            let list = |file| PerQuery::read(file, splits[0].names(), candidates);
+            let lists = lists.map(list).transpose()?;
+            let answer = |(run, split): (&Run, &Split)| {
+                let z = predict(run, split)?;
+                Ok(run.config.decoding.scaled(&z, run.candidates.dim())?.into_owned())
+            };
+            let answers = self.members.iter().zip(&splits).map(answer);
+            let answers = answers.collect::<Result<Vec<_>, Error>>()?;
+            Ok(QueryAnswers { splits, lists, answers })
         };
-        let answers = self.members.iter().zip(&splits).map(answer);
-        let answers = answers.collect::<Result<Vec<_>, Error>>()?;
         let ranks = Ranks::current();
+        let asked = ranks.agree::<_, Error>(ask())?;
         if ranks.size() > 1 {
             // ranks that differ in a bit would count other candidates as above or tied
+            let answers = asked.answers.iter();
             let tensors: Vec<Tensor> =
-                answers.iter().map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
+                answers.map(|z| Tensor::f32("answers", &[z.len()], z)).collect();
             let checksum = Contents::new("answers", 1, &BTreeMap::new(), &tensors).checksum();
             ranks.check_same("answers' checksum", &checksum)?;
         }
-        Ok(QueryAnswers { splits, lists, answers })
+        Ok(asked)
     }
 
     /// What ranks queries by the members' predictions for them.
@@ -219,7 +188,8 @@ impl EnsembleRun {
     ) -> Result<Ranking<'a>, Error> {
         match (&self.shards, answers) {
             (Some(shards), [z]) => {
-                Ok(Ranking::Shards(shards, Queries::named(names, shards.dim(), z)?))
+                let queries = Queries::named(names, shards.dim(), z)?;
+                Ok(Ranking::Shards(shards, queries, &self.names[0]))
             }
             _ => {
                 let candidates = self.members.iter().map(|run| &run.candidates);

@@ -61,6 +61,7 @@ mod record;
 mod report;
 mod search;
 mod shards;
+mod shared;
 pub mod tables;
 mod tensorboard;
 mod trained;

@@ -9,7 +9,20 @@ use crate::golds::RankedGolds;
 /// What ranks queries: the members of an ensemble among all candidates, or one run among candidates in shards.
 pub(super) enum Ranking<'a> {
     Whole(Ensemble<'a>),
-    Shards(&'a Shards, Queries<'a>),
+    /// With the name of the run.
+    Shards(&'a Shards, Queries<'a>, &'a str),
+}
+
+/// An error of scores, which says whose they are as those of an ensemble do.
+fn scoring_error(name: &str, error: dsokr_decode::Error) -> dsokr_decode::Error {
+    match error {
+        // of what is asked for
+        dsokr_decode::Error::OutOfRange { .. } => error,
+        error => {
+            let place = format!("ensemble member {name:?}");
+            dsokr_decode::Error::At { place, source: Box::new(error) }
+        }
+    }
 }
 
 impl Ranking<'_> {
@@ -17,7 +30,7 @@ impl Ranking<'_> {
     pub fn queries(&self) -> &Queries<'_> {
         match self {
             Self::Whole(ensemble) => &ensemble.members()[0].queries,
-            Self::Shards(_, queries) => queries,
+            Self::Shards(_, queries, _) => queries,
         }
     }
 
@@ -25,7 +38,7 @@ impl Ranking<'_> {
     pub fn candidates(&self) -> usize {
         match self {
             Self::Whole(ensemble) => ensemble.candidates().len(),
-            Self::Shards(shards, _) => shards.len(),
+            Self::Shards(shards, ..) => shards.len(),
         }
     }
 
@@ -38,7 +51,7 @@ impl Ranking<'_> {
     ) -> Result<Vec<Option<u32>>, dsokr_decode::Error> {
         match self {
             Self::Whole(ensemble) => ensemble.gold(pool, ids, missing),
-            Self::Shards(shards, queries) => shards.gold(queries, ids, missing),
+            Self::Shards(shards, queries, _) => shards.gold(queries, ids, missing),
         }
     }
 
@@ -52,7 +65,9 @@ impl Ranking<'_> {
     ) -> Result<Vec<Decoded>, dsokr_decode::Error> {
         match self {
             Self::Whole(ensemble) => ensemble.decode(pool, rule, gold, k),
-            Self::Shards(shards, queries) => shards.decode(queries, gold, k),
+            Self::Shards(shards, queries, name) => {
+                shards.decode(queries, gold, k).map_err(|error| scoring_error(name, error))
+            }
         }
     }
 
@@ -60,7 +75,7 @@ impl Ranking<'_> {
     pub fn metrics(&self, pool: Pool, ranks: &[Option<Rank>]) -> Result<Metrics, Error> {
         Ok(match self {
             Self::Whole(ensemble) => ensemble.metrics(pool, ranks)?,
-            Self::Shards(shards, _) => {
+            Self::Shards(shards, ..) => {
                 Metrics::from_ranks(ranks, shards.len(), shards.len() - shards.distinct())?
             }
         })
@@ -71,8 +86,9 @@ impl Ranking<'_> {
     pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Hits, Error> {
         match self {
             Self::Whole(ensemble) => Ok((ensemble.top_k(pool, rule, k)?, None)),
-            Self::Shards(shards, queries) => {
-                let mut hits = shards.top_k(queries, k)?;
+            Self::Shards(shards, queries, name) => {
+                let hits = shards.top_k(queries, k);
+                let mut hits = hits.map_err(|error| scoring_error(name, error))?;
                 let some = shards.some(hits.iter().flatten().map(|hit| hit.candidate))?;
                 for hit in hits.iter_mut().flatten() {
                     hit.candidate = some.place(hit.candidate)?;
@@ -88,7 +104,7 @@ impl Ranking<'_> {
         golds: &mut RankedGolds,
         decoded: &mut [Decoded],
     ) -> Result<Option<Candidates>, Error> {
-        let Self::Shards(shards, _) = self else { return Ok(None) };
+        let Self::Shards(shards, ..) = self else { return Ok(None) };
         let places = shards.find(&golds.ids)?;
         let hits = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
         let some = shards.some(places.iter().flatten().map(|place| place.candidate).chain(hits))?;

@@ -1,22 +1,75 @@
 //! Answers, as the library computes them.
 
+use std::borrow::Cow;
+
+use dsokr_basis::Ranks;
 use dsokr_data::Truth;
-use dsokr_decode::CandidateBlocks;
+use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_molecule::{Molecule, functional_groups, ring_systems};
+use serde::Serialize;
 
 use super::filter::{Molecules, Wanted, fingerprint, tanimoto};
 use super::problem::Problem;
 use super::queries::Queries;
-use super::requests::{EmbedRequest, Filter, RankRequest, SearchRequest};
+use super::requests::{
+    CandidatesRequest, DrawingRequest, EmbedRequest, Filter, RankRequest, SearchRequest,
+};
 use super::responses::{
     Answer, Candidate, CandidatesResponse, Confidence, EmbedResponse, Exact, Hit,
     MoleculeProperties, Nearest, Outputs, Quantile, RankResponse, Ranked, SearchResponse, Shared,
 };
 use super::{Limits, Model};
+use crate::Error;
 use crate::run::{DistinctAnswer, DistinctHit};
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
+
+/// A request about a model.
+pub(super) trait Asked: Serialize + Send + 'static {
+    /// What other ranks know it by.
+    const NAME: &'static str;
+
+    /// What it asks for.
+    type Answer: Send + 'static;
+
+    /// The name of the model; none for the first one.
+    fn model(&self) -> Option<&str>;
+
+    /// Number of queries.
+    fn queries(&self) -> usize;
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
+}
+
+macro_rules! asked {
+    ($($request:ident $name:literal -> $answer:ty, $queries:expr, $compute:expr;)*) => {$(
+        impl Asked for $request {
+            const NAME: &'static str = $name;
+            type Answer = $answer;
+
+            fn model(&self) -> Option<&str> {
+                self.model.as_deref()
+            }
+
+            fn queries(&self) -> usize {
+                $queries(self)
+            }
+
+            fn answer(&self, model: &Model, limits: &Limits) -> Result<$answer, Problem> {
+                $compute(model, limits, self)
+            }
+        }
+    )*};
+}
+
+asked! {
+    SearchRequest "search" -> SearchResponse, SearchRequest::queries, search;
+    EmbedRequest "embed" -> EmbedResponse, EmbedRequest::queries, embed;
+    RankRequest "rank" -> RankResponse, RankRequest::queries, rank;
+    CandidatesRequest "candidates" -> CandidatesResponse, |_| 0, candidates;
+    DrawingRequest "drawing" -> String, |_| 0, drawing;
+}
 
 pub(super) fn search(
     model: &Model,
@@ -27,13 +80,12 @@ pub(super) fn search(
         return Err(Problem::value("top", request.top, format!("1 to {}", limits.hits)));
     }
     let queries = Queries::of_search(request, limits)?;
-    let wanted = request.filter.as_ref().map(|filter| wanted(model, filter)).transpose()?;
+    let kept = request.filter.as_ref().map(|filter| Kept::of(model, filter)).transpose()?;
     let asked = queries.ask(model)?;
     let places = request.skip..request.skip.saturating_add(request.top);
-    let keep = |_: &_, candidate: usize| wanted.as_ref().is_none_or(|wanted| wanted[candidate]);
+    let keep = |all: &Candidates, at: usize| kept.as_ref().is_none_or(|kept| kept.holds(all, at));
     let answers = model.runs.distinct(&asked, places, keep)?;
-    let candidates = model.run().candidates.len();
-    let counted = |wanted: &Vec<bool>| wanted.iter().filter(|&&wanted| wanted).count();
+    let candidates = model.runs.candidates();
     let shown = |(query, answer)| {
         let text = queries.text(query).filter(|_| request.explain);
         shown(model, text, answer)
@@ -42,53 +94,70 @@ pub(super) fn search(
         model: model.name().to_owned(),
         notice: model.notice(),
         candidates,
-        wanted: wanted.as_ref().map_or(candidates, counted),
-        answers: answers.into_iter().enumerate().map(shown).collect(),
+        wanted: kept.as_ref().map_or(candidates, |kept| kept.count),
+        answers: answers.into_iter().enumerate().map(shown).collect::<Result<_, _>>()?,
     })
 }
 
-/// Whether each candidate passes a filter.
-fn wanted(model: &Model, filter: &Filter) -> Result<Vec<bool>, Problem> {
-    let wanted = Wanted::read(filter)?;
-    if model.outputs != Outputs::Molecules {
-        let found = format!("given, for {:?}", model.outputs).to_lowercase();
-        return Err(Problem::value("filter", found, "absent: candidates are no molecules"));
+/// The candidates that pass a filter.
+struct Kept {
+    wanted: Wanted,
+    /// Whether each candidate does; none where they are in shards.
+    each: Option<Vec<bool>>,
+    /// How many do.
+    count: usize,
+}
+
+impl Kept {
+    fn of(model: &Model, filter: &Filter) -> Result<Self, Problem> {
+        let wanted = Wanted::read(filter)?;
+        if model.outputs != Outputs::Molecules {
+            let found = format!("given, for {:?}", model.outputs).to_lowercase();
+            return Err(Problem::value("filter", found, "absent: candidates are no molecules"));
+        }
+        let Some(molecules) = model.molecules() else {
+            let found = format!("given, for {} candidates", model.runs.candidates());
+            let most = Molecules::MOST;
+            let allowed = format!("absent: at most {most} candidates can be filtered");
+            return Err(Problem::value("filter", found, allowed));
+        };
+        let each = molecules.wanted(&wanted);
+        let mut count = [each.iter().filter(|&&wanted| wanted).count() as u64];
+        let each = match model.runs.shards() {
+            None => Some(each),
+            Some(_) => {
+                Ranks::current().sum(&mut count).map_err(Error::from)?;
+                None
+            }
+        };
+        Ok(Self { wanted, each, count: count[0] as usize })
     }
-    let Some(molecules) = model.molecules() else {
-        let found = format!("given, for {} candidates", model.run().candidates.len());
-        let allowed = format!("absent: at most {} candidates can be filtered", Molecules::MOST);
-        return Err(Problem::value("filter", found, allowed));
-    };
-    Ok(molecules.wanted(&wanted))
+
+    /// Whether a candidate passes, of those of an answer.
+    fn holds(&self, candidates: &Candidates, at: usize) -> bool {
+        match &self.each {
+            Some(each) => each[at],
+            None => self.wanted.holds_label(candidates.label(at)),
+        }
+    }
 }
 
 /// An answer, explained by the training texts nearest to `text`.
-fn shown(model: &Model, text: Option<&str>, answer: DistinctAnswer) -> Answer {
+fn shown(model: &Model, text: Option<&str>, answer: DistinctAnswer) -> Result<Answer, Problem> {
     let DistinctAnswer { hits, gap, further } = answer;
-    let nearest: Vec<Nearest> = match (text, model.training()) {
-        (Some(text), Ok(training)) => training
-            .nearest(text, NEAREST)
-            .into_iter()
-            .map(|(id, text, similarity)| {
-                let candidates = &model.run().candidates;
-                let label = candidates.find(id).map(|at| candidates.label(at).to_owned());
-                Nearest { id: id.to_owned(), text: text.to_owned(), similarity, label }
-            })
-            .collect(),
-        (Some(_) | None, _) => Vec::new(),
-    };
+    let nearest = text.map_or(Ok(Vec::new()), |text| nearest(model, text))?;
     let known: Vec<(&str, Parts)> = nearest
         .iter()
         .filter(|_| model.outputs == Outputs::Molecules)
         .filter_map(|near| Some((near.id.as_str(), Parts::of(near.label.as_deref()?)?)))
         .collect();
-    let quantiles = further.quantiles.as_ref();
+    let (quantiles, candidates) = (further.quantiles.as_ref(), further.candidates(model.run()));
     let shown = |found: DistinctHit| {
         let DistinctHit { candidate: at, duplicates, score, rank, tied, gap } = found;
-        let mut candidate = candidate(model, at);
+        let mut candidate = candidate(model, candidates, at);
         if let (true, Some(quantiles)) = (candidate.label.is_empty(), quantiles) {
             // read when it was scored
-            let number = quantiles.number(&model.run().candidates, at);
+            let number = quantiles.number(candidates, at);
             candidate.label = number.map_or_else(|_| String::new(), |number| number.to_string());
         }
         let shared = match known.is_empty() {
@@ -97,7 +166,7 @@ fn shown(model: &Model, text: Option<&str>, answer: DistinctAnswer) -> Answer {
                 known.iter().map(|(id, other)| own.shared(id, other)).collect()
             }),
         };
-        let id = |at: usize| model.run().candidates.id(at).to_owned();
+        let id = |at: usize| candidates.id(at).to_owned();
         let duplicates = duplicates.into_iter().map(id).collect();
         Hit { rank, candidate, score, gap, tied, duplicates, shared }
     };
@@ -107,7 +176,27 @@ fn shown(model: &Model, text: Option<&str>, answer: DistinctAnswer) -> Answer {
         further.quantiles.into_iter().flat_map(|own| own.levels.into_iter().zip(own.values));
     let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
     let confidence = gap.and_then(|gap| confidence(model, gap));
-    Answer { hits, exact, quantiles, confidence, nearest }
+    Ok(Answer { hits, exact, quantiles, confidence, nearest })
+}
+
+/// The training texts nearest to a text, which the first of several ranks has found.
+fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
+    let ranks = Ranks::current();
+    let training = ranks.is_first().then(|| model.training());
+    let found = match training {
+        Some(Ok(training)) => training.nearest(text, NEAREST),
+        Some(Err(_)) | None => Vec::new(),
+    };
+    let ids: Vec<&str> = found.iter().map(|&(id, ..)| id).collect();
+    let ids = ranks.broadcast(|| serde_json::to_vec(&ids).unwrap_or_default());
+    let ids: Vec<String> =
+        serde_json::from_slice(&ids.map_err(Error::from)?).map_err(Problem::failed)?;
+    let (places, candidates) = model.runs.find(&ids)?;
+    let near = |((id, text, similarity), place): ((&str, &str, f64), &Option<usize>)| {
+        let label = place.map(|at| candidates.label(at).to_owned());
+        Nearest { id: id.to_owned(), text: text.to_owned(), similarity, label }
+    };
+    Ok(found.into_iter().zip(&places).map(near).collect())
 }
 
 /// How often first candidates with such a gap were right.
@@ -154,8 +243,7 @@ fn groups(molecule: &Molecule) -> Vec<String> {
 }
 
 /// A candidate with its properties.
-pub(super) fn candidate(model: &Model, at: usize) -> Candidate {
-    let candidates = &model.run().candidates;
+fn candidate(model: &Model, candidates: &Candidates, at: usize) -> Candidate {
     let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
     let molecule = match model.outputs {
         Outputs::Molecules => Molecule::parse(&label).ok().map(|molecule| MoleculeProperties {
@@ -175,11 +263,7 @@ pub(super) fn candidate(model: &Model, at: usize) -> Candidate {
     Candidate { id, label, link, molecule }
 }
 
-pub(super) fn embed(
-    model: &Model,
-    limits: &Limits,
-    request: &EmbedRequest,
-) -> Result<EmbedResponse, Problem> {
+fn embed(model: &Model, limits: &Limits, request: &EmbedRequest) -> Result<EmbedResponse, Problem> {
     let members = model.runs.members();
     let names = || {
         let names: Vec<String> =
@@ -200,11 +284,7 @@ pub(super) fn embed(
     Ok(EmbedResponse { model: model.name().to_owned(), notice: model.notice(), coordinates })
 }
 
-pub(super) fn rank(
-    model: &Model,
-    limits: &Limits,
-    request: &RankRequest,
-) -> Result<RankResponse, Problem> {
+fn rank(model: &Model, limits: &Limits, request: &RankRequest) -> Result<RankResponse, Problem> {
     let queries = Queries::of_rank(request, limits)?;
     if request.ids.len() != queries.len() {
         let found = format!("{} lists", request.ids.len());
@@ -223,43 +303,48 @@ pub(super) fn rank(
         let ranked = ranked.collect::<Option<Vec<_>>>();
         answers.push(ranked.ok_or_else(|| Problem::failed("a candidate without a rank"))?);
     }
-    let candidates = model.run().candidates.len();
+    let candidates = model.runs.candidates();
     let (name, notice) = (model.name().to_owned(), model.notice());
     Ok(RankResponse { model: name, notice, candidates, answers })
 }
 
-/// Candidates of a list of ids.
-fn find(model: &Model, limits: &Limits, ids: &[String]) -> Result<Vec<usize>, Problem> {
+/// Candidates of a list of ids, by their places among those that come with them.
+fn find<'a>(
+    model: &'a Model,
+    limits: &Limits,
+    ids: &[String],
+) -> Result<(Vec<usize>, Cow<'a, Candidates>), Problem> {
     if ids.len() > limits.hits {
         let allowed = format!("at most {}", limits.hits);
         return Err(Problem::value("ids", format!("{} ids", ids.len()), allowed));
     }
-    ids.iter().map(|id| place(model, id)).collect()
+    let (places, candidates) = model.runs.find(ids)?;
+    let known = |(place, id): (Option<usize>, &String)| {
+        place.ok_or_else(|| Problem::not_found("id", id, "the id of a candidate"))
+    };
+    Ok((places.into_iter().zip(ids).map(known).collect::<Result<_, _>>()?, candidates))
 }
 
-fn place(model: &Model, id: &str) -> Result<usize, Problem> {
-    let unknown = || Problem::not_found("id", id, "the id of a candidate");
-    model.run().candidates.find(id).ok_or_else(unknown)
-}
-
-pub(super) fn candidates(
+fn candidates(
     model: &Model,
     limits: &Limits,
-    ids: &[String],
+    request: &CandidatesRequest,
 ) -> Result<CandidatesResponse, Problem> {
-    let places = find(model, limits, ids)?;
-    let candidates = places.into_iter().map(|at| candidate(model, at)).collect();
+    let (places, candidates) = find(model, limits, &request.ids)?;
+    let candidates = places.into_iter().map(|at| candidate(model, &candidates, at)).collect();
     Ok(CandidatesResponse { model: model.name().to_owned(), notice: model.notice(), candidates })
 }
 
-pub(super) fn drawing(model: &Model, id: &str) -> Result<String, Problem> {
-    let label = model.run().candidates.label(place(model, id)?);
+fn drawing(model: &Model, limits: &Limits, request: &DrawingRequest) -> Result<String, Problem> {
+    let id = &request.id;
+    let (places, candidates) = find(model, limits, std::slice::from_ref(id))?;
+    let label = candidates.label(places[0]);
     let no_drawing = || Problem::not_found("id", id, "a candidate that is a molecule or a graph");
     match model.outputs {
         Outputs::Molecules => Ok(Molecule::parse(label).map_err(|_| no_drawing())?.svg()),
         Outputs::Graphs => {
             let features = &model.runs.config().output.features;
-            match Truth::of_labels([label].into_iter(), features).map_err(crate::Error::from)? {
+            match Truth::of_labels([label].into_iter(), features).map_err(Error::from)? {
                 Some(Truth::Graphs(graphs)) => {
                     graphs.first().map(|graph| graph.svg()).ok_or_else(no_drawing)
                 }

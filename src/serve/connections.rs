@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use dsokr_basis::Ranks;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -17,18 +18,46 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
-use super::Server;
+use super::{Server, together};
 use crate::Error;
 
 /// How long to wait after a connection that could not be accepted, such as for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves at an address until the process gets SIGINT (Ctrl-C) or SIGTERM. `listening` is called with the address
-/// once connections are accepted, where the port is known that took the place of 0.
+/// once connections are accepted, where the port is known that took the place of 0. Of several
+/// [`Ranks`](dsokr_basis::Ranks), which all call this, the first listens and is the one to stop.
 ///
 /// # Errors
-/// [`Error::Value`] of `--port` or `--host` for an address that cannot be listened at; errors of `listening`.
+/// [`Error::Value`] of `--port` or `--host` for an address that cannot be listened at; errors of `listening`;
+/// [`dsokr_basis::Error::Ranks`] for a rank that cannot be reached.
 pub fn block_on(
+    server: &Server,
+    address: SocketAddr,
+    listening: impl FnOnce(SocketAddr) -> Result<(), Error> + Send + 'static,
+) -> Result<(), Error> {
+    let workers = &server.0.workers;
+    match (workers.are_ranks(), Ranks::current().is_first()) {
+        (false, _) => listen(server, address, listening),
+        (true, false) => together::follow(server),
+        (true, true) => {
+            together::prepare(server)?;
+            // the exchanges of ranks are those of this thread
+            let listener = server.clone();
+            let served = std::thread::spawn(move || {
+                let served = listen(&listener, address, listening);
+                listener.0.workers.end();
+                served
+            });
+            workers.work();
+            together::stop()?;
+            served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+    }
+}
+
+/// As [`block_on`], on this process alone.
+fn listen(
     server: &Server,
     address: SocketAddr,
     listening: impl FnOnce(SocketAddr) -> Result<(), Error>,

@@ -8,7 +8,6 @@ use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 
 use super::responses::{Example, ModelDescription, NamedMetric, Outputs};
-use crate::molecules::are_smiles;
 use crate::run::{EnsembleRun, Record, Run};
 use crate::{Error, Metric};
 
@@ -17,8 +16,8 @@ const EXAMPLES: usize = 4;
 const LONGEST: usize = 300;
 
 /// What the candidates of runs are.
-pub(super) fn outputs(runs: &EnsembleRun) -> Outputs {
-    match &runs.config().output.features {
+pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
+    Ok(match &runs.config().output.features {
         OutputFeatures::Molecules { .. } => Outputs::Molecules,
         OutputFeatures::Graphs { .. } => Outputs::Graphs,
         OutputFeatures::Labels { .. } => Outputs::Labels,
@@ -27,11 +26,11 @@ pub(super) fn outputs(runs: &EnsembleRun) -> Outputs {
         OutputFeatures::File(_)
         | OutputFeatures::Ngrams { .. }
         | OutputFeatures::Substructures { .. }
-        | OutputFeatures::Source {} => match are_smiles(&runs.members()[0].candidates) {
+        | OutputFeatures::Source {} => match runs.are_smiles()? {
             true => Outputs::Molecules,
             false => Outputs::Other,
         },
-    }
+    })
 }
 
 /// What is known of a model before anything but its run is read.
@@ -82,7 +81,7 @@ pub(super) fn describe(
         encoder: of_members(|run| run.config.encoder.kind().to_owned()),
         members: if members.len() > 1 { runs.names().to_vec() } else { Vec::new() },
         coordinates: members.iter().map(|run| run.candidates.dim()).collect(),
-        candidates: members[0].candidates.len(),
+        candidates: runs.candidates(),
         data: config.data.folder().to_owned(),
         split: report.map(|report| report.split.to_string()),
         queries: report.map(|report| report.metrics.ranks.queries),

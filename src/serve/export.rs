@@ -1,7 +1,8 @@
 //! Answers as files.
 
+use super::answer::Asked;
 use super::problem::Problem;
-use super::requests::{Format, SearchRequest};
+use super::requests::{ExportRequest, Format, SearchRequest};
 use super::responses::{Hit, Outputs};
 use super::{Limits, Model, answer};
 use dsokr_molecule::Molecule;
@@ -16,8 +17,25 @@ impl Format {
     }
 }
 
-/// The hits of the one query of a search.
-pub(super) fn file(
+impl Asked for ExportRequest {
+    const NAME: &'static str = "export";
+    type Answer = String;
+
+    fn model(&self) -> Option<&str> {
+        self.search.model.as_deref()
+    }
+
+    fn queries(&self) -> usize {
+        self.search.queries()
+    }
+
+    /// The hits of the one query of a search.
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
+        file(model, limits, self.format, &self.search)
+    }
+}
+
+fn file(
     model: &Model,
     limits: &Limits,
     format: Format,

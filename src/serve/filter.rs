@@ -22,6 +22,21 @@ struct Properties {
     fingerprint: Box<[u32]>,
 }
 
+impl Properties {
+    fn of(label: &str) -> Option<Self> {
+        let molecule = Molecule::parse(label).ok()?;
+        let groups = functional_groups(&molecule);
+        let bits = FunctionalGroup::ALL.iter().zip(0..);
+        let groups = bits.filter(|(group, _)| groups.contains_key(group));
+        Some(Self {
+            mass: molecule.molar_mass(),
+            groups: groups.map(|(_, bit)| 1 << bit).sum(),
+            composition: molecule.composition().into_iter().collect(),
+            fingerprint: fingerprint(&molecule),
+        })
+    }
+}
+
 /// The columns of a Morgan fingerprint, ascending.
 pub(super) fn fingerprint(molecule: &Molecule) -> Box<[u32]> {
     let morgan = Morgan::default();
@@ -45,20 +60,14 @@ impl Molecules {
     /// The most candidates whose properties are kept.
     pub(super) const MOST: usize = 1_000_000;
 
-    pub(super) fn of(candidates: &Candidates) -> Self {
-        let properties = |candidate: usize| {
-            let molecule = Molecule::parse(candidates.label(candidate)).ok()?;
-            let groups = functional_groups(&molecule);
-            let bits = FunctionalGroup::ALL.iter().zip(0..);
-            let groups = bits.filter(|(group, _)| groups.contains_key(group));
-            Some(Properties {
-                mass: molecule.molar_mass(),
-                groups: groups.map(|(_, bit)| 1 << bit).sum(),
-                composition: molecule.composition().into_iter().collect(),
-                fingerprint: fingerprint(&molecule),
-            })
+    pub(super) fn of<'a>(all: impl IntoIterator<Item = &'a Candidates>) -> Self {
+        let properties = |candidates: &'a Candidates| {
+            (0..candidates.len())
+                .into_par_iter()
+                .map(|candidate| Properties::of(candidates.label(candidate)))
+                .collect::<Vec<_>>()
         };
-        Self((0..candidates.len()).into_par_iter().map(properties).collect())
+        Self(all.into_iter().flat_map(properties).collect())
     }
 
     /// Whether each candidate is wanted.
@@ -109,6 +118,11 @@ impl Wanted {
         let formula =
             filter.formula.as_ref().filter(given).map(|text| formula(text)).transpose()?;
         Ok(Self { formula, mass, groups, similar })
+    }
+
+    /// Whether a candidate with a label is wanted.
+    pub(super) fn holds_label(&self, label: &str) -> bool {
+        Properties::of(label).is_some_and(|own| self.holds(&own))
     }
 
     fn holds(&self, own: &Properties) -> bool {
@@ -185,7 +199,7 @@ mod tests {
             ..Default::default()
         };
         let wanted = Wanted::read(&filter).unwrap_or_else(|problem| panic!("{problem:?}"));
-        Molecules::of(&Candidates::new(parts).unwrap()).wanted(&wanted)
+        Molecules::of([&Candidates::new(parts).unwrap()]).wanted(&wanted)
     }
 
     #[test]

@@ -11,6 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dsokr_molecule::FunctionalGroup;
 
+use super::answer::Asked;
 use super::problem::{Body, ErrorBody, Parameters, Problem};
 use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
@@ -18,11 +19,11 @@ use super::requests::{
 use super::responses::{
     CandidatesResponse, EmbedResponse, ModelsResponse, RankResponse, SearchResponse,
 };
-use super::{Model, Server, answer, export};
+use super::{Model, Server, together};
 
 impl Server {
     /// The model of a name, or the first one.
-    fn model(&self, name: Option<&str>) -> Result<Arc<Model>, Problem> {
+    pub(super) fn model(&self, name: Option<&str>) -> Result<Arc<Model>, Problem> {
         let models = &self.0.models;
         let Some(name) = name else { return Ok(Arc::clone(&models[0])) };
         models.iter().find(|model| model.name() == name).map(Arc::clone).ok_or_else(|| {
@@ -31,16 +32,16 @@ impl Server {
         })
     }
 
-    /// Computes an answer about a model outside of the threads of connections.
-    async fn compute<T: Send + 'static>(
-        &self,
-        model: Option<&str>,
-        queries: usize,
-        compute: impl FnOnce(&Model, &super::Limits) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let (model, server) = (self.model(model)?, self.clone());
-        self.0.counters.queries.fetch_add(queries as u64, Relaxed);
-        self.0.workers.compute(move || compute(&model, &server.0.limits)).await
+    /// Computes an answer about a model outside of the threads of connections, with the other ranks if there are
+    /// any.
+    async fn answer<A: Asked>(&self, request: A) -> Result<A::Answer, Problem> {
+        let (model, server) = (self.model(request.model())?, self.clone());
+        self.0.counters.queries.fetch_add(request.queries() as u64, Relaxed);
+        let compute = move || {
+            together::pass(A::NAME, &request)?;
+            request.answer(&model, server.limits())
+        };
+        self.0.workers.compute(compute).await
     }
 }
 
@@ -125,10 +126,7 @@ pub(super) async fn search(
     State(server): State<Server>,
     Body(request): Body<SearchRequest>,
 ) -> Result<Json<SearchResponse>, Problem> {
-    let (name, queries) = (request.model.clone(), request.queries());
-    let compute =
-        move |model: &Model, limits: &super::Limits| answer::search(model, limits, &request);
-    server.compute(name.as_deref(), queries, compute).await.map(Json)
+    server.answer(request).await.map(Json)
 }
 
 /// Predicted coordinates.
@@ -140,10 +138,7 @@ pub(super) async fn embed(
     State(server): State<Server>,
     Body(request): Body<EmbedRequest>,
 ) -> Result<Json<EmbedResponse>, Problem> {
-    let (name, queries) = (request.model.clone(), request.queries());
-    let compute =
-        move |model: &Model, limits: &super::Limits| answer::embed(model, limits, &request);
-    server.compute(name.as_deref(), queries, compute).await.map(Json)
+    server.answer(request).await.map(Json)
 }
 
 /// Ranks and scores of chosen candidates among all.
@@ -155,10 +150,7 @@ pub(super) async fn rank(
     State(server): State<Server>,
     Body(request): Body<RankRequest>,
 ) -> Result<Json<RankResponse>, Problem> {
-    let (name, queries) = (request.model.clone(), request.queries());
-    let compute =
-        move |model: &Model, limits: &super::Limits| answer::rank(model, limits, &request);
-    server.compute(name.as_deref(), queries, compute).await.map(Json)
+    server.answer(request).await.map(Json)
 }
 
 /// Candidates by id.
@@ -170,11 +162,7 @@ pub(super) async fn candidates(
     State(server): State<Server>,
     Body(request): Body<CandidatesRequest>,
 ) -> Result<Json<CandidatesResponse>, Problem> {
-    let name = request.model.clone();
-    let compute = move |model: &Model, limits: &super::Limits| {
-        answer::candidates(model, limits, &request.ids)
-    };
-    server.compute(name.as_deref(), 0, compute).await.map(Json)
+    server.answer(request).await.map(Json)
 }
 
 /// The answer to one query as a file.
@@ -186,13 +174,10 @@ pub(super) async fn candidates(
 ))]
 pub(super) async fn export(
     State(server): State<Server>,
-    Body(ExportRequest { format, search }): Body<ExportRequest>,
+    Body(request): Body<ExportRequest>,
 ) -> Result<Response, Problem> {
-    let (name, queries) = (search.model.clone(), search.queries());
-    let compute =
-        move |model: &Model, limits: &super::Limits| export::file(model, limits, format, &search);
-    let text = server.compute(name.as_deref(), queries, compute).await?;
-    Ok(typed(format.content_type(), text))
+    let kind = request.format.content_type();
+    Ok(typed(kind, server.answer(request).await?))
 }
 
 /// A candidate that is a molecule or a graph, as SVG.
@@ -202,11 +187,9 @@ pub(super) async fn export(
 ))]
 pub(super) async fn drawing(
     State(server): State<Server>,
-    Parameters(DrawingRequest { model, id }): Parameters<DrawingRequest>,
+    Parameters(request): Parameters<DrawingRequest>,
 ) -> Result<Response, Problem> {
-    let compute = move |model: &Model, _: &super::Limits| answer::drawing(model, &id);
-    let svg = server.compute(model.as_deref(), 0, compute).await?;
-    Ok(typed("image/svg+xml", svg))
+    Ok(typed("image/svg+xml", server.answer(request).await?))
 }
 
 /// Counters for Prometheus.

@@ -49,6 +49,7 @@ mod problem;
 mod queries;
 mod requests;
 mod responses;
+mod together;
 mod training;
 mod work;
 
@@ -57,6 +58,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{get, post};
+
+use dsokr_basis::Ranks;
 
 use crate::Error;
 
@@ -129,7 +132,8 @@ struct Shared {
 
 impl Server {
     /// A server of at least one model; the first is that of requests that name none. A thread of its own
-    /// begins to read what explains answers, which the first requests would wait for otherwise.
+    /// begins to read what explains answers, which the first requests would wait for otherwise. Of several
+    /// [`Ranks`] the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
     /// [`Error::Value`] for no models, for two of one name, and for one of [`Limits::hosts`] that is no name.
@@ -145,10 +149,15 @@ impl Server {
         }
         limits.hosts.iter().try_for_each(|name| host::check_name(name))?;
         let models: Vec<Arc<Model>> = models.into_iter().map(Arc::new).collect();
-        let warm = models.clone();
-        std::thread::spawn(move || warm.iter().for_each(|model| model.prepare()));
         let openapi = api::description(&limits)?;
-        let workers = Workers::new(limits.workers, limits.waiting);
+        let workers = match Ranks::current().size() {
+            1 => {
+                let warm = models.clone();
+                std::thread::spawn(move || warm.iter().for_each(|model| model.prepare()));
+                Workers::new(limits.workers, limits.waiting)
+            }
+            _ => Workers::of_ranks(limits.waiting),
+        };
         let counters = Counters::default();
         Ok(Self(Arc::new(Shared { models, limits, workers, counters, openapi })))
     }
@@ -158,9 +167,15 @@ impl Server {
         self.0.models.iter().map(Arc::as_ref)
     }
 
-    /// Waits until everything that explains answers is read.
+    fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Waits until everything that explains answers is read. Several ranks read it in [`block_on`].
     pub fn prepare(&self) {
-        self.models().for_each(Model::prepare);
+        if !self.0.workers.are_ranks() {
+            self.models().for_each(Model::prepare);
+        }
     }
 
     /// All that is served, with its limits, for a program that serves more.

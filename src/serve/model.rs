@@ -46,11 +46,24 @@ impl Model {
     /// # Errors
     /// As [`EnsembleRun::open`].
     pub fn open(folder: &Path, device: &Device) -> Result<Self, Error> {
+        Self::open_shared(folder, None, device)
+    }
+
+    /// The same for several [`Ranks`](dsokr_basis::Ranks), with the candidates in shards if they are; see
+    /// [`EnsembleRun::open_shared`].
+    ///
+    /// # Errors
+    /// As [`EnsembleRun::open_shared`].
+    pub fn open_shared(
+        folder: &Path,
+        shards: Option<&Path>,
+        device: &Device,
+    ) -> Result<Self, Error> {
         let files = Files::of(folder);
-        let runs = EnsembleRun::open(&[folder.to_path_buf()], device)?;
+        let runs = EnsembleRun::open_shared(&[folder.to_path_buf()], shards, device)?;
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let name = whole.file_name().unwrap_or(folder.as_os_str()).to_string_lossy().into_owned();
-        let outputs = description::outputs(&runs);
+        let outputs = description::outputs(&runs)?;
         let description = description::describe(&name, folder, &runs, outputs)?;
         Ok(Self {
             name,
@@ -87,16 +100,24 @@ impl Model {
 
     /// Reads what explains answers; what cannot be read is logged once.
     pub(super) fn prepare(&self) {
+        self.read_explanations();
+        // no answer waits for these
+        work::in_background(|| self.read_reliability());
+    }
+
+    /// As [`prepare`](Self::prepare), but for how often first candidates are right.
+    pub(super) fn read_explanations(&self) {
         self.molecules();
         if self.reads_texts() {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
-        // no answer waits for these
-        work::in_background(|| {
-            let what = "how often validation queries are right";
-            self.warn(what, self.compute_reliability().err());
-        });
+    }
+
+    /// Finds out how often first candidates are right.
+    pub(super) fn read_reliability(&self) {
+        let what = "how often validation queries are right";
+        self.warn(what, self.compute_reliability().err());
     }
 
     fn reads_texts(&self) -> bool {
@@ -109,11 +130,16 @@ impl Model {
         }
     }
 
-    /// What filters compare, if candidates are molecules and not too many.
+    /// What filters compare, if candidates are molecules and not too many: of all candidates, or of those in the
+    /// shards of this rank.
     pub(super) fn molecules(&self) -> Option<&Molecules> {
-        let candidates = &self.run().candidates;
-        let known = self.outputs == Outputs::Molecules && candidates.len() <= Molecules::MOST;
-        let known = || known.then(|| Molecules::of(candidates));
+        let count = self.runs.candidates();
+        let known = self.outputs == Outputs::Molecules && count <= Molecules::MOST;
+        let of = || match self.runs.shards() {
+            Some(shards) => Molecules::of(shards.held()),
+            None => Molecules::of([&self.run().candidates]),
+        };
+        let known = || known.then(of);
         self.molecules.get_or_init(known).as_ref()
     }
 

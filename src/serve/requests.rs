@@ -1,10 +1,10 @@
 //! What requests hold.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::{IntoParams, ToSchema};
 
 /// Queries: exactly one of `texts`, `vectors` and `coordinates`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchRequest {
     /// The name of a model; default: the first one.
@@ -13,8 +13,10 @@ pub(super) struct SearchRequest {
     #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
+    #[serde(serialize_with = "rows")]
     pub vectors: Option<Vec<Vec<f32>>>,
     /// Predicted coordinates, made by any program, for models that are no ensembles.
+    #[serde(serialize_with = "rows")]
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// The most hits for each query.
     #[serde(default = "ten")]
@@ -32,12 +34,20 @@ pub(super) struct SearchRequest {
     pub explain: bool,
 }
 
+/// Rows of numbers for other ranks. Those beyond 32 bits are infinite, which JSON does not have: they are written
+/// as numbers that are beyond 32 bits too.
+fn rows<S: Serializer>(rows: &Option<Vec<Vec<f32>>>, serializer: S) -> Result<S::Ok, S::Error> {
+    let number = |value: &f32| f64::from(*value).clamp(f64::MIN, f64::MAX);
+    let row = |row: &Vec<f32>| row.iter().map(number).collect::<Vec<f64>>();
+    rows.as_ref().map(|rows| rows.iter().map(row).collect::<Vec<_>>()).serialize(serializer)
+}
+
 fn ten() -> usize {
     10
 }
 
 /// Properties of candidates that are molecules; those that are given must all hold.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Filter {
     /// A formula, whose elements may be in any order. With `*` at the end: at least these atoms.
@@ -65,7 +75,7 @@ fn half() -> f64 {
 }
 
 /// Queries: exactly one of `texts` and `vectors`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EmbedRequest {
     /// The name of a model; default: the first one.
@@ -77,11 +87,12 @@ pub(super) struct EmbedRequest {
     #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
+    #[serde(serialize_with = "rows")]
     pub vectors: Option<Vec<Vec<f32>>>,
 }
 
 /// Queries, exactly one of `texts`, `vectors` and `coordinates`, with candidates to rank.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RankRequest {
     /// The name of a model; default: the first one.
@@ -90,8 +101,10 @@ pub(super) struct RankRequest {
     #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
+    #[serde(serialize_with = "rows")]
     pub vectors: Option<Vec<Vec<f32>>>,
     /// Predicted coordinates, made by any program, for models that are no ensembles.
+    #[serde(serialize_with = "rows")]
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// Ids of candidates: a list for each query.
     #[schema(example = json!([["60726"]]))]
@@ -99,7 +112,7 @@ pub(super) struct RankRequest {
 }
 
 /// Candidates by id.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CandidatesRequest {
     /// The name of a model; default: the first one.
@@ -110,7 +123,7 @@ pub(super) struct CandidatesRequest {
 }
 
 /// A search of one query, for a file.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize, Serialize, ToSchema)]
 pub(super) struct ExportRequest {
     /// The form of the file.
     pub format: Format,
@@ -119,7 +132,7 @@ pub(super) struct ExportRequest {
 }
 
 /// The form of an exported file.
-#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Format {
     /// Fields separated by commas.
@@ -131,7 +144,7 @@ pub(super) enum Format {
 }
 
 /// A candidate to draw.
-#[derive(Deserialize, IntoParams)]
+#[derive(Deserialize, Serialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DrawingRequest {
     /// The name of a model; default: the first one.

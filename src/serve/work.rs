@@ -1,25 +1,65 @@
 //! What is computed outside of the threads that read and write connections.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::problem::Problem;
 
 /// Workers with a queue of limited length.
 pub(super) struct Workers {
-    free: Arc<Semaphore>,
+    place: Place,
     /// Requests that are computed or wait.
     inside: AtomicUsize,
     most: usize,
 }
 
+/// Where requests are computed.
+enum Place {
+    /// On threads of their own, so many at once.
+    Threads(Arc<Semaphore>),
+    /// One after another on the thread of [`Workers::work`], which computes with other ranks.
+    Ranks(Sender<Option<Task>>, Mutex<Receiver<Option<Task>>>),
+}
+
+type Task = Box<dyn FnOnce() + Send>;
+
 impl Workers {
     pub(super) fn new(workers: usize, waiting: usize) -> Self {
         let workers = workers.max(1);
-        let (free, inside) = (Arc::new(Semaphore::new(workers)), AtomicUsize::new(0));
-        Self { free, inside, most: workers + waiting }
+        let place = Place::Threads(Arc::new(Semaphore::new(workers)));
+        Self { place, inside: AtomicUsize::new(0), most: workers + waiting }
+    }
+
+    /// One worker, which several ranks are.
+    pub(super) fn of_ranks(waiting: usize) -> Self {
+        let (sender, receiver) = channel();
+        let place = Place::Ranks(sender, Mutex::new(receiver));
+        Self { place, inside: AtomicUsize::new(0), most: 1 + waiting }
+    }
+
+    /// Whether [`work`](Self::work) computes.
+    pub(super) fn are_ranks(&self) -> bool {
+        matches!(self.place, Place::Ranks(..))
+    }
+
+    /// Computes on this thread, until [`end`](Self::end).
+    pub(super) fn work(&self) {
+        if let Place::Ranks(_, tasks) = &self.place {
+            let tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            while let Ok(Some(task)) = tasks.recv() {
+                task();
+            }
+        }
+    }
+
+    /// Ends [`work`](Self::work) after what waits.
+    pub(super) fn end(&self) {
+        if let Place::Ranks(sender, _) = &self.place {
+            let _ = sender.send(None);
+        }
     }
 
     /// Number of requests that are computed or wait.
@@ -32,13 +72,22 @@ impl Workers {
         &self,
         compute: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let place = Place(&self.inside);
-        if place.0.fetch_add(1, Relaxed) >= self.most {
+        let queued = Queued(&self.inside);
+        if queued.0.fetch_add(1, Relaxed) >= self.most {
             return Err(Problem::overloaded());
         }
-        let Ok(worker) = Arc::clone(&self.free).acquire_owned().await else {
-            return Err(Problem::failed("the workers have ended"));
+        let ended = || Problem::failed("the workers have ended");
+        let free = match &self.place {
+            Place::Threads(free) => Arc::clone(free),
+            Place::Ranks(tasks, _) => {
+                let (answer, computed) = oneshot::channel();
+                // a client that has gone gets no answer
+                let task = move || drop(answer.send(compute()));
+                tasks.send(Some(Box::new(task))).map_err(|_| ended())?;
+                return computed.await.unwrap_or_else(|_| Err(ended()));
+            }
         };
+        let Ok(worker) = free.acquire_owned().await else { return Err(ended()) };
         let computed = tokio::task::spawn_blocking(move || {
             let result = compute();
             drop(worker);
@@ -64,9 +113,9 @@ pub(super) fn in_background(compute: impl FnOnce() + Send) {
 }
 
 /// A place in the queue, left when the request ends or its connection is closed.
-struct Place<'a>(&'a AtomicUsize);
+struct Queued<'a>(&'a AtomicUsize);
 
-impl Drop for Place<'_> {
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -6,8 +6,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
+#[cfg(feature = "serve")]
+use serde_json::{Value, json};
 
 use crate::sandbox::{CONFIG, Sandbox, json};
+#[cfg(feature = "serve")]
+use crate::served::{Served, send};
 
 /// Whether there is an mpirun; says so where there is none.
 fn has_mpirun(test: &str) -> bool {
@@ -354,4 +358,121 @@ fn ranks_evaluate_and_search_as_one_process() {
     let one = command.stdin(fs::File::open(sandbox.path("texts")).unwrap()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), String::from_utf8_lossy(&one.stdout));
     assert!(one.status.success() && !one.stdout.is_empty());
+}
+
+/// Sends a signal to a process.
+#[cfg(all(target_os = "linux", feature = "serve"))]
+fn signal(name: &str, process: u32) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
+}
+
+#[cfg(all(target_os = "linux", feature = "serve"))]
+#[test]
+fn ranks_serve_as_one_process() {
+    if !has_mpirun("ranks_serve_as_one_process") {
+        return;
+    }
+    let sandbox = crate::served::molecules();
+    // the name is found in the list of processes of this machine
+    let run = format!("served-{}", std::process::id());
+    fs::rename(sandbox.path("molecules"), sandbox.path(&run)).unwrap();
+    let one = Served::start(&sandbox, &[&run]);
+    let texts = ["A carboxylic acid with a bromine atom.", "An ether."];
+    let post = |server: &Served, path: &str, body: &Value| {
+        let body = body.to_string();
+        let answer = send(&server.address, "POST", path, "application/json", body.as_bytes());
+        (answer.status, answer.body)
+    };
+    let search = |text: &str| post(&one, "/api/search", &json!({"texts": [text]})).1;
+    // how sure answers are is known a little later
+    let begun = Instant::now();
+    while !search(texts[0]).contains("\"confidence\":{") {
+        assert!(begun.elapsed() < Duration::from_secs(120));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let found: Value = serde_json::from_str(&search(texts[0])).unwrap();
+    let hits = found["answers"][0]["hits"].as_array().unwrap();
+    let id = hits[3]["id"].as_str().or(hits[3]["candidate"]["id"].as_str()).unwrap();
+    let embedded = post(&one, "/api/embed", &json!({"texts": [texts[0]]})).1;
+    let embedded: Value = serde_json::from_str(&embedded).unwrap();
+    let z = embedded["coordinates"].clone();
+    let width = z[0].as_array().unwrap().len();
+    let filter = json!({"formula": "C7*", "groups": ["carboxylic acid"]});
+    let asked = [
+        ("/api/search", json!({"texts": texts, "top": 20, "explain": true})),
+        ("/api/search", json!({"texts": texts, "top": 5, "skip": 7})),
+        ("/api/search", json!({"texts": texts, "top": 30, "filter": filter, "explain": true})),
+        ("/api/search", json!({"coordinates": z})),
+        ("/api/search", json!({"texts": texts, "top": 0})),
+        ("/api/search", json!({"texts": [" "]})),
+        ("/api/search", json!({"texts": texts, "model": "none"})),
+        ("/api/search", json!({"coordinates": [vec![3e38; width]]})),
+        ("/api/search", json!({"coordinates": [vec![-1e39; width]]})),
+        ("/api/search", json!({"coordinates": [[1.0, 2.0]]})),
+        ("/api/embed", json!({"texts": texts})),
+        ("/api/rank", json!({"texts": texts, "ids": [[id], [id, "1"]]})),
+        ("/api/rank", json!({"texts": texts, "ids": [[id], [id]]})),
+        ("/api/candidates", json!({"ids": [id, id]})),
+        ("/api/candidates", json!({"ids": [id, "none"]})),
+        ("/api/export", json!({"format": "sdf", "search": {"texts": [texts[0]]}})),
+        ("/api/export", json!({"format": "csv", "search": {"texts": texts}})),
+    ];
+    let drawing = format!("/api/drawing?id={id}");
+    let draw = |server: &Served| send(&server.address, "GET", &drawing, "", b"").body;
+    let models = |server: &Served| send(&server.address, "GET", "/api/models", "", b"").body;
+    let expected = asked.each_ref().map(|(path, body)| post(&one, path, body));
+    let statuses = expected.each_ref().map(|(status, _)| *status);
+    let known =
+        [200, 200, 200, 200, 422, 422, 404, 422, 422, 422, 200, 404, 200, 200, 404, 200, 422];
+    assert_eq!(statuses, known, "{expected:#?}");
+    for (parts, ranks) in [("", 2), ("2", 3), ("3", 2)] {
+        if !parts.is_empty() {
+            sandbox.succeed(&["candidates", "shard", &run, "--parts", parts]);
+        }
+        let log = format!("serve-{parts}.log");
+        let command = mpirun(&sandbox, ranks, &["serve", "--port", "0", &run]);
+        let mut server = Served::spawn(&sandbox, command, &log);
+        for ((path, body), expected) in asked.iter().zip(&expected) {
+            let (status, answer) = post(&server, path, body);
+            // an error of one rank is reported with its number
+            let answer = match status {
+                200 => answer,
+                _ => (1..ranks)
+                    .fold(answer, |text, rank| text.replace(&format!("rank {rank}: "), "")),
+            };
+            assert_eq!(&(status, answer), expected, "{parts} {ranks} {path} {body}");
+        }
+        assert_eq!((draw(&server), models(&server)), (draw(&one), models(&one)));
+        // at once
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(post(&server, asked[0].0, &asked[0].1), expected[0]));
+            }
+        });
+        let mut all = processes(&run);
+        all.retain(|&process| process != one.child.id());
+        assert_eq!(all.len(), ranks);
+        match parts {
+            // Ctrl-C and time limits reach rank 0, or mpirun, which passes them on
+            "" => signal("-TERM", all[0]),
+            "2" => signal("-TERM", server.child.id()),
+            _ => signal("-KILL", all[1]),
+        }
+        let run_of_one = [one.child.id()];
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = server.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(10), "{}", sandbox.read(&log));
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert_eq!(processes(&run), run_of_one);
+        let errors = sandbox.read(&log);
+        match parts {
+            "3" => assert!(!status.success() && errors.contains("rank 1"), "{errors}"),
+            _ => assert!(errors.contains("stopping: what has begun is finished"), "{errors}"),
+        }
+        assert!(!parts.is_empty() || status.success(), "{errors}");
+    }
 }

@@ -38,6 +38,23 @@ pub trait Exchange {
     /// # Errors
     /// [`Error::Ranks`] for a rank that cannot be reached.
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// On rank 0: ends the [`wait`](Self::wait) of all others. Nothing by default.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for a rank that cannot be reached.
+    fn wake(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// On other ranks: waits for [`wake`](Self::wake), however long, without keeping a processor busy. Nothing by
+    /// default: the exchange that follows waits.
+    ///
+    /// # Errors
+    /// [`Error::Ranks`] for a rank that cannot be reached.
+    fn wait(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// The processes that share the work of a scope.
@@ -109,6 +126,22 @@ impl Ranks {
     pub fn part(&self, n: usize) -> Range<usize> {
         let bound = |rank: usize| (n as u128 * rank as u128 / self.size() as u128) as usize;
         bound(self.rank())..bound(self.rank() + 1)
+    }
+
+    /// On rank 0: lets the others go on, which [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// As [`Exchange::wake`].
+    pub fn wake(&self) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |exchange| exchange.wake())
+    }
+
+    /// On other ranks: waits until rank 0 [wakes](Self::wake) it, however long.
+    ///
+    /// # Errors
+    /// As [`Exchange::wait`].
+    pub fn wait(&self) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |exchange| exchange.wait())
     }
 
     /// What every rank gives, in the order of ranks.

@@ -72,7 +72,12 @@ enum Command {
 impl Command {
     /// Whether several processes can share the work.
     fn shares_work(&self) -> bool {
-        matches!(self, Self::Train(_) | Self::Evaluate(_) | Self::Search(_))
+        match self {
+            Self::Train(_) | Self::Evaluate(_) | Self::Search(_) => true,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => true,
+            _ => false,
+        }
     }
 }
 

@@ -12,6 +12,10 @@ use crate::print;
 /// Each run directory, of a model or of an ensemble, is a model of its own, as it was when the server started.
 /// Ctrl-C or SIGTERM stops the server after what has begun is finished.
 #[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr serve RUN divides the candidates among P processes, of which the first listens."
+)]
 pub struct Arguments {
     /// Run directories; the first is that of requests that name none.
     #[arg(required = true, value_name = "RUN")]
@@ -27,6 +31,10 @@ pub struct Arguments {
     /// to every name.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
+    /// The folder with the shards of the run's candidates, of one run; default: shards in each run directory, for
+    /// several processes.
+    #[arg(long, value_name = "FOLDER")]
+    shards: Option<PathBuf>,
     /// The device: cpu, wgpu, cuda or cuda:NUMBER.
     #[arg(long, default_value_t)]
     device: Processor,
@@ -34,7 +42,11 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let device = arguments.device.open()?;
-    let models = arguments.runs.iter().map(|run| Model::open(run, &device));
+    let Arguments { runs, shards, .. } = arguments;
+    if let (Some(folder), [_, _, ..]) = (shards, &runs[..]) {
+        return Err(Error::value("--shards", folder.display(), "absent, for several runs"));
+    }
+    let models = runs.iter().map(|run| Model::open_shared(run, shards.as_deref(), &device));
     let limits = Limits { hosts: arguments.allow_host.clone(), ..Limits::default() };
     let server = Server::new(models.collect::<Result<_, _>>()?, limits)?;
     let address = SocketAddr::new(arguments.host, arguments.port);

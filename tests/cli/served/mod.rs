@@ -6,7 +6,7 @@ mod clients;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::sandbox::Sandbox;
 
 /// A running server, which is killed at the end.
 pub struct Served {
-    child: Child,
+    pub child: Child,
     pub address: String,
 }
 
@@ -30,13 +30,17 @@ impl Served {
     /// Serves runs at a free port.
     pub fn start(sandbox: &Sandbox, runs: &[&str]) -> Self {
         let arguments: Vec<&str> = ["serve", "--port", "0"].iter().chain(runs).copied().collect();
-        let mut command = sandbox.command(&arguments);
-        let log = fs::File::create(sandbox.path("serve.log")).unwrap();
+        Self::spawn(sandbox, sandbox.command(&arguments), "serve.log")
+    }
+
+    /// Serves by a command, whose standard error goes to a file.
+    pub fn spawn(sandbox: &Sandbox, mut command: Command, log_file: &str) -> Self {
+        let log = fs::File::create(sandbox.path(log_file)).unwrap();
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://");
-        let address = address.unwrap_or_else(|| panic!("{line:?}: {}", sandbox.read("serve.log")));
+        let address = address.unwrap_or_else(|| panic!("{line:?}: {}", sandbox.read(log_file)));
         Self { address: address.trim_end_matches('/').to_owned(), child }
     }
 

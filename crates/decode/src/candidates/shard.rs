@@ -48,17 +48,8 @@ pub(crate) fn part(n: usize, at: usize, of: usize) -> Range<usize> {
 }
 
 impl Candidates {
-    /// Writes the shard `at` of `of`: a part of the distinct rows, with the candidates of these.
-    ///
-    /// The file has the tensors of [`save`](Self::save) for those candidates, with `coordinates` in blocks, and
-    /// in F16 if they are rounded; without `hashes` and `hubs`. `numbers` U32 `[c]` are the numbers of its
-    /// candidates among all, ascending. Beside `metadata` it has `shard` and `shards` (`at` and `of`), `rows` and
-    /// `candidates` (of all shards) and `precision`.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`] for more shards than rows, a shard that there is not, coordinates that 16 bits do
-    /// not hold, and rows that have no codes; else as [`save`](Self::save).
-    pub fn save_shard(
+    /// Writes the shard `at` of `of`; see [`Shards::write`](crate::Shards::write).
+    pub(crate) fn save_shard(
         &self,
         path: &Path,
         (at, of): (usize, usize),
@@ -69,9 +60,6 @@ impl Candidates {
         if !(1..=all).contains(&of) {
             let allowed = format!("1 to {all}, the distinct candidates");
             return Err(Error::out_of_range(format!("{of} shards"), allowed));
-        }
-        if at >= of {
-            return Err(Error::out_of_range(format!("shard {at}"), format!("0..{of}")));
         }
         if precision == Precision::I8 && self.dim > LARGEST {
             let found = format!("codes of 8 bits for {} coordinates", self.dim);

@@ -1,7 +1,5 @@
 use std::collections::{BTreeSet, HashMap};
 
-use dsokr_basis::Ranks;
-
 use super::{OwnShard, Shards};
 use crate::{CandidateParts, Candidates, Error};
 
@@ -67,7 +65,7 @@ impl Shards {
             }
         }
         let mut places = vec![None; ids.len()];
-        for found in Ranks::current().gather_numbers(&found)? {
+        for found in self.ranks()?.gather_numbers(&found)? {
             for &[at, candidate, row] in found.as_chunks().0 {
                 places[at as usize] =
                     Some(Place { candidate: candidate as usize, row: row as u32 });
@@ -82,7 +80,7 @@ impl Shards {
     /// [`Error::TooFew`] for none; those of damaged files; [`dsokr_basis::Error::Ranks`] for those of other ranks.
     pub fn some(&self, numbers: impl IntoIterator<Item = usize>) -> Result<SomeCandidates, Error> {
         let wanted: BTreeSet<usize> = numbers.into_iter().collect();
-        let ranks = Ranks::current();
+        let ranks = self.ranks()?;
         let (mut counts, mut texts, mut points) =
             (Vec::<u64>::new(), Vec::<u8>::new(), Vec::<f32>::new());
         let read = self.answering().try_for_each(|own| {
@@ -157,7 +155,7 @@ impl Shards {
             }
         }
         let mut members = HashMap::new();
-        for listed in Ranks::current().gather_numbers(&listed)? {
+        for listed in self.ranks()?.gather_numbers(&listed)? {
             let mut listed = listed.into_iter();
             while let (Some(row), Some(count)) = (listed.next(), listed.next()) {
                 let own = listed.by_ref().take(count as usize).map(|number| number as u32);

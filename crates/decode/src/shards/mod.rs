@@ -1,6 +1,7 @@
 //! Candidates in shards: each of several [`Ranks`] holds some, and all of them answer together.
 
-mod found;
+mod decode;
+mod given;
 mod lookup;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +13,8 @@ use dsokr_basis::Ranks;
 use dsokr_basis::store::Stored;
 
 use crate::candidates::{Shard, part};
-use crate::error::check_len;
-use crate::gold_tile::check_gold;
-use crate::pool::{gold_scores, missing_gold};
-use crate::topk::{check_k, of_rows};
-use crate::{
-    CandidateBlocks, Candidates, Decoded, Error, Hit, MissingGold, Precision, Queries, rank,
-    top_rows,
-};
+use crate::{CandidateBlocks, Candidates, Error, Precision};
 
-use found::GivenRows;
 pub use lookup::{Place, SomeCandidates};
 
 /// Metadata key of the fingerprint of the candidates that a shard is of.
@@ -58,6 +51,8 @@ pub struct Shards {
     candidates: usize,
     /// Those that this rank holds, at least one, in their order.
     own: Vec<OwnShard>,
+    /// The number of this rank, and that of all ranks.
+    opened_by: (usize, usize),
 }
 
 /// A shard that this rank holds.
@@ -70,11 +65,18 @@ struct OwnShard {
 }
 
 impl Shards {
-    /// Writes candidates as `of` shards into a folder, as `shard-0-of-4.safetensors` and so on
-    /// ([`Candidates::save_shard`]). `fingerprint` tells the set of candidates from others.
+    /// Writes candidates as `of` shards into a folder, as `shard-0-of-4.safetensors` and so on. `fingerprint` tells
+    /// the set of candidates from others.
+    ///
+    /// Each holds a part of the distinct rows, with the candidates of these. The file has the tensors of
+    /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` in
+    /// blocks, and in F16 if they are rounded; without `hashes` and `hubs`. `numbers` U32 `[c]` are their numbers among
+    /// all, ascending. Beside `metadata` it has `shard` and `shards` (which of how many it is), `rows` and `candidates`
+    /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
-    /// As [`Candidates::save_shard`].
+    /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
+    /// coordinates than codes have; else as [`Candidates::save`].
     pub fn write(
         candidates: &Candidates,
         folder: &Path,
@@ -137,7 +139,8 @@ impl Shards {
             }
         }
         ranks.check_same("set of shards", &described)?;
-        Ok(Self { precision, of, dim, rows, candidates, own })
+        let opened_by = (ranks.rank(), ranks.size());
+        Ok(Self { precision, of, dim, rows, candidates, own, opened_by })
     }
 
     /// Number of shards.
@@ -170,69 +173,27 @@ impl Shards {
         self.len() == 0
     }
 
+    /// The candidates of which this rank answers what others ask: of all ranks together each candidate once.
+    pub fn held(&self) -> impl Iterator<Item = &Candidates> {
+        self.own.iter().filter(|own| own.answers).map(|own| &own.shard.candidates)
+    }
+
+    /// The ranks, which must be those that have opened the shards: others hold other parts.
+    fn ranks(&self) -> Result<Ranks, Error> {
+        let ranks = Ranks::current();
+        let (found, expected) = ((ranks.rank(), ranks.size()), self.opened_by);
+        match found == expected {
+            true => Ok(ranks),
+            false => Err(Error::Inconsistent(format!(
+                "rank {} of {} asks shards that rank {} of {} has opened",
+                found.0, found.1, expected.0, expected.1
+            ))),
+        }
+    }
+
     /// The file of a shard that this rank holds, for its metadata.
     pub fn stored(&self) -> &Stored {
         &self.own[0].shard.stored
-    }
-
-    /// Distinct rows of the gold candidates, by id; see [`Pool::gold`](crate::Pool::gold).
-    ///
-    /// # Errors
-    /// As [`Pool::gold`](crate::Pool::gold); those of [`find`](Self::find).
-    pub fn gold(
-        &self,
-        queries: &Queries,
-        gold: &[String],
-        missing: MissingGold,
-    ) -> Result<Vec<Option<u32>>, Error> {
-        check_len("gold ids", gold.len(), queries.len())?;
-        let found = self.find(gold)?.into_iter().zip(gold).enumerate();
-        found
-            .map(|(query, (place, id))| match (place, missing) {
-                (None, MissingGold::Error) => {
-                    Err(missing_gold(&queries.name(query), &format!("{id:?}")))
-                }
-                (place, _) => Ok(place.map(|place| place.row)),
-            })
-            .collect()
-    }
-
-    /// Ranks the gold rows and finds the k best candidates of every query; k may be 0.
-    ///
-    /// # Errors
-    /// As [`rank`](crate::rank) and [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
-    pub fn decode(
-        &self,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        k: usize,
-    ) -> Result<Vec<Decoded>, Error> {
-        check_gold(queries, gold, self.rows)?;
-        let given = GivenRows::of(self, gold.iter().flatten().map(|&row| row as usize))?;
-        let ranks = match gold.iter().any(Option::is_some) {
-            true => rank(queries, gold, &given)?,
-            false => vec![None; queries.len()],
-        };
-        let hits = match k {
-            0 => vec![Vec::new(); queries.len()],
-            _ => self.top_k(queries, k)?,
-        };
-        // of the same rows on all ranks, so that an error of one is that of all
-        let scores = gold_scores(queries, gold, &given)?;
-        let each = ranks.into_iter().zip(scores).zip(hits);
-        Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
-    }
-
-    /// The k best candidates of every query, best first, ties in the order of the candidates.
-    ///
-    /// # Errors
-    /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
-    pub fn top_k(&self, queries: &Queries, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
-        check_k(k, self.len() as u64)?;
-        let given = GivenRows::of(self, [])?;
-        let rows = top_rows(queries, &given, k.min(self.rows))?;
-        let members = self.members(rows.iter().flatten().map(|hit| hit.row), k)?;
-        Ok(of_rows(rows, k, |row| members.get(&row).map_or(&[], Vec::as_slice)))
     }
 }
 

@@ -172,6 +172,13 @@ fn damaged_coordinates_and_scores_that_overflow_are_errors_of_all_ranks() {
     }
     write(&set.candidates(), folder.path(), 2, Precision::F32);
     assert!(find(vec![1.0; 4]).iter().all(Result::is_ok));
+    // elsewhere than on the ranks that have opened them
+    let alone = threads(2, || {
+        let shards = Shards::open(folder.path(), "these")?;
+        Ranks::alone().scope(|| shards.some([0]).map(|_| ()))
+    });
+    let expected = "rank 0 of 1 asks shards that rank 1 of 2 has opened";
+    assert_eq!(message(alone.into_iter().nth(1).unwrap()), expected);
     for found in find(vec![f32::MAX, f32::MAX, f32::MAX, f32::MAX]) {
         assert!(message(found).contains("is not a finite number"));
     }

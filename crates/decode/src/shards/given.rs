@@ -2,8 +2,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use dsokr_basis::Ranks;
-
 use super::{OwnShard, Shards};
 use crate::{CandidateBlocks, CodedBlock, Error, ScoreBlock};
 
@@ -20,6 +18,7 @@ pub(super) struct GivenRows<'s> {
 impl<'s> GivenRows<'s> {
     /// Gives all ranks some rows, which there are.
     pub fn of(shards: &'s Shards, rows: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let ranks = shards.ranks()?;
         let wanted: BTreeSet<usize> = rows.into_iter().collect();
         let mut given = Self {
             shards,
@@ -31,7 +30,6 @@ impl<'s> GivenRows<'s> {
         if wanted.is_empty() {
             return Ok(given);
         }
-        let ranks = Ranks::current();
         let (mut numbers, mut points) = (Vec::<u64>::new(), Vec::<f32>::new());
         let read = shards.own.iter().filter(|own| own.answers).try_for_each(|own| {
             let rows = &own.shard.rows;

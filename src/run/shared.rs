@@ -1,0 +1,86 @@
+//! Runs whose candidates several processes share.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+use dsokr_decode::{Candidates, Combination, Place, Shards};
+
+use super::{EnsembleRun, Folder, Run, shards};
+use crate::Error;
+#[cfg(feature = "serve")]
+use crate::molecules::{are_smiles, labels_looked_at};
+
+impl EnsembleRun {
+    /// As [`open`](Self::open), for several [`Ranks`](dsokr_basis::Ranks), which share the candidates of a run of one model if they are
+    /// in shards ([`shard_candidates`](super::shard_candidates)): in the folder `shards`, by default that of the
+    /// run directory. Each rank then opens its own shards; the [`candidates`](Run::candidates) of the run are one of
+    /// them alone, and answers come with those that they name. One rank uses shards that are named alone.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`Shards::open`]; [`Error::Value`] for shards of several runs or an ensemble.
+    pub fn open_shared(
+        paths: &[PathBuf],
+        shards: Option<&Path>,
+        device: &Device,
+    ) -> Result<Self, Error> {
+        let alone = match paths {
+            [path] if Folder::config(path)?.ensemble.is_none() => Some(path),
+            _ => None,
+        };
+        let opened = match (alone, shards) {
+            (Some(path), shards) => shards::open(path, shards)?.map(|shards| (path, shards)),
+            (None, None) => None,
+            (None, Some(folder)) => {
+                let allowed = "absent: the candidates of several models are not in shards";
+                return Err(Error::value("--shards", folder.display(), allowed));
+            }
+        };
+        let Some((path, shards)) = opened else { return Self::open(paths, device) };
+        let run = Run::open_sharded(path, &shards, device)?;
+        let (names, members) = (vec![path.display().to_string()], vec![run]);
+        Ok(Self { names, members, rule: Combination::default(), shards: Some(shards) })
+    }
+
+    /// Number of candidates, duplicates counted.
+    pub fn candidates(&self) -> usize {
+        let all = self.members[0].candidates.len();
+        self.shards.as_ref().map_or(all, Shards::len)
+    }
+
+    /// The places of candidates by id, none for an id that is no candidate's, and the candidates that they are places
+    /// among: those of the run, or, where they are in shards, those that are found.
+    ///
+    /// # Errors
+    /// As [`Shards::find`] and [`Shards::some`].
+    pub fn find(&self, ids: &[String]) -> Result<(Vec<Option<usize>>, Cow<'_, Candidates>), Error> {
+        let own = &self.members[0].candidates;
+        let Some(shards) = &self.shards else {
+            return Ok((ids.iter().map(|id| own.find(id)).collect(), Cow::Borrowed(own)));
+        };
+        let places = shards.find(ids)?;
+        if places.iter().all(Option::is_none) {
+            return Ok((vec![None; ids.len()], Cow::Borrowed(own)));
+        }
+        let some = shards.some(places.iter().flatten().map(|place| place.candidate))?;
+        let place = |place: Place| Ok::<_, Error>(some.place(place.candidate)?);
+        let places = places.into_iter().map(|own| own.map(place).transpose());
+        let places = places.collect::<Result<_, _>>()?;
+        Ok((places, Cow::Owned(some.into())))
+    }
+
+    /// The shards of the candidates, if they are in shards.
+    #[cfg(feature = "serve")]
+    pub(crate) fn shards(&self) -> Option<&Shards> {
+        self.shards.as_ref()
+    }
+
+    /// Whether nine in ten of some labels are SMILES.
+    #[cfg(feature = "serve")]
+    pub(crate) fn are_smiles(&self) -> Result<bool, Error> {
+        Ok(match &self.shards {
+            Some(shards) => are_smiles(shards.some(labels_looked_at(shards.len()))?.candidates()),
+            None => are_smiles(&self.members[0].candidates),
+        })
+    }
+}

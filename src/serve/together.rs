@@ -1,0 +1,97 @@
+//! A server of several ranks: rank 0 listens, and all ranks compute each answer together.
+//!
+//! Rank 0 passes each request to the others, which compute what it computes, one request after another, so that
+//! all meet in every exchange. Only the answer of rank 0 is used.
+
+use dsokr_basis::Ranks;
+use serde::{Deserialize, Serialize};
+
+use super::Server;
+use super::answer::Asked;
+use super::requests::{
+    CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
+};
+use crate::Error;
+
+/// What rank 0 passes to the others; requests by their [`Asked::NAME`].
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Passed {
+    Search(SearchRequest),
+    Embed(EmbedRequest),
+    Rank(RankRequest),
+    Candidates(CandidatesRequest),
+    Export(ExportRequest),
+    Drawing(DrawingRequest),
+    /// How often first candidates of a model are right, by the place of the model.
+    Reliability(usize),
+    Stop(()),
+}
+
+/// The names of what is no request.
+const RELIABILITY: &str = "reliability";
+const STOP: &str = "stop";
+
+/// Passes something to the other ranks, which wait for it. A rank that is alone passes nothing.
+pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
+    let ranks = Ranks::current();
+    if ranks.size() > 1 {
+        let json = serde_json::to_vec(&std::collections::BTreeMap::from([(name, passed)]));
+        let json = json.map_err(|e| Error::Serialise(e.to_string()))?;
+        ranks.wake()?;
+        ranks.broadcast(|| json)?;
+    }
+    Ok(())
+}
+
+/// Reads what explains answers and computes it with the other ranks, before the server listens.
+pub(super) fn prepare(server: &Server) -> Result<(), Error> {
+    server.models().enumerate().try_for_each(|(at, model)| {
+        model.read_explanations();
+        pass(RELIABILITY, &at)?;
+        model.read_reliability();
+        Ok(())
+    })
+}
+
+/// Ends the work of the other ranks.
+pub(super) fn stop() -> Result<(), Error> {
+    pass(STOP, &())
+}
+
+/// Computes with rank 0 what it passes on, until it stops. Signals to stop are rank 0's to obey.
+pub(super) fn follow(server: &Server) -> Result<(), Error> {
+    #[cfg(unix)]
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: signal(2) with valid arguments; no other thread sets the actions of these signals
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    let ranks = Ranks::current();
+    loop {
+        ranks.wait()?;
+        let passed = ranks.broadcast(Vec::new)?;
+        let passed = serde_json::from_slice(&passed).map_err(|e| {
+            let message = format!("it passes on what is no request: {e}");
+            Error::from(dsokr_basis::Error::Ranks { rank: 0, message })
+        })?;
+        match passed {
+            Passed::Search(request) => compute(server, &request),
+            Passed::Embed(request) => compute(server, &request),
+            Passed::Rank(request) => compute(server, &request),
+            Passed::Candidates(request) => compute(server, &request),
+            Passed::Export(request) => compute(server, &request),
+            Passed::Drawing(request) => compute(server, &request),
+            Passed::Reliability(at) => {
+                server.models().nth(at).into_iter().for_each(|model| model.read_reliability());
+            }
+            Passed::Stop(()) => return Ok(()),
+        }
+    }
+}
+
+/// Computes an answer that rank 0 gives; its problems are rank 0's too.
+fn compute(server: &Server, request: &impl Asked) {
+    if let Ok(model) = server.model(request.model()) {
+        let _ = request.answer(&model, server.limits());
+    }
+}
