@@ -2,10 +2,10 @@
 
 usage: python score.py RUN TABLE OUT TEXT...
 
-RUN is a run directory whose features of outputs Python makes of any SMILES:
-output.features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }. TABLE is a CSV or Parquet file, or a
-folder of Parquet files, with the column "smiles". OUT gets Parquet files: the table with a column "score 1", "score 2", … for
-each text, as `dsokr search RUN TEXT` scores candidates; NaN for what is no SMILES.
+RUN is a run directory with hashed counts of substructures as features of outputs, which Python makes of any SMILES:
+output.features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }, "configurations", "chains" or "rings".
+TABLE is a CSV or Parquet file, or a folder of Parquet files, with the column "smiles". OUT gets Parquet files: the table with a
+column "score 1", "score 2", … for each text, as `dsokr search RUN TEXT` scores candidates; NaN for what is no SMILES.
 """
 
 import sys
@@ -22,11 +22,16 @@ class Scorer:
 
     def __init__(self, run, texts):
         model = dsokr.Model.load(run)
-        decoding = model.config["decoding"]
+        output, decoding = model.config["output"], model.config["decoding"]
         if decoding["normalise"] or decoding.get("hubs") or decoding.get("second_look"):
             raise ValueError(f"{run}: predictions are corrected after the scores that this program computes")
-        self.basis, self.of = model.basis, dict(model.config["output"]["features"]["of"])
-        self.z = model.encode(texts)
+        features = output.get("features", {})
+        plain = {"kind": "substructures", "exact": False, "log": False, "min_outputs": 1}
+        of = features.get("of", {})
+        hashed = of.get("name") in ("morgan", "configurations", "chains", "rings")
+        if not hashed or any(features[key] != value for key, value in plain.items()):
+            raise ValueError(f"{run}: output.features = {features}, expected {plain} of hashed counts")
+        self.basis, self.of, self.z = model.basis, of, model.encode(texts)
 
     def scores(self, smiles):
         of = dict(self.of)
@@ -63,8 +68,8 @@ def best(batch, count=5):
 
 def main(run, table, out, *texts):
     read = ray.data.read_csv if str(table).endswith(".csv") else ray.data.read_parquet
-    # one core is left to what reads and writes
     ray.init(ignore_reinit_error=True)
+    # one core is left to what reads and writes
     processes = max(1, int(ray.cluster_resources()["CPU"]) - 1)
     begun = time.perf_counter()
     scored = read(str(table)).map_batches(

@@ -19,16 +19,10 @@ def nearest(index, z, k):
     return index.search(np.pad(z, ((0, 0), (0, 1))), k).keys.reshape(len(z), -1)
 
 
-def best_scores(folder, z, k):
-    """The scores of all candidates, and the k-th best of each prediction."""
-    points, constants = np.load(folder / "candidates.npy"), np.load(folder / "constants.npy")
-    scores = z.astype(np.float64) @ points.T.astype(np.float64) + constants
-    return scores, np.partition(scores, -k, axis=1)[:, -k]
-
-
 def main(folder, z, k=10):
     folder, z, k = Path(folder), np.load(z), int(k)
-    vectors = np.load(folder / "candidates-l2.npy")
+    vectors, points = np.load(folder / "candidates-l2.npy"), np.load(folder / "candidates.npy")
+    constants = np.load(folder / "constants.npy")
     begun = time.perf_counter()
     index = Index(ndim=vectors.shape[1], metric="l2sq", dtype="f32")
     index.add(np.arange(len(vectors)), vectors)
@@ -37,10 +31,11 @@ def main(folder, z, k=10):
     searched = time.perf_counter()
     hits = 0
     for start in range(0, len(z), 256):
-        scores, least = best_scores(folder, z[start : start + 256], k)
+        scores = z[start : start + 256].astype(np.float64) @ points.T + constants
+        least = np.partition(scores, -k, axis=1)[:, -k, None]
         own = np.take_along_axis(scores, found[start : start + 256].astype(np.int64), axis=1)
         # candidates that tie with the k-th best are as good
-        hits += (own >= least[:, None] - 1e-9).sum()
+        hits += (own >= least - 1e-9).sum()
     print(f"{len(vectors)} candidates in {vectors.shape[1]} dimensions: built in {built - begun:.2f} s")
     print(f"{len(z)} queries: {1e3 * (searched - built) / len(z):.3f} ms each")
     print(f"recall@{k}: {hits / (len(z) * k):.4f}")

@@ -27,13 +27,14 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// None where there is no ChromeDriver.
-    fn start() -> Option<Self> {
+    /// None where there is no ChromeDriver, of which a line with the test tells.
+    fn start(test: &str) -> Option<Self> {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
+            .inspect_err(|_| eprintln!("skipped: {test}: chromedriver is not installed"))
             .ok()?;
         let mut lines = BufReader::new(driver.stdout.take()?).lines().map_while(Result::ok);
         let port = lines.find_map(|line| {
@@ -121,8 +122,7 @@ const ENTER: &str = "\u{e007}";
 
 #[test]
 fn the_page_searches_filters_copies_and_turns_pages() {
-    let Some(browser) = Browser::start() else {
-        eprintln!("skipped: chromedriver is not installed");
+    let Some(browser) = Browser::start("the_page_searches_filters_copies_and_turns_pages") else {
         return;
     };
     let sandbox = molecules();
@@ -178,10 +178,7 @@ fn the_page_searches_filters_copies_and_turns_pages() {
 
 #[test]
 fn the_page_shows_outputs_of_other_kinds() {
-    let Some(browser) = Browser::start() else {
-        eprintln!("skipped: chromedriver is not installed");
-        return;
-    };
+    let Some(browser) = Browser::start("the_page_shows_outputs_of_other_kinds") else { return };
     let sandbox = Sandbox::new();
     for name in ["graphs", "quantiles", "rankings"] {
         let config = format!("{}/configs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
