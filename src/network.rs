@@ -16,7 +16,7 @@ use crate::memory::{self, Need};
 use crate::run::{BASIS, Folder, PreparationFiles};
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::{Dataset, InputKind, Split};
-use dsokr_train::embed;
+use dsokr_train::{Best, embed};
 
 /// A trained encoder with its frozen basis.
 pub struct Network<R: Recipe> {
@@ -182,11 +182,11 @@ impl<R: Recipe> Learner for R {
                 Network { recipe: self.clone(), preparation, model: outcome.model, batch };
             return Ok(Fitted { saved: true, ..Fitted::new(network) });
         }
-        let best = match outcome.best {
-            Some(best) => best,
-            None => folder.best()?,
+        let model = match outcome.best {
+            Best::Last => outcome.model,
+            Best::Given(best) => parameters::restore(outcome.model, best)?,
+            Best::Stored => parameters::restore(outcome.model, folder.best()?)?,
         };
-        let model = parameters::restore(outcome.model, &best)?;
         let held_out = match (held, config.decoding.needs_held_out()) {
             (Some(held), _) => {
                 let inputs = preparation.inputs(&task.dataset.train.select(&held)?)?;
@@ -218,7 +218,7 @@ impl<R: Recipe> Learner for R {
         let best = Folder::open(run.path, run.space.into(), &prepared).best()?;
         let offset = vec![0.0; basis.rank()];
         let model = new_model(self, run.config, &basis, &preparation, &offset, run.device, true)?;
-        let model = parameters::restore(model, &best)?;
+        let model = parameters::restore(model, best)?;
         let batch = run.config.evaluation.batch;
         Ok(Box::new(Network { recipe: self.clone(), preparation, model, batch }))
     }

@@ -14,7 +14,7 @@ use crate::network::new_model;
 use crate::{Choice, Error, HeldOut, Prepare, Recipe, Scores};
 use dsokr_data::Dataset;
 use dsokr_data::SplitName;
-use dsokr_train::{Observer, Task, Validation, embed, train};
+use dsokr_train::{Best, Observer, Task, Validation, embed, train};
 
 /// Checks the settings against the number n of training inputs.
 pub(super) fn check(hubs: &HubConfig, n: usize) -> Result<(), Error> {
@@ -117,8 +117,8 @@ impl<R: Recipe> CrossFit<'_, R> {
             };
             let outcome = train(&task, model, None, &mut (), observer)?;
             let model = match outcome.best {
-                Some(best) => parameters::restore(outcome.model, &best)?,
-                None => outcome.model,
+                Best::Given(best) => parameters::restore(outcome.model, best)?,
+                Best::Last | Best::Stored => outcome.model,
             };
             let inputs = preparation.inputs(&train_split.select(held)?)?;
             let z = embed(&model, &inputs, config.evaluation.batch)?;

@@ -363,8 +363,9 @@ impl CheckpointSink<Scores> for Folder {
         Ok(self.scalars(line.step, &values)?)
     }
 
-    fn best(&mut self, parameters: &Parameters) -> Result<(), dsokr_train::Error> {
-        Ok(self.save_best(parameters)?)
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, dsokr_train::Error> {
+        self.save_best(&parameters)?;
+        Ok(None)
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), dsokr_train::Error> {

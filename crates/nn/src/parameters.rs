@@ -81,13 +81,14 @@ pub(crate) fn check(
     check_finite(parameters)
 }
 
-/// Replaces the parameters of `module`; shapes and trainability stay the same.
+/// Replaces the parameters of `module`; shapes and trainability stay the same. Values that share no memory are
+/// moved and not copied.
 ///
 /// # Errors
 /// A parameter that is missing, unknown, of a different shape or not finite; the module is consumed.
-pub fn restore<M: Module>(module: M, parameters: &Parameters) -> Result<M, Error> {
+pub fn restore<M: Module>(module: M, parameters: Parameters) -> Result<M, Error> {
     let expected = places(&module).into_iter().map(|place| (place.name, place.shape)).collect();
-    check(parameters, &expected)?;
+    check(&parameters, &expected)?;
     Ok(module.map(&mut Restorer { path: Vec::new(), parameters }))
 }
 
@@ -175,18 +176,20 @@ impl ModuleVisitor for Places {
     }
 }
 
-struct Restorer<'a> {
+struct Restorer {
     path: Vec<String>,
-    parameters: &'a Parameters,
+    parameters: Parameters,
 }
 
-impl ModuleMapper for Restorer<'_> {
+impl ModuleMapper for Restorer {
     keep_path!();
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let parameter = &self.parameters[&self.path.join(".")];
+        let Some(parameter) = self.parameters.remove(&self.path.join(".")) else {
+            unreachable!("the names were compared");
+        };
         let id = parameter.id.map_or(param.id, ParamId::from);
-        let data = TensorData::new(parameter.values.to_vec(), parameter.shape.clone());
+        let data = TensorData::new(parameter.values.into_owned(), parameter.shape);
         let tensor = Tensor::from_data(data, &param.lazy_device());
         param.transform_for_load(tensor, id)
     }

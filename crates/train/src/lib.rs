@@ -32,4 +32,4 @@ pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;
 pub use sink::{CheckpointSink, LogLine};
-pub use steps::{Outcome, Task, Validation, train};
+pub use steps::{Best, Outcome, Task, Validation, train};

@@ -44,11 +44,11 @@ pub trait CheckpointSink<M> {
     /// Errors of the file system.
     fn log(&mut self, line: &LogLine<M>) -> Result<(), Error>;
 
-    /// Stores the parameters of the best evaluation so far.
+    /// Takes the parameters of the best evaluation so far, and gives them back if it does not store them.
     ///
     /// # Errors
     /// Errors of the file system.
-    fn best(&mut self, parameters: &Parameters) -> Result<(), Error>;
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error>;
 
     /// Stores a state to resume from. The best parameters before it have been stored already.
     ///
@@ -62,8 +62,8 @@ impl<M> CheckpointSink<M> for () {
         Ok(())
     }
 
-    fn best(&mut self, _: &Parameters) -> Result<(), Error> {
-        Ok(())
+    fn best(&mut self, parameters: Parameters) -> Result<Option<Parameters>, Error> {
+        Ok(Some(parameters))
     }
 
     fn checkpoint(&mut self, _: &Checkpoint) -> Result<(), Error> {

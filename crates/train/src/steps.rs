@@ -23,6 +23,10 @@ const TIMED: u64 = 20;
 /// The estimate does not wait for more steps after this time.
 const SOON: Duration = Duration::from_secs(4);
 
+/// Best parameters above this size are stored at once. Smaller ones wait for the next checkpoint, and the model's
+/// next step copies them.
+const HELD_BYTES: usize = 256 << 20;
+
 /// A training problem: inputs, targets, and a function that evaluates the model.
 pub struct Task<'a, E: Encoder, M> {
     /// The optimisation's settings.
@@ -58,11 +62,20 @@ const LOGGED: u64 = 2_000;
 pub struct Outcome<E: Encoder> {
     /// The model after the last step.
     pub model: Model<E>,
-    /// Parameters of the best evaluation; none if it was before the checkpoint from which training
-    /// was resumed.
-    pub best: Option<Parameters>,
+    /// The parameters of the best evaluation.
+    pub best: Best,
     /// Steps done.
     pub steps: u64,
+}
+
+/// Where the parameters of the best evaluation are.
+pub enum Best {
+    /// In the model: the last evaluation of this training is the best.
+    Last,
+    /// Here.
+    Given(Parameters),
+    /// Where the sink stored them, in this training or before it was resumed.
+    Stored,
 }
 
 /// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
@@ -111,14 +124,13 @@ pub fn train<E: Encoder, M: Display + 'static>(
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
     let mut state = start.unwrap_or_default();
     if state.step > 0 {
-        model = parameters::restore(model, &state.parameters)?;
+        model = parameters::restore(model, std::mem::take(&mut state.parameters))?;
         optimizer = state.restore_optimizer(optimizer)?;
     }
     ranks.check_same("step at the start", &state.step.to_string())?;
     if config.is_plain_descent() && config.micro_batch == 0 && ranks.size() == 1 {
         model.encoder = model.encoder.with_row_gradients();
     }
-    state.parameters.clear();
     state.optimizer.clear();
     let begun = Instant::now();
     let mut training = Training {
@@ -134,6 +146,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         kept_at: begun,
         pairs: 0,
         stepping: Duration::ZERO,
+        last_is_best: false,
         new_best: None,
         best: None,
         sink,
@@ -144,13 +157,16 @@ pub fn train<E: Encoder, M: Display + 'static>(
     };
     // a cancelled training finishes its step and its evaluation
     let done = Cancellation::default().scope(|| training.run(model, &lengths, per_epoch));
-    if done.is_err()
-        && let Some(best) = &training.new_best
-    {
-        training.sink.best(best)?;
+    if done.is_err() {
+        training.store_best()?;
     }
     let (model, steps) = (done?, training.state.step);
-    Ok(Outcome { model, best: training.best, steps })
+    let best = match training.best {
+        _ if training.last_is_best => Best::Last,
+        Some(best) => Best::Given(best),
+        None => Best::Stored,
+    };
+    Ok(Outcome { model, best, steps })
 }
 
 /// Whether the time that is left is estimated after some steps: after 20, or after 4 seconds where
@@ -177,7 +193,9 @@ struct Training<'a, E: Encoder, M> {
     /// Pairs since the last evaluation, and the time that their steps took.
     pairs: usize,
     stepping: Duration,
-    /// The best parameters, until the sink has them.
+    /// Whether the last evaluation of this call is the best.
+    last_is_best: bool,
+    /// The best parameters, until the sink takes them, and what it gives back.
     new_best: Option<Parameters>,
     best: Option<Parameters>,
     sink: &'a mut dyn CheckpointSink<M>,
@@ -279,11 +297,17 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             other => other,
         })?;
         let best = self.state.best.is_none_or(|best| score > best);
+        self.last_is_best = best;
         if best {
             (self.state.best, self.state.stale) = (Some(score), 0);
             // frees the memory of the best before
             (self.new_best, self.best) = (None, None);
-            self.new_best = Some(parameters::collect(model));
+            let parameters = parameters::collect(model);
+            let bytes: usize = parameters.values().map(|p| size_of_val(&*p.values)).sum();
+            self.new_best = Some(parameters);
+            if bytes > HELD_BYTES {
+                self.store_best()?;
+            }
         } else {
             self.state.stale += 1;
         }
@@ -318,6 +342,13 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         Ok(())
     }
 
+    fn store_best(&mut self) -> Result<(), Error> {
+        if let Some(best) = self.new_best.take() {
+            self.best = self.sink.best(best)?;
+        }
+        Ok(())
+    }
+
     /// Stores the state at the end, when the training is cancelled, after the first evaluation,
     /// and when the last checkpoint is old enough.
     fn keep_if_due(&mut self, model: &Model<E>, last: bool) -> Result<(), Error> {
@@ -330,7 +361,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
         if !self.ranks.is_first() {
             return if stop { self.interrupted() } else { Ok(()) };
         }
-        let first = self.kept.is_none() && self.new_best.is_some();
+        let first = self.kept.is_none() && self.state.best.is_some();
         if !(last || stop || first || self.kept_at.elapsed() >= pause) {
             return Ok(());
         }
@@ -339,10 +370,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             return Err(self.diverged(&format!("parameter {name} is not finite")));
         }
         self.state.optimizer = Checkpoint::optimizer_bytes(&self.optimizer)?;
-        if let Some(best) = self.new_best.take() {
-            self.sink.best(&best)?;
-            self.best = Some(best);
-        }
+        self.store_best()?;
         self.sink.checkpoint(&self.state)?;
         self.state.parameters.clear();
         self.state.optimizer = Vec::new();

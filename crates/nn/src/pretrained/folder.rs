@@ -139,6 +139,6 @@ impl Pretrained {
     pub fn body(&self, device: &Device) -> Result<(Body, Vec<String>), Error> {
         let (parameters, unused) = self.parameters()?;
         let body = Body::init(self.architecture(), &mut generator(0, "parameters", 0), device);
-        Ok((restore(body, &parameters)?, unused))
+        Ok((restore(body, parameters)?, unused))
     }
 }

@@ -253,13 +253,13 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 fn parameters_come_back_and_wrong_ones_are_refused() {
     let (encoder, rows) = mlp(&[8]);
     let saved = parameters::collect(&stepped(encoder.clone(), &rows));
-    let restored = parameters::restore(encoder.clone(), &saved).unwrap();
+    let restored = parameters::restore(encoder.clone(), saved.clone()).unwrap();
     assert_eq!(parameters::collect(&restored), saved);
 
     let change = |edit: &dyn Fn(&mut parameters::Parameters)| {
         let mut edited = saved.clone();
         edit(&mut edited);
-        parameters::restore(encoder.clone(), &edited).unwrap_err()
+        parameters::restore(encoder.clone(), edited).unwrap_err()
     };
     let missing = change(&|p| drop(p.remove("layers.0.weight")));
     let text = missing.to_string();

@@ -111,7 +111,7 @@ fn golden_encoder(folder: &Path, device: &Device) -> Transformer {
     let transposed: Vec<f32> =
         (0..weight.len()).map(|i| weight[(i % offset.len()) * width + i / offset.len()]).collect();
     parameters.get_mut("head.weight").unwrap().values = transposed.into();
-    restore(encoder, &parameters).unwrap()
+    restore(encoder, parameters).unwrap()
 }
 
 #[test]
