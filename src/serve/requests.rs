@@ -1,6 +1,6 @@
 //! What requests hold.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 /// Queries: exactly one of `texts`, `vectors` and `coordinates`.
@@ -13,10 +13,8 @@ pub(super) struct SearchRequest {
     #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
-    #[serde(serialize_with = "rows")]
     pub vectors: Option<Vec<Vec<f32>>>,
     /// Predicted coordinates, made by any program, for models that are no ensembles.
-    #[serde(serialize_with = "rows")]
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// The most hits for each query.
     #[serde(default = "ten")]
@@ -32,14 +30,6 @@ pub(super) struct SearchRequest {
     /// molecules.
     #[serde(default)]
     pub explain: bool,
-}
-
-/// Rows of numbers for other ranks. Those beyond 32 bits are infinite, which JSON does not have: they are written
-/// as numbers that are beyond 32 bits too.
-fn rows<S: Serializer>(rows: &Option<Vec<Vec<f32>>>, serializer: S) -> Result<S::Ok, S::Error> {
-    let number = |value: &f32| f64::from(*value).clamp(f64::MIN, f64::MAX);
-    let row = |row: &Vec<f32>| row.iter().map(number).collect::<Vec<f64>>();
-    rows.as_ref().map(|rows| rows.iter().map(row).collect::<Vec<_>>()).serialize(serializer)
 }
 
 fn ten() -> usize {
@@ -87,7 +77,6 @@ pub(super) struct EmbedRequest {
     #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
-    #[serde(serialize_with = "rows")]
     pub vectors: Option<Vec<Vec<f32>>>,
 }
 
@@ -101,10 +90,8 @@ pub(super) struct RankRequest {
     #[schema(example = json!(["A carboxylic acid with a bromine atom on a benzene ring."]))]
     pub texts: Option<Vec<String>>,
     /// Vectors, for models that read vectors.
-    #[serde(serialize_with = "rows")]
     pub vectors: Option<Vec<Vec<f32>>>,
     /// Predicted coordinates, made by any program, for models that are no ensembles.
-    #[serde(serialize_with = "rows")]
     pub coordinates: Option<Vec<Vec<f32>>>,
     /// Ids of candidates: a list for each query.
     #[schema(example = json!([["60726"]]))]
