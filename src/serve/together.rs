@@ -3,6 +3,8 @@
 //! Rank 0 passes each request to the others, which compute what it computes, one request after another, so that
 //! all meet in every exchange. Only the answer of rank 0 is used.
 
+use std::collections::BTreeMap;
+
 use dsokr_basis::Ranks;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +38,7 @@ const STOP: &str = "stop";
 pub(super) fn pass(name: &str, passed: &impl Serialize) -> Result<(), Error> {
     let ranks = Ranks::current();
     if ranks.size() > 1 {
-        let json = serde_json::to_vec(&std::collections::BTreeMap::from([(name, passed)]));
+        let json = serde_json::to_vec(&BTreeMap::from([(name, passed)]));
         let json = json.map_err(|e| Error::Serialise(e.to_string()))?;
         ranks.wake()?;
         ranks.broadcast(|| json)?;
