@@ -113,7 +113,7 @@ impl<'a> Evaluator<'a> {
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);
-        let Projection { coordinates, .. } = basis.project(&outputs)?;
+        let Projection { coordinates, .. } = basis.project_shared(&outputs)?;
         // candidates may have the leading coordinates alone
         let p = self.decoder.candidates.dim();
         let mut rows = coordinates.chunks_exact(basis.rank());

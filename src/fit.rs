@@ -84,9 +84,10 @@ impl<'a> Request<'a> {
 
     /// Runs it; `observer` is called on every event.
     ///
-    /// The [`Ranks`] of the scope share the training of one neural encoder: all of them call this
-    /// function with the same configuration and the same data, rank 0 alone writes the run directory, and all
-    /// return its report. The run directory must be on a file system that all of them read.
+    /// The [`Ranks`] of the scope share the training of one neural encoder or kernel machine
+    /// ([`Learner::shares_training`](crate::Learner::shares_training)): all of them call this function with
+    /// the same configuration and the same data, rank 0 alone writes the run directory, and all return its
+    /// report. The run directory must be on a file system that all of them read.
     ///
     /// # Errors
     /// As [`fit`].
@@ -168,8 +169,8 @@ fn run_as(
         needs.extend(learner.needs(config, &dataset, coordinates)?);
     }
     memory::check(&needs, request.force)?;
-    let targets = learner.targets(&outputs)?;
-    let candidates = targets.candidates(&dataset.outputs)?;
+    let targets = ranks.scope(|| learner.targets(&outputs))?;
+    let candidates = ranks.scope(|| targets.candidates(&dataset.outputs))?;
     info!(
         kernel = config.output.kernel_name(),
         rank = targets.width(),
@@ -327,7 +328,9 @@ fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error> {
         return Err(Error::value("number of processes", found, allowed));
     }
     if !config.encoder.shares_training() {
-        let allowed = "1 for this kind of encoder";
+        let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
+                       with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
+                       \"averaged\" their fit";
         return Err(Error::value("number of processes", found, allowed));
     }
     Ok(())

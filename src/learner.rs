@@ -56,7 +56,9 @@ pub trait Learner: Any + Debug + Send + Sync {
         false
     }
 
-    /// Whether several processes can share its fit, the [`Ranks`] of the scope (default: false). Then rank 0 alone writes, and what the others return is not used.
+    /// Whether several processes can share its fit, the [`Ranks`] of the scope (default: false). All of them
+    /// call [`targets`](Self::targets) and [`fit`](Self::fit); rank 0 alone writes, and what the fit returns
+    /// to the others is not used.
     fn shares_training(&self) -> bool {
         false
     }

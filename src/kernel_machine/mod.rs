@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_data::{Dataset, InputKind};
-use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Targets};
+use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets};
 use dsokr_train::Event;
 
 use crate::config::{
@@ -53,6 +53,13 @@ impl Learner for KernelMachineConfig {
 
     fn needs_cpu(&self) -> bool {
         true
+    }
+
+    fn shares_training(&self) -> bool {
+        match self.solver {
+            Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_) => true,
+            Solver::ClosedForm(_) | Solver::Lipschitz(_) => false,
+        }
     }
 
     fn levels(&self) -> Option<&[f64]> {
@@ -139,7 +146,7 @@ impl Learner for KernelMachineConfig {
         let unknowns = unknowns(&self.solver, pairs);
         let coordinates = task.targets.width();
         task.observer.event(&Event::Solving { pairs, unknowns, coordinates });
-        ClosedForm::fit(&machine, task.targets, task.evaluator)
+        task.ranks.scope(|| ClosedForm::fit(&machine, task.targets, task.evaluator))
     }
 
     fn cross_fit(
@@ -234,7 +241,7 @@ impl ClosedForm for PreparedMachine<'_> {
             (Some(embedding), Some(basis)) => {
                 let outputs = TrainingOutputs::new(config, dataset, None, systems.clone());
                 let unlabelled = match embedding.is_mixed() {
-                    true => basis.project(&outputs.unlabelled()?)?.coordinates,
+                    true => basis.project_shared(&outputs.unlabelled()?)?.coordinates,
                     false => Vec::new(),
                 };
                 let search = EmbeddingSearch {

@@ -32,7 +32,7 @@ pub(super) fn weighted_basis(
 ) -> Result<Basis, Error> {
     let (config, dataset) = (outputs.config(), outputs.dataset());
     let (bases, rows) = (outputs.summands()?, outputs.rows());
-    let project = |(basis, rows): (&Basis, PartRows)| basis.project(&rows);
+    let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&rows)).map(project).collect::<Result<_, _>>()?;
     let answers = answers(settings, outputs, &projections)?;

@@ -55,7 +55,7 @@ impl OutputTargets {
     /// As [`TrainingOutputs::basis`].
     pub fn in_basis(outputs: &TrainingOutputs) -> Result<Self, Error> {
         let basis = outputs.basis(false)?;
-        let projection = basis.project(&outputs.rows())?;
+        let projection = basis.project_shared(&outputs.rows())?;
         Ok(Self::Basis { basis, projection })
     }
 
@@ -272,7 +272,7 @@ pub(crate) fn summand_candidates(
 ) -> Result<Candidates, Error> {
     candidates_at(outputs, |rows| {
         let parts = PartRows::all(rows);
-        let Projection { rank, coordinates, .. } = basis.project(&parts[place])?;
+        let Projection { rank, coordinates, .. } = basis.project_shared(&parts[place])?;
         Ok(CandidateParts { dim: rank, coordinates, ..CandidateParts::default() })
     })
 }

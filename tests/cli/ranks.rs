@@ -9,7 +9,7 @@ use safetensors::SafeTensors;
 #[cfg(feature = "serve")]
 use serde_json::{Value, json};
 
-use crate::sandbox::{CONFIG, Sandbox, json};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, number};
 #[cfg(feature = "serve")]
 use crate::served::{Served, send};
 
@@ -243,13 +243,59 @@ fn a_rank_that_finds_an_error_ends_the_job() {
     ] {
         assert!(fail(&sandbox, 2, arguments).contains(expected), "{arguments:?}");
     }
-    let machine = "kind = \"kernel-machine\"\nlambda = 1e-3\n\
-                   inputs = { kind = \"ngrams\", blocks = [{ kind = \"words\", min = 1, max = 1 }] }\n";
-    let bag = CONFIG.split("[encoder]\n").nth(1).unwrap().split("\n[training]").next().unwrap();
-    let machine = CONFIG.replacen(bag, machine, 1);
-    sandbox.write("machine.toml", &machine);
+    sandbox.write("machine.toml", &CONFIG.replacen(BAG, RIDGE, 1));
     let errors = fail(&sandbox, 2, &["train", "machine.toml"]);
-    assert!(errors.contains("number of processes = 2: allowed is 1 for this kind"), "{errors}");
+    assert!(errors.contains("number of processes = 2: allowed is 1 for this encoder"), "{errors}");
+}
+
+#[test]
+fn ranks_fit_the_kernel_machine_of_one_process() {
+    if !has_mpirun("ranks_fit_the_kernel_machine_of_one_process") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let solver = "solver = { name = \"sketched\", sketch = { size = 40 } }";
+    let machine = CONFIG.replacen(BAG, &format!("{RIDGE}\n{solver}"), 1);
+    sandbox.write("machine.toml", &machine);
+    let train = ["train", "machine.toml", "--json", "--out"];
+    let alone = json(&sandbox.succeed(&[&train[..], &["alone"]].concat()));
+    let weights = |run: &str| fs::read(sandbox.path(run).join("ridge.safetensors")).unwrap();
+    for ranks in [1, 2, 5] {
+        let run = ranks.to_string();
+        let printed = json(&succeed(&sandbox, ranks, &[&train[..], &[&run]].concat()));
+        assert_eq!(printed["mrr"], alone["mrr"]);
+        assert_eq!(weights(&run) == weights("alone"), ranks == 1);
+        // the same number of ranks, the same bits
+        succeed(&sandbox, ranks, &[&train[..], &[&format!("again-{run}")]].concat());
+        assert!(weights(&format!("again-{run}")) == weights(&run));
+        let evaluated = json(&sandbox.succeed(&["evaluate", &run, "--json"]));
+        assert_eq!(evaluated["mrr"], printed["mrr"]);
+    }
+}
+
+#[test]
+fn ranks_study_sketches_as_one_process() {
+    if !has_mpirun("ranks_study_sketches_as_one_process") {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let study = ["sketch", "small.toml", "--sizes", "5,20", "--draws", "2", "--json"];
+    let study = [&study[..], &["--methods", "leverage,gaussian"]].concat();
+    let found = |printed: String| {
+        let mut found = json(&printed);
+        for curve in found["curves"].as_array_mut().unwrap() {
+            for point in curve["points"].as_array_mut().unwrap() {
+                point.as_object_mut().unwrap().remove("seconds").unwrap();
+            }
+        }
+        found
+    };
+    let one = found(sandbox.succeed(&study));
+    assert!(number(&one["curves"][0]["points"][1], "mean") > 0.0);
+    // more ranks than blocks of the 80 outputs
+    for ranks in [1, 2, 3] {
+        assert_eq!(found(succeed(&sandbox, ranks, &study)), one);
+    }
 }
 
 #[test]

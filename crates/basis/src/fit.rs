@@ -37,7 +37,10 @@ impl Basis {
     /// (n-grams hashed into millions of columns), cost a² / 2 kernel evaluations in `f64` and
     /// O(m a) memory, a the number of anchors; n × n is never formed, but with a dense sketch a = n.
     ///
-    /// The result depends on the options and the rows, not on the number of threads.
+    /// The result depends on the options and the rows, not on the number of threads. The
+    /// [`Ranks`](crate::Ranks) of the scope share the work: all of them call this function with the same
+    /// options and rows, of which each reads its blocks, and get the basis of one process, bit for bit. With
+    /// [anchors](Self::anchors) each reads all of these.
     ///
     /// # Errors
     /// [`Error::Shape`] without rows, [`Error::Value`] for m > n and a tolerance outside of its

@@ -16,7 +16,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::sketch::leverage::{default_lambda, default_pilot};
-use crate::{Basis, Error, OutputKernel, Sketch, SketchKind, SketchOptions};
+use crate::{Basis, Error, OutputKernel, Ranks, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
@@ -50,7 +50,8 @@ impl Default for LeverageOptions {
 /// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, sampled
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
 /// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
-/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block.
+/// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block. The [`Ranks`] of the scope
+/// share the work, as in [`Basis::fit`].
 ///
 /// # Errors
 /// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
@@ -78,14 +79,23 @@ fn scores_of(
     let basis = Basis::from_sketch(kernel, rows, &drawn, SketchOptions::TOLERANCE)?;
     let rank = basis.rank();
 
+    let (n, ranks) = (rows.len(), Ranks::current());
+    let project = |start: usize| {
+        let start = n.min(start);
+        let projection = basis.project_range(rows, start..n.min(start + ROWS))?;
+        Ok::<_, Error>(projection.coordinates)
+    };
     let mut covariance = Mat::<f64>::zeros(rank, rank);
-    basis.project_blocks(rows, ROWS, |_, block| {
-        let wide = widen(&block.coordinates);
-        let b = MatRef::from_column_major_slice(&wide, rank, block.len());
-        matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
-        Ok::<(), Error>(())
-    })?;
-    let ridge = rows.len() as f64 * lambda;
+    // a block of each rank at once
+    for start in (0..n).step_by(ROWS * ranks.size()) {
+        let own = project(start + ROWS * ranks.rank())?;
+        for block in ranks.gather_numbers(&own)? {
+            let wide = widen(&block);
+            let b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank);
+            matmul(covariance.as_mut(), Accum::Add, b, b.transpose(), 1.0, Par::Seq);
+        }
+    }
+    let ridge = n as f64 * lambda;
     (0..rank).for_each(|j| covariance[(j, j)] += ridge);
     // L Lᵀ = BᵀB + nλI, in place, on one thread: scores must not depend on the number of threads.
     let scratch = cholesky_in_place_scratch::<f64>(rank, Par::Seq, Default::default());
@@ -102,13 +112,13 @@ fn scores_of(
         ))
     })?;
 
-    let mut scores = Vec::with_capacity(rows.len());
-    basis.project_blocks(rows, ROWS, |_, block| {
-        let wide = widen(&block.coordinates);
-        let mut b = MatRef::from_column_major_slice(&wide, rank, block.len()).to_owned();
+    let mut scores = Vec::new();
+    let own = ranks.part_in_blocks(n, ROWS);
+    for start in own.step_by(ROWS) {
+        let wide = widen(&project(start)?);
+        let mut b = MatRef::from_column_major_slice(&wide, rank, wide.len() / rank).to_owned();
         solve_lower_triangular_in_place(covariance.as_ref(), b.as_mut(), Par::Seq);
         scores.extend(b.col_iter().map(|column| column.squared_norm_l2()));
-        Ok::<(), Error>(())
-    })?;
-    Ok(scores)
+    }
+    ranks.join(scores)
 }

@@ -13,6 +13,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, pod_read_unaligned};
+use faer::Mat;
 
 use crate::Error;
 
@@ -124,8 +125,18 @@ impl Ranks {
 
     /// This rank's part of `n` things: the parts of all ranks follow one another and differ by at most one.
     pub fn part(&self, n: usize) -> Range<usize> {
+        self.part_of(self.rank(), n)
+    }
+
+    fn part_of(&self, rank: usize, n: usize) -> Range<usize> {
         let bound = |rank: usize| (n as u128 * rank as u128 / self.size() as u128) as usize;
-        bound(self.rank())..bound(self.rank() + 1)
+        bound(rank)..bound(rank + 1)
+    }
+
+    /// As [`part`](Self::part), of `n` rows in blocks of so many: it begins with a whole block.
+    pub fn part_in_blocks(&self, n: usize, block: usize) -> Range<usize> {
+        let Range { start, end } = self.part(n.div_ceil(block));
+        n.min(start * block)..n.min(end * block)
     }
 
     /// On rank 0: lets the others go on, which [`wait`](Self::wait).
@@ -162,6 +173,42 @@ impl Ranks {
     pub fn gather_numbers<T: Pod>(&self, own: &[T]) -> Result<Vec<Vec<T>>, Error> {
         let numbers = |bytes: Vec<u8>| pod_collect_to_vec(&bytes);
         Ok(self.gather(cast_slice(own))?.into_iter().map(numbers).collect())
+    }
+
+    /// The numbers that all ranks give, those of rank 0 first; alone its own.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn join<T: Pod>(&self, own: Vec<T>) -> Result<Vec<T>, Error> {
+        let Some(exchange) = &self.0 else { return Ok(own) };
+        let parts = exchange.exchange(&vec![cast_slice(&own); exchange.size()])?;
+        let bytes: usize = parts.iter().map(Vec::len).sum();
+        let mut all = vec![T::zeroed(); bytes / size_of::<T>()];
+        let mut rest: &mut [u8] = cast_slice_mut(&mut all);
+        for part in parts {
+            let (place, after) = rest.split_at_mut(part.len());
+            place.copy_from_slice(&part);
+            rest = after;
+        }
+        Ok(all)
+    }
+
+    /// This rank's [`part`](Self::part) of each list of `n` numbers that a rank gives, for each rank, in
+    /// their order. Numbers can then be added up in any order of the lists, by the rank that has them.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn divide<T: Pod>(&self, lists: Vec<Vec<T>>, n: usize) -> Result<Vec<Vec<Vec<T>>>, Error> {
+        let Some(exchange) = &self.0 else { return Ok(vec![lists]) };
+        let part = |rank: usize| {
+            let part = self.part_of(rank, n);
+            lists.iter().flat_map(|list| &list[part.clone()]).copied().collect::<Vec<T>>()
+        };
+        let parts: Vec<Vec<T>> = (0..self.size()).map(part).collect();
+        let parts: Vec<&[u8]> = parts.iter().map(|part| cast_slice(part)).collect();
+        let own = self.part(n).len().max(1) * size_of::<T>();
+        let apart = |bytes: &Vec<u8>| bytes.chunks_exact(own).map(pod_collect_to_vec).collect();
+        Ok(exchange.exchange(&parts)?.iter().map(apart).collect())
     }
 
     /// What rank 0 gives; `own` makes it there and is not called elsewhere.
@@ -216,6 +263,22 @@ impl Ranks {
                 cast_slice_mut(bucket).copy_from_slice(sums);
             }
         }
+        Ok(())
+    }
+
+    /// Replaces a matrix by its sum over all ranks, as [`sum`](Self::sum).
+    ///
+    /// # Errors
+    /// As [`sum`](Self::sum).
+    pub fn sum_matrix(&self, matrix: &mut Mat<f64>) -> Result<(), Error> {
+        if self.size() == 1 {
+            return Ok(());
+        }
+        let columns = matrix.col_iter().flat_map(|column| column.iter().copied());
+        let mut values: Vec<f64> = columns.collect();
+        self.sum(&mut values)?;
+        let rows = matrix.nrows();
+        *matrix = Mat::from_fn(rows, matrix.ncols(), |i, j| values[j * rows + i]);
         Ok(())
     }
 

@@ -108,11 +108,9 @@ impl Targets {
         Ok(Self { values, width: self.width, residuals: self.residuals.clone() })
     }
 
-    /// From coordinates p × n.
-    pub(crate) fn from_columns(columns: MatRef<f64>) -> Self {
-        let values = columns.col_iter().flat_map(|column| column.iter().copied()).collect();
-        let values = Values::Coordinates(values);
-        Self { width: columns.nrows(), values, residuals: Vec::new() }
+    /// From coordinates, n × p row-major.
+    pub(crate) fn from_coordinates(width: usize, values: Vec<f64>) -> Self {
+        Self { width, values: Values::Coordinates(values), residuals: Vec::new() }
     }
 
     /// From a class of each row, all below `width`.
@@ -139,14 +137,17 @@ impl Targets {
         self.residuals.get(row).copied().unwrap_or(0.0)
     }
 
-    /// All targets, n × p.
-    pub(crate) fn dense<T: Scalar>(&self) -> Mat<T> {
-        let (n, p) = (self.len(), self.width);
+    /// The targets of some rows, rows × p.
+    pub(crate) fn dense<T: Scalar>(&self, rows: Range<usize>) -> Mat<T> {
+        let (n, p) = (rows.len(), self.width);
         match &self.values {
-            Values::Coordinates(values) => Mat::from_fn(n, p, |i, j| T::of(values[i * p + j])),
+            Values::Coordinates(values) => {
+                let values = &values[rows.start * p..rows.end * p];
+                Mat::from_fn(n, p, |i, j| T::of(values[i * p + j]))
+            }
             Values::Classes(classes) => {
                 let mut dense = Mat::zeros(n, p);
-                for (row, &class) in classes.iter().enumerate() {
+                for (row, &class) in classes[rows].iter().enumerate() {
                     dense[(row, class as usize)] = T::of(1.0);
                 }
                 dense

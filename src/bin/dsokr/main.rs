@@ -73,7 +73,7 @@ impl Command {
     /// Whether several processes can share the work.
     fn shares_work(&self) -> bool {
         match self {
-            Self::Train(_) | Self::Evaluate(_) | Self::Search(_) => true,
+            Self::Train(_) | Self::Evaluate(_) | Self::Search(_) | Self::Sketch(_) => true,
             #[cfg(feature = "serve")]
             Self::Serve(_) => true,
             _ => false,

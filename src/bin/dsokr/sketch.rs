@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use dsokr::Error;
+use dsokr::basis::Ranks;
 use dsokr::config::{Checked, Config, Override};
 use dsokr::data::DataRoot;
 use dsokr::sketch::{Curve, Leverage, Point, Study};
@@ -14,6 +15,10 @@ use crate::{plot, print, print_json};
 /// "kernel-machine") it also fits the model for each size, so the power of a tempered kernel can be
 /// chosen together with the size.
 #[derive(clap::Args)]
+#[cfg_attr(
+    feature = "mpi",
+    doc = "\nmpirun -np P dsokr sketch CONFIG divides the outputs among P processes."
+)]
 pub struct Arguments {
     /// Configurations (TOML), for example of several kernels; all need the same metric.
     #[arg(required = true)]
@@ -78,7 +83,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     for (config, root) in &configs {
         study(arguments, config, root, &mut found)?;
     }
-    plot::sketch_sizes(&arguments.plot, format, &found.curves, &found.leverage)?;
+    if Ranks::current().is_first() {
+        plot::sketch_sizes(&arguments.plot, format, &found.curves, &found.leverage)?;
+    }
     if arguments.json { print_json(&found) } else { print(&table(&found)) }
 }
 

@@ -15,7 +15,8 @@ use crate::{plot, print, print_json, progress};
 #[derive(clap::Args)]
 #[cfg_attr(
     feature = "mpi",
-    doc = "\nmpirun -np P dsokr train CONFIG divides each batch of a neural encoder among P processes."
+    doc = "\nmpirun -np P dsokr train CONFIG divides each batch of a neural encoder, or the \
+           inputs of a kernel machine with a sketch, among P processes."
 )]
 pub struct Arguments {
     /// The configuration (TOML); see the book's page on the configuration.

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading, multiply};
 use super::{Basis, Map, scaled};
-use crate::features::{self, Block, Features, RowKind, RowSource, product};
+use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
 use crate::sketch::{COLUMNS, Columns};
-use crate::{Cancellation, Error, Kernel, OutputKernel, Sketch, SketchOptions};
+use crate::{Cancellation, Error, Kernel, OutputKernel, Ranks, Sketch, SketchOptions};
 
 /// Largest `m · d` for which `R Φ` is formed (512 MiB in `f64`); beyond it anchors are kept instead.
 const LINEAR_ELEMENTS: usize = 1 << 26;
@@ -102,15 +102,22 @@ fn sketched_features(
     sketch: &Sketch,
 ) -> Result<Vec<f64>, Error> {
     let (m, d) = (sketch.m(), rows.width());
-    let mut sum = vec![0.0f64; m * d];
+    let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
     let dense = rows.kind() == RowKind::Dense;
+    // the elements that this rank adds up
+    let share = match dense {
+        true => ranks.part(m * d),
+        false => {
+            let columns = ranks.part_in_blocks(d, product::SPAN);
+            m * columns.start..m * columns.end
+        }
+    };
+    let mut sum = vec![0.0f64; share.len()];
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
-    let wave = rayon::current_num_threads().max(WAVE_BYTES / bytes);
-    let cancellation = Cancellation::current();
-    let mut start = 0;
-    while start < sketch.blocks() {
-        let end = sketch.blocks().min(start + wave);
-        let blocks = (start..end).into_par_iter().map(|block| {
+    let wave = wave(&ranks, bytes)?;
+    for start in (0..sketch.blocks()).step_by(wave) {
+        let own = ranks.part(wave.min(sketch.blocks() - start));
+        let blocks = (start + own.start..start + own.end).into_par_iter().map(|block| {
             cancellation.check()?;
             let mut columns = sketch.columns(block);
             if columns.is_empty() {
@@ -137,6 +144,11 @@ fn sketched_features(
                 Part::Factors(columns, rows) => factors.push((columns, rows)),
             }
         }
+        if dense {
+            sums = ranks.divide(sums, m * d)?.into_iter().flatten().collect();
+        } else if ranks.size() > 1 {
+            factors = gather(&ranks, &factors, d)?;
+        }
         // Every element is summed in the order of the blocks, whoever computed them.
         sum.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, sum)| {
             for part in &sums {
@@ -145,11 +157,45 @@ fn sketched_features(
             }
         });
         if !factors.is_empty() {
-            product::sketch_sparse(&factors, m, &mut sum);
+            product::sketch_sparse(&factors, m, share.start / m, &mut sum);
         }
-        start = end;
     }
-    Ok(sum)
+    ranks.join(sum)
+}
+
+/// Blocks of all ranks that are computed between two sums; a block takes so many bytes.
+fn wave(ranks: &Ranks, bytes: usize) -> Result<usize, Error> {
+    let own = rayon::current_num_threads().max(WAVE_BYTES / bytes);
+    // ranks may have different numbers of threads
+    Ok(ranks.broadcast_number(own as u64)? as usize * ranks.size())
+}
+
+/// The factors of all ranks, those of each rank as one block of sparse rows.
+fn gather(
+    ranks: &Ranks,
+    own: &[(Vec<f32>, Block)],
+    width: usize,
+) -> Result<Vec<(Vec<f32>, Block<'static>)>, Error> {
+    let (mut weights, mut offsets) = (Vec::new(), vec![0u64]);
+    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    for (block_weights, rows) in own {
+        weights.extend_from_slice(block_weights);
+        for row in 0..rows.len() {
+            rows.entries(row, 0..width, |column, value| {
+                columns.push(column as u32);
+                values.push(value);
+            });
+            offsets.push(columns.len() as u64);
+        }
+    }
+    let (weights, offsets) = (ranks.gather_numbers(&weights)?, ranks.gather_numbers(&offsets)?);
+    let (columns, values) = (ranks.gather_numbers(&columns)?, ranks.gather_numbers(&values)?);
+    let all = weights.into_iter().zip(offsets).zip(columns).zip(values);
+    let factors = all.map(|(((weights, offsets), columns), values)| {
+        let offsets: Vec<usize> = offsets.into_iter().map(|offset| offset as usize).collect();
+        Ok((weights, Block::Sparse(SparseBlock::new(width, offsets, columns, values)?)))
+    });
+    factors.collect()
 }
 
 /// What one block adds to `R Φ`.
@@ -201,14 +247,17 @@ fn fit_anchored(
     let part = |block: usize| anchors.block(starts[block]..starts[block + 1]);
 
     // K̃ = S + Sᵀ, S = Σ_I W_I (½ K_II W_Iᵀ + Σ_{J>I} K_IJ W_Jᵀ): each K_IJ is formed once.
-    let mut half = Mat::<f64>::zeros(m, m);
-    let wave = rayon::current_num_threads().max(WAVE_BYTES / (size_of::<f64>() * m * m));
+    let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
+    let mut half = vec![0.0; ranks.part(m * m).len()];
+    let wave = wave(&ranks, size_of::<f64>() * m * m)?;
     let order: Vec<usize> = (0..mixing.len()).collect();
-    let cancellation = Cancellation::current();
     for wave in order.chunks(wave) {
-        let parts: Vec<Mat<f64>> = wave
-            .par_iter()
-            .map(|&i| {
+        // the first blocks have the most to be multiplied with
+        let own: Vec<usize> =
+            wave.iter().copied().skip(ranks.rank()).step_by(ranks.size()).collect();
+        let parts: Vec<Vec<f64>> = own
+            .into_par_iter()
+            .map(|i| {
                 let rows = part(i)?;
                 let mut mixed = Mat::<f64>::zeros(rows.len(), m);
                 for (j, mixing) in mixing.iter().enumerate().skip(i) {
@@ -218,12 +267,21 @@ fn fit_anchored(
                     let out = mixed.as_mut();
                     matmul(out, Accum::Add, gram.as_ref(), mixing.transpose(), weight, Par::Seq);
                 }
-                Ok(multiply(mixing[i].as_ref(), mixed.as_ref()))
+                let part = multiply(mixing[i].as_ref(), mixed.as_ref());
+                Ok(part.col_iter().flat_map(|column| column.iter().copied()).collect())
             })
             .collect::<Result<_, Error>>()?;
-        parts.into_iter().for_each(|part| half += part);
+        let parts = ranks.divide(parts, m * m)?;
+        for at in 0..wave.len() {
+            // none of a rank without elements
+            if let Some(part) = parts[at % ranks.size()].get(at / ranks.size()) {
+                half.iter_mut().zip(part).for_each(|(half, part)| *half += part);
+            }
+        }
     }
-    let Eigen { values, vectors } = leading(&half + half.transpose(), tolerance)?;
+    let half = ranks.join(half)?;
+    let half = MatRef::from_column_major_slice(&half, m, m);
+    let Eigen { values, vectors } = leading(half + half.transpose(), tolerance)?;
     let rank = values.len();
     let mut weights = vec![0.0; anchors.len() * rank];
     for (at, mixing) in mixing.iter().enumerate() {

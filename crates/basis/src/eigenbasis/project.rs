@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::tempering::{DOUBLE, SINGLE};
 use super::{Basis, Map, scaled};
 use crate::features::{self, Block, Features, RowSource, product, simd};
-use crate::{Cancellation, Error};
+use crate::{Cancellation, Error, Ranks};
 
 /// Rows projected by one task.
 const ROWS: usize = 256;
@@ -88,6 +88,22 @@ impl Basis {
         self.project_range(rows, 0..rows.len())
     }
 
+    /// As [`project`](Self::project); each of the [`Ranks`] of the scope computes its part and gives it to
+    /// the others. All of them call it with the same rows, and get what one process gets, bit for bit.
+    ///
+    /// # Errors
+    /// As [`project`](Self::project), for rows of its part; as [`Ranks::gather`].
+    pub fn project_shared(&self, rows: &dyn RowSource) -> Result<Projection, Error> {
+        let ranks = Ranks::current();
+        let own = self.project_range(rows, ranks.part_in_blocks(rows.len(), ROWS))?;
+        Ok(Projection {
+            rank: own.rank,
+            coordinates: ranks.join(own.coordinates)?,
+            squared_norms: ranks.join(own.squared_norms)?,
+            residuals: ranks.join(own.residuals)?,
+        })
+    }
+
     /// The share of each output that the basis does not know: `‖ψ(y) − P ψ(y)‖² / ‖ψ(y)‖²` from 0 to 1, with
     /// P ψ(y) the nearest point of the span; 1 for an output with ψ(y) = 0. Values below about 1e-6 are
     /// rounding.
@@ -134,7 +150,7 @@ impl Basis {
         Ok(())
     }
 
-    fn project_range(
+    pub(crate) fn project_range(
         &self,
         rows: &dyn RowSource,
         range: Range<usize>,

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use super::eigen::{Eigen, leading, multiply};
 use super::tempering::Tempered;
 use super::{Basis, Map, Tempering};
-use crate::Error;
 use crate::features::{RowSource, product};
+use crate::{Error, Ranks};
 
 /// Outputs whose coordinates are held at once.
 const ROWS: usize = 2048;
@@ -30,8 +30,9 @@ impl Basis {
     ///
     /// `outputs` are usually those of the fit, but any will do that the basis can project, such as
     /// all candidates. They are projected once, block by block; what is kept of them is p × p. The result
-    /// depends on their order up to rounding, and not on the number of threads. A tempering that changes
-    /// nothing returns the basis as it is, bit for bit, without reading them.
+    /// depends on their order up to rounding, and not on the number of threads. The [`Ranks`] of the scope
+    /// share the work, as in [`Basis::fit`]. A tempering that changes nothing returns the basis as it is, bit
+    /// for bit, without reading the outputs.
     ///
     /// # Errors
     /// As [`Tempering::validate`]; [`Error::Unsupported`] for a basis that is tempered already;
@@ -138,34 +139,40 @@ impl Basis {
         outputs: &dyn RowSource,
         centred: bool,
     ) -> Result<(Vec<f64>, Mat<f64>), Error> {
-        let (rank, count) = (self.rank(), outputs.len());
+        let (rank, count, ranks) = (self.rank(), outputs.len(), Ranks::current());
         let mut shift = vec![0.0; rank];
         let mut sum = vec![0.0; rank];
         let mut products = Mat::<f64>::zeros(rank, rank);
-        for start in (0..count).step_by(ROWS) {
-            let range = start..count.min(start + ROWS);
-            let len = range.len();
-            let mut block = self.wide(outputs, range)?;
-            if centred && start == 0 {
-                add_rows(&mut shift, &block);
-                shift.iter_mut().for_each(|value| *value /= len as f64);
-            }
-            if centred {
-                for row in block.chunks_exact_mut(rank) {
-                    row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
+        let (place, size) = (ranks.rank(), ranks.size());
+        // a block of each rank at once, and every rank adds up its tiles
+        for start in (0..count).step_by(ROWS * size) {
+            let own = count.min(start + ROWS * place);
+            let own = self.wide(outputs, own..count.min(own + ROWS))?;
+            for (at, mut block) in ranks.gather_numbers(&own)?.into_iter().enumerate() {
+                let len = block.len() / rank;
+                if centred && start + at == 0 {
+                    add_rows(&mut shift, &block);
+                    shift.iter_mut().for_each(|value| *value /= len as f64);
                 }
-                add_rows(&mut sum, &block);
+                if centred {
+                    for row in block.chunks_exact_mut(rank) {
+                        row.iter_mut().zip(&shift).for_each(|(value, shift)| *value -= shift);
+                    }
+                    add_rows(&mut sum, &block);
+                }
+                let block = MatRef::from_column_major_slice(&block, rank, len);
+                // The lower half, each column in the order of the rows whoever sums it.
+                let tiles = products.par_col_chunks_mut(TILE).enumerate();
+                tiles.filter(|(tile, _)| tile % size == place).for_each(|(tile, out)| {
+                    let (first, width) = (tile * TILE, out.ncols());
+                    let lower = block.subrows(first, rank - first);
+                    let own = block.subrows(first, width).transpose();
+                    let out = out.subrows_mut(first, rank - first);
+                    matmul(out, Accum::Add, lower, own, 1.0, Par::Seq);
+                });
             }
-            let block = MatRef::from_column_major_slice(&block, rank, len);
-            // The lower half, each column in the order of the rows whoever sums it.
-            products.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
-                let (first, width) = (tile * TILE, out.ncols());
-                let lower = block.subrows(first, rank - first);
-                let own = block.subrows(first, width).transpose();
-                let out = out.subrows_mut(first, rank - first);
-                matmul(out, Accum::Add, lower, own, 1.0, Par::Seq);
-            });
         }
+        ranks.sum_matrix(&mut products)?;
         let n = count as f64;
         let difference: Vec<f64> = sum.iter().map(|sum| sum / n).collect();
         let covariance = Mat::from_fn(rank, rank, |i, j| {

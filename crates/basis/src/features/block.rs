@@ -103,7 +103,7 @@ impl Block<'_> {
 
     /// Calls `add` with column and value of the stored entries of a row, those in a range of columns
     /// that starts at a whole word of bits.
-    pub(super) fn entries(
+    pub(crate) fn entries(
         &self,
         row: usize,
         columns: Range<usize>,

@@ -11,6 +11,9 @@ use crate::Error;
 /// Rows of the right block in one task.
 const TILE: usize = 128;
 
+/// Columns of Φ whose products with a sketch one task adds up: a multiple of 64, whole words of bits.
+pub(crate) const SPAN: usize = 256;
+
 /// Sparse rows to be multiplied with fewer than this many others are not sorted by column first.
 const FEW: usize = 16;
 
@@ -136,14 +139,13 @@ pub(crate) fn sketch_dense(columns: &[f32], m: usize, rows: &DenseBlock) -> Vec<
     out
 }
 
-/// Adds `R_B Φ_B` of several blocks of bits or sparse rows to `out`, m × d with m contiguous.
+/// Adds `R_B Φ_B` of several blocks of bits or sparse rows to `out`, the columns of an m × d matrix from
+/// `first` on, which is a multiple of [`SPAN`], with m contiguous.
 ///
 /// Parallel over the columns of Φ, so that an element is always summed in the order of the rows.
-pub(crate) fn sketch_sparse(blocks: &[(Vec<f32>, Block)], m: usize, out: &mut [f64]) {
-    // A multiple of 64 columns: whole words of packed bits.
-    const SPAN: usize = 256;
+pub(crate) fn sketch_sparse(blocks: &[(Vec<f32>, Block)], m: usize, first: usize, out: &mut [f64]) {
     out.par_chunks_mut(m * SPAN).enumerate().for_each(|(span, out)| {
-        let start = span * SPAN;
+        let start = first + span * SPAN;
         let end = start + out.len() / m;
         for (columns, block) in blocks {
             for (row, weights) in columns.chunks_exact(m).enumerate() {

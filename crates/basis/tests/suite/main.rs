@@ -8,6 +8,7 @@ mod leverage;
 mod mapped;
 mod own_kernels;
 mod random;
+mod ranks;
 mod real_data;
 mod sketches;
 mod store;

@@ -81,12 +81,12 @@ pub struct CandidateParts {
 impl CandidateParts {
     /// The points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
     /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish (except for a
-    /// zero row, which has k(c, c) = 0).
+    /// zero row, which has k(c, c) = 0). The [`Ranks`](dsokr_basis::Ranks) of the scope share the work.
     ///
     /// # Errors
-    /// As [`Basis::project`].
+    /// As [`Basis::project_shared`].
     pub fn in_basis(basis: &Basis, rows: &dyn RowSource) -> Result<Self, dsokr_basis::Error> {
-        let Projection { rank, coordinates, squared_norms, .. } = basis.project(rows)?;
+        let Projection { rank, coordinates, squared_norms, .. } = basis.project_shared(rows)?;
         let shift = if basis.is_normalised() { 0.5 } else { 0.0 };
         let constants = squared_norms.iter().map(|k| (shift - 0.5 * k) as f32).collect();
         Ok(Self { dim: rank, coordinates, constants, ..Self::default() })

@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use dsokr_basis::Ranks;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
@@ -99,6 +100,13 @@ impl<T: Scalar> Panels<T> {
     pub(crate) fn whole(&self) -> Mat<f64> {
         let element = |i: usize, j: usize| self.at(i.max(j), i.min(j)).wide();
         Mat::from_fn(self.size, self.size, element)
+    }
+}
+
+impl Panels<f64> {
+    /// Replaces it by the sum of those of all ranks.
+    pub(crate) fn sum(&mut self, ranks: &Ranks) -> Result<(), Error> {
+        self.panels.iter_mut().try_for_each(|panel| Ok(ranks.sum_matrix(panel)?))
     }
 }
 

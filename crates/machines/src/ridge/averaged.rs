@@ -1,13 +1,13 @@
 //! The mean of models on parts of the rows (thesis, perspectives).
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::{Block, Error as BasisError, Features, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Features, OutputKernel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Map, RidgeModel, Weights};
+use super::part::Part;
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched::solve;
 use crate::Error;
@@ -25,7 +25,8 @@ pub struct Averaged {
 }
 
 /// Fits the mean `ĥ = (1/B) Σ ĥ_b` of models on B runs of consecutive rows, of sizes that differ by one
-/// at most; part b is sketched with seed + b. Rows should be in no order.
+/// at most; part b is sketched with seed + b. Rows should be in no order. The ranks of the scope share the
+/// fit of each part, as in [`fit_sketched`](crate::fit_sketched).
 ///
 /// The summary holds the sum of the unknowns of the parts, and the largest of their condition numbers
 /// and jitters.
@@ -74,34 +75,4 @@ pub fn fit_averaged(
         Weights::Double(weights),
         summary,
     ))
-}
-
-/// Consecutive rows of a source.
-struct Part<'a> {
-    of: &'a dyn RowSource,
-    range: Range<usize>,
-}
-
-impl RowSource for Part<'_> {
-    fn len(&self) -> usize {
-        self.range.len()
-    }
-
-    fn width(&self) -> usize {
-        self.of.width()
-    }
-
-    fn kind(&self) -> RowKind {
-        self.of.kind()
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, BasisError> {
-        let (start, end, len) = (rows.start, rows.end, self.range.len());
-        if end > len {
-            return Err(BasisError::range(start, end, len));
-        }
-        // saturating, so that a range beyond the part is beyond the whole
-        let within = |row: usize| self.range.start.saturating_add(row);
-        self.of.block(within(start)..within(end))
-    }
 }

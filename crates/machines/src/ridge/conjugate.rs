@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dsokr_basis::features::read;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, OutputKernel, RowSource, Sketch, SketchKind};
+use dsokr_basis::{Cancellation, OutputKernel, Ranks, RowSource, Sketch, SketchKind};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColMut, ColRef, Mat, MatRef, Par};
 use rand_chacha::rand_core::Rng;
@@ -106,7 +106,8 @@ impl ConjugateGradients {
 /// is for some thousands of anchors and more, n many times s, and few coordinates. It is also for anchors
 /// that are nearly dependent: the system of `fit_sketched` has the square of the condition number of
 /// `K̃`, and what is solved here has not. The numbers do not depend on the number of threads, nor on what
-/// is kept.
+/// is kept. The [`Ranks`] of the scope share the sums of each iteration, as in
+/// [`fit_sketched`](crate::fit_sketched).
 ///
 /// Where `K̃` is numerically singular, 1e-14 of its mean diagonal is added to it, or ten times as much
 /// until it is positive definite; [`RidgeSummary::jitter`] is nλ times that. [`RidgeSummary::condition`] is that of
@@ -184,9 +185,11 @@ impl<'a> System<'a> {
         let mut sides = Mat::<f64>::zeros(size, targets.width());
         let mut sampled = Panels::zeros(size);
         let scale = (n as f64 / sample.len() as f64).sqrt();
-        let mut sample = sample.iter().copied().peekable();
+        let ranks = Ranks::current();
+        let own = ranks.part(n);
+        let mut sample = sample.iter().copied().skip_while(|&row| row < own.start).peekable();
         let (mut kept, mut bytes) = (Vec::new(), 0usize);
-        for range in blocks(n, size) {
+        for range in blocks(own.clone(), size) {
             let features = inputs.features(&read(rows, range.clone())?)?;
             let place = |i: usize, j: usize| (range.start + j, i);
             Error::check_matrix("kernel matrix", features.as_ref(), place)?;
@@ -207,6 +210,8 @@ impl<'a> System<'a> {
                 kept.push(features);
             }
         }
+        ranks.sum_matrix(&mut sides)?;
+        sampled.sum(&ranks)?;
         sampled.add_to_diagonal(ridge);
         let (sampled, _) = factored(sampled, ridge)?;
         penalty.whiten(sides.as_mut())?;
@@ -222,8 +227,9 @@ impl<'a> System<'a> {
         let mut unknowns = inner.clone();
         self.penalty.whiten_transposed(unknowns.as_mut())?;
         let mut out = Mat::zeros(x.nrows(), x.ncols());
-        let cancellation = Cancellation::current();
-        for (at, range) in blocks(self.rows.len(), self.inputs.len()).enumerate() {
+        let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
+        let own = ranks.part(self.rows.len());
+        for (at, range) in blocks(own, self.inputs.len()).enumerate() {
             cancellation.check()?;
             match self.kept.get(at) {
                 Some(features) => add_products(&mut out, features.as_ref(), unknowns.as_ref()),
@@ -233,6 +239,7 @@ impl<'a> System<'a> {
                 }
             }
         }
+        ranks.sum_matrix(&mut out)?;
         self.penalty.whiten(out.as_mut())?;
         for (out, inner) in out.col_iter_mut().zip(inner.col_iter()) {
             out.iter_mut().zip(inner.iter()).for_each(|(out, value)| *out += self.ridge * value);

@@ -124,7 +124,7 @@ impl Fitted {
         Error::check_length("coordinates", targets.width(), width)?;
         let diagonal = self.system.inverse_diagonal()?;
         let mut out = vec![0.0f32; n * width];
-        let targets = targets.dense::<f64>();
+        let targets = targets.dense::<f64>(0..n);
         out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {
             for (j, out) in out.iter_mut().enumerate() {
                 let alpha = self.model.weights.at(i * width + j);

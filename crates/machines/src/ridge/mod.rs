@@ -9,6 +9,7 @@ mod linear_index;
 mod model;
 mod model_file;
 mod output;
+mod part;
 mod precomputed;
 mod problem;
 mod scaling;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::features::{distinct, read};
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Cancellation, Features, Kernel, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Basis, Cancellation, Features, Kernel, OutputKernel, Ranks, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
 use super::file;
@@ -52,7 +52,8 @@ pub struct Points {
 
 impl OutputSpace {
     /// The coordinates of a basis that was fitted on the training outputs; the leading `rank` of
-    /// them, all where none is given. Also the training outputs' targets.
+    /// them, all where none is given. Also the training outputs' targets. The [`Ranks`] of the scope share
+    /// the work, as in [`points`](Self::points).
     ///
     /// # Errors
     /// [`Error::Value`] for a rank of 0 or above that of the basis; those of [`Basis::project`].
@@ -65,9 +66,12 @@ impl OutputSpace {
         Error::check_range("number of coordinates", rank, 1, basis.rank())?;
         let mut space =
             Self { map: Map::Basis { basis: Box::new(basis), rank }, centre: vec![0.0; rank] };
-        let columns = space.wide(outputs, 0..outputs.len())?;
-        space.centre = mean(columns.as_ref());
-        Ok((space, Targets::from_columns(columns.as_ref())))
+        let ranks = Ranks::current();
+        let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
+        let own: Vec<f64> = own.col_iter().flat_map(|column| column.iter().copied()).collect();
+        let values = ranks.join(own)?;
+        space.centre = mean(MatRef::from_column_major_slice(&values, rank, outputs.len()));
+        Ok((space, Targets::from_coordinates(rank, values)))
     }
 
     /// The identity on the distinct rows of the training outputs, and the targets: IOKR.
@@ -91,7 +95,7 @@ impl OutputSpace {
         let weights: Vec<f64> = classes.multiplicity().iter().map(|&m| m as f64 / count).collect();
         let mut centre = vec![0.0; rank];
         let cancellation = Cancellation::current();
-        for range in blocks(rank) {
+        for range in blocks(0..rank) {
             cancellation.check()?;
             let columns = kernel.block(&rows, &rows.block(range.clone())?)?;
             for (column, weight) in columns.col_iter().zip(&weights[range]) {
@@ -145,7 +149,8 @@ impl OutputSpace {
     /// Points are centred at the mean of the training outputs, in `f64` and before they are rounded:
     /// the score of every candidate of a query moves by the same amount, and where the kernel is
     /// nearly constant (a Gaussian much wider than outputs are apart), what is left is what tells
-    /// candidates apart. Equal rows get equal points.
+    /// candidates apart. Equal rows get equal points. The [`Ranks`] of the scope share the work: all of them
+    /// call it with the same candidates, and get what one process gets.
     ///
     /// # Errors
     /// Rows of another kind or width, values that the kernel has no meaning for, and errors
@@ -153,13 +158,15 @@ impl OutputSpace {
     pub fn points(&self, candidates: &dyn RowSource) -> Result<Points, Error> {
         let rank = self.rank();
         let mut points = Points { rank, coordinates: Vec::new(), constants: Vec::new() };
-        points.coordinates.reserve(candidates.len() * rank);
+        let ranks = Ranks::current();
+        let own = ranks.part_in_blocks(candidates.len(), ROWS);
+        points.coordinates.reserve(own.len() * rank);
         let normalised = match &self.map {
             Map::Basis { basis, .. } => basis.is_normalised(),
             Map::Training { kernel, .. } => kernel.is_normalised(),
         };
         let shift = if normalised { 0.5 } else { 0.0 };
-        for range in blocks(candidates.len()) {
+        for range in blocks(own) {
             let (columns, diagonal) = match &self.map {
                 Map::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
                     let columns = basis.project_wide(candidates, range)?;
@@ -181,7 +188,9 @@ impl OutputSpace {
                 points.coordinates.extend(centred.map(|value| value as f32));
             }
         }
-        Ok(points)
+        let Points { rank, coordinates, constants } = points;
+        let (coordinates, constants) = (ranks.join(coordinates)?, ranks.join(constants)?);
+        Ok(Points { rank, coordinates, constants })
     }
 
     /// The squared distance in the output kernel's feature space of each prediction from its target,
@@ -199,7 +208,7 @@ impl OutputSpace {
             }
             Map::Training { outputs, .. } => {
                 let mut out = vec![0.0; residuals.ncols()];
-                for range in blocks(outputs.len()) {
+                for range in blocks(0..outputs.len()) {
                     // k × len: columns of the outputs' Gram matrix
                     let gram = self.wide(outputs, range.clone())?;
                     let product = gram.transpose() * residuals;
@@ -319,8 +328,9 @@ const KIND: &str = "outputs";
 const VERSION: u32 = 1;
 
 /// Ranges of [`ROWS`] rows.
-fn blocks(len: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..len).step_by(ROWS).map(move |start| start..len.min(start + ROWS))
+fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = rows.end;
+    rows.step_by(ROWS).map(move |start| start..end.min(start + ROWS))
 }
 
 fn mean(columns: MatRef<f64>) -> Vec<f64> {

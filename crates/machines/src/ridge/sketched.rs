@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_basis::{OutputKernel, Ranks, RowSource};
 use faer::Mat;
 
 use super::model::{Map, RidgeModel, Weights};
+use super::part::Part;
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, Panels, row_major};
@@ -32,6 +33,9 @@ pub struct SketchedFit {
 /// (with a dense sketch every row is an anchor, and all of them are kept). Time: n·a evaluations of
 /// the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each coordinate. The numbers do not
 /// depend on the number of threads.
+///
+/// The [`Ranks`] of the scope share the sums: all of them call this function with the same problem, of
+/// whose rows each reads its part, and get the same model, that of one process up to rounding.
 ///
 /// Where the sketched inputs are numerically dependent, 1e-14 of the mean diagonal is added, or ten
 /// times as much until the system is positive definite, and [`RidgeSummary::jitter`] says so.
@@ -71,14 +75,16 @@ pub(super) fn solve(
     let n = rows.len();
     check(n, targets, lambda)?;
     let inputs = SketchedInputs::draw(kernel, rows, sketch, seed)?;
-    let ridge = n as f64 * lambda;
+    let (ridge, ranks) = (n as f64 * lambda, Ranks::current());
     let mut system = Panels::zeros(inputs.len());
     let mut sides = Mat::<f64>::zeros(inputs.len(), targets.width());
-    for range in blocks(n, inputs.len()) {
+    for range in blocks(ranks.part(n), inputs.len()) {
         let features = inputs.features(&read(rows, range.clone())?)?;
         system.add_product(features.transpose(), features.transpose());
         targets.add_products(range, features.as_ref(), &mut sides);
     }
+    system.sum(&ranks)?;
+    ranks.sum_matrix(&mut sides)?;
     system.add_scaled(ridge, &inputs.penalty()?);
     system.check_finite("kernel matrix")?;
     let (factor, jitter) = factored(system, ridge)?;
@@ -111,19 +117,21 @@ impl SketchedFit {
         Error::check_length("rows", rows.len(), n)?;
         Error::check_length("rows of targets", targets.len(), n)?;
         Error::check_length("coordinates", targets.width(), width)?;
-        let targets = targets.dense::<f64>();
-        let mut out = self.model.predict(rows)?;
-        for range in blocks(n, self.inputs.len()) {
+        let ranks = Ranks::current();
+        let own = ranks.part(n);
+        let targets = targets.dense::<f64>(own.clone());
+        let mut out = self.model.predict(&Part { of: rows, range: own.clone() })?;
+        for range in blocks(own.clone(), self.inputs.len()) {
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
             self.factor.whiten(features.as_mut())?;
             for (row, column) in range.zip(features.col_iter()) {
-                let left = 1.0 - column.squared_norm_l2();
+                let (left, row) = (1.0 - column.squared_norm_l2(), row - own.start);
                 for (j, out) in out[row * width..(row + 1) * width].iter_mut().enumerate() {
                     let target = targets[(row, j)];
                     *out = (target - (target - f64::from(*out)) / left) as f32;
                 }
             }
         }
-        Ok(out)
+        Ok(ranks.join(out)?)
     }
 }

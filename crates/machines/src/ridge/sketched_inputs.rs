@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::{Block, Cancellation, Features, OutputKernel, RowSource, Sketch, SketchOptions};
+use dsokr_basis::{
+    Block, Cancellation, Features, OutputKernel, Ranks, RowSource, Sketch, SketchOptions,
+};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
@@ -90,13 +92,14 @@ impl SketchedInputs {
                 Ok(self.kernel.block(&low, &high)?)
             });
         };
-        let mut penalty = Panels::zeros(m);
-        for start in (0..self.anchors.len()).step_by(ANCHORS) {
+        let (mut penalty, ranks) = (Panels::zeros(m), Ranks::current());
+        for start in ranks.part_in_blocks(self.anchors.len(), ANCHORS).step_by(ANCHORS) {
             let range = start..self.anchors.len().min(start + ANCHORS);
             let features = self.features(&self.anchors.block(range.clone())?)?;
             let mixing = mixing.as_ref().subcols(range.start, range.len());
             penalty.add_product(mixing.transpose(), features.transpose());
         }
+        penalty.sum(&ranks)?;
         Ok(penalty)
     }
 
@@ -115,9 +118,10 @@ impl SketchedInputs {
 }
 
 /// Ranges of rows whose features fit into a block.
-pub(crate) fn blocks(n: usize, features: usize) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn blocks(of: Range<usize>, features: usize) -> impl Iterator<Item = Range<usize>> {
     let rows = (BLOCK / features.max(1)).clamp(PANEL, 1 << 16);
-    (0..n).step_by(rows).map(move |start| start..n.min(start + rows))
+    let end = of.end;
+    of.step_by(rows).map(move |start| start..end.min(start + rows))
 }
 
 /// The Cholesky factor of the system, with as little added to the diagonal as it needs.

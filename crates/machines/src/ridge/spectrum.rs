@@ -1,8 +1,8 @@
 //! λ from one eigendecomposition: leave-one-out predictions for every λ.
 
-use dsokr_basis::eigenbasis::leading;
+use dsokr_basis::eigenbasis::{Eigen, leading};
 use dsokr_basis::features::read;
-use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_basis::{OutputKernel, Ranks, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -28,11 +28,15 @@ const TOLERANCE: f64 = 1e-14;
 /// all cores, where an eigendecomposition takes some thirty and runs on one.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
-    /// U, n × r.
+    /// n, the number of training rows.
+    rows: usize,
+    /// Whether each of several [`Ranks`] has its part of the rows, or all of them.
+    divided: bool,
+    /// U, rows × r.
     vectors: Mat<f64>,
     /// S, descending.
     values: Vec<f64>,
-    /// Ψ, n × p.
+    /// Ψ, rows × p.
     targets: Mat<f64>,
     /// Uᵀ Ψ, r × p.
     turned: Mat<f64>,
@@ -65,7 +69,8 @@ impl Spectrum {
 
     /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
     /// it: `P K P`, from one eigendecomposition of an m × m matrix, n m² multiplications and n × m
-    /// numbers.
+    /// numbers. The [`Ranks`] of the scope each have their part of the rows; what is computed from it then is
+    /// computed by all of them.
     ///
     /// # Errors
     /// As [`fit_sketched`](crate::fit_sketched).
@@ -85,34 +90,41 @@ impl Spectrum {
         for (j, value) in penalty.values.iter().enumerate() {
             whitened.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
         }
-        let r = whitened.ncols();
-        let mut features = Mat::<f64>::zeros(n, r);
-        for range in blocks(n, inputs.len()) {
+        let (r, ranks) = (whitened.ncols(), Ranks::current());
+        let own = ranks.part(n);
+        let mut features = Mat::<f64>::zeros(own.len(), r);
+        for range in blocks(own.clone(), inputs.len()) {
             let block = inputs.features(&read(rows, range.clone())?)?;
-            let out = features.as_mut().subrows_mut(range.start, range.len());
+            let out = features.as_mut().subrows_mut(range.start - own.start, range.len());
             product(out, block.transpose(), whitened.as_ref());
         }
         let mut gram = Panels::zeros(r);
         gram.add_product(features.as_ref(), features.as_ref());
+        gram.sum(&ranks)?;
         let eigen = leading(gram.whole(), TOLERANCE)?;
-        let mut vectors = Mat::zeros(n, eigen.values.len());
+        let mut vectors = Mat::zeros(own.len(), eigen.values.len());
         product(vectors.as_mut(), features.as_ref(), eigen.vectors.as_ref());
         for (j, value) in eigen.values.iter().enumerate() {
             vectors.col_mut(j).iter_mut().for_each(|element| *element /= value.sqrt());
         }
-        Ok(Self::with(vectors, eigen.values, targets))
+        let targets = targets.dense(own);
+        let mut turned = Self::turned(&vectors, &targets);
+        ranks.sum_matrix(&mut turned)?;
+        Ok(Self { rows: n, divided: true, vectors, values: eigen.values, targets, turned })
     }
 
     fn of(gram: &Panels<f64>, targets: &Targets) -> Result<Self, Error> {
-        let eigen = leading(gram.whole(), TOLERANCE)?;
-        Ok(Self::with(eigen.vectors, eigen.values, targets))
+        let Eigen { values, vectors } = leading(gram.whole(), TOLERANCE)?;
+        let rows = targets.len();
+        let targets = targets.dense(0..rows);
+        let turned = Self::turned(&vectors, &targets);
+        Ok(Self { rows, divided: false, vectors, values, targets, turned })
     }
 
-    fn with(vectors: Mat<f64>, values: Vec<f64>, targets: &Targets) -> Self {
-        let targets = targets.dense::<f64>();
-        let mut turned = Mat::zeros(values.len(), targets.ncols());
+    fn turned(vectors: &Mat<f64>, targets: &Mat<f64>) -> Mat<f64> {
+        let mut turned = Mat::zeros(vectors.ncols(), targets.ncols());
         product(turned.as_mut(), vectors.transpose(), targets.as_ref());
-        Self { vectors, values, targets, turned }
+        turned
     }
 
     /// What a model that was fitted without the row predicts for each training row, n × p row-major.
@@ -126,7 +138,11 @@ impl Spectrum {
         let residuals = self.residuals(lambda)?;
         let (n, p) = (residuals.nrows(), residuals.ncols());
         let cells = (0..n).flat_map(|i| (0..p).map(move |j| (i, j)));
-        Ok(cells.map(|at| (self.targets[at] - residuals[at]) as f32).collect())
+        let own: Vec<f32> = cells.map(|at| (self.targets[at] - residuals[at]) as f32).collect();
+        match self.divided {
+            true => Ok(Ranks::current().join(own)?),
+            false => Ok(own),
+        }
     }
 
     /// The mean squared distance of [leave-one-out predictions](Self::leave_one_out) from their targets
@@ -142,19 +158,23 @@ impl Spectrum {
         let error = |&lambda: &f64| {
             let residuals = self.residuals(lambda)?;
             let lengths = space.squared_lengths(residuals.transpose())?;
-            Ok(lengths.iter().sum::<f64>() / lengths.len() as f64)
+            let mut sum = [lengths.iter().sum::<f64>()];
+            if self.divided {
+                Ranks::current().sum(&mut sum)?;
+            }
+            Ok(sum[0] / self.rows as f64)
         };
         grid.iter().map(error).collect()
     }
 
-    /// The difference of Ψ from what is predicted without the row, n × p.
+    /// The difference of Ψ from what is predicted without the row, rows × p.
     fn residuals(&self, lambda: f64) -> Result<Mat<f64>, Error> {
         let n = self.targets.nrows();
         Error::check_lambda(lambda)?;
-        let ridge = n as f64 * lambda;
+        let ridge = self.rows as f64 * lambda;
         // (I − H)Ψ = (I − UUᵀ)Ψ + U diag(nλ / (s + nλ)) UᵀΨ; the first part is 0 for r = n.
         let shrink: Vec<f64> = self.values.iter().map(|value| ridge / (value + ridge)).collect();
-        let full = self.values.len() == n;
+        let full = self.values.len() == self.rows;
         let factor = |j: usize| if full { shrink[j] } else { shrink[j] - 1.0 };
         let scaled = Mat::from_fn(self.turned.nrows(), self.turned.ncols(), |i, j| {
             factor(i) * self.turned[(i, j)]

@@ -46,7 +46,7 @@ where
     Weights: From<Vec<T>>,
 {
     fn solve(&self, targets: &Targets) -> Result<Weights, Error> {
-        let mut alpha = targets.dense::<T>();
+        let mut alpha = targets.dense::<T>(0..targets.len());
         self.solve(alpha.as_mut())?;
         Ok(row_major(alpha.as_ref())?.into())
     }

@@ -8,6 +8,7 @@ mod files;
 mod identities;
 mod metabolites;
 mod naive;
+mod ranks;
 mod selection;
 mod shared;
 mod streams;

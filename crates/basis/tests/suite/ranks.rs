@@ -1,0 +1,188 @@
+//! Bases that several ranks fit together. They are threads of this process here.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dsokr_basis::features::{JoinedRows, SparseRows};
+use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::random::generator;
+use dsokr_basis::ranks::threads;
+use dsokr_basis::{
+    Basis, Block, Error, Features, Kernel, Projection, RowKind, RowSource, SketchKind,
+    SketchOptions, Tempering,
+};
+
+use crate::support::*;
+
+const UNIFORM: SketchKind = SketchKind::Subsampling { replacement: false };
+
+/// What each rank of a job finds, which is the same bit for bit, and is so again.
+fn found<T: PartialEq + Send>(size: usize, work: impl Fn() -> Result<T, Error> + Sync) -> T {
+    let mut all: Vec<T> = Vec::new();
+    for _ in 0..2 {
+        all.extend(threads(size, &work).into_iter().map(|rank| rank.unwrap()));
+    }
+    assert!(all.iter().all(|rank| *rank == all[0]));
+    all.remove(0)
+}
+
+/// Several ranks find what one process finds, bit for bit.
+fn assert_shared<T: PartialEq + Send>(
+    sizes: &[usize],
+    what: &str,
+    work: impl Fn() -> Result<T, Error> + Sync,
+) {
+    let one = work().unwrap();
+    for &size in sizes {
+        assert!(found(size, &work) == one, "{what}, {size} ranks");
+    }
+}
+
+/// What tells bases apart: a checksum of all numbers, and coordinates.
+fn fitted(basis: &Basis, rows: &dyn RowSource) -> Result<(String, Projection), Error> {
+    Ok((basis.fingerprint(), basis.project_shared(rows)?))
+}
+
+#[test]
+fn several_ranks_fit_the_basis_of_one() {
+    let mut random = generator(0, "ranks", 0);
+    // three blocks of columns, the last one smaller
+    let n = 1100;
+    let (dense, bits) = (dense(n, 9, &mut random), bits(n, 70, &mut random));
+    let counts = counts(n, 37, &mut random);
+    for (kernel, rows) in [
+        (Kernel::Cosine, &dense),
+        (Kernel::Linear, &bits),
+        (Kernel::NGram, &counts),
+        (Kernel::Gaussian { gamma: 0.3 }, &dense),
+        (Kernel::Tanimoto, &bits),
+    ] {
+        for kind in [
+            UNIFORM,
+            SketchKind::Leverage { lambda: 0.01, pilot: 30 },
+            SketchKind::Gaussian,
+            SketchKind::SparsifiedRademacher { density: 0.05 },
+            SketchKind::Accumulation { terms: 200 },
+            SketchKind::CountSketch,
+        ] {
+            let what = format!("{}, {kind:?}", describe(&kernel, rows));
+            let options = SketchOptions::new(&kind, 6).with_seed(3);
+            // more ranks than blocks too
+            assert_shared(&[1, 2, 3, 7], &what, || {
+                fitted(&Basis::fit(kernel.clone(), rows, &options)?, rows)
+            });
+        }
+    }
+}
+
+/// On a machine of two threads a rank computes two blocks of these at once.
+#[test]
+fn blocks_that_fill_the_memory_are_summed_in_their_order() {
+    let mut random = generator(3, "ranks", 0);
+    let rows = dense(2300, 3000, &mut random);
+    let options = SketchOptions::new(SketchKind::Gaussian, 300);
+    assert_shared(&[2], "wide rows", || {
+        Ok(Basis::fit(Kernel::Linear, &rows, &options)?.fingerprint())
+    });
+}
+
+#[test]
+fn more_ranks_than_rows_fit_the_basis_of_one() {
+    for (kernel, rows) in cases(4) {
+        let what = describe(&kernel, &rows);
+        for kind in [UNIFORM, SketchKind::Gaussian, SketchKind::Leverage { lambda: 0.1, pilot: 2 }]
+        {
+            let options = SketchOptions::new(&kind, 2).with_seed(1);
+            let tempering = Tempering { power: 0.5, centred: false, ..Tempering::default() };
+            assert_shared(&[3, 6], &what, || {
+                let basis = Basis::fit(kernel.clone(), &rows, &options)?;
+                fitted(&basis.tempered(&tempering, &rows)?, &rows)
+            });
+        }
+    }
+}
+
+#[test]
+fn several_ranks_temper_and_sum_as_one() {
+    let mut random = generator(1, "ranks", 0);
+    // three blocks of outputs, and more coordinates than a rank adds up at once
+    let n = 4200;
+    let rows = dense(n, 160, &mut random);
+    let options = SketchOptions::new(SketchKind::Gaussian, 150);
+    for centred in [false, true] {
+        let tempering = Tempering { power: 0.5, centred, normalised: true };
+        assert_shared(&[2, 3, 5], &format!("{tempering:?}"), || {
+            let basis = Basis::fit(Kernel::Linear, &rows, &options)?;
+            fitted(&basis.tempered(&tempering, &rows)?, &rows)
+        });
+    }
+    let options = SketchOptions::new(SketchKind::Gaussian, 6);
+    let bits = bits(n, 70, &mut random);
+    let boxed = |rows: &Features| Box::new(rows.clone()) as Box<dyn RowSource>;
+    let joined = JoinedRows::new(vec![boxed(&rows), boxed(&bits)]).unwrap();
+    assert_shared(&[2, 3, 5], "a sum", || {
+        let first = Basis::fit(Kernel::Linear, &rows, &options)?;
+        let second = Basis::fit(Kernel::Tanimoto, &bits, &options)?;
+        fitted(&Basis::sum(vec![(0.6, first), (0.4, second)], 7, &joined)?, &joined)
+    });
+}
+
+#[test]
+fn several_ranks_find_the_leverage_scores_of_one() {
+    let mut random = generator(2, "ranks", 0);
+    let rows = counts(2100, 37, &mut random);
+    let options = LeverageOptions { lambda: 1e-3, pilot: 60, seed: 4 };
+    assert_shared(&[1, 2, 3, 5], "scores", || leverage::scores(&Kernel::Cosine, &rows, &options));
+}
+
+#[test]
+fn several_ranks_project_as_one() {
+    for (kernel, rows) in cases(700) {
+        let options = SketchOptions::new(UNIFORM, 5);
+        let basis = Basis::fit(kernel.clone(), &rows, &options).unwrap();
+        assert_shared(&[1, 2, 5], &describe(&kernel, &rows), || basis.project_shared(&rows));
+        assert!(found(3, || basis.project_shared(&rows)) == basis.project(&rows).unwrap());
+    }
+}
+
+/// Rows that count how many of them are read.
+struct Counted<'a>(&'a Features, AtomicUsize);
+
+impl RowSource for Counted<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+    fn kind(&self) -> RowKind {
+        self.0.kind()
+    }
+    fn block(&self, rows: Range<usize>) -> Result<Block<'_>, Error> {
+        self.1.fetch_add(rows.len(), Ordering::Relaxed);
+        RowSource::block(self.0, rows)
+    }
+}
+
+#[test]
+fn a_rank_reads_its_part() {
+    let mut random = generator(5, "ranks", 0);
+    let rows = dense(4 * 512 + 100, 6, &mut random);
+    let options = SketchOptions::new(SketchKind::Gaussian, 4);
+    let read = threads(2, || {
+        let rows = Counted(&rows, AtomicUsize::new(0));
+        Basis::fit(Kernel::Cosine, &rows, &options).map(|_| rows.1.into_inner())
+    });
+    let read: Vec<usize> = read.into_iter().map(|rank| rank.unwrap()).collect();
+    assert_eq!(read, [2 * 512, 2 * 512 + 100]);
+}
+
+#[test]
+fn a_row_that_a_kernel_refuses_is_named_by_the_rank_that_reads_it() {
+    let row = |i: usize| vec![(0, 1.0), (2, if i == 1090 { -3.0 } else { 2.0 })];
+    let rows = Features::Sparse(SparseRows::from_rows(4, (0..1100).map(row)).unwrap());
+    let options = SketchOptions::new(SketchKind::Gaussian, 2);
+    let refused = threads(2, || Basis::fit(Kernel::NGram, &rows, &options).map(|_| ()));
+    assert!(matches!(refused[0], Err(Error::Ranks { rank: 1, .. })));
+    assert!(matches!(refused[1], Err(Error::Row { row: 1090, .. })), "{refused:?}");
+}
