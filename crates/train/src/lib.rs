@@ -21,6 +21,7 @@ mod schedule;
 mod shared;
 mod sink;
 mod steps;
+mod task;
 
 pub use checkpoint::{Checkpoint, check_basis, read_parameters};
 pub use clip::clip;
@@ -32,4 +33,5 @@ pub use optimizer::Update;
 pub use progress::{Event, Lines, Observer};
 pub use schedule::learning_rate;
 pub use sink::{CheckpointSink, LogLine};
-pub use steps::{Best, Outcome, Task, Validation, train};
+pub use steps::train;
+pub use task::{Best, Outcome, Task, Validation};

@@ -2,7 +2,6 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use burn::optim::ModuleOptimizer;
-use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, Ranks};
 use dsokr_nn::parameters::{self, Parameters};
@@ -13,8 +12,8 @@ use crate::checkpoint::checksum;
 use crate::gradients::{gradients, over_ranks};
 use crate::loss::Objective;
 use crate::{
-    Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, TrainingConfig,
-    Update, learning_rate,
+    Best, Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, Outcome, Task,
+    Update, Validation, learning_rate,
 };
 
 /// Steps before the time estimate.
@@ -27,56 +26,8 @@ const SOON: Duration = Duration::from_secs(4);
 /// next step copies them.
 const HELD_BYTES: usize = 256 << 20;
 
-/// A training problem: inputs, targets, and a function that evaluates the model.
-pub struct Task<'a, E: Encoder, M> {
-    /// The optimisation's settings.
-    pub config: &'a TrainingConfig,
-    /// Batches and dropout are drawn from (seed, step).
-    pub seed: u64,
-    /// The device of the model's parameters, with autodiff.
-    pub device: &'a Device,
-    /// The n training inputs.
-    pub inputs: &'a [E::Input],
-    /// Their targets ψ̃(y), `[n × p]` row-major.
-    pub targets: &'a [f32],
-    /// Their residuals r(y), the part of ψ(y) outside the basis.
-    pub residuals: &'a [f64],
-    /// Evaluates the model on the validation split.
-    #[allow(clippy::type_complexity)]
-    pub validate: &'a dyn Fn(&Model<E>) -> Result<Validation<M>, Error>,
-}
-
-/// An evaluation on the validation split.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Validation<M> {
-    /// All metrics, for the log.
-    pub metrics: M,
-    /// The figure that chooses the best checkpoint; larger is better.
-    pub score: f64,
-}
-
 /// The most steps whose loss is logged, evenly spaced.
 const LOGGED: u64 = 2_000;
-
-/// A finished training.
-pub struct Outcome<E: Encoder> {
-    /// The model after the last step.
-    pub model: Model<E>,
-    /// The parameters of the best evaluation.
-    pub best: Best,
-    /// Steps done.
-    pub steps: u64,
-}
-
-/// Where the parameters of the best evaluation are.
-pub enum Best {
-    /// In the model: the last evaluation of this training is the best.
-    Last,
-    /// Here.
-    Given(Parameters),
-    /// Where the sink stored them, in this training or before it was resumed.
-    Stored,
-}
 
 /// Minimises the mean loss that the configuration names, from `start` if it is a resumed training.
 ///

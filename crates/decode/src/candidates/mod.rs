@@ -26,7 +26,7 @@ pub(crate) use checks::check_count;
 use checks::{check_constants, check_order, sorted};
 use coordinates::{Coordinates, check_finite};
 pub use precision::Precision;
-pub(crate) use shard::{Shard, part};
+pub(crate) use shard::Shard;
 use texts::Texts;
 
 /// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is

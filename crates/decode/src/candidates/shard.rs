@@ -3,6 +3,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_basis::ranks::part;
 use dsokr_basis::store::{Array, Contents, Stored, Tensor};
 use half::f16;
 
@@ -39,12 +40,6 @@ pub(crate) struct Shard {
     pub precision: Precision,
     /// The file.
     pub stored: Arc<Stored>,
-}
-
-/// Part `at` of `of` parts of n things, which follow one another and differ by at most one.
-pub(crate) fn part(n: usize, at: usize, of: usize) -> Range<usize> {
-    let bound = |at: usize| (n as u128 * at as u128 / of as u128) as usize;
-    bound(at)..bound(at + 1)
 }
 
 impl Candidates {

@@ -10,9 +10,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use dsokr_basis::Ranks;
+use dsokr_basis::ranks::part;
 use dsokr_basis::store::Stored;
 
-use crate::candidates::{Shard, part};
+use crate::candidates::Shard;
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
 pub use lookup::{Place, SomeCandidates};

@@ -9,13 +9,15 @@ use std::cell::RefCell;
 use std::fmt::Display;
 use std::ops::{AddAssign, Range};
 use std::rc::Rc;
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 use bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut, pod_collect_to_vec, pod_read_unaligned};
 use faer::Mat;
 
 use crate::Error;
+
+mod threads;
+
+pub use threads::threads;
 
 /// The most numbers that are added up at once: what a sum needs beside its numbers.
 const BUCKET: usize = 1 << 20;
@@ -129,8 +131,7 @@ impl Ranks {
     }
 
     fn part_of(&self, rank: usize, n: usize) -> Range<usize> {
-        let bound = |rank: usize| (n as u128 * rank as u128 / self.size() as u128) as usize;
-        bound(rank)..bound(rank + 1)
+        part(n, rank, self.size())
     }
 
     /// As [`part`](Self::part), of `n` rows in blocks of so many: it begins with a whole block.
@@ -323,156 +324,11 @@ impl std::fmt::Debug for Ranks {
     }
 }
 
-/// Ranks that are threads of one process.
-struct Threads {
-    rank: usize,
-    to: Vec<Sender<Vec<u8>>>,
-    from: Vec<Receiver<Vec<u8>>>,
-}
-
-impl Exchange for Threads {
-    fn rank(&self) -> usize {
-        self.rank
-    }
-
-    fn size(&self) -> usize {
-        self.to.len()
-    }
-
-    fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
-        let ended = |rank: usize| Error::Ranks { rank, message: "it has ended".into() };
-        for (rank, (to, part)) in self.to.iter().zip(parts).enumerate() {
-            to.send(part.to_vec()).map_err(|_| ended(rank))?;
-        }
-        self.from
-            .iter()
-            .enumerate()
-            .map(|(rank, from)| from.recv().map_err(|_| ended(rank)))
-            .collect()
-    }
-}
-
-/// Calls `work` on `size` threads at once, each the scope of one of `size` ranks, and returns the results
-/// in the order of ranks: a job of several processes in one, for tests.
-///
-/// # Panics
-/// If `work` panics.
-pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
-    let (mut to, mut from): (Vec<Vec<_>>, Vec<Vec<_>>) =
-        (0..size).map(|_| (Vec::with_capacity(size), Vec::with_capacity(size))).unzip();
-    for to in &mut to {
-        for from in &mut from {
-            let (sender, receiver) = channel();
-            to.push(sender);
-            from.push(receiver);
-        }
-    }
-    let ends: Vec<_> = to.into_iter().zip(from).map(|ends| Mutex::new(Some(ends))).collect();
-    let (work, ends) = (&work, &ends);
-    std::thread::scope(|scope| {
-        let started: Vec<_> = (0..size)
-            .map(|rank| {
-                scope.spawn(move || {
-                    let ends = ends[rank].lock().ok().and_then(|mut ends| ends.take());
-                    let (to, from) = ends.unwrap_or_default();
-                    Ranks::new(Threads { rank, to, from }).scope(work)
-                })
-            })
-            .collect();
-        let ended = started.into_iter().map(|thread| match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        ended.collect()
-    })
+/// Part `at` of `of` parts of `n` things, which follow one another and differ by at most one.
+pub fn part(n: usize, at: usize, of: usize) -> Range<usize> {
+    let bound = |at: usize| (n as u128 * at as u128 / of as u128) as usize;
+    bound(at)..bound(at + 1)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
-        for size in [1, 2, 3, 7] {
-            for n in [0, 1, 2, 5, BUCKET + 3] {
-                let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
-                let sums = threads(size, || {
-                    let ranks = Ranks::current();
-                    let mut own: Vec<f32> = (0..n).map(|i| value(ranks.rank(), i)).collect();
-                    ranks.sum(&mut own).map(|()| own)
-                });
-                let expected = |i| (1..size).fold(value(0, i), |sum, rank| sum + value(rank, i));
-                let expected: Vec<f32> = (0..n).map(expected).collect();
-                for sum in sums {
-                    assert!(sum.is_ok_and(|sum| sum == expected), "{size} {n}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn parts_cover_everything_once() {
-        for size in 1..6 {
-            for n in [0, 1, 4, 5, 100] {
-                let parts = threads(size, || Ranks::current().part(n));
-                let all: Vec<usize> = parts.into_iter().flatten().collect();
-                assert_eq!(all, (0..n).collect::<Vec<_>>());
-            }
-        }
-    }
-
-    #[test]
-    fn the_rank_that_differs_is_named() {
-        let found = threads(3, || {
-            let ranks = Ranks::current();
-            let text = if ranks.rank() == 2 { "0.2" } else { "0.1" };
-            ranks.check_same("version", text).map_err(|error| error.to_string())
-        });
-        let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
-        assert_eq!(found, vec![expected; 3]);
-        assert!(
-            threads(3, || Ranks::current().check_same("version", "0.1").is_ok())
-                .iter()
-                .all(|ok| *ok)
-        );
-    }
-
-    #[test]
-    fn an_error_of_one_rank_is_that_of_all() {
-        let found = threads(3, || {
-            let ranks = Ranks::current();
-            let own = match ranks.rank() {
-                1 => Err(Error::Numeric("it overflows".into())),
-                rank => Ok(rank),
-            };
-            let after = ranks.agree::<_, Error>(Ok(ranks.rank()));
-            (ranks.agree(own).map_err(|error| error.to_string()), after.ok())
-        });
-        let [first, own, last] = &found[..] else { panic!("{found:?}") };
-        let named = Err("rank 1: it overflows".to_owned());
-        assert_eq!((first, last), (&(named.clone(), Some(0)), &(named, Some(2))));
-        assert_eq!(own, &(Err("it overflows".to_owned()), Some(1)));
-    }
-
-    #[test]
-    fn a_rank_that_has_ended_is_named() {
-        let found = threads(2, || match Ranks::current().rank() {
-            0 => Ranks::current().gather(&[1]).err().map(|error| error.to_string()),
-            _ => None,
-        });
-        assert_eq!(found[0].as_deref(), Some("rank 1: it has ended"));
-    }
-
-    #[test]
-    fn rank_0_gives_its_value_to_all() {
-        let found = threads(3, || {
-            let ranks = Ranks::current();
-            let number = ranks.broadcast_number(10.5 * (1 + ranks.rank()) as f64);
-            (number.ok(), ranks.broadcast(|| b"text".to_vec()).ok())
-        });
-        assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
-        let alone = Ranks::alone();
-        assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
-        assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));
-    }
-}
+mod tests;

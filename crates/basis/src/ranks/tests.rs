@@ -1,0 +1,84 @@
+use super::*;
+
+#[test]
+fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
+    for size in [1, 2, 3, 7] {
+        for n in [0, 1, 2, 5, BUCKET + 3] {
+            let value = |rank: usize, i: usize| (i % 1000) as f32 * 0.1 + 1e7 * rank as f32;
+            let sums = threads(size, || {
+                let ranks = Ranks::current();
+                let mut own: Vec<f32> = (0..n).map(|i| value(ranks.rank(), i)).collect();
+                ranks.sum(&mut own).map(|()| own)
+            });
+            let expected = |i| (1..size).fold(value(0, i), |sum, rank| sum + value(rank, i));
+            let expected: Vec<f32> = (0..n).map(expected).collect();
+            for sum in sums {
+                assert!(sum.is_ok_and(|sum| sum == expected), "{size} {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_cover_everything_once() {
+    for size in 1..6 {
+        for n in [0, 1, 4, 5, 100] {
+            let parts = threads(size, || Ranks::current().part(n));
+            let all: Vec<usize> = parts.into_iter().flatten().collect();
+            assert_eq!(all, (0..n).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn the_rank_that_differs_is_named() {
+    let found = threads(3, || {
+        let ranks = Ranks::current();
+        let text = if ranks.rank() == 2 { "0.2" } else { "0.1" };
+        ranks.check_same("version", text).map_err(|error| error.to_string())
+    });
+    let expected = Err("rank 2: its version is 0.2, that of rank 0 is 0.1".to_string());
+    assert_eq!(found, vec![expected; 3]);
+    assert!(
+        threads(3, || Ranks::current().check_same("version", "0.1").is_ok()).iter().all(|ok| *ok)
+    );
+}
+
+#[test]
+fn an_error_of_one_rank_is_that_of_all() {
+    let found = threads(3, || {
+        let ranks = Ranks::current();
+        let own = match ranks.rank() {
+            1 => Err(Error::Numeric("it overflows".into())),
+            rank => Ok(rank),
+        };
+        let after = ranks.agree::<_, Error>(Ok(ranks.rank()));
+        (ranks.agree(own).map_err(|error| error.to_string()), after.ok())
+    });
+    let [first, own, last] = &found[..] else { panic!("{found:?}") };
+    let named = Err("rank 1: it overflows".to_owned());
+    assert_eq!((first, last), (&(named.clone(), Some(0)), &(named, Some(2))));
+    assert_eq!(own, &(Err("it overflows".to_owned()), Some(1)));
+}
+
+#[test]
+fn a_rank_that_has_ended_is_named() {
+    let found = threads(2, || match Ranks::current().rank() {
+        0 => Ranks::current().gather(&[1]).err().map(|error| error.to_string()),
+        _ => None,
+    });
+    assert_eq!(found[0].as_deref(), Some("rank 1: it has ended"));
+}
+
+#[test]
+fn rank_0_gives_its_value_to_all() {
+    let found = threads(3, || {
+        let ranks = Ranks::current();
+        let number = ranks.broadcast_number(10.5 * (1 + ranks.rank()) as f64);
+        (number.ok(), ranks.broadcast(|| b"text".to_vec()).ok())
+    });
+    assert_eq!(found, vec![(Some(10.5), Some(b"text".to_vec())); 3]);
+    let alone = Ranks::alone();
+    assert_eq!((alone.rank(), alone.size(), alone.part(7)), (0, 1, 0..7));
+    assert_eq!(alone.broadcast_number(3u64).ok(), Some(3));
+}

@@ -1,0 +1,69 @@
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::{Exchange, Ranks};
+use crate::Error;
+
+/// Ranks that are threads of one process.
+struct Threads {
+    rank: usize,
+    to: Vec<Sender<Vec<u8>>>,
+    from: Vec<Receiver<Vec<u8>>>,
+}
+
+impl Exchange for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.to.len()
+    }
+
+    fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
+        let ended = |rank: usize| Error::Ranks { rank, message: "it has ended".into() };
+        for (rank, (to, part)) in self.to.iter().zip(parts).enumerate() {
+            to.send(part.to_vec()).map_err(|_| ended(rank))?;
+        }
+        self.from
+            .iter()
+            .enumerate()
+            .map(|(rank, from)| from.recv().map_err(|_| ended(rank)))
+            .collect()
+    }
+}
+
+/// Calls `work` on `size` threads at once, each the scope of one of `size` ranks, and returns the results
+/// in the order of ranks: a job of several processes in one, for tests.
+///
+/// # Panics
+/// If `work` panics.
+pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    let (mut to, mut from): (Vec<Vec<_>>, Vec<Vec<_>>) =
+        (0..size).map(|_| (Vec::with_capacity(size), Vec::with_capacity(size))).unzip();
+    for to in &mut to {
+        for from in &mut from {
+            let (sender, receiver) = channel();
+            to.push(sender);
+            from.push(receiver);
+        }
+    }
+    let ends: Vec<_> = to.into_iter().zip(from).map(|ends| Mutex::new(Some(ends))).collect();
+    let (work, ends) = (&work, &ends);
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..size)
+            .map(|rank| {
+                scope.spawn(move || {
+                    let ends = ends[rank].lock().ok().and_then(|mut ends| ends.take());
+                    let (to, from) = ends.unwrap_or_default();
+                    Ranks::new(Threads { rank, to, from }).scope(work)
+                })
+            })
+            .collect();
+        let ended = started.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
+}
