@@ -2,16 +2,15 @@
 
 mod changes;
 mod ensemble;
+mod fingerprint;
 mod hubs;
 mod second_look;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dsokr_basis::Ranks;
-use dsokr_basis::store::{self, Tensor};
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 use serde::Serialize;
@@ -30,9 +29,10 @@ use crate::run::{
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use crate::{Error, memory, scaling};
-use dsokr_data::{DataRoot, Dataset, Inputs, SplitName};
+use dsokr_data::{DataRoot, SplitName};
 use dsokr_train::{Event, Observer};
 
+use fingerprint::fingerprint;
 pub(crate) use hubs::{CrossFit, correct, left_out, rest};
 pub(crate) use second_look::need as second_look_need;
 
@@ -368,44 +368,4 @@ fn place(request: &Request) -> Result<PathBuf, Error> {
     };
     let free = (1..).find(|&i| !taken(&numbered(i))).unwrap_or(1);
     Ok(numbered(if request.resume { (free - 1).max(1) } else { free }))
-}
-
-/// The fingerprint of the data: a run is resumed only with the data that it was started with.
-fn fingerprint(
-    dataset: &Dataset,
-    targets: &[f32],
-    candidates: &Candidates,
-) -> Result<String, Error> {
-    let splits = [&dataset.train, &dataset.validation];
-    let texts = splits.map(|split| {
-        let texts = match &split.inputs {
-            Inputs::Texts(texts) => texts.join("\0"),
-            Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
-        };
-        [split.ids.join("\0"), texts].join("\0")
-    });
-    let kernels = splits.map(|split| match &split.inputs {
-        Inputs::Kernels(rows) => rows.values(),
-        Inputs::Texts(_) | Inputs::Vectors(_) => Vec::new(),
-    });
-    let ids = candidates.ids().collect::<Vec<_>>().join("\0");
-    let coordinates = candidates.coordinates()?;
-    let mut tensors = vec![
-        Tensor::u8("train texts", &[texts[0].len()], texts[0].as_bytes()),
-        Tensor::u8("validation texts", &[texts[1].len()], texts[1].as_bytes()),
-        Tensor::u8("ids", &[ids.len()], ids.as_bytes()),
-        Tensor::f32("targets", &[targets.len()], targets),
-        Tensor::f32("candidates", &[coordinates.len()], &coordinates),
-    ];
-    for (split, name) in splits.iter().zip(["train vectors", "validation vectors"]) {
-        if let Inputs::Vectors(rows) = &split.inputs {
-            tensors.extend(rows.tensors(name));
-        }
-    }
-    for (values, name) in kernels.iter().zip(["train kernels", "validation kernels"]) {
-        if !values.is_empty() {
-            tensors.push(Tensor::f64(name, &[values.len()], values));
-        }
-    }
-    Ok(store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum())
 }
