@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
-use dsokr_decode::{Candidates, Combination, Place, Shards};
+use dsokr_decode::{Candidates, Combination, Shards};
 
 use super::{EnsembleRun, Folder, Run, shards};
 use crate::Error;
@@ -48,23 +48,33 @@ impl EnsembleRun {
         self.shards.as_ref().map_or(all, Shards::len)
     }
 
+    /// The numbers of candidates among all, by id; none for an id that is no candidate's.
+    ///
+    /// # Errors
+    /// As [`Shards::find`].
+    pub fn numbers(&self, ids: &[String]) -> Result<Vec<Option<usize>>, Error> {
+        let Some(shards) = &self.shards else {
+            let own = &self.members[0].candidates;
+            return Ok(ids.iter().map(|id| own.find(id)).collect());
+        };
+        let places = shards.find(ids)?.into_iter();
+        Ok(places.map(|place| place.map(|place| place.candidate)).collect())
+    }
+
     /// The places of candidates by id, none for an id that is no candidate's, and the candidates that they are places
     /// among: those of the run, or, where they are in shards, those that are found.
     ///
     /// # Errors
     /// As [`Shards::find`] and [`Shards::some`].
     pub fn find(&self, ids: &[String]) -> Result<(Vec<Option<usize>>, Cow<'_, Candidates>), Error> {
-        let own = &self.members[0].candidates;
-        let Some(shards) = &self.shards else {
-            return Ok((ids.iter().map(|id| own.find(id)).collect(), Cow::Borrowed(own)));
+        let numbers = self.numbers(ids)?;
+        let shards = self.shards.as_ref().filter(|_| numbers.iter().any(Option::is_some));
+        let Some(shards) = shards else {
+            return Ok((numbers, Cow::Borrowed(&self.members[0].candidates)));
         };
-        let places = shards.find(ids)?;
-        if places.iter().all(Option::is_none) {
-            return Ok((vec![None; ids.len()], Cow::Borrowed(own)));
-        }
-        let some = shards.some(places.iter().flatten().map(|place| place.candidate))?;
-        let place = |place: Place| Ok::<_, Error>(some.place(place.candidate)?);
-        let places = places.into_iter().map(|own| own.map(place).transpose());
+        let some = shards.some(numbers.iter().flatten().copied())?;
+        let place = |number: usize| Ok::<_, Error>(some.place(number)?);
+        let places = numbers.into_iter().map(|number| number.map(place).transpose());
         let places = places.collect::<Result<_, _>>()?;
         Ok((places, Cow::Owned(some.into())))
     }

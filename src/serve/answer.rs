@@ -291,7 +291,10 @@ fn rank(model: &Model, limits: &Limits, request: &RankRequest) -> Result<RankRes
         let allowed = format!("a list for each query, of which there are {}", queries.len());
         return Err(Problem::value("ids", found, allowed));
     }
-    request.ids.iter().try_for_each(|ids| find(model, limits, ids).map(|_| ()))?;
+    for ids in &request.ids {
+        check_count(limits, ids)?;
+        known(model.runs.numbers(ids)?, ids)?;
+    }
     let decoded = model.runs.rank_candidates(&queries.ask(model)?, &request.ids)?;
     let mut answers = Vec::with_capacity(decoded.len());
     for (ids, decoded) in request.ids.iter().zip(decoded) {
@@ -308,21 +311,30 @@ fn rank(model: &Model, limits: &Limits, request: &RankRequest) -> Result<RankRes
     Ok(RankResponse { model: name, notice, candidates, answers })
 }
 
+/// Refuses a list of too many ids.
+fn check_count(limits: &Limits, ids: &[String]) -> Result<(), Problem> {
+    if ids.len() > limits.hits {
+        let allowed = format!("at most {}", limits.hits);
+        return Err(Problem::value("ids", format!("{} ids", ids.len()), allowed));
+    }
+    Ok(())
+}
+
+/// The places of ids, each of which must be that of a candidate.
+fn known(places: Vec<Option<usize>>, ids: &[String]) -> Result<Vec<usize>, Problem> {
+    let unknown = |id| Problem::not_found("id", id, "the id of a candidate");
+    places.into_iter().zip(ids).map(|(place, id)| place.ok_or_else(|| unknown(id))).collect()
+}
+
 /// Candidates of a list of ids, by their places among those that come with them.
 fn find<'a>(
     model: &'a Model,
     limits: &Limits,
     ids: &[String],
 ) -> Result<(Vec<usize>, Cow<'a, Candidates>), Problem> {
-    if ids.len() > limits.hits {
-        let allowed = format!("at most {}", limits.hits);
-        return Err(Problem::value("ids", format!("{} ids", ids.len()), allowed));
-    }
+    check_count(limits, ids)?;
     let (places, candidates) = model.runs.find(ids)?;
-    let known = |(place, id): (Option<usize>, &String)| {
-        place.ok_or_else(|| Problem::not_found("id", id, "the id of a candidate"))
-    };
-    Ok((places.into_iter().zip(ids).map(known).collect::<Result<_, _>>()?, candidates))
+    Ok((known(places, ids)?, candidates))
 }
 
 fn candidates(

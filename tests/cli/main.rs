@@ -40,6 +40,7 @@ mod scaling;
 mod second_look;
 #[cfg(feature = "serve")]
 mod served;
+mod shards;
 mod sums;
 mod synthetic;
 mod tensorboard;

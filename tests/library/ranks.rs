@@ -192,13 +192,19 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
     assert!(apart < 1e-5, "{apart}");
 }
 
+/// A run of the quickstart with a small sketch.
+fn quickstart_run(folder: &Folder) -> PathBuf {
+    let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
+    let config = checked(folder, &text.replacen("size = 400", "size = 60", 1));
+    let out = folder.path("run");
+    fit(&config, &out).expect("a training");
+    out
+}
+
 #[test]
 fn several_ranks_evaluate_and_search_as_one() {
     let folder = Folder::new();
-    let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
-    let config = checked(&folder, &text.replacen("size = 400", "size = 60", 1));
-    let out = folder.path("run");
-    fit(&config, &out).expect("a training");
+    let out = quickstart_run(&folder);
     let find = || {
         let runs = EnsembleRun::open(std::slice::from_ref(&out), &Device::flex())?;
         let read = |run: &Run| run.read_split(SplitName::Test, None);
@@ -266,10 +272,7 @@ fn named(runs: &EnsembleRun) -> Result<Named, Error> {
 #[test]
 fn ranks_with_shards_of_the_candidates_answer_as_one_with_all_of_them() {
     let folder = Folder::new();
-    let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
-    let config = checked(&folder, &text.replacen("size = 400", "size = 60", 1));
-    let out = folder.path("run");
-    fit(&config, &out).expect("a training");
+    let out = quickstart_run(&folder);
     let runs = std::slice::from_ref(&out);
     let device = Device::flex();
     let one = named(&EnsembleRun::open(runs, &device).expect("a run")).expect("an evaluation");

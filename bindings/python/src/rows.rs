@@ -49,12 +49,7 @@ impl Borrowed {
             return Err(Error::range(start, end, self.rows));
         }
         let values = &self.values()[start * self.width..end * self.width];
-        DenseBlock::new(self.width, values).map_err(|error| match error {
-            Error::NotFinite { row, column, value } => {
-                Error::NotFinite { row: start + row, column, value }
-            }
-            other => other,
-        })
+        DenseBlock::new(self.width, values).map_err(|error| error.at_rows(|row| start + row))
     }
 }
 

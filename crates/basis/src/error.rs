@@ -160,8 +160,8 @@ impl Error {
     }
 
     /// The same error with its row, counted within a block, counted from the first row of all.
-    pub(crate) fn at_rows(mut self, absolute: impl Fn(usize) -> usize) -> Self {
-        if let Self::Row { row, .. } = &mut self {
+    pub fn at_rows(mut self, absolute: impl Fn(usize) -> usize) -> Self {
+        if let Self::Row { row, .. } | Self::NotFinite { row, .. } = &mut self {
             *row = absolute(*row);
         }
         self

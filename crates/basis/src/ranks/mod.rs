@@ -17,7 +17,7 @@ use crate::Error;
 
 mod threads;
 
-pub use threads::threads;
+pub use threads::{same_on_threads, threads};
 
 /// The most numbers that are added up at once: what a sum needs beside its numbers.
 const BUCKET: usize = 1 << 20;
@@ -127,11 +127,7 @@ impl Ranks {
 
     /// This rank's part of `n` things: the parts of all ranks follow one another and differ by at most one.
     pub fn part(&self, n: usize) -> Range<usize> {
-        self.part_of(self.rank(), n)
-    }
-
-    fn part_of(&self, rank: usize, n: usize) -> Range<usize> {
-        part(n, rank, self.size())
+        part(n, self.rank(), self.size())
     }
 
     /// As [`part`](Self::part), of `n` rows in blocks of so many: it begins with a whole block.
@@ -202,7 +198,7 @@ impl Ranks {
     pub fn divide<T: Pod>(&self, lists: Vec<Vec<T>>, n: usize) -> Result<Vec<Vec<Vec<T>>>, Error> {
         let Some(exchange) = &self.0 else { return Ok(vec![lists]) };
         let part = |rank: usize| {
-            let part = self.part_of(rank, n);
+            let part = part(n, rank, self.size());
             lists.iter().flat_map(|list| &list[part.clone()]).copied().collect::<Vec<T>>()
         };
         let parts: Vec<Vec<T>> = (0..self.size()).map(part).collect();

@@ -67,3 +67,13 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
         ended.collect()
     })
 }
+
+/// What `work` returns on each of `size` [`threads`], which is the same on all of them and in a second job.
+///
+/// # Panics
+/// If it is not the same, and if `work` panics.
+pub fn same_on_threads<T: PartialEq + Send>(size: usize, work: impl Fn() -> T + Sync) -> T {
+    let mut all: Vec<T> = (0..2).flat_map(|_| threads(size, &work)).collect();
+    assert!(all.iter().all(|rank| *rank == all[0]), "{size} ranks differ");
+    all.remove(0)
+}

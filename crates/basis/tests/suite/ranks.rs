@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dsokr_basis::features::{JoinedRows, SparseRows};
 use dsokr_basis::leverage::{self, LeverageOptions};
 use dsokr_basis::random::generator;
-use dsokr_basis::ranks::threads;
+use dsokr_basis::ranks::{same_on_threads, threads};
 use dsokr_basis::{
     Basis, Block, Error, Features, Kernel, Projection, RowKind, RowSource, SketchKind,
     SketchOptions, Tempering,
@@ -16,16 +16,6 @@ use crate::support::*;
 
 const UNIFORM: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// What each rank of a job finds, which is the same bit for bit, and is so again.
-fn found<T: PartialEq + Send>(size: usize, work: impl Fn() -> Result<T, Error> + Sync) -> T {
-    let mut all: Vec<T> = Vec::new();
-    for _ in 0..2 {
-        all.extend(threads(size, &work).into_iter().map(|rank| rank.unwrap()));
-    }
-    assert!(all.iter().all(|rank| *rank == all[0]));
-    all.remove(0)
-}
-
 /// Several ranks find what one process finds, bit for bit.
 fn assert_shared<T: PartialEq + Send>(
     sizes: &[usize],
@@ -34,7 +24,7 @@ fn assert_shared<T: PartialEq + Send>(
 ) {
     let one = work().unwrap();
     for &size in sizes {
-        assert!(found(size, &work) == one, "{what}, {size} ranks");
+        assert!(same_on_threads(size, || work().unwrap()) == one, "{what}, {size} ranks");
     }
 }
 
@@ -141,7 +131,8 @@ fn several_ranks_project_as_one() {
         let options = SketchOptions::new(UNIFORM, 5);
         let basis = Basis::fit(kernel.clone(), &rows, &options).unwrap();
         assert_shared(&[1, 2, 5], &describe(&kernel, &rows), || basis.project_shared(&rows));
-        assert!(found(3, || basis.project_shared(&rows)) == basis.project(&rows).unwrap());
+        let shared = same_on_threads(3, || basis.project_shared(&rows).unwrap());
+        assert!(shared == basis.project(&rows).unwrap());
     }
 }
 

@@ -33,7 +33,7 @@ impl SomeCandidates {
     /// The place among these of a candidate by its number among all.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for one that is none of these.
+    /// [`Error::OutOfRange`] for a candidate that is not here.
     pub fn place(&self, number: usize) -> Result<usize, Error> {
         let missing = |_| {
             let allowed = format!("the numbers of {} of the candidates", self.numbers.len());

@@ -34,8 +34,8 @@ pub struct SketchedFit {
 /// the kernel, n m²/2 + m³/3 multiplications, n m + 2m² for each coordinate. The numbers do not
 /// depend on the number of threads.
 ///
-/// The [`Ranks`] of the scope share the sums: all of them call this function with the same problem, of
-/// whose rows each reads its part, and get the same model, that of one process up to rounding.
+/// The [`Ranks`] of the scope share the sums. All of them call this function with the same problem, and each
+/// reads its part of the rows. All get the same model, which is that of one process up to rounding.
 ///
 /// Where the sketched inputs are numerically dependent, 1e-14 of the mean diagonal is added, or ten
 /// times as much until the system is positive definite, and [`RidgeSummary::jitter`] says so.

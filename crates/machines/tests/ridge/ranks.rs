@@ -1,6 +1,6 @@
 //! Fits that several ranks share. They are threads of this process here.
 
-use dsokr_basis::ranks::threads;
+use dsokr_basis::ranks::same_on_threads;
 use dsokr_basis::{Basis, Features, SketchKind, SketchOptions};
 use dsokr_machines::{ConjugateGradients, Error, InputSketch, OutputSpace, Points, Targets};
 
@@ -8,24 +8,14 @@ use crate::naive::*;
 
 const PICKED: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// What each rank of a job finds, which is the same bit for bit, and is so again.
-fn found<T: PartialEq + Send>(size: usize, work: impl Fn() -> Result<T, Error> + Sync) -> T {
-    let mut all: Vec<T> = Vec::new();
-    for _ in 0..2 {
-        all.extend(threads(size, &work).into_iter().map(|rank| rank.unwrap()));
-    }
-    assert!(all.iter().all(|rank| *rank == all[0]));
-    all.remove(0)
-}
-
-/// Several ranks find the numbers of one process up to rounding; one rank finds the same bits.
+/// Several ranks find the numbers of one process up to rounding. One rank finds the same bits.
 fn assert_shared(what: &str, work: impl Fn() -> Result<Vec<f32>, Error> + Sync) {
     let one = work().unwrap();
-    assert!(found(1, &work) == one, "{what}");
+    assert!(same_on_threads(1, || work().unwrap()) == one, "{what}");
     let largest = one.iter().fold(0.0f32, |most, value| most.max(value.abs()));
     // more ranks than rows too
     for size in [2, 3, 13] {
-        let all = found(size, &work);
+        let all = same_on_threads(size, || work().unwrap());
         assert_eq!(all.len(), one.len(), "{what}, {size} ranks");
         let pairs = all.iter().zip(&one).map(|(a, b)| (a - b).abs());
         let apart = pairs.fold(0.0, f32::max);
@@ -119,6 +109,6 @@ fn several_ranks_place_outputs_as_one() {
     let one = points().unwrap();
     // bit for bit
     for size in [1, 2, 3, 5] {
-        assert!(found(size, points) == one, "{size}");
+        assert!(same_on_threads(size, || points().unwrap()) == one, "{size}");
     }
 }
