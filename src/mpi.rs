@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ::mpi::Threading;
 use ::mpi::environment::Universe;
-use ::mpi::point_to_point::{Destination, Source, send_receive_into};
+use ::mpi::point_to_point::{Destination, Source};
+use ::mpi::request::{RequestCollection, multiple_scope};
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::traits::CommunicatorCollectives;
 use dsokr_basis::ranks::Exchange;
@@ -15,13 +16,20 @@ use dsokr_basis::{Error, Ranks};
 /// What launchers tell the processes that they start: Open MPI's, PMIx (Slurm), and PMI (MPICH, Slurm).
 const LAUNCHED: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"];
 
-/// What wakes a rank, and how often a rank that waits looks for it.
+/// What wakes a rank, and how often a rank that waits looks for it: MPI's own waiting keeps a processor busy.
 const WAKE: u8 = 0;
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The job that this process is a rank of. MPI is called on the thread that has joined it, and on no other.
+/// A thread that waits for messages while a different one computes looks for them after pauses, which grow between
+/// these.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(200));
+
+/// The job that this process is a rank of. MPI is called on the thread that has joined it, and on that of
+/// [`Ranks::background`] while the first waits for it.
 pub struct Job {
     _universe: Universe,
+    /// Whether the MPI library allows threads to take turns.
+    turns: bool,
 }
 
 impl Job {
@@ -33,23 +41,24 @@ impl Job {
         if !LAUNCHED.iter().any(|name| std::env::var_os(name).is_some()) {
             return Ok(None);
         }
-        let Some((universe, provided)) = ::mpi::initialize_with_threading(Threading::Funneled)
+        let Some((universe, provided)) = ::mpi::initialize_with_threading(Threading::Serialized)
         else {
             return Ok(None);
         };
-        let job = Self { _universe: universe };
-        match provided {
+        let turns = match provided {
             Threading::Single => {
                 let message = "the MPI library does not allow a process to have several threads";
-                Err(Error::Unsupported(message.into()))
+                return Err(Error::Unsupported(message.into()));
             }
-            Threading::Funneled | Threading::Serialized | Threading::Multiple => Ok(Some(job)),
-        }
+            Threading::Funneled => false,
+            Threading::Serialized | Threading::Multiple => true,
+        };
+        Ok(Some(Self { _universe: universe, turns }))
     }
 
     /// The processes of the job.
     pub fn ranks(&self) -> Ranks {
-        Ranks::new(World)
+        Ranks::new(World { turns: self.turns, pauses: false })
     }
 
     /// Ends all processes of the job with an exit code.
@@ -62,14 +71,33 @@ impl Drop for Job {
     /// A panic ends the whole job: the other ranks would wait for this one.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("rank {} has panicked: the job ends", World.rank());
+            let rank = SimpleCommunicator::world().rank();
+            eprintln!("rank {rank} has panicked: the job ends");
             self.abort(101);
         }
     }
 }
 
 /// All processes of the job.
-struct World;
+struct World {
+    turns: bool,
+    /// Whether it pauses while it waits. MPI's own waiting keeps a processor busy.
+    pauses: bool,
+}
+
+impl World {
+    fn complete<D: ?Sized>(&self, requests: &mut RequestCollection<D>) {
+        let mut done = Vec::new();
+        if !self.pauses {
+            return requests.wait_all(&mut done);
+        }
+        let (mut pause, longest) = PAUSES;
+        while !requests.test_all(&mut done) {
+            std::thread::sleep(pause);
+            pause = longest.min(2 * pause);
+        }
+    }
+}
 
 impl Exchange for World {
     fn rank(&self) -> usize {
@@ -80,12 +108,15 @@ impl Exchange for World {
         SimpleCommunicator::world().size() as usize
     }
 
-    /// Pairs of ranks exchange their parts, in P − 1 rounds.
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error> {
         let (world, rank) = (SimpleCommunicator::world(), self.rank());
         let sizes: Vec<u64> = parts.iter().map(|part| part.len() as u64).collect();
         let mut given_sizes = vec![0u64; sizes.len()];
-        world.all_to_all_into(&sizes[..], &mut given_sizes[..]);
+        multiple_scope(1, |scope, requests| {
+            let sizes = world.immediate_all_to_all_into(scope, &sizes[..], &mut given_sizes[..]);
+            requests.add(sizes);
+            self.complete(requests);
+        });
         if let Some(&most) = sizes.iter().chain(&given_sizes).max()
             && i32::try_from(most).is_err()
         {
@@ -95,13 +126,23 @@ impl Exchange for World {
         let mut given: Vec<Vec<u8>> =
             given_sizes.iter().map(|&size| vec![0; size as usize]).collect();
         given[rank].copy_from_slice(parts[rank]);
-        for round in 1..parts.len() {
-            let to = (rank + round) % parts.len();
-            let from = (rank + parts.len() - round) % parts.len();
-            let [receiver, sender] = [to, from].map(|rank| world.process_at_rank(rank as i32));
-            send_receive_into(parts[to], &receiver, &mut given[from][..], &sender);
-        }
+        multiple_scope(2 * parts.len(), |scope, requests| {
+            for (from, given) in given.iter_mut().enumerate().filter(|(from, _)| *from != rank) {
+                let sender = world.process_at_rank(from as i32);
+                requests.add(sender.immediate_receive_into(scope, &mut given[..]));
+            }
+            for round in 1..parts.len() {
+                let to = (rank + round) % parts.len();
+                let receiver = world.process_at_rank(to as i32);
+                requests.add(receiver.immediate_send(scope, parts[to]));
+            }
+            self.complete(requests);
+        });
         Ok(given)
+    }
+
+    fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
+        self.turns.then(|| Box::new(Self { turns: false, pauses: true }) as _)
     }
 
     fn wake(&self) -> Result<(), Error> {
@@ -110,7 +151,6 @@ impl Exchange for World {
         Ok(())
     }
 
-    /// MPI's own waiting keeps a processor busy.
     fn wait(&self) -> Result<(), Error> {
         let world = SimpleCommunicator::world();
         let first = world.process_at_rank(0);

@@ -6,7 +6,9 @@ use crate::{Pass, Place};
 /// A Burn module that maps a batch of inputs to coordinates in the sketched eigenbasis.
 ///
 /// An implementation collates the batch itself (padding, offsets, …) on the device of its parameters.
-/// The trainer knows only the [`length`](Encoder::length) of an input.
+/// The trainer knows only the [`length`](Encoder::length) of an input. Where several processes train an encoder, its
+/// fields are best in the order of their use in the [forward pass](Encoder::forward): gradients of the last ones are
+/// exchanged first, while the [backward pass goes on](crate::HandOver).
 pub trait Encoder: Module + ModuleDisplay {
     /// One input, prepared once before training: token ids, a sparse row, a feature vector.
     type Input: Send + Sync;

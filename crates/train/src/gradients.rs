@@ -2,12 +2,12 @@ use std::slice::Chunks;
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
-use dsokr_basis::Ranks;
 use dsokr_nn::{Encoder, Model, Pass};
 use rand::Rng;
 
 use crate::clip::clip;
 use crate::loss::Objective;
+use crate::sums::Sums;
 use crate::{Error, Task, TrainingConfig, shared};
 
 /// The batch's mean loss and its gradients, clipped; none if they are not finite.
@@ -39,41 +39,43 @@ pub(super) fn gradients<E: Encoder, M>(
     clipped(model, loss, sum.grads(), task.config.clip)
 }
 
-/// As [`gradients`], with every part of the batch divided among the ranks: the result is that of one rank up to
-/// rounding, and the same on all of them. Says beside it whether one of the ranks is to `stop`.
+/// As [`gradients`], with every part of the batch divided among the ranks of `sums`: the result is that of one rank
+/// up to rounding, and the same on all of them. Says beside it whether one of the ranks is to `stop`.
 pub(super) fn over_ranks<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,
     (batch, lengths): (&[usize], &[usize]),
     objective: &Objective,
     keys: &mut impl Rng,
-    (ranks, stop): (&Ranks, bool),
+    (sums, stop): (&Sums, bool),
 ) -> Result<(f64, Option<GradientsParams>, bool), Error> {
-    let mut sum = GradientsAccumulator::new();
+    let step = sums.begin();
     let mut loss = 0.0f64;
-    for part in parts(task.config, batch) {
+    let mut parts = parts(task.config, batch);
+    while let Some(part) = parts.next() {
         let key = keys.next_u64();
         let costs: Vec<usize> = part.iter().map(|&pair| lengths[pair]).collect();
-        let own = shared::share(&costs, ranks);
+        let own = shared::share(&costs, &sums.ranks);
         if own.is_empty() || !loss.is_finite() {
             continue;
         }
         let preceding: Vec<&E::Input> =
             part[..own.start].iter().map(|&i| &task.inputs[i]).collect();
         let pass = Pass::TrainPart { key, place: model.encoder.place(&preceding) };
-        let (value, gradients) =
-            part_gradients(task, model, &part[own], batch.len(), objective, pass);
+        let watched = step.watch(model, parts.len() == 0);
+        let (value, left) =
+            part_gradients(task, &watched, &part[own], batch.len(), objective, pass);
         loss += value;
-        sum.accumulate(model, gradients);
+        step.add(model, left);
     }
-    let (loss, gradients, stop) = shared::sum(ranks, model, loss, sum.grads(), stop)?;
+    let (loss, gradients, stop) = step.finish(model, loss, stop)?;
     let Some(gradients) = gradients else { return Ok((loss, None, stop)) };
     let (loss, gradients) = clipped(model, loss, gradients, task.config.clip);
     Ok((loss, gradients, stop))
 }
 
 /// The parts of a batch that are encoded one at a time.
-fn parts<'b>(config: &TrainingConfig, batch: &'b [usize]) -> Chunks<'b, usize> {
+pub(super) fn parts<'b>(config: &TrainingConfig, batch: &'b [usize]) -> Chunks<'b, usize> {
     batch.chunks(if config.micro_batch == 0 { batch.len() } else { config.micro_batch })
 }
 
@@ -91,7 +93,7 @@ fn clipped<E: Encoder>(
 }
 
 /// The sum of losses of some pairs over `count`, and its gradients.
-fn part_gradients<E: Encoder, M>(
+pub(super) fn part_gradients<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,
     pairs: &[usize],

@@ -21,6 +21,7 @@ mod schedule;
 mod shared;
 mod sink;
 mod steps;
+mod sums;
 mod task;
 
 pub use checkpoint::{Checkpoint, check_basis, read_parameters};

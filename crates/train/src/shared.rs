@@ -1,14 +1,8 @@
-//! What the ranks of a training give one another in each step.
+//! How the ranks of a training share its batches.
 
 use std::ops::Range;
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
-use burn::tensor::{Tensor, TensorData};
 use dsokr_basis::Ranks;
-use dsokr_nn::{Encoder, Model};
-
-use crate::Error;
 
 /// A rank's share of a part of a batch: the shares follow one another and have similar sums of lengths.
 pub(super) fn share(lengths: &[usize], ranks: &Ranks) -> Range<usize> {
@@ -29,94 +23,6 @@ pub(super) fn share(lengths: &[usize], ranks: &Ranks) -> Range<usize> {
     bound(ranks.rank())..bound(ranks.rank() + 1)
 }
 
-/// The sums over all ranks of the losses and of the gradients of a step, and whether one of the ranks is to
-/// stop. None in the place of gradients if the loss is not finite.
-///
-/// All ranks get the same bits. A rank without pairs gives no gradients.
-pub(super) fn sum<E: Encoder>(
-    ranks: &Ranks,
-    model: &Model<E>,
-    loss: f64,
-    mut gradients: GradientsParams,
-    stop: bool,
-) -> Result<(f64, Option<GradientsParams>, bool), Error> {
-    let mut presence = Presence { gradients: &gradients, present: Vec::new() };
-    model.visit(&mut presence);
-    let mut own = loss.to_le_bytes().to_vec();
-    own.push(stop.into());
-    own.append(&mut presence.present);
-    let all = ranks.gather(&own)?;
-    let losses = all.iter().filter_map(|own| own.first_chunk().copied().map(f64::from_le_bytes));
-    let loss: f64 = losses.sum();
-    let any = |place: usize| all.iter().any(|own| own.get(place).is_some_and(|&flag| flag != 0));
-    let stop = any(size_of::<f64>());
-    if !loss.is_finite() {
-        return Ok((loss, None, stop));
-    }
-    let present: Vec<bool> = (size_of::<f64>() + 1..own.len()).map(any).collect();
-    let mut flat = Flat { gradients: &mut gradients, present: present.iter(), values: Vec::new() };
-    model.visit(&mut flat);
-    let mut values = flat.values;
-    ranks.sum(&mut values)?;
-    let mut summed = GradientsParams::new();
-    let (present, values) = (present.iter(), values.as_slice());
-    model.visit(&mut Apart { gradients: &mut summed, present, values });
-    Ok((loss, Some(summed), stop))
-}
-
-/// Which parameters have a gradient.
-struct Presence<'a> {
-    gradients: &'a GradientsParams,
-    present: Vec<u8>,
-}
-
-impl ModuleVisitor for Presence<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.present.push(self.gradients.get::<D>(param.id).is_some().into());
-    }
-}
-
-/// Puts gradients one behind the other, zeros where a rank has none.
-struct Flat<'a> {
-    gradients: &'a mut GradientsParams,
-    present: std::slice::Iter<'a, bool>,
-    values: Vec<f32>,
-}
-
-impl ModuleVisitor for Flat<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if self.present.next() != Some(&true) {
-            return;
-        }
-        let end = self.values.len() + param.val().shape().num_elements();
-        if let Some(gradient) = self.gradients.remove::<D>(param.id) {
-            let own = gradient.into_data().convert::<f32>().try_into_vec::<f32>();
-            self.values.append(&mut own.unwrap_or_default());
-        }
-        self.values.resize(end, 0.0);
-    }
-}
-
-/// Takes them apart again.
-struct Apart<'a> {
-    gradients: &'a mut GradientsParams,
-    present: std::slice::Iter<'a, bool>,
-    values: &'a [f32],
-}
-
-impl ModuleVisitor for Apart<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if self.present.next() != Some(&true) {
-            return;
-        }
-        let weights = param.val().inner();
-        let (own, rest) = self.values.split_at(weights.shape().num_elements());
-        self.values = rest;
-        let gradient = TensorData::new(own.to_vec(), weights.shape());
-        self.gradients.register(param.id, Tensor::<D>::from_data(gradient, &weights.device()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -125,10 +31,12 @@ mod tests {
     use dsokr_basis::random::generator;
     use dsokr_basis::ranks::threads;
     use dsokr_nn::parameters::collect;
-    use dsokr_nn::{FrozenBasis, MlpConfig};
+    use dsokr_nn::{FrozenBasis, MlpConfig, Model};
 
     use super::*;
-    use crate::{LossConfig, OptimizerName, Softmax, Task, TrainingConfig, Validation, train};
+    use crate::{
+        Error, LossConfig, OptimizerName, Softmax, Task, TrainingConfig, Validation, train,
+    };
 
     #[test]
     fn shares_cover_a_batch_and_are_balanced() {

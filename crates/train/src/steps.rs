@@ -11,6 +11,7 @@ use crate::batches::training;
 use crate::checkpoint::checksum;
 use crate::gradients::{gradients, over_ranks};
 use crate::loss::Objective;
+use crate::sums::Sums;
 use crate::{
     Best, Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, Outcome, Task,
     Update, Validation, learning_rate,
@@ -103,6 +104,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         sink,
         observer,
         cancellation: Cancellation::current(),
+        sums: (ranks.size() > 1).then(|| Sums::new(&ranks, &model)),
         ranks,
         stopped: false,
     };
@@ -153,6 +155,8 @@ struct Training<'a, E: Encoder, M> {
     observer: &'a mut dyn Observer,
     cancellation: Cancellation,
     ranks: Ranks,
+    /// What several ranks sum their gradients by.
+    sums: Option<Sums>,
     /// Whether a rank of several has been cancelled, as all of them know since the last step.
     stopped: bool,
 }
@@ -172,10 +176,10 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
                 let started = Instant::now();
                 let mut keys = generator(task.seed, "dropout", self.state.step);
-                let (loss, gradients) = match self.ranks.size() {
-                    1 => gradients(task, &model, batch, &self.objective, &mut keys),
-                    _ => {
-                        let shared = (&self.ranks, self.cancellation.is_cancelled());
+                let (loss, gradients) = match &self.sums {
+                    None => gradients(task, &model, batch, &self.objective, &mut keys),
+                    Some(sums) => {
+                        let shared = (sums, self.cancellation.is_cancelled());
                         let batch = (batch.as_slice(), lengths);
                         let (loss, gradients, stopped) =
                             over_ranks(task, &model, batch, &self.objective, &mut keys, shared)?;

@@ -14,10 +14,11 @@ const LAST: &str = "checkpoint/last.safetensors";
 /// 52 steps; the last batch of an epoch has 4 pairs. Dropout is on.
 const TRAINING: [&str; 5] = ["train", "small.toml", "--json", "--set", "training.epochs=4"];
 
+/// Of two buckets of gradients and more.
 fn write_transformer(sandbox: &Sandbox) {
     let bag = CONFIG.split("[encoder]").nth(1).unwrap().split("[training]").next().unwrap();
     let transformer =
-        "\nkind = \"transformer\"\nlayers = 2\nwidth = 32\nheads = 4\nfeed_forward = 64\n\n";
+        "\nkind = \"transformer\"\nlayers = 2\nwidth = 64\nheads = 4\nfeed_forward = 128\n\n";
     let config = CONFIG.replacen(bag, transformer, 1);
     sandbox.write(
         "small.toml",

@@ -15,8 +15,10 @@ use faer::Mat;
 
 use crate::Error;
 
+mod background;
 mod threads;
 
+pub use background::Background;
 pub use threads::{same_on_threads, threads};
 
 /// The most numbers that are added up at once: what a sum needs beside its numbers.
@@ -28,7 +30,7 @@ thread_local! {
 
 /// A way to move bytes between P ranks, numbered from 0.
 ///
-/// All ranks call the same operations in the same order, each on one thread.
+/// All ranks call the same operations in the same order, each on one thread at a time.
 pub trait Exchange {
     /// The number of this rank.
     fn rank(&self) -> usize;
@@ -41,6 +43,12 @@ pub trait Exchange {
     /// # Errors
     /// [`Error::Ranks`] for a rank that cannot be reached.
     fn exchange(&self, parts: &[&[u8]]) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// The same exchange for a different thread, which waits without keeping a processor busy. The two are never called
+    /// at the same time. `None`, the default, where one thread alone may exchange.
+    fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
+        None
+    }
 
     /// On rank 0: ends the [`wait`](Self::wait) of all others. Nothing by default.
     ///

@@ -20,6 +20,25 @@ fn sums_are_taken_in_the_order_of_ranks_and_are_the_same_everywhere() {
 }
 
 #[test]
+fn sums_in_the_background_are_those_in_the_foreground() {
+    let lists = |rank: usize| (0..5).map(move |k| vec![0.1 * (rank + k) as f32; 7 * k]);
+    for size in [2, 5] {
+        let found = threads(size, || {
+            let ranks = Ranks::current();
+            let background = ranks.background().unwrap();
+            let start = background.starter();
+            lists(ranks.rank()).for_each(|list| start.send(list).unwrap());
+            let sums: Result<Vec<_>, _> = (0..5).map(|_| background.receive()).collect();
+            let mut expected: Vec<_> = lists(ranks.rank()).collect();
+            let own = expected.iter_mut().try_for_each(|list| ranks.sum(list));
+            (sums.ok(), own.ok().map(|()| expected))
+        });
+        assert!(found.iter().all(|(sums, expected)| sums.is_some() && sums == expected));
+    }
+    assert!(Ranks::alone().background().is_none());
+}
+
+#[test]
 fn parts_cover_everything_once() {
     for size in 1..6 {
         for n in [0, 1, 4, 5, 100] {

@@ -1,14 +1,15 @@
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
 use super::{Exchange, Ranks};
 use crate::Error;
 
 /// Ranks that are threads of one process.
+#[derive(Clone)]
 struct Threads {
     rank: usize,
     to: Vec<Sender<Vec<u8>>>,
-    from: Vec<Receiver<Vec<u8>>>,
+    from: Arc<Mutex<Vec<Receiver<Vec<u8>>>>>,
 }
 
 impl Exchange for Threads {
@@ -25,11 +26,13 @@ impl Exchange for Threads {
         for (rank, (to, part)) in self.to.iter().zip(parts).enumerate() {
             to.send(part.to_vec()).map_err(|_| ended(rank))?;
         }
-        self.from
-            .iter()
-            .enumerate()
-            .map(|(rank, from)| from.recv().map_err(|_| ended(rank)))
-            .collect()
+        let from = self.from.lock().map_err(|_| ended(self.rank))?;
+        let given = from.iter().enumerate();
+        given.map(|(rank, from)| from.recv().map_err(|_| ended(rank))).collect()
+    }
+
+    fn beside(&self) -> Option<Box<dyn Exchange + Send>> {
+        Some(Box::new(self.clone()))
     }
 }
 
@@ -56,6 +59,7 @@ pub fn threads<T: Send>(size: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
                 scope.spawn(move || {
                     let ends = ends[rank].lock().ok().and_then(|mut ends| ends.take());
                     let (to, from) = ends.unwrap_or_default();
+                    let from = Arc::new(Mutex::new(from));
                     Ranks::new(Threads { rank, to, from }).scope(work)
                 })
             })

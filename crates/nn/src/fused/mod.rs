@@ -49,7 +49,7 @@ use crate::pass::is_cpu_engine;
 use crate::{Dropout, Precision};
 use attention::AttentionOps;
 use bag::BagOps;
-pub(crate) use buffer::tracked;
+pub(crate) use buffer::{contiguous, tracked, values};
 pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
 use linear::LinearOps;

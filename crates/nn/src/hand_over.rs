@@ -1,0 +1,250 @@
+use std::fmt;
+use std::sync::Arc;
+
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Flex};
+use burn::module::{Module, ModuleMapper, Param, ParamId};
+use burn::tensor::{DType, Device, Tensor};
+
+use crate::fused::{contiguous, tracked, values};
+use crate::parameters::trainable;
+
+/// Called with a parameter and the values of its gradient in row-major order.
+pub type Receive = Arc<dyn Fn(ParamId, &[f32]) + Send + Sync>;
+
+/// Operations between the uses of two parameters that follow one another. With more of them, gradients are handed
+/// over later than they are complete.
+const STRIDE: usize = 16;
+
+/// Hands the gradient of each parameter over when it is complete, while the backward pass goes on.
+///
+/// Burn executes the steps of a backward pass by their depth in the graph, the deepest first. A step at a parameter, a
+/// leaf of the graph, would come last of all. So [`watch`](Self::watch) puts an identity between a parameter and its
+/// uses, and a constant beside it, of which nothing is read but its depth: that grows with the place of the parameter
+/// in the module. Modules list their parameters in the order of use, so the backward step of the identity comes after
+/// the last of the uses and before the steps of earlier layers. In a module that lists them in a different order,
+/// gradients are complete all the same, and handed over later.
+///
+/// This applies to parameters in 32 bits on the CPU engine.
+pub struct HandOver {
+    /// A constant for each parameter that is trained.
+    depths: Vec<FloatTensor<Autodiff<Flex>>>,
+}
+
+impl HandOver {
+    /// For the trained parameters of a module.
+    pub fn new<M: Module>(module: &M) -> Self {
+        let zero = Tensor::<1>::zeros([1], &Device::flex().autodiff());
+        let Ok(mut deepest) = zero.try_into_primitive::<Autodiff<Flex>>() else {
+            return Self { depths: Vec::new() };
+        };
+        let depths = (0..trainable(module)).map(|_| {
+            for _ in 0..STRIDE {
+                let (zero, node) = deepest.clone().into_parts();
+                deepest = tracked::<NoCheckpointing, _, _>(Deeper, [node], (), zero);
+            }
+            deepest.clone()
+        });
+        Self { depths: depths.collect() }
+    }
+
+    /// The module with parameters that hand their gradients over in the next backward pass. That pass calls `receive`
+    /// once for each parameter that the loss depends on, on the thread of the pass, and leaves no gradient of it.
+    /// Values and gradients are those of `module`, and so are gradients of other parameters.
+    pub fn watch<M: Module>(&self, module: M, receive: Receive) -> M {
+        module.map(&mut Watch { depths: self.depths.iter(), receive })
+    }
+}
+
+struct Watch<'a> {
+    depths: std::slice::Iter<'a, FloatTensor<Autodiff<Flex>>>,
+    receive: Receive,
+}
+
+impl ModuleMapper for Watch<'_> {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let weights = param.val();
+        if !weights.is_require_grad() {
+            return param;
+        }
+        let depth = self.depths.next().filter(|_| weights.dtype() == DType::F32);
+        let weights = weights.try_into_primitive::<Autodiff<Flex>>().ok();
+        let Some((depth, weights)) = depth.zip(weights) else { return param };
+        let (_, depth) = depth.clone().into_parts();
+        let (id, _, mapper) = param.consume();
+        let (weights, node) = weights.into_parts();
+        let receiver = Receiver { id, receive: self.receive.clone() };
+        let watched = tracked::<NoCheckpointing, _, _>(Identity, [node, depth], receiver, weights);
+        let watched = Tensor::from_primitive::<Autodiff<Flex>>(watched);
+        Param::from_mapped_value(id, watched, mapper)
+    }
+}
+
+#[derive(Clone)]
+struct Receiver {
+    id: ParamId,
+    receive: Receive,
+}
+
+impl fmt::Debug for Receiver {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "receiver of the gradient of {}", self.id)
+    }
+}
+
+#[derive(Debug)]
+struct Identity;
+
+impl Backward<Flex, 2> for Identity {
+    type State = Receiver;
+
+    fn backward(self, ops: Ops<Receiver, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = contiguous(grads.consume::<Flex>(&ops.node));
+        (ops.state.receive)(ops.state.id, values(&gradient));
+    }
+}
+
+/// An operation on a constant, which has no backward step.
+#[derive(Debug)]
+struct Deeper;
+
+impl Backward<Flex, 1> for Deeper {
+    type State = ();
+
+    fn backward(self, _: Ops<(), 1>, _: &mut Gradients, _: &mut Checkpointer) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use burn::optim::GradientsParams;
+    use dsokr_basis::random::generator;
+
+    use super::*;
+    use crate::fused::linear;
+    use crate::parameters::collect;
+    use crate::transformer::{Architecture, Body};
+    use crate::{Pass, Pooling, Precision, init};
+
+    type Log = Arc<Mutex<Vec<(u64, Vec<u32>)>>>;
+
+    fn log() -> (Log, Receive) {
+        let log = Log::default();
+        let own = log.clone();
+        let receive = move |id: ParamId, gradient: &[f32]| {
+            let bits = gradient.iter().map(|value| value.to_bits()).collect();
+            own.lock().unwrap().push((id.val(), bits));
+        };
+        (log, Arc::new(receive))
+    }
+
+    /// Tells that the backward pass has come to an operation.
+    #[derive(Debug)]
+    struct Milestone;
+
+    impl Backward<Flex, 1> for Milestone {
+        type State = Receiver;
+
+        fn backward(self, ops: Ops<Receiver, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let [parent] = ops.parents;
+            let gradient = grads.consume::<Flex>(&ops.node);
+            (ops.state.receive)(ops.state.id, &[]);
+            if let Some(parent) = parent {
+                grads.register::<Flex>(parent.id, gradient);
+            }
+        }
+    }
+
+    #[derive(Module, Debug)]
+    struct Layers {
+        bias: Param<Tensor<1>>,
+        weights: Vec<Param<Tensor<2>>>,
+    }
+
+    #[test]
+    fn later_layers_hand_over_before_the_backward_pass_reaches_earlier_ones() {
+        let device = Device::flex().autodiff();
+        let mut random = generator(1, "test", 0);
+        let mut square = || init::uniform([3, 3], 1.0, &mut random, &device);
+        let weights = (0..4).map(|_| square()).collect();
+        let layers = Layers { bias: init::constant([3], 0.5, &device), weights };
+        let (log, receive) = log();
+        let watched = HandOver::new(&layers).watch(layers.clone(), receive.clone());
+        let milestone = |x: Tensor<2>, number: u64| {
+            let (x, node) = x.try_into_primitive::<Autodiff<Flex>>().unwrap().into_parts();
+            let receiver = Receiver { id: ParamId::from(number), receive: receive.clone() };
+            let x = tracked::<NoCheckpointing, _, _>(Milestone, [node], receiver, x);
+            Tensor::<2>::from_primitive::<Autodiff<Flex>>(x)
+        };
+        let mut x = Tensor::<2>::ones([2, 3], &device);
+        for (weight, number) in watched.weights.iter().zip(0..) {
+            // one parameter is used by all layers
+            x = linear(x, weight.val(), watched.bias.val(), Precision::F32).tanh();
+            x = milestone(x, number);
+        }
+        let rest = GradientsParams::from_grads(x.square().sum().backward(), &watched);
+        assert!(rest.is_empty());
+        let order: Vec<u64> = log.lock().unwrap().iter().map(|(id, _)| *id).collect();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|number: usize| layers.weights[number].id.val());
+        assert_eq!(order, [3, d, 2, c, 1, b, 0, a, layers.bias.id.val()]);
+    }
+
+    #[test]
+    fn gradients_that_are_handed_over_are_those_of_the_pass() {
+        let device = Device::flex().autodiff();
+        let architecture = Architecture {
+            vocabulary: 11,
+            positions: 9,
+            first_position: 0,
+            types: 2,
+            layers: 3,
+            width: 8,
+            heads: 2,
+            feed_forward: 12,
+            epsilon: 1e-12,
+            dropout: 0.2,
+            attention_dropout: 0.1,
+            inner_dropout: 0.3,
+        };
+        let body = Body::init(&architecture, &mut generator(2, "test", 0), &device);
+        let texts: [&[u32]; 2] = [&[1, 2, 3], &[4, 5]];
+        for (body, trained) in [
+            (body.clone(), 3 + 2 + 3 * 12),
+            (body.clone().with_recomputation(true), 3 + 2 + 3 * 12),
+            (body.clone().with_precision(Precision::Bf16), 3 + 2 + 3 * 12),
+            (body.freeze(1), 2 * 12),
+        ] {
+            for pooling in [Pooling::First, Pooling::Mean] {
+                let loss = |body: &Body| {
+                    body.pooled(&texts, pooling, Pass::Train { key: 7 }).square().sum()
+                };
+                let expected = GradientsParams::from_grads(loss(&body).backward(), &body);
+                let (log, receive) = log();
+                let watched = HandOver::new(&body).watch(body.clone(), receive);
+                let rest = GradientsParams::from_grads(loss(&watched).backward(), &watched);
+                assert!(rest.is_empty());
+                let mut found = log.lock().unwrap().clone();
+                assert_eq!((found.len(), expected.len()), (trained, trained));
+                for parameter in collect(&body).values() {
+                    let id = ParamId::from(parameter.id.unwrap());
+                    let gradient = match parameter.shape.len() {
+                        1 => expected.get::<1>(id).map(Tensor::into_data),
+                        _ => expected.get::<2>(id).map(Tensor::into_data),
+                    };
+                    let place = found.iter().position(|(own, _)| *own == id.val());
+                    assert_eq!(gradient.is_some(), place.is_some());
+                    if let Some((gradient, place)) = gradient.zip(place) {
+                        let gradient = gradient.try_to_vec::<f32>().unwrap();
+                        let bits: Vec<u32> = gradient.iter().map(|v| v.to_bits()).collect();
+                        assert!(found.remove(place).1 == bits);
+                    }
+                }
+            }
+        }
+    }
+}
