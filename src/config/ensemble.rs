@@ -18,12 +18,16 @@ pub struct EnsembleConfig {
     pub combination: Combination,
     /// Whether weights are fitted: those that are best on the validation split, by MRR.
     pub fit_weights: bool,
-    /// `held-out`: the weights are those under which answers to training pairs by models that were fitted
-    /// without them make the pairs' outputs most likely, which leaves the validation split clean. Kernel
-    /// machines know their leave-one-out answers; encoders are trained without parts of the pairs, as for
-    /// `decoding.hubs`.
+    /// `held-out`: the weights are those that are best, by MRR, for answers to training pairs by models that were
+    /// fitted without them, which leaves the validation split clean. Kernel machines know their
+    /// leave-one-out answers; encoders are trained without parts of the pairs, as for `decoding.hubs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<HeldOutWeights>,
+    /// The name of a member with `decoding.second_look`: members without a second look of their own have that
+    /// one. Its network and its neighbours are in coordinates of the basis, which must be the same, so they
+    /// score the first candidates of an encoder too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_look: Option<String>,
     /// How many times each member is trained, with the configuration's seed and those after it: several
     /// sketches, and several starts.
     pub seeds: usize,
@@ -43,6 +47,7 @@ impl Default for EnsembleConfig {
             combination,
             fit_weights: false,
             weights: None,
+            second_look: None,
             seeds: 1,
             parallel: 1,
             members: Vec::new(),
@@ -101,6 +106,15 @@ impl Checked {
                 members.push(Self { set: self.set.clone(), ..member });
             }
         }
+        if let Some(name) = &ensemble.second_look {
+            let looks = members.iter().filter(|member| member.decoding.second_look.is_some());
+            let looks: Vec<&str> = looks.map(|member| member.name.as_str()).collect();
+            if !looks.contains(&name.as_str()) {
+                let names = if looks.is_empty() { "none has one".into() } else { looks.join(", ") };
+                let allowed = format!("the name of a member with decoding.second_look: {names}");
+                return Err(value("ensemble.second_look", format!("{name:?}"), &allowed));
+            }
+        }
         Ok(members)
     }
 }
@@ -125,6 +139,7 @@ fn member(
     let read = table.clone().try_into();
     let mut config: Config = read.map_err(|e: toml::de::Error| named(fail(e.to_string())))?;
     no_arrays(&table, &config).map_err(|message| named(fail(message)))?;
+    config.decoding.normalise |= ensemble.second_look.is_some();
     config.decoding.held_out |= ensemble.weights == Some(HeldOutWeights::HeldOut);
     if ensemble.seeds > 1 {
         config.name = format!("{name}-{}", draw + 1);

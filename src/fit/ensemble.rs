@@ -162,7 +162,7 @@ fn evaluate(request: &Request, settings: &EnsembleConfig, path: &Path) -> Result
     let asked = ask(&run, name)?;
     let weights = match (settings.fit_weights, settings.weights) {
         (false, None) => None,
-        (_, Some(HeldOutWeights::HeldOut)) => Some(run.weigh_held_out(path)?.weights),
+        (_, Some(HeldOutWeights::HeldOut)) => Some(run.weigh_held_out(path, settings)?.weights),
         (true, None) => Some(match name {
             SplitName::Validation => run.fit_weights(&asked)?.weights,
             SplitName::Test => {

@@ -8,15 +8,15 @@ use burn::tensor::Device;
 use dsokr_basis::Ranks;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, FittedWeights, LikelyWeights,
-    Member, MissingGold, PerQuery, Pool, Queries, Shards, fit_weights, likely_weights,
+    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, FittedWeights, Member,
+    MissingGold, PerQuery, Pool, Queries, Shards, fit_weights,
 };
 
 use super::place::read_optional;
 use super::ranking::Ranking;
 use super::{Folder, QueryAnswers, Run, drawn_pairs, fingerprints, held_out};
 use crate::Error;
-use crate::config::{Checked, IN_ENSEMBLES, Search};
+use crate::config::{Checked, EnsembleConfig, IN_ENSEMBLES, Search};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::scores::{Decoder, Evaluation, judged};
 use dsokr_data::Split;
@@ -47,20 +47,20 @@ impl EnsembleRun {
     /// # Errors
     /// As [`Run::open`].
     pub fn open(paths: &[PathBuf], device: &Device) -> Result<Self, Error> {
-        let mut places = Vec::new();
+        let mut opened = Vec::new();
         let mut rule = Combination::Mean { weights: None, standardise: true };
         for path in paths {
             let config = Folder::config(path)?;
             if config.ensemble.is_none() {
-                places.push((path.display().to_string(), path.clone()));
+                opened.push((path.display().to_string(), Run::open_on(path, device)?));
                 continue;
             }
             if let [_] = paths {
                 rule = read_rule(path)?;
             }
-            places.extend(inner(path, &config)?);
+            opened.extend(open_inner(path, &config, device)?);
         }
-        Self::of(places, rule, device)
+        Self::of(opened, rule)
     }
 
     /// The trained members of an ensemble's directory, which may have no rule yet.
@@ -69,16 +69,10 @@ impl EnsembleRun {
         config: &Checked,
         device: &Device,
     ) -> Result<Self, Error> {
-        Self::of(inner(path, config)?, Combination::default(), device)
+        Self::of(open_inner(path, config, device)?, Combination::default())
     }
 
-    fn of(
-        places: Vec<(String, PathBuf)>,
-        rule: Combination,
-        device: &Device,
-    ) -> Result<Self, Error> {
-        let open = |(name, path): (String, PathBuf)| Ok((name, Run::open_on(&path, device)?));
-        let opened = places.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+    fn of(opened: Vec<(String, Run)>, rule: Combination) -> Result<Self, Error> {
         if opened.is_empty() {
             let found = "an ensemble of no members".into();
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
@@ -111,6 +105,10 @@ impl EnsembleRun {
     /// The members; at least one.
     pub fn members(&self) -> &[Run] {
         &self.members
+    }
+
+    fn member(&self, name: &str) -> Option<&Run> {
+        self.names.iter().position(|own| own == name).map(|at| &self.members[at])
     }
 
     /// The configuration of the first member, for the settings that all members share.
@@ -305,19 +303,34 @@ impl EnsembleRun {
         Ok(fitted)
     }
 
-    /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory: those
-    /// under which the outputs of training pairs are most likely ([`likely_weights`]).
-    pub(crate) fn weigh_held_out(&mut self, path: &Path) -> Result<LikelyWeights, Error> {
-        let (mut answers, mut candidates) = (Vec::new(), Vec::new());
+    /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory, by MRR
+    /// ([`fit_weights`]). A member with a second look of its own answers pairs that no part of that look has seen.
+    pub(crate) fn weigh_held_out(
+        &mut self,
+        path: &Path,
+        settings: &EnsembleConfig,
+    ) -> Result<FittedWeights, Error> {
+        let place = |name: &str| path.join(MEMBERS).join(name);
+        let named = settings.second_look.iter().filter_map(|name| Some((name, self.member(name)?)));
+        let look = |(name, run): (&String, _)| Ok((run, Run::unseen_look(&place(name))?));
+        let shared = named.map(look).next().transpose().map_err(|error: Error| error)?;
+        let (mut answers, mut candidates, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for (run, name) in self.members.iter().zip(&self.names) {
-            let place = path.join(MEMBERS).join(name);
-            let unseen = run.unseen_part(&place)?;
-            let file = if unseen.is_some() { held_out::PART } else { held_out::FILE };
-            answers.push(held_out::load(&place.join(file), run.candidates.dim())?);
-            candidates.push(unseen.map_or(Cow::Borrowed(&run.candidates), Cow::Owned));
+            let (place, own) = (place(name), run.config.decoding.second_look.is_some());
+            answers.push(held_out::load(&place.join(held_out::FILE), run.candidates.dim())?);
+            if own {
+                let part = held_out::load(&place.join(held_out::PART), run.candidates.dim())?;
+                parts.push(part.held_out.pairs);
+            }
+            candidates.push(match &shared {
+                _ if own => Cow::Owned(run.unseen_part(&place)?),
+                Some((other, look)) => Cow::Owned(run.looking(look, other)?),
+                None => Cow::Borrowed(&run.candidates),
+            });
         }
         let known = |pair: &&usize| {
-            answers.iter().all(|own| own.held_out.pairs.binary_search(pair).is_ok())
+            let answered = answers.iter().map(|own| &own.held_out.pairs);
+            answered.chain(&parts).all(|pairs| pairs.binary_search(pair).is_ok())
         };
         let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
         let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
@@ -347,7 +360,7 @@ impl EnsembleRun {
             if gold.iter().all(Option::is_none) {
                 return refused("absent: no output of a training pair is a candidate");
             }
-            likely_weights(&ensemble, Pool::Shared, &self.rule, &gold)?
+            fit_weights(&ensemble, Pool::Shared, &self.rule, &gold)?
         };
         self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
         Ok(fitted)
@@ -359,6 +372,28 @@ impl EnsembleRun {
         let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
         fingerprints::replace(path, RULE, &format!("{text}\n"))
     }
+}
+
+/// Names and runs of an ensemble's members.
+fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(String, Run)>, Error> {
+    let open = |(name, path): (String, PathBuf)| Ok((name, Run::open_on(&path, device)?));
+    let mut opened =
+        inner(path, config)?.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+    let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
+    let of = opened.iter().position(|(name, _)| Some(name) == shared);
+    let with_look = |at: usize| {
+        let (run, other) = (&opened[at].1, &opened[of?].1);
+        let look = other.candidates.second_look()?;
+        run.candidates.second_look().is_none().then(|| run.looking(look, other))
+    };
+    let looking = (0..opened.len()).map(|at| with_look(at).transpose());
+    let looking = looking.collect::<Result<Vec<_>, Error>>()?;
+    for ((_, run), candidates) in opened.iter_mut().zip(looking) {
+        if let Some(candidates) = candidates {
+            run.candidates = candidates;
+        }
+    }
+    Ok(opened)
 }
 
 /// Names and run directories of an ensemble's members.

@@ -102,13 +102,32 @@ impl Run {
         Ok(Self { config, candidates, predictor, basis, space, origin, scaling, labels })
     }
 
-    /// The candidates as they are to the part of the training pairs that [`held_out::PART`] answers: hub constants and
-    /// second look have not seen it. None for a run without a second look.
-    pub(super) fn unseen_part(&self, path: &Path) -> Result<Option<Candidates>, Error> {
-        if self.candidates.second_look().is_none() {
-            return Ok(None);
+    /// The candidates with a second look of another member of an ensemble, in the coordinates of this one.
+    pub(super) fn looking(&self, look: &SecondLook, other: &Self) -> Result<Candidates, Error> {
+        let fingerprint = |run: &Self| run.basis.as_ref().map(Basis::fingerprint);
+        if fingerprint(self) != fingerprint(other) {
+            let allowed = format!("absent: the member {} has a different basis", self.config.name);
+            let found = format!("{:?}", other.config.name);
+            return Err(Error::value("ensemble.second_look", found, allowed));
         }
-        let look = SecondLook::read(&SecondLook::open(&path.join(held_out::PART_LOOK))?)?;
+        let centre = |origin: &Origin, at: usize| match origin {
+            Origin::At(point) => point[at],
+            Origin::Zero | Origin::Unknown => 0.0,
+        };
+        let by = |at| (centre(&other.origin, at) - centre(&self.origin, at)) as f32;
+        let look = look.moved(&(0..look.dim()).map(by).collect::<Vec<f32>>())?;
+        Ok(self.candidates.clone().with_second_look(look)?)
+    }
+
+    /// The second look that has not seen the part of the training pairs that [`held_out::PART`] answers.
+    pub(super) fn unseen_look(path: &Path) -> Result<SecondLook, Error> {
+        Ok(SecondLook::read(&SecondLook::open(&path.join(held_out::PART_LOOK))?)?)
+    }
+
+    /// The candidates as they are to the part of the training pairs that [`held_out::PART`] answers, of a run with
+    /// a second look of its own: hub constants and second look have not seen it.
+    pub(super) fn unseen_part(&self, path: &Path) -> Result<Candidates, Error> {
+        let look = Self::unseen_look(path)?;
         let candidates = match self.candidates.hubs() {
             Some((hubs, weight)) => {
                 let seen = Queries::new(look.dim(), look.answers())?;
@@ -117,7 +136,7 @@ impl Run {
             }
             None => self.candidates.clone(),
         };
-        Ok(Some(candidates.with_second_look(look)?))
+        Ok(candidates.with_second_look(look)?)
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of

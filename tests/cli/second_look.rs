@@ -182,3 +182,54 @@ decoding.hubs = { neighbours = [3], folds = 4, answered = 1, refit = false }
     let again = ["train", "look.toml", "--out", "look", "--resume", "--set", "sketch.size=4"];
     sandbox.fail(&again, 2, &["ridge/held-out-part.safetensors"]);
 }
+
+#[test]
+fn members_share_the_second_look_of_one() {
+    let sandbox = sandbox();
+    let members = |more: &str, set: &str| {
+        format!(
+            r#"
+[ensemble]
+weights = "held-out"
+{more}
+
+[[ensemble.members]]
+name = "ridge"
+decoding.hubs = {{ neighbours = [3] }}
+decoding.second_look = {{ candidates = 60, neighbours = 7, folds = 4, answered = 2 }}
+
+[[ensemble.members]]
+name = "bag"
+encoder = {{ kind = "ngram-bag", hidden = [], ngrams = [{{ kind = "words", min = 1, max = 1 }}] }}
+decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
+{set}
+"#
+        )
+    };
+    let train = |name: &str, more: &str, set: &str, sketch: &str| {
+        sandbox.write(&format!("{name}.toml"), &(sandbox.read("ridge.toml") + &members(more, set)));
+        json(&sandbox.succeed(&["train", &format!("{name}.toml"), "--json", "--set", sketch]))
+    };
+    let (shared, sketch) = ("second_look = \"ridge\"", "sketch.size=4");
+    let report = train("shared", shared, "", sketch);
+    train("apart", "", "", sketch);
+    let evaluate = |run: &str| json(&sandbox.succeed(&["evaluate", run, "--json"]));
+    let (found, apart) = (evaluate("runs/shared"), evaluate("runs/apart"));
+    assert_eq!(found["mrr"], report["mrr"]);
+    let of = |found: &Value, member: usize| {
+        let member = &found["members"][member];
+        (number(member, "mrr"), number(member, "mean_rank"))
+    };
+    assert_eq!(of(&found, 0), of(&apart, 0));
+    assert_ne!(of(&found, 1), of(&apart, 1), "{found}");
+
+    let fail = |name: &str, more: &str, set: &str, says: &[&str]| {
+        let file = format!("{name}.toml");
+        sandbox.write(&file, &(sandbox.read("ridge.toml") + &members(more, set)));
+        sandbox.fail(&["train", &file, "--set", sketch], 2, says);
+    };
+    let says = ["ensemble.second_look = \"bag\"", "the name of a member", "second_look: ridge"];
+    fail("named", "second_look = \"bag\"", "", &says);
+    let says = ["ensemble.second_look = \"ridge\"", "the member bag has a different basis"];
+    fail("different", shared, "output.power = 0.5", &says);
+}

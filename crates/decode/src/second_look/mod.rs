@@ -13,6 +13,7 @@ pub(crate) use decode::decode;
 pub use neighbourhood::Neighbourhood;
 use network::Network;
 
+use crate::error::check_len;
 use crate::topk::top_rows;
 use crate::{Candidates, Error, Queries};
 
@@ -84,7 +85,7 @@ impl LookExamples {
         candidates: &Candidates,
         neighbourhood: &Neighbourhood,
     ) -> Result<(), Error> {
-        crate::error::check_len("gold entries", gold.len(), queries.len())?;
+        check_len("gold entries", gold.len(), queries.len())?;
         let size = self.size.min(candidates.distinct());
         let lists = top_rows(queries, candidates, size)?;
         let rows = queries.rows().chunks_exact(queries.dim());
@@ -177,6 +178,22 @@ impl SecondLook {
             scores[at] = (f64::from(lowest) + (logit - least) / network::SCORE) as f32;
         }
         Ok(())
+    }
+
+    /// The same in coordinates with another origin, which are larger by `by`: outputs are moved, and answers are
+    /// moved and scaled to unit length again.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of coordinates; else as [`Queries::new`].
+    pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
+        let Neighbourhood { dim, answers, outputs, neighbours } = &self.neighbourhood;
+        check_len("coordinates of the origin", by.len(), *dim)?;
+        let moved = |rows: &[f32]| -> Vec<f32> {
+            rows.iter().zip(by.iter().cycle()).map(|(value, by)| value + by).collect()
+        };
+        let answers = Queries::new(*dim, &moved(answers))?.normalised();
+        let neighbourhood = Neighbourhood::new(*dim, answers, moved(outputs), *neighbours)?;
+        Ok(Self { neighbourhood, ..self.clone() })
     }
 
     /// The held-out answers that queries are compared with, at unit length, `[n × p]`.

@@ -29,6 +29,10 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     assert!(examples.without_first(99).is_empty());
     let look = SecondLook::fit(&examples, neighbourhood, 0).unwrap();
     assert_eq!(look.answers(), first.queries.normalised());
+    let moved: Vec<f32> = look.answers().iter().map(|value| value + 0.5).collect();
+    let moved = Queries::new(dim, &moved).unwrap().normalised();
+    assert_eq!(look.moved(&vec![0.5; dim]).unwrap().answers(), moved);
+    assert!(look.moved(&[0.5]).unwrap_err().to_string().contains("coordinates of the origin"));
     let candidates = first.candidates.clone().with_second_look(look).unwrap();
     let looking = Member { candidates: &candidates, ..first };
     let ensemble = Ensemble::new(vec![looking, second]).unwrap();
