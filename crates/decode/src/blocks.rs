@@ -5,6 +5,7 @@ use dsokr_basis::Ranks;
 
 use crate::Error;
 use crate::codes::RowCodes;
+use crate::error::check_len;
 
 /// Consecutive distinct rows of a candidate set.
 #[derive(Clone, Debug)]
@@ -56,4 +57,20 @@ pub trait CandidateBlocks: Sync {
     /// # Errors
     /// [`Error::OutOfRange`] for rows that do not exist; errors from reading or computing the rows.
     fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error>;
+}
+
+/// A block of candidates, of the size that it should have.
+pub(crate) fn fetch(
+    candidates: &dyn CandidateBlocks,
+    range: Range<usize>,
+) -> Result<ScoreBlock<'_>, Error> {
+    let block = candidates.block(range.clone())?;
+    let rows = range.len();
+    check_len("coordinates", block.coordinates.len(), rows * candidates.dim())
+        .and_then(|()| check_len("constants", block.constants.len(), rows))
+        .and_then(|()| check_len("multiplicities", block.multiplicities.len(), rows))
+        .map_err(|error| {
+            error.at(format!("block of candidate rows {}..{}", range.start, range.end))
+        })?;
+    Ok(block)
 }

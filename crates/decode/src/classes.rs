@@ -1,20 +1,34 @@
+use std::borrow::Cow;
+use std::ops::Range;
+
 use dsokr_basis::store::Array;
 
 /// Candidates grouped by the distinct row that they share.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Classes {
+pub(crate) enum Classes {
+    /// Each of so many candidates has the row of its own number.
+    Single(usize),
+    /// Rows of any number of candidates.
+    Shared(Shared),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shared {
     /// Row of each candidate.
-    pub of: Vec<u32>,
+    of: Vec<u32>,
     /// Candidates that share each row.
-    pub counts: Vec<u32>,
+    counts: Vec<u32>,
     /// The candidates of row r: `members[offsets[r]..offsets[r + 1]]`, ascending.
-    pub offsets: Array<u64>,
-    pub members: Array<u32>,
+    offsets: Array<u64>,
+    members: Array<u32>,
 }
 
 impl Classes {
     /// Groups candidates by the rows `0..rows` that `of` gives them.
     pub(crate) fn new(of: Vec<u32>, rows: usize) -> Self {
+        if rows == of.len() && of.iter().copied().eq(0..) {
+            return Self::Single(rows);
+        }
         let mut counts = vec![0; rows];
         of.iter().for_each(|&row| counts[row as usize] += 1);
         let mut offsets = vec![0];
@@ -28,7 +42,7 @@ impl Classes {
             members[*next as usize] = candidate;
             *next += 1;
         }
-        Self { of, counts, offsets: offsets.into(), members: members.into() }
+        Self::Shared(Shared { of, counts, offsets: offsets.into(), members: members.into() })
     }
 
     /// The groups of `count` candidates that a file holds, or what is wrong with them.
@@ -68,12 +82,72 @@ impl Classes {
         }
         match of.iter().position(|&row| row == NONE) {
             Some(candidate) => Err(format!("candidate {candidate} belongs to no row")),
-            None => Ok(Self { of, counts, offsets, members }),
+            None if rows == count && of.iter().copied().eq(0..) => Ok(Self::Single(rows)),
+            None => Ok(Self::Shared(Shared { of, counts, offsets, members })),
         }
     }
 
-    /// Candidates of a row, ascending.
-    pub(crate) fn members(&self, row: usize) -> &[u32] {
-        &self.members[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    /// With these numbers of candidates in each row.
+    pub(crate) fn with_counts(self, counts: Vec<u32>) -> Self {
+        let shared = match self {
+            Self::Single(rows) => Shared {
+                of: (0..rows as u32).collect(),
+                counts,
+                offsets: (0..=rows as u64).collect::<Vec<_>>().into(),
+                members: (0..rows as u32).collect::<Vec<_>>().into(),
+            },
+            Self::Shared(shared) => Shared { counts, ..shared },
+        };
+        Self::Shared(shared)
+    }
+
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Single(rows) => *rows,
+            Self::Shared(shared) => shared.counts.len(),
+        }
+    }
+
+    /// Row of a candidate.
+    pub(crate) fn of(&self, candidate: usize) -> u32 {
+        match self {
+            Self::Single(_) => candidate as u32,
+            Self::Shared(shared) => shared.of[candidate],
+        }
+    }
+
+    /// How many candidates share each of some rows.
+    pub(crate) fn counts(&self, rows: Range<usize>) -> Cow<'_, [u32]> {
+        match self {
+            Self::Single(_) => vec![1; rows.len()].into(),
+            Self::Shared(shared) => shared.counts[rows].into(),
+        }
+    }
+
+    /// How many candidates share a row.
+    pub(crate) fn count(&self, row: usize) -> u32 {
+        match self {
+            Self::Single(_) => 1,
+            Self::Shared(shared) => shared.counts[row],
+        }
+    }
+
+    /// Candidates of consecutive rows, row by row, those of a row ascending.
+    pub(crate) fn members(&self, rows: Range<usize>) -> Cow<'_, [u32]> {
+        match self {
+            Self::Single(_) => (rows.start as u32..rows.end as u32).collect(),
+            Self::Shared(Shared { offsets, members, .. }) => {
+                members[offsets[rows.start] as usize..offsets[rows.end] as usize].into()
+            }
+        }
+    }
+
+    /// Where the candidates of each row start in the list of all, and where the last ends.
+    pub(crate) fn offsets(&self) -> Cow<'_, [u64]> {
+        match self {
+            Self::Single(rows) => (0..=*rows as u64).collect(),
+            Self::Shared(shared) => shared.offsets[..].into(),
+        }
     }
 }

@@ -79,7 +79,7 @@ pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
 pub use second_look::{LookExamples, Neighbourhood, SecondLook};
-pub use shards::{Place, Shards, SomeCandidates};
+pub use shards::{Place, ShardSet, Shards, SomeCandidates};
 pub use topk::{Hit, RowHit, top_k, top_rows};
 
 /// The program of the README, which runs as a test.

@@ -23,9 +23,10 @@ use rayon::prelude::*;
 use crate::candidates::check_count;
 use crate::{CandidateBlocks, Error, Queries};
 
+pub(crate) use crate::blocks::fetch;
 pub(crate) use crate::codes::LANES;
 use pass::{Buffers, Span};
-pub(crate) use pass::{Pass, Scores, fetch, not_finite};
+pub(crate) use pass::{Pass, Scores, not_finite};
 #[cfg(test)]
 pub(crate) use tile::MANY;
 pub(crate) use tile::{Blocking, QueryTile, product};

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -61,13 +62,14 @@ pub fn top_k(queries: &Queries, candidates: &Candidates, k: usize) -> Result<Vec
 pub(crate) fn of_rows<'a>(
     rows: Vec<Vec<RowHit>>,
     k: usize,
-    members: impl Fn(usize) -> &'a [u32] + Sync,
+    members: impl Fn(usize) -> Cow<'a, [u32]> + Sync,
 ) -> Vec<Vec<Hit>> {
     rows.into_par_iter()
         .map(|rows| {
             let members = |hit: RowHit| {
-                let members = members(hit.row).iter().take(k);
-                members.map(move |&candidate| (candidate, f64::from(hit.score)))
+                let members = members(hit.row);
+                let first = members.iter().take(k);
+                first.map(|&candidate| (candidate, f64::from(hit.score))).collect::<Vec<_>>()
             };
             hits(best(rows.into_iter().flat_map(members).collect(), k))
         })

@@ -193,7 +193,7 @@ impl<'a> SparseBlock<'a> {
                 dtype: safetensors::Dtype::U64,
                 shape: vec![self.offsets.len()],
                 data: vec![Cow::Owned(offsets)],
-                blocks: false,
+                blocks: None,
             },
             Tensor::u32(&format!("{prefix}.columns"), &entries, &self.columns),
             Tensor::f32(&format!("{prefix}.values"), &entries, &self.values),
@@ -209,7 +209,7 @@ impl<'a> SparseBlock<'a> {
             dtype: safetensors::Dtype::U8,
             shape: vec![gaps.len()],
             data: vec![Cow::Owned(gaps)],
-            blocks: false,
+            blocks: None,
         };
         tensors
     }

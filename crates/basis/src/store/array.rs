@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::Pod;
 
-use super::{BLOCK, Mapping, Stored};
+use super::mapping::Advice;
+use super::{Mapping, Stored};
 use crate::Error;
 
 /// Numbers in memory of their own, or in a file that stays mapped.
@@ -64,6 +65,16 @@ impl<T: Pod> Array<T> {
     }
 }
 
+impl<T: Pod> Array<T> {
+    /// Says how some of the elements are read.
+    fn advise(&self, range: Range<usize>, advice: Advice) {
+        if let Place::Mapped { mapping, bytes } = &self.place {
+            let byte = |at: usize| bytes.start + at * size_of::<T>();
+            mapping.advise(byte(range.start)..byte(range.end), advice);
+        }
+    }
+}
+
 impl<T: Pod + PartialEq> PartialEq for Array<T> {
     fn eq(&self, other: &Self) -> bool {
         self[..] == other[..]
@@ -81,15 +92,31 @@ pub struct CheckedArray<T: Pod> {
     values: Array<T>,
     stored: Arc<Stored>,
     name: String,
+    /// Bytes of a block, and the checksum of each.
+    block: usize,
     sums: Array<u32>,
+    /// Whether elements are read here and there.
+    scattered: bool,
     /// A bit for each block that was verified.
     verified: Vec<AtomicU64>,
 }
 
 impl<T: Pod> CheckedArray<T> {
-    pub(super) fn new(stored: Arc<Stored>, name: &str, values: Array<T>, sums: Array<u32>) -> Self {
+    pub(super) fn new(
+        stored: Arc<Stored>,
+        name: &str,
+        values: Array<T>,
+        block: usize,
+        sums: Array<u32>,
+    ) -> Self {
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self { values, stored, name: name.to_owned(), sums, verified }
+        Self { values, stored, name: name.to_owned(), block, sums, scattered: false, verified }
+    }
+
+    /// The same, read from disk for what is asked for alone, and not for what is around it.
+    pub fn scattered(self) -> Self {
+        self.values.advise(0..self.len(), Advice::Scattered);
+        Self { scattered: true, ..self }
     }
 
     /// Number of elements.
@@ -115,12 +142,18 @@ impl<T: Pod> CheckedArray<T> {
         range: Range<usize>,
         check: impl Fn(usize, &[T]) -> Result<(), E>,
     ) -> Result<&[T], E> {
-        let per_block = BLOCK / size_of::<T>();
-        for block in range.start / per_block..range.end.div_ceil(per_block) {
-            let (word, bit) = (&self.verified[block / 64], 1 << (block % 64));
-            if word.load(Relaxed) & bit != 0 {
-                continue;
-            }
+        let per_block = self.block / size_of::<T>();
+        let blocks = range.start / per_block..range.end.div_ceil(per_block);
+        let bit = |block: usize| (&self.verified[block / 64], 1 << (block % 64));
+        let is_new = |block: usize| {
+            let (word, bit) = bit(block);
+            word.load(Relaxed) & bit == 0
+        };
+        if self.scattered && (blocks.len() > 2 || blocks.clone().any(is_new)) {
+            let whole = blocks.start * per_block..self.len().min(blocks.end * per_block);
+            self.values.advise(whole, Advice::Needed);
+        }
+        for block in blocks.filter(|&block| is_new(block)) {
             let start = block * per_block;
             let values = &self.values[start..self.len().min(start + per_block)];
             let found = crc32fast::hash(bytemuck::cast_slice(values));
@@ -132,6 +165,7 @@ impl<T: Pod> CheckedArray<T> {
                 return Err(Error::file(self.stored.path(), message).into());
             }
             check(start, values)?;
+            let (word, bit) = bit(block);
             word.fetch_or(bit, Relaxed);
         }
         Ok(&self.values[range])

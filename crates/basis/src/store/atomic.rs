@@ -1,4 +1,5 @@
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -24,34 +25,49 @@ pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Error> {
-    let attempt = || -> std::io::Result<()> {
-        let name = path.file_name().ok_or_else(|| {
-            std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path names no file")
-        })?;
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let mut prefix = OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
-        // Temporary files are private by default; what is written here is an ordinary file.
-        #[cfg(unix)]
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        #[cfg(unix)]
-        builder.permissions(permissions);
-        let temporary = builder.tempfile_in(directory)?;
-        let mut buffered = BufWriter::with_capacity(1 << 20, temporary.as_file());
-        write(&mut buffered)?;
-        buffered.flush()?;
-        drop(buffered);
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    replace(path, |file| {
+        let mut buffered = BufWriter::with_capacity(1 << 20, file);
+        write(&mut buffered).and_then(|()| buffered.flush()).map_err(io)
+    })
+}
+
+/// As [`write_atomically`], with the temporary file itself and errors of any kind.
+pub(super) fn replace<E: From<Error>>(
+    path: &Path,
+    write: impl FnOnce(&File) -> Result<(), E>,
+) -> Result<(), E> {
+    let io = |source| E::from(Error::Io { path: path.to_owned(), source });
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let temporary = temporary(path, directory).map_err(io)?;
+    write(temporary.as_file())?;
+    let keep = || {
         temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|failed| failed.error)?;
         sync_folder(directory)
     };
-    attempt().map_err(|source| Error::Io { path: path.to_owned(), source })
+    keep().map_err(io)
+}
+
+/// A new temporary file for `path` in its directory.
+fn temporary(path: &Path, directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let name = path.file_name().ok_or_else(|| {
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path names no file")
+    })?;
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
+    // Temporary files are private by default; what is written here is an ordinary file.
+    #[cfg(unix)]
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    #[cfg(unix)]
+    builder.permissions(permissions);
+    builder.tempfile_in(directory)
 }
 
 /// Creates a folder and those above it that do not exist. The folders that name them are synced, where

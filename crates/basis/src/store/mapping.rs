@@ -23,6 +23,15 @@ pub(crate) struct Entry {
     pub(crate) bytes: Range<usize>,
 }
 
+/// How a part of a file is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Advice {
+    /// Here and there, so that reading ahead does not help.
+    Scattered,
+    /// Soon, all of it.
+    Needed,
+}
+
 impl Mapping {
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let failed = |source: std::io::Error| match source.kind() {
@@ -77,6 +86,20 @@ impl Mapping {
     /// The bytes of the file in `range`, which lies within an entry.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
         self.map.get(range).unwrap_or(&[])
+    }
+
+    /// Tells the system how `range` is read. A refusal costs time, nothing else.
+    pub(crate) fn advise(&self, range: Range<usize>, advice: Advice) {
+        #[cfg(unix)]
+        {
+            let advice = match advice {
+                Advice::Scattered => memmap2::Advice::Random,
+                Advice::Needed => memmap2::Advice::WillNeed,
+            };
+            let _ = self.map.advise_range(advice, range.start, range.len());
+        }
+        #[cfg(not(unix))]
+        let _ = (range, advice);
     }
 
     /// Gives the pages of `range` back to the system; reading them again maps them again.

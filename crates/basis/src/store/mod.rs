@@ -5,8 +5,8 @@
 //! (CRC-32, eight hexadecimal digits, over kind, version, the other metadata, and name, element
 //! type, shape and bytes of every tensor). Anything that reads safetensors reads these files;
 //! [`Stored::open`] verifies them first, so that a truncated or flipped file is an error and
-//! never a wrong model. A tensor that is written [in blocks](Tensor::in_blocks) has a checksum (CRC-32)
-//! for each MiB in the tensor `NAME.checksums`, in the place of its bytes: it is not read when the file is
+//! never a wrong model. A tensor that is [filled](Tensor::to_fill) while the file is written has a checksum (CRC-32)
+//! for each MiB (or 64 KiB) in the tensor `NAME.checksums`, in the place of its bytes: it is not read when the file is
 //! opened, and a [`CheckedArray`] verifies each block when it is first read.
 
 mod array;
@@ -21,7 +21,7 @@ pub use atomic::{create_folder, remove_partial, sync_folder, write_atomically};
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::{Entry, Mapping, elements};
 pub use read::{Checked, Element, Stored};
-pub use write::{Contents, Tensor};
+pub use write::{Contents, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";
 const VERSION: &str = "dsokr.version";
@@ -32,3 +32,5 @@ const BLOCKS: &str = ".checksums";
 
 /// Bytes of a block that has a checksum of its own.
 pub(crate) const BLOCK: usize = 1 << 20;
+/// The same for a tensor of which little is read at a time.
+pub(crate) const SMALL_BLOCK: usize = 64 << 10;

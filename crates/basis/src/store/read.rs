@@ -10,7 +10,8 @@ use safetensors::Dtype;
 
 use super::write::Sum;
 use super::{
-    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Entry, KIND, Mapping, VERSION, elements,
+    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Entry, KIND, Mapping, SMALL_BLOCK, VERSION,
+    elements,
 };
 use crate::Error;
 
@@ -202,13 +203,13 @@ impl Stored {
         }
         let entry = self.typed(name, rank, T::DTYPE, T::NAME)?;
         let (found, sums) = self.array::<u32>(&sums, 1)?;
-        let blocks = entry.bytes.len().div_ceil(BLOCK);
-        if sums.len() != blocks {
+        let Some(block) = block_size(entry.bytes.len(), sums.len()) else {
+            let blocks = entry.bytes.len().div_ceil(BLOCK);
             return Err(self.bad_shape(&format!("{name}{BLOCKS}"), &found, format!("[{blocks}]")));
-        }
+        };
         let values = Array::of(self.mapping(), entry.bytes.clone());
         let shape = entry.shape.clone();
-        Ok(Some((shape, CheckedArray::new(Arc::clone(self), name, values, sums))))
+        Ok(Some((shape, CheckedArray::new(Arc::clone(self), name, values, block, sums))))
     }
 
     /// Element type and shape of a tensor.
@@ -247,7 +248,8 @@ impl Stored {
         let bytes = self.mapping.bytes(entry.bytes.clone());
         if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
             let sums = elements::<u32>(self.mapping.bytes(sums.bytes.clone()));
-            let found = bytes.chunks(BLOCK).map(crc32fast::hash);
+            let block = block_size(bytes.len(), sums.len()).unwrap_or(BLOCK);
+            let found = bytes.chunks(block).map(crc32fast::hash);
             if !found.eq(sums.iter().copied()) {
                 return Err(Error::file(
                     self.path(),
@@ -275,6 +277,11 @@ impl Stored {
         }
         Ok(entry)
     }
+}
+
+/// The size of the blocks of so many bytes that so many checksums are of.
+fn block_size(bytes: usize, sums: usize) -> Option<usize> {
+    [BLOCK, SMALL_BLOCK].into_iter().find(|&size| bytes.div_ceil(size) == sums)
 }
 
 /// Shape and elements of a tensor that is verified block by block.

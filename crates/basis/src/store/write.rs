@@ -1,12 +1,15 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
+use bytemuck::Pod;
 use half::vec::HalfFloatVecExt;
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::{BLOCK, BLOCKS, CHECKSUM, KIND, VERSION, write_atomically};
+use super::{BLOCK, BLOCKS, CHECKSUM, Element, KIND, SMALL_BLOCK, VERSION};
 use crate::Error;
 
 /// A named tensor to be written: little-endian elements, row-major.
@@ -18,10 +21,11 @@ pub struct Tensor<'a> {
     pub dtype: Dtype,
     /// Its extents, the slowest first.
     pub shape: Vec<usize>,
-    /// Its bytes, in parts that follow each other: the product of `shape` times the size of an element.
+    /// Its bytes, in parts that follow each other: the product of `shape` times the size of an element. None where
+    /// they are [to be filled](Self::to_fill).
     pub data: Vec<Cow<'a, [u8]>>,
-    /// Whether its bytes have checksums by blocks.
-    pub blocks: bool,
+    /// Of bytes that are to be filled the size of the blocks that have checksums.
+    pub blocks: Option<usize>,
 }
 
 macro_rules! constructors {
@@ -33,7 +37,7 @@ macro_rules! constructors {
                 dtype: Dtype::$dtype,
                 shape: shape.to_vec(),
                 data: vec![Cow::Borrowed(bytemuck::cast_slice(values))],
-                blocks: false,
+                blocks: None,
             }
         }
     )*};
@@ -50,50 +54,74 @@ impl<'a> Tensor<'a> {
             dtype: Dtype::F16,
             shape: shape.to_vec(),
             data: vec![Cow::Owned(bytemuck::cast_slice(&halves).to_vec())],
-            blocks: false,
+            blocks: None,
         }
     }
 
-    /// The same with the elements `values` behind those that it has.
-    pub fn followed_by<T: bytemuck::Pod>(mut self, values: &'a [T]) -> Self {
-        self.data.push(Cow::Borrowed(bytemuck::cast_slice(values)));
-        self
+    /// A tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a checksum,
+    /// so that opening the file does not read it.
+    pub fn to_fill<T: Element>(name: &str, shape: &[usize]) -> Self {
+        let (name, shape) = (name.to_owned(), shape.to_vec());
+        Self { name, dtype: T::DTYPE, shape, data: Vec::new(), blocks: Some(BLOCK) }
     }
 
-    /// The same with a checksum for each block of its bytes, so that opening the file does not read it.
-    pub fn in_blocks(self) -> Self {
-        Self { blocks: true, ..self }
+    /// The same with a checksum for each 64 KiB, where little is read, here and there.
+    pub fn in_small_blocks(self) -> Self {
+        Self { blocks: self.blocks.map(|_| SMALL_BLOCK), ..self }
     }
 
     fn len(&self) -> usize {
-        self.data.iter().map(|part| part.len()).sum()
+        match self.blocks {
+            None => self.data.iter().map(|part| part.len()).sum(),
+            Some(_) => self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8,
+        }
     }
 
-    /// The tensor with the checksums of its blocks.
-    fn checksums(&self) -> Tensor<'static> {
-        let (mut sums, mut block, mut within) = (Vec::new(), crc32fast::Hasher::new(), 0);
-        for mut part in self.data.iter().map(|part| &part[..]) {
-            while !part.is_empty() {
-                let (now, rest) = part.split_at(part.len().min(BLOCK - within));
-                block.update(now);
-                (within, part) = (within + now.len(), rest);
-                if within == BLOCK {
-                    sums.push(std::mem::take(&mut block).finalize());
-                    within = 0;
-                }
-            }
-        }
-        if within > 0 {
-            sums.push(block.finalize());
-        }
+    /// The tensor of the checksums of its blocks.
+    fn checksums(&self, sums: Vec<u32>) -> Tensor<'static> {
         let data = sums.iter().flat_map(|sum: &u32| sum.to_le_bytes()).collect::<Vec<u8>>();
         Tensor {
             name: format!("{}{BLOCKS}", self.name),
             dtype: Dtype::U32,
             shape: vec![sums.len()],
             data: vec![data.into()],
-            blocks: false,
+            blocks: None,
         }
+    }
+}
+
+/// The running checksums of blocks.
+struct BlockSums {
+    /// Bytes of a block.
+    size: usize,
+    sums: Vec<u32>,
+    block: crc32fast::Hasher,
+    /// Bytes of the block so far.
+    within: usize,
+}
+
+impl BlockSums {
+    fn new(size: usize) -> Self {
+        Self { size, sums: Vec::new(), block: crc32fast::Hasher::new(), within: 0 }
+    }
+
+    fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, rest) = bytes.split_at(bytes.len().min(self.size - self.within));
+            self.block.update(now);
+            (self.within, bytes) = (self.within + now.len(), rest);
+            if self.within == self.size {
+                self.sums.push(std::mem::take(&mut self.block).finalize());
+                self.within = 0;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<u32> {
+        if self.within > 0 {
+            self.sums.push(self.block.finalize());
+        }
+        self.sums
     }
 }
 
@@ -122,42 +150,90 @@ impl<'a> Contents<'a> {
     ///
     /// It covers kind, version, metadata, and name, type, shape and bytes of each tensor (in the
     /// order of their names), every part preceded by its length; of a tensor in blocks not its bytes, but
-    /// those of their checksums.
+    /// those of their checksums, so that there is none before they are filled.
     pub fn checksum(&self) -> String {
-        self.sum(&self.with_checksums())
+        self.sum(&self.tensors.iter().collect::<Vec<_>>())
     }
 
-    fn sum(&self, tensors: &[Cow<Tensor>]) -> String {
+    fn sum(&self, tensors: &[&Tensor]) -> String {
         let mut sum = Sum::new(self.kind, &self.version.to_string(), self.metadata);
-        let mut sorted: Vec<_> = tensors.iter().collect();
+        let mut sorted = tensors.to_vec();
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         for tensor in sorted {
             sum.tensor(&tensor.name, tensor.dtype, &tensor.shape, tensor.len());
-            if !tensor.blocks {
+            if tensor.blocks.is_none() {
                 tensor.data.iter().for_each(|part| sum.bytes(part));
             }
         }
         sum.finish()
     }
 
-    /// All tensors, with the checksums of those that are written in blocks.
-    fn with_checksums(&self) -> Vec<Cow<'_, Tensor<'a>>> {
-        let blocks = self.tensors.iter().filter(|tensor| tensor.blocks);
-        let checksums = blocks.map(|tensor| Cow::Owned(tensor.checksums()));
-        self.tensors.iter().map(Cow::Borrowed).chain(checksums).collect()
-    }
-
-    /// Writes the file, atomically (see [`write_atomically`]).
+    /// Writes the file, atomically (see [`write_atomically`](super::write_atomically)).
     ///
     /// # Errors
     /// [`Error::File`] for a repeated tensor name, a tensor whose bytes do not fill its shape,
     /// or a metadata key that starts with `dsokr.`; [`Error::Io`] from the file system.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
+        self.write_filled(path, |_| Ok(()))
+    }
+
+    /// As [`write`](Self::write); `fill` appends the bytes of those tensors that are [to be filled](Tensor::to_fill),
+    /// so that they need not be in memory at once.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); errors of `fill`. The file is not replaced then.
+    pub fn write_filled<E: From<Error>>(
+        &self,
+        path: &Path,
+        fill: impl FnOnce(&mut Filling) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.check(path)?;
+        let sums = |tensor: &Tensor| {
+            tensor.blocks.map(|size| tensor.checksums(vec![0; tensor.len().div_ceil(size)]))
+        };
+        let sums: Vec<Tensor> = self.tensors.iter().filter_map(sums).collect();
+        // The widest elements first: with a header of whole words, every tensor is aligned.
+        let mut sorted: Vec<&Tensor> = self.tensors.iter().chain(&sums).collect();
+        sorted.sort_by(|a, b| {
+            b.dtype.bitsize().cmp(&a.dtype.bitsize()).then_with(|| a.name.cmp(&b.name))
+        });
+        // the checksum is as long as the real one
+        let start = self.header(&sorted, "00000000").len();
+        super::atomic::replace(path, |file| {
+            let mut filling = Filling { path, file, tensors: BTreeMap::new() };
+            let mut at = start as u64;
+            for tensor in &sorted {
+                let end = at + tensor.len() as u64;
+                let place = Place { at, end, sums: tensor.blocks.map(BlockSums::new) };
+                filling.tensors.insert(&tensor.name, place);
+                at = end;
+            }
+            for tensor in self.tensors {
+                tensor.data.iter().try_for_each(|part| filling.bytes(&tensor.name, part))?;
+            }
+            fill(&mut filling)?;
+            let mut sums = Vec::new();
+            for tensor in self.tensors {
+                let place = filling.tensors.get_mut(&*tensor.name);
+                let Some(own) = place.and_then(|place| place.sums.take()) else { continue };
+                let own = tensor.checksums(own.finish());
+                own.data.iter().try_for_each(|part| filling.bytes(&own.name, part))?;
+                sums.push(own);
+            }
+            if let Some((name, _)) = filling.tensors.iter().find(|(_, place)| place.at < place.end)
+            {
+                return Err(refused(path, name, UNFILLED).into());
+            }
+            let sum = self.sum(&self.tensors.iter().chain(&sums).collect::<Vec<_>>());
+            let header = self.header(&sorted, &sum);
+            filling.put(0, &header).map_err(E::from)
+        })
+    }
+
+    /// The header, its length before it, for tensors in their order in the file.
+    fn header(&self, sorted: &[&Tensor], sum: &str) -> Vec<u8> {
         let mut header = Map::new();
         let mut extended = Map::new();
-        let tensors = self.with_checksums();
-        let sum = self.sum(&tensors);
         extended.insert(KIND.into(), self.kind.into());
         extended.insert(VERSION.into(), self.version.to_string().into());
         extended.insert(CHECKSUM.into(), sum.into());
@@ -165,13 +241,8 @@ impl<'a> Contents<'a> {
             self.metadata.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))),
         );
         header.insert("__metadata__".into(), extended.into());
-        // The widest elements first: with a header of whole words, every tensor is aligned.
-        let mut sorted: Vec<_> = tensors.iter().collect();
-        sorted.sort_by(|a, b| {
-            b.dtype.bitsize().cmp(&a.dtype.bitsize()).then_with(|| a.name.cmp(&b.name))
-        });
         let mut offset = 0;
-        for tensor in &sorted {
+        for tensor in sorted {
             let end = offset + tensor.len();
             header.insert(
                 tensor.name.clone(),
@@ -181,34 +252,77 @@ impl<'a> Contents<'a> {
         }
         let mut header = Value::from(header).to_string().into_bytes();
         header.resize(header.len().next_multiple_of(8), b' ');
-
-        write_atomically(path, |file| {
-            file.write_all(&(header.len() as u64).to_le_bytes())?;
-            file.write_all(&header)?;
-            let mut parts = sorted.iter().flat_map(|tensor| &tensor.data);
-            parts.try_for_each(|part| file.write_all(part))
-        })
+        [&(header.len() as u64).to_le_bytes(), &header[..]].concat()
     }
 
     fn check(&self, path: &Path) -> Result<(), Error> {
-        let refuse = |name: &str, reason: &str| {
-            Error::file(path, format!("cannot write {name:?}: {reason}"))
-        };
         if let Some(key) = self.metadata.keys().find(|key| key.starts_with("dsokr.")) {
-            return Err(refuse(key, "metadata keys starting with \"dsokr.\" are reserved"));
+            return Err(refused(path, key, "metadata keys starting with \"dsokr.\" are reserved"));
         }
         let mut names = BTreeSet::from(["__metadata__"]);
         for tensor in self.tensors {
             if !names.insert(&tensor.name) {
-                return Err(refuse(&tensor.name, "the name is taken"));
+                return Err(refused(path, &tensor.name, "the name is taken"));
             }
             let elements = tensor.shape.iter().try_fold(1usize, |size, &n| size.checked_mul(n));
             let bits = elements.and_then(|n| n.checked_mul(tensor.dtype.bitsize()));
-            if bits != tensor.len().checked_mul(8) {
-                return Err(refuse(&tensor.name, "its bytes do not fill its shape"));
+            if bits.is_none() || bits != tensor.len().checked_mul(8) {
+                return Err(refused(path, &tensor.name, UNFILLED));
             }
         }
         Ok(())
+    }
+}
+
+const UNFILLED: &str = "its bytes do not fill its shape";
+
+fn refused(path: &Path, name: &str, reason: &str) -> Error {
+    Error::file(path, format!("cannot write {name:?}: {reason}"))
+}
+
+/// A file that is being written, whose tensors get their bytes piece by piece.
+pub struct Filling<'f> {
+    path: &'f Path,
+    file: &'f File,
+    tensors: BTreeMap<&'f str, Place>,
+}
+
+/// Where the next bytes of a tensor go, and where its last end.
+struct Place {
+    at: u64,
+    end: u64,
+    /// Of a tensor in blocks.
+    sums: Option<BlockSums>,
+}
+
+impl Filling<'_> {
+    /// Appends elements to a tensor.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a tensor that the file does not have, and for more than its shape holds;
+    /// [`Error::Io`] from the file system.
+    pub fn append<T: Pod>(&mut self, name: &str, values: &[T]) -> Result<(), Error> {
+        self.bytes(name, bytemuck::cast_slice(values))
+    }
+
+    fn bytes(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let place = self.tensors.get_mut(name);
+        let place = place.ok_or_else(|| refused(self.path, name, "the file does not have it"))?;
+        let (at, end) = (place.at, place.at + bytes.len() as u64);
+        if end > place.end {
+            return Err(refused(self.path, name, UNFILLED));
+        }
+        place.at = end;
+        if let Some(sums) = &mut place.sums {
+            sums.add(bytes);
+        }
+        self.put(at, bytes)
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        let mut file = self.file;
+        let put = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes));
+        put.map_err(|source| Error::Io { path: self.path.to_owned(), source })
     }
 }
 

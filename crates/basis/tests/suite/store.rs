@@ -265,3 +265,53 @@ proptest! {
         prop_assert_eq!(stored.checksum(), store::Contents::new("any", 1, &metadata, &tensors).checksum());
     }
 }
+
+#[test]
+fn tensors_are_filled_piece_by_piece_and_verified_block_by_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.safetensors");
+    let (short, long): (Vec<u32>, Vec<f32>) =
+        ((0..9).collect(), (0..300_001).map(|at| at as f32).collect());
+    let write = |count: usize| {
+        let tensors = [
+            Tensor::u8("bytes", &[3], &[1, 2, 3]),
+            Tensor::to_fill::<u32>("short", &[9]),
+            Tensor::to_fill::<f32>("long", &[long.len()]).in_small_blocks(),
+        ];
+        store::Contents::new("sample", 3, &metadata(), &tensors).write_filled(&path, |filling| {
+            for at in 0..9 {
+                filling.append("short", &short[at..at + 1])?;
+                let end = count.min((at + 1) * 33_334);
+                filling.append("long", &long[at * 33_334..end])?;
+            }
+            Ok::<(), Error>(())
+        })
+    };
+    assert!(refused(write(300_000), "cannot write \"long\": its bytes do not fill its shape"));
+    assert!(!path.exists());
+    write(long.len()).unwrap();
+    let stored = std::sync::Arc::new(Stored::open(&path, "sample", 3).unwrap());
+    assert_eq!(*stored.f32("long", 1).unwrap().1, long);
+    let (_, short_again) = stored.checked_array::<u32>("short", 1).unwrap().unwrap();
+    assert_eq!(short_again.get(2..9, |_, _| Ok::<_, Error>(())).unwrap(), &short[2..]);
+    // a block is verified when it is first read, and no other
+    let mut bytes = std::fs::read(&path).unwrap();
+    let place = bytes.windows(4).position(|four| four == 100_000f32.to_le_bytes()).unwrap();
+    bytes[place] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let stored = std::sync::Arc::new(Stored::open(&path, "sample", 3).unwrap());
+    let (_, array) = stored.checked_array::<f32>("long", 1).unwrap().unwrap();
+    for array in [&array, &stored.checked_array("long", 1).unwrap().unwrap().1.scattered()] {
+        let get = |range| array.get(range, |_, _| Ok::<_, Error>(())).map(<[f32]>::to_vec);
+        assert_eq!(get(0..90_000).unwrap(), long[..90_000]);
+        assert_eq!(get(280_000..300_001).unwrap(), long[280_000..]);
+        assert!(refused(get(80_000..120_000), "damaged: checksum of block 6 of \"long\""));
+    }
+    let filled = |name: &str, count: usize| {
+        let tensors = [Tensor::to_fill::<u32>("short", &[9])];
+        store::Contents::new("sample", 3, &metadata(), &tensors)
+            .write_filled(&path, |filling| filling.append(name, &vec![0u32; count]))
+    };
+    assert!(refused(filled("short", 10), "its bytes do not fill its shape"));
+    assert!(refused(filled("other", 9), "cannot write \"other\": the file does not have it"));
+}

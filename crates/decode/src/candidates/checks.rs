@@ -13,13 +13,13 @@ pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
     }
 }
 
-/// Refuses constants that are not finite.
-pub(super) fn check_constants(constants: &[f32]) -> Result<(), Error> {
+/// Refuses constants that are not finite, of rows from `first` on.
+pub(super) fn check_constants(first: usize, constants: &[f32]) -> Result<(), Error> {
     match constants.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(row) => Err(Error::NotFinite {
-            place: format!("candidate row {row}, constant"),
-            value: constants[row],
+        Some(at) => Err(Error::NotFinite {
+            place: format!("candidate row {}, constant", first + at),
+            value: constants[at],
         }),
     }
 }
@@ -27,12 +27,12 @@ pub(super) fn check_constants(constants: &[f32]) -> Result<(), Error> {
 /// Refuses classes that are not numbered in the order in which they first appear, from 0 to
 /// `rows` − 1.
 pub(super) fn check_order<'a>(
-    class: &[u32],
+    classes: impl Iterator<Item = u32>,
     id: impl Fn(usize) -> &'a str,
     rows: usize,
 ) -> Result<(), Error> {
     let mut next = 0;
-    for (candidate, &class) in class.iter().enumerate() {
+    for (candidate, class) in classes.enumerate() {
         let refuse = |allowed| {
             let id = id(candidate);
             Err(Error::out_of_range(format!("candidate {id:?} is of class {class}"), allowed))

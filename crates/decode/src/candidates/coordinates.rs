@@ -52,18 +52,6 @@ impl Coordinates {
         }
     }
 
-    /// All of them, in the parts that they are in.
-    pub fn parts(&self, dim: usize) -> Result<Vec<Cow<'_, [f32]>>, Error> {
-        Ok(match self {
-            Self::Owned(_) | Self::Mapped(_) | Self::Rounded(_) => {
-                vec![self.get(0..self.len(), dim)?]
-            }
-            Self::Joined(file, more) => {
-                vec![verified(file, 0..file.len(), dim)?.into(), more.into()]
-            }
-        })
-    }
-
     /// These, and more behind them. Those of a file that rounds them come into memory.
     pub fn with_more(self, more: &[f32], dim: usize) -> Result<Self, Error> {
         Ok(match self {

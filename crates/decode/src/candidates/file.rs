@@ -9,10 +9,11 @@ use half::f16;
 use super::Candidates;
 use super::checks::{check_constants, check_count, check_order, sorted};
 use super::coordinates::{Coordinates, check_finite};
+use super::filled::{FilledRows, interleaved};
 use super::precision::{PRECISION, Precision};
 use super::texts::Texts;
 use crate::classes::Classes;
-use crate::codes::{NewCodes, StoredCodes};
+use crate::codes::{LARGEST, StoredCodes};
 use crate::error::check_len;
 use crate::{Error, Hubs};
 
@@ -25,7 +26,7 @@ const MAPPED: u32 = 2;
 /// Bytes of coordinates from which on they are mapped.
 const LARGE: usize = 64 << 20;
 /// Bytes of coordinates from which on codes are worth a quarter more: reading them takes longer than all else.
-pub(super) const HUGE: usize = 256 << 20;
+pub(crate) const HUGE: usize = 256 << 20;
 /// Metadata keys of a correction for hubs.
 const HUB_WEIGHT: &str = "hub_weight";
 const HUB_NEIGHBOURS: &str = "hub_neighbours";
@@ -34,25 +35,19 @@ const ADDED: &str = "added";
 /// Integers up to here are exact in f32.
 const EXACT: u32 = 1 << 24;
 
-/// All that files hold of candidates beside their coordinates.
-pub(super) struct Described<'a> {
-    /// Constant and multiplicity of each row.
-    pub weights: Vec<f32>,
-    pub classes: &'a Classes,
+/// Ids and labels of candidates, and their order by ids, as files hold them.
+pub(super) struct Named<'a> {
     pub ids: &'a Texts,
     pub labels: &'a Texts,
     /// Candidates in the order of their ids.
     pub by_id: &'a [u32],
 }
 
-impl Described<'_> {
-    pub fn tensors(&self) -> Vec<Tensor<'_>> {
-        let Self { weights, classes, ids, labels, by_id } = self;
-        let (rows, count) = (weights.len() / 2, by_id.len());
+impl<'a> Named<'a> {
+    pub fn tensors(&self) -> Vec<Tensor<'a>> {
+        let Self { ids, labels, by_id } = *self;
+        let count = by_id.len();
         vec![
-            Tensor::f32("weights", &[rows, 2], weights),
-            Tensor::u64("row_offsets", &[rows + 1], &classes.offsets),
-            Tensor::u32("members", &[count], &classes.members),
             Tensor::u8("ids", &[ids.bytes.len()], &ids.bytes),
             Tensor::u64("id_offsets", &[count + 1], &ids.offsets),
             Tensor::u8("labels", &[labels.bytes.len()], &labels.bytes),
@@ -60,6 +55,14 @@ impl Described<'_> {
             Tensor::u32("by_id", &[count], by_id),
         ]
     }
+}
+
+/// The candidates of each row, as files hold them.
+pub(super) fn grouped<'a>(offsets: &'a [u64], members: &'a [u32]) -> [Tensor<'a>; 2] {
+    [
+        Tensor::u64("row_offsets", &[offsets.len()], offsets),
+        Tensor::u32("members", &[members.len()], members),
+    ]
 }
 
 impl Candidates {
@@ -74,8 +77,8 @@ impl Candidates {
     /// the correction, mean similarity), and the metadata `hub_weight` and `hub_neighbours`; `weights` holds
     /// the corrected constants, so that decoding from the file needs none of these.
     ///
-    /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::in_blocks), in version 2
-    /// of the layout: reading the file maps it, and verifies each MiB of them when it is first used. From 256 MiB
+    /// From 64 MiB of coordinates on, `coordinates` are written [in blocks](Tensor::to_fill), in version 2
+    /// of the layout: reading the file maps it, and verifies each MiB of them (64 KiB where there are codes) when it is first used. From 256 MiB
     /// on, beside them stand `codes` U8 `[k, p rounded up to a multiple of 4]` and `code_numbers` F32 `[k, 4]`, a quarter of their
     /// size, which search and ranks read in their place: rotated rows x' rounded to `σk` with whole numbers k
     /// from −127 to 127 (as bytes in two's complement), and σ, Σk, ‖x' − σk‖ and ‖x‖.
@@ -107,25 +110,26 @@ impl Candidates {
         mapped: bool,
         coded: bool,
     ) -> Result<(), Error> {
-        let counts = &self.classes.counts;
-        check_counts(counts, 0)?;
         let rows = self.distinct();
-        let described = Described {
-            weights: interleaved(&self.constants, counts.iter().map(|&count| count as f32)),
-            classes: &self.classes,
-            ids: &self.ids,
-            labels: &self.labels,
-            by_id: &self.by_id,
+        let counts = self.classes.counts(0..rows);
+        check_counts(&counts, 0)?;
+        let weights = interleaved(&self.constants, counts.iter().map(|&count| count as f32));
+        let (offsets, members) = (self.classes.offsets(), self.classes.members(0..rows));
+        let named = Named { ids: &self.ids, labels: &self.labels, by_id: &self.by_id };
+        let mut tensors = named.tensors();
+        tensors.extend(grouped(&offsets, &members));
+        tensors.push(Tensor::f32("weights", &[rows, 2], &weights));
+        let filled = FilledRows {
+            source: self,
+            rows: 0..rows,
+            rounded: false,
+            coded: coded && self.dim <= LARGEST,
+            weights: false,
         };
-        let coordinates = Tensor::f32("coordinates", &[rows, self.dim], &[]);
-        let parts = self.coordinates.parts(self.dim)?;
-        let parts: Vec<&[f32]> = parts.iter().map(|part| &part[..]).collect();
-        let codes = if coded { NewCodes::new(self.dim, &parts) } else { None };
-        let coordinates = parts.into_iter().fold(coordinates, Tensor::followed_by);
-        let mut tensors = described.tensors();
-        tensors.push(if mapped { coordinates.in_blocks() } else { coordinates });
-        if let Some(codes) = &codes {
-            tensors.extend(codes.tensors());
+        let points = if mapped { None } else { Some(self.coordinates()?) };
+        match &points {
+            Some(points) => tensors.push(Tensor::f32("coordinates", &[rows, self.dim], points)),
+            None => tensors.extend(filled.tensors()),
         }
         let mut metadata = metadata.clone();
         if !self.hashes.is_empty() {
@@ -144,7 +148,8 @@ impl Candidates {
             tensors.push(Tensor::f32("hubs", &[rows, 2], hubs));
         }
         let version = if mapped { MAPPED } else { WHOLE };
-        Ok(store::Contents::new(KIND, version, &metadata, &tensors).write(path)?)
+        let contents = store::Contents::new(KIND, version, &metadata, &tensors);
+        contents.write_filled(path, |filling| if mapped { filled.fill(filling) } else { Ok(()) })
     }
 
     /// Reads a file that [`Candidates::save`] wrote.
@@ -191,15 +196,26 @@ impl Candidates {
         let (ids, labels) = (texts("ids", "id_offsets")?, texts("labels", "label_offsets")?);
         check_count(ids.len() as u64)?;
         check_len("labels", labels.len(), ids.len())?;
-        let (offsets, members) =
-            (array(stored, "row_offsets", mapped)?, array(stored, "members", mapped)?);
-        let classes = Classes::stored(offsets, members, rows, ids.len()).map_err(bad)?;
-        check_order(&classes.of, |candidate| ids.get(candidate), rows)?;
+        let classes = match has(stored, "row_offsets") {
+            true => {
+                let offsets = array(stored, "row_offsets", mapped)?;
+                let members = array(stored, "members", mapped)?;
+                let classes = Classes::stored(offsets, members, rows, ids.len()).map_err(bad)?;
+                let class = (0..ids.len()).map(|candidate| classes.of(candidate));
+                check_order(class, |candidate| ids.get(candidate), rows)?;
+                classes
+            }
+            false if rows == ids.len() => Classes::Single(rows),
+            false => {
+                let reason = format!("{rows} rows of {} candidates without row_offsets", ids.len());
+                return Err(bad(reason));
+            }
+        };
         let (before, means) = match has(stored, "hubs") {
             true => pairs(stored, "hubs", rows).map(|(before, means)| (before, Some(means)))?,
             false => (constants.clone(), None),
         };
-        check_constants(&before)?;
+        check_constants(0, &before)?;
         let hashes = match has(stored, "hashes") {
             true => array(stored, "hashes", mapped)?,
             false => Vec::new().into(),
@@ -222,7 +238,7 @@ impl Candidates {
         if added > ids.len() {
             return Err(bad(format!("{added} candidates were added, {} are there", ids.len())));
         }
-        let counts = classes.counts.iter().map(|&count| count as f32);
+        let counts = (0..rows).map(|row| classes.count(row) as f32);
         if !counts.eq(multiplicities) {
             return Err(bad("multiplicities are not the numbers of members".to_owned()));
         }
@@ -269,14 +285,19 @@ pub(super) fn check_counts(counts: &[u32], first: usize) -> Result<(), Error> {
 /// The shape of the coordinates, and where they are.
 fn coordinates(stored: &Arc<Stored>) -> Result<(Vec<usize>, Coordinates), Error> {
     const NAME: &str = "coordinates";
+    let scattered = StoredCodes::are_in(stored);
     if stored.all_metadata().get(PRECISION).is_some_and(|own| *own == Precision::F16.to_string()) {
         let read = stored.checked_array::<f16>(NAME, 2)?;
         let whole = || Error::file(stored.path(), None, "coordinates of 16 bits in one block");
         let (shape, values) = read.ok_or_else(whole)?;
+        let values = if scattered { values.scattered() } else { values };
         return Ok((shape, Coordinates::Rounded(Arc::new(values))));
     }
     Ok(match stored.checked_array::<f32>(NAME, 2)? {
-        Some((shape, values)) => (shape, Coordinates::Mapped(Arc::new(values))),
+        Some((shape, values)) => {
+            let values = if scattered { values.scattered() } else { values };
+            (shape, Coordinates::Mapped(Arc::new(values)))
+        }
         None => {
             let (shape, values) = stored.f32(NAME, 2)?;
             (shape, Coordinates::Owned(values.into_owned()))
@@ -292,11 +313,6 @@ fn has(stored: &Stored, name: &str) -> bool {
 fn array<T: Element>(stored: &Stored, name: &str, mapped: bool) -> Result<Array<T>, Error> {
     let (_, values) = stored.array::<T>(name, 1)?;
     Ok(if mapped { values } else { values.to_vec().into() })
-}
-
-/// Two columns, row by row.
-pub(super) fn interleaved(first: &[f32], second: impl Iterator<Item = f32>) -> Vec<f32> {
-    first.iter().zip(second).flat_map(|(&first, second)| [first, second]).collect()
 }
 
 /// The columns of a tensor of two columns.

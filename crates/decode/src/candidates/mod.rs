@@ -5,6 +5,7 @@ use std::sync::Arc;
 mod checks;
 mod coordinates;
 mod file;
+mod filled;
 mod more;
 mod precision;
 mod shard;
@@ -25,8 +26,9 @@ use crate::second_look::SecondLook;
 pub(crate) use checks::check_count;
 use checks::{check_constants, check_order, sorted};
 use coordinates::{Coordinates, check_finite};
+pub(crate) use file::HUGE;
 pub use precision::Precision;
-pub(crate) use shard::Shard;
+pub(crate) use shard::{Shard, ShardPlan, save_row_shard};
 use texts::Texts;
 
 /// Candidates: ids, labels and coordinates `ψ̃(c) ∈ R^p` with constants `b(c)`, in memory or in a file that is
@@ -143,10 +145,10 @@ impl Candidates {
             check_len("hashes", hashes.len(), rows)?;
         }
         check_finite(0, &coordinates, dim)?;
-        check_constants(&constants)?;
+        check_constants(0, &constants)?;
         let (ids, labels) = (Texts::of(ids), Texts::of(labels));
         let by_id = sorted(&ids)?.into();
-        check_order(&class, |candidate| ids.get(candidate), rows)?;
+        check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
         let classes = Classes::new(class, rows);
         let (added, correction, second_look) = (0, None, None);
         Ok(Self {
@@ -208,18 +210,18 @@ impl Candidates {
 
     /// Distinct row of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.classes.of[candidate]
+        self.classes.of(candidate)
     }
 
     /// How many candidates share a distinct row below [`Candidates::distinct`]: its [`members`](Self::members),
     /// and of candidates that [shards](crate::Shards::some) give also those that are not asked for.
     pub fn multiplicity(&self, row: u32) -> u32 {
-        self.classes.counts[row as usize]
+        self.classes.count(row as usize)
     }
 
     /// With these multiplicities of the distinct rows, of whose candidates these are some.
     pub(crate) fn with_multiplicities(mut self, counts: Vec<u32>) -> Self {
-        self.classes.counts = counts;
+        self.classes = self.classes.with_counts(counts);
         self
     }
 
@@ -228,8 +230,8 @@ impl Candidates {
     }
 
     /// Candidates of a distinct row below [`Candidates::distinct`], ascending.
-    pub fn members(&self, class: u32) -> &[u32] {
-        self.classes.members(class as usize)
+    pub fn members(&self, class: u32) -> Cow<'_, [u32]> {
+        self.classes.members(class as usize..class as usize + 1)
     }
 
     /// Coordinates `ψ̃(c)` of all distinct rows, `[k × p]` row-major.
@@ -281,7 +283,7 @@ impl Candidates {
         let before = candidates.constants;
         let correction = Correction { hubs, weight, before };
         candidates.constants = correction.constants();
-        check_constants(&candidates.constants)?;
+        check_constants(0, &candidates.constants)?;
         candidates.correction = Some(correction);
         Ok(candidates)
     }
@@ -352,7 +354,7 @@ impl CandidateBlocks for Candidates {
         Ok(codes.block(start..end, constants)?.map(|codes| CodedBlock {
             codes,
             constants: constants.into(),
-            multiplicities: self.classes.counts[start..end].into(),
+            multiplicities: self.classes.counts(start..end),
         }))
     }
 
@@ -361,7 +363,7 @@ impl CandidateBlocks for Candidates {
         Ok(ScoreBlock {
             coordinates: self.points(start..end)?,
             constants: self.constants[start..end].into(),
-            multiplicities: self.classes.counts[start..end].into(),
+            multiplicities: self.classes.counts(start..end),
         })
     }
 }

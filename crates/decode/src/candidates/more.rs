@@ -60,8 +60,9 @@ impl Candidates {
         let pick = |values: &[f32]| new.iter().map(|&row| values[row]).collect::<Vec<f32>>();
         let hashes = own.hashes.iter().copied();
         let hashes: Vec<u64> = hashes.chain(new.iter().map(|&row| more.hashes[row])).collect();
-        let class = own.classes.of.iter().copied();
-        let class = class.chain(more.classes.of.iter().map(|&row| rows[row as usize])).collect();
+        let class = (0..own.len()).map(|candidate| own.class_of(candidate));
+        let more_class = (0..more.len()).map(|candidate| rows[more.class_of(candidate) as usize]);
+        let class = class.chain(more_class).collect();
         let all = Self {
             ids: own.ids.with_more(&more.ids),
             labels: own.labels.with_more(&more.labels),

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 
 use dot::Prepared;
 pub(crate) use dot::supported;
-pub(crate) use stored::{NewCodes, StoredCodes};
+pub(crate) use stored::StoredCodes;
 
 /// Largest dimension: sums of products stay whole numbers in 32 bits.
 pub(crate) const LARGEST: usize = 1 << 15;
@@ -41,27 +41,17 @@ pub(crate) struct RowCodes<'a> {
     /// Bytes of a row.
     width: usize,
     codes: Cow<'a, [i8]>,
-    rows: Vec<RowCode>,
+    /// Of each row σ, Σk, ‖x' − σk‖ and ‖x‖.
+    numbers: Cow<'a, [[f32; 4]]>,
+    /// What roundings add to a bound, as a part of ‖x‖.
+    slack: f32,
     /// The largest ‖x‖, and the largest |b|.
     largest: (f32, f32),
 }
 
-/// What stands for a row beside its codes.
-#[derive(Clone, Copy)]
-struct RowCode {
-    /// σ
-    scale: f32,
-    /// −128 Σ k: codes of queries are 128 too large, to have no sign.
-    offset: i32,
-    /// ‖x' − σk‖, and what all roundings in 32 bits add to it.
-    error: f32,
-    /// ‖σk‖
-    norm: f32,
-}
-
 /// Codes of rows `[n × p]`, `[n × width]`, and what stands for each beside them: σ, Σk, ‖x' − σk‖ and ‖x‖, the last
 /// two rounded up.
-struct Coded {
+pub(crate) struct Coded {
     codes: Vec<i8>,
     numbers: Vec<[f32; 4]>,
 }
@@ -111,7 +101,7 @@ fn width(dim: usize) -> usize {
 }
 
 impl Coded {
-    fn new(dim: usize, rows: &[f32]) -> Self {
+    pub(crate) fn new(dim: usize, rows: &[f32]) -> Self {
         let (width, count) = (width(dim), rows.len() / dim);
         let (mut codes, mut numbers) =
             (Vec::with_capacity(count * width), Vec::with_capacity(count));
@@ -137,7 +127,7 @@ impl RowCodes<'static> {
     /// The codes of rows `[n × p]`, or none for rows so large that their scores might overflow.
     pub(crate) fn new(dim: usize, rows: &[f32], constants: &[f32]) -> Option<Self> {
         let Coded { codes, numbers } = Coded::new(dim, rows);
-        Self::of(dim, codes.into(), &numbers, constants)
+        Self::of(dim, codes.into(), numbers.into(), constants)
     }
 }
 
@@ -146,24 +136,25 @@ impl<'a> RowCodes<'a> {
     fn of(
         dim: usize,
         codes: Cow<'a, [i8]>,
-        numbers: &[[f32; 4]],
+        numbers: Cow<'a, [[f32; 4]]>,
         constants: &[f32],
     ) -> Option<Self> {
-        let (slack, mut largest, mut finite) = (slack(dim), (0.0f32, 0.0f32), dim <= LARGEST);
-        let code = |&[scale, sum, error, norm]: &[f32; 4]| {
-            // no range contains what is not a number
-            finite &= [scale, error, norm].iter().all(|value| (0.0..FINITE).contains(value));
-            finite &= sum.abs() <= (127 * LARGEST) as f32;
-            largest.0 = largest.0.max(norm);
-            let (offset, error) = ((sum as i32).wrapping_mul(-128), error + slack * norm);
-            RowCode { scale, offset, error, norm: norm + error }
-        };
-        let rows = numbers.iter().map(code).collect();
-        for constant in constants {
-            finite &= constant.abs() < FINITE;
-            largest.1 = largest.1.max(constant.abs());
+        const SIGN: u32 = 1 << 31;
+        // as integers, the bits of what is negative, infinite or not a number are greater than those of all others
+        let mut most = [0; 4];
+        for own in &numbers[..] {
+            let bits = own.map(f32::to_bits);
+            let bits = [bits[0], bits[1] & !SIGN, bits[2], bits[3]];
+            most = std::array::from_fn(|at| most[at].max(bits[at]));
         }
-        finite.then_some(Self { width: width(dim), codes, rows, largest })
+        let constant = constants.iter().fold(0, |most, own| (own.to_bits() & !SIGN).max(most));
+        let [scale, sum, error, norm] = most;
+        let finite = [scale, error, norm, constant].iter().all(|&most| most < FINITE.to_bits());
+        let whole = sum <= ((127 * LARGEST) as f32).to_bits();
+        let largest = (f32::from_bits(norm), f32::from_bits(constant));
+        let (width, slack) = (width(dim), slack(dim));
+        let usable = finite && whole && dim <= LARGEST;
+        usable.then_some(Self { width, codes, numbers, slack, largest })
     }
 
     /// Whether every score with the queries of a tile is finite.

@@ -2,10 +2,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dsokr_basis::store::{CheckedArray, Stored, Tensor};
-use rayon::prelude::*;
+use dsokr_basis::store::{CheckedArray, Filling, Stored, Tensor};
 
-use super::{Coded, LARGEST, RowCodes, width};
+use super::{Coded, RowCodes, width};
 use crate::Error;
 
 /// Names of the tensors.
@@ -20,42 +19,35 @@ pub(crate) struct StoredCodes {
     numbers: CheckedArray<f32>,
 }
 
-/// Codes of candidates that are written, in parts.
-pub(crate) struct NewCodes {
-    dim: usize,
-    parts: Vec<Coded>,
-}
-
-impl NewCodes {
-    /// Codes of rows `[k × p]` in several parts, or none for rows that are too wide.
-    pub(crate) fn new(dim: usize, parts: &[&[f32]]) -> Option<Self> {
-        const ROWS: usize = 4096;
-        let chunks: Vec<&[f32]> = parts.iter().flat_map(|part| part.chunks(ROWS * dim)).collect();
-        let parts = chunks.into_par_iter().map(|rows| Coded::new(dim, rows)).collect();
-        (dim <= LARGEST).then_some(Self { dim, parts })
+impl Coded {
+    /// `codes` U8 `[k, width]`, the bytes of signed numbers, and `code_numbers` F32 `[k, 4]` of k rows, to be filled.
+    pub(crate) fn tensors(rows: usize, dim: usize) -> [Tensor<'static>; 2] {
+        [
+            Tensor::to_fill::<u8>(CODES, &[rows, width(dim)]),
+            Tensor::to_fill::<f32>(NUMBERS, &[rows, 4]),
+        ]
     }
 
-    /// `codes` U8 `[k, width]`, the bytes of signed numbers, and `code_numbers` F32 `[k, 4]`.
-    pub(crate) fn tensors(&self) -> [Tensor<'_>; 2] {
-        let rows = self.parts.iter().map(|part| part.numbers.len()).sum();
-        let codes = Tensor::u8(CODES, &[rows, width(self.dim)], &[]);
-        let numbers = Tensor::f32(NUMBERS, &[rows, 4], &[]);
-        let (codes, numbers) =
-            self.parts.iter().fold((codes, numbers), |(codes, numbers), part| {
-                (codes.followed_by(&part.codes), numbers.followed_by(part.numbers.as_flattened()))
-            });
-        [codes.in_blocks(), numbers.in_blocks()]
+    /// Appends these rows to the tensors.
+    pub(crate) fn append(&self, filling: &mut Filling) -> Result<(), Error> {
+        filling.append(CODES, &self.codes)?;
+        Ok(filling.append(NUMBERS, self.numbers.as_flattened())?)
     }
 }
 
 impl StoredCodes {
+    /// Whether a file has codes.
+    pub(crate) fn are_in(stored: &Stored) -> bool {
+        stored.names().any(|name| name == CODES)
+    }
+
     /// The codes of k rows of p coordinates, where the file has them.
     pub(crate) fn read(
         stored: &Arc<Stored>,
         rows: usize,
         dim: usize,
     ) -> Result<Option<Self>, Error> {
-        if !stored.names().any(|name| name == CODES) {
+        if !Self::are_in(stored) {
             return Ok(None);
         }
         let codes = stored.checked_array::<u8>(CODES, 2)?;
@@ -86,6 +78,6 @@ impl StoredCodes {
             self.codes.get(rows.start * width..rows.end * width, |_, _| Ok::<_, Error>(()))?;
         let numbers = self.numbers.get(4 * rows.start..4 * rows.end, |_, _| Ok::<_, Error>(()))?;
         let codes = Cow::Borrowed(bytemuck::cast_slice(codes));
-        Ok(RowCodes::of(self.dim, codes, numbers.as_chunks().0, constants))
+        Ok(RowCodes::of(self.dim, codes, numbers.as_chunks().0.into(), constants))
     }
 }

@@ -4,9 +4,11 @@ use dsokr_basis::random::{generator, unit};
 use proptest::prelude::*;
 
 use super::*;
+use crate::candidates::save_row_shard;
 use crate::scoring::{MANY, QueryTile, product};
 use crate::{
-    CandidateBlocks, CandidateParts, Candidates, Error, Queries, Rank, RowHit, rank, top_rows,
+    CandidateBlocks, CandidateParts, Candidates, Error, Precision, Queries, Rank, RowHit, ShardSet,
+    Shards, rank, top_k, top_rows,
 };
 
 /// Numbers of very different sizes, many of them equal.
@@ -77,6 +79,84 @@ proptest! {
                         prop_assert!(!counted || score > bars[lane], "{score} > {}", bars[lane]);
                         prop_assert!(counted || doubt(row, lane) || score < bars[lane]);
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Numbers that 16 bits hold: of very different sizes, equal, denormal, at the limits, and beside others.
+fn half() -> impl Strategy<Value = f32> {
+    let numbers = prop_oneof![
+        4 => -1.0f32..1.0,
+        2 => (-3i8..4).prop_map(f32::from),
+        1 => Just(0.0f32),
+        1 => prop::sample::select(vec![65_504.0f32, -65_504.0, 65_472.0, -0.0, 6.103_515_6e-5]),
+        1 => (-1.0f32..1.0).prop_map(|value| value * 1e4),
+        1 => (-40i8..41).prop_map(|steps| f32::from(steps) * 2f32.powi(-24)),
+    ];
+    (numbers, -1i16..2).prop_map(|(value, step)| {
+        let bits = half::f16::from_f32(value).to_bits();
+        let near = half::f16::from_bits(bits.wrapping_add_signed(step)).to_f32();
+        if near.is_finite() { near } else { value }
+    })
+}
+
+/// Dimension, rows with some that are nearly equal or much smaller than others, queries and golds.
+fn half_sets() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<f32>, Vec<Option<u32>>)> {
+    (1usize..50, 2usize..50, 1usize..40).prop_flat_map(|(dim, rows, queries)| {
+        let points = prop::collection::vec(half(), rows * dim);
+        let changes = prop::collection::vec((0..rows, 0..rows, 0..dim, half(), 0u8..3), 0..rows);
+        let points = (points, changes).prop_map(move |(mut points, changes)| {
+            for (from, to, column, value, change) in changes {
+                points.copy_within(from * dim..(from + 1) * dim, to * dim);
+                let row = &mut points[to * dim..(to + 1) * dim];
+                match change {
+                    0 => {}
+                    1 => row[column] = value,
+                    _ => row.iter_mut().for_each(|value| *value *= 2f32.powi(-12)),
+                }
+            }
+            points
+        });
+        let numbers = |count| prop::collection::vec(number(), count);
+        let golds = prop::collection::vec(prop::option::of(0..rows as u32), queries);
+        (Just(dim), points, numbers(queries * dim), numbers(rows), golds)
+    })
+}
+
+proptest! {
+    /// Shards of 16 bits with codes give the ranks and hits of the plain scan of the rounded rows, whether they are
+    /// written from candidates or from a source of rows.
+    #[test]
+    fn rounded_shards_with_codes_are_scanned_exactly(
+        (dim, rows, z, constants, gold) in half_sets(), of in 1usize..3,
+    ) {
+        let rows: Vec<f32> = rows.iter().map(|&own| half::f16::from_f32(own).to_f32()).collect();
+        let ids: Vec<String> = (0..constants.len()).map(|row| format!("c{row}")).collect();
+        let parts = CandidateParts { ids, dim, coordinates: rows, constants, ..CandidateParts::default() };
+        let plain = Candidates::new(parts).expect("finite");
+        let folder = tempfile::tempdir().expect("a folder");
+        let metadata = BTreeMap::new();
+        for streamed in [false, true] {
+            let set = ShardSet {
+                folder: folder.path(), of, precision: Precision::F16, fingerprint: "these", metadata: &metadata,
+            };
+            let text = |row: usize| [plain.id(row).to_owned(), String::new()];
+            set.each(0, |plan| match streamed {
+                true => save_row_shard(&plain, &text, plan),
+                false => plain.save_shard(plan),
+            }).expect("written");
+            let shards = Shards::open(folder.path(), "these").expect("opened");
+            prop_assert!(shards.held().all(|own| own.coded(0..1).is_ok_and(|coded| coded.is_some())));
+            for at_once in [1, 7, 40] {
+                for (z, gold) in z.chunks(at_once * dim).zip(gold.chunks(at_once)) {
+                    let queries = Queries::new(dim, z).expect("finite");
+                    let found = shards.decode(&queries, gold, 2).expect("decoded");
+                    let ranks = rank(&queries, gold, &plain).expect("ranked");
+                    prop_assert!(found.iter().map(|own| own.rank).eq(ranks));
+                    let hits = top_k(&queries, &plain, 2).expect("found");
+                    prop_assert!(found.iter().map(|own| own.hits.clone()).eq(hits));
                 }
             }
         }

@@ -24,7 +24,7 @@ impl<'a> Refinement<'a> {
         };
         if others.is_empty() {
             let classes = first.candidates.classes();
-            let rows = vec![(0..classes.counts.len() as u32).collect()];
+            let rows = vec![(0..classes.rows() as u32).collect()];
             return Ok(Self { classes: Cow::Borrowed(classes), rows });
         }
         let count = first.candidates.len();
@@ -41,7 +41,7 @@ impl<'a> Refinement<'a> {
         }
         let distinct = class.iter().max().map_or(0, |&last| last as usize + 1);
         let classes = Classes::new(class, distinct);
-        let row = |of: &Vec<u32>, row| of[classes.members(row)[0] as usize];
+        let row = |of: &Vec<u32>, row: usize| of[classes.members(row..row + 1)[0] as usize];
         let rows = |of| (0..distinct).map(|at| row(of, at)).collect();
         Ok(Self { rows: by_member.iter().map(rows).collect(), classes: Cow::Owned(classes) })
     }

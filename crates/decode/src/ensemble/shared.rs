@@ -87,12 +87,12 @@ impl<'a> Ensemble<'a> {
 
     /// Number of distinct rows: candidates that differ under some member.
     pub fn distinct(&self) -> usize {
-        self.refinement.classes.counts.len()
+        self.refinement.classes.rows()
     }
 
     /// Distinct row of the ensemble of a candidate, an index below [`Candidates::len`].
     pub fn class_of(&self, candidate: usize) -> u32 {
-        self.refinement.classes.of[candidate]
+        self.refinement.classes.of(candidate)
     }
 
     /// Distinct rows of the ensemble of the gold candidates, by id; see [`Pool::gold`].
@@ -152,12 +152,9 @@ impl<'a> Ensemble<'a> {
     /// of their first candidates, so that no other row can bring one.
     pub(super) fn expand(&self, fold: &Fold, rows: Vec<(usize, f64)>, k: usize) -> Vec<Hit> {
         let members = |(row, score): (usize, f64)| {
-            self.refinement
-                .classes
-                .members(row)
-                .iter()
-                .take(k)
-                .map(move |&candidate| (candidate, score))
+            let members = self.refinement.classes.members(row..row + 1);
+            let first = members.iter().take(k);
+            first.map(|&candidate| (candidate, score)).collect::<Vec<_>>()
         };
         shown(fold, best(rows.into_iter().flat_map(members).collect(), k))
     }

@@ -156,11 +156,11 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let tally = Tally::new(gold.len());
     let lists: Vec<Shortlist> = match k {
         0 => Vec::new(),
-        _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.classes.counts.len()))).collect(),
+        _ => gold.iter().map(|_| Shortlist::new(k.min(refinement.classes.rows()))).collect(),
     };
 
     let cancellation = Cancellation::current();
-    let rows = Ranks::current().part(refinement.classes.counts.len());
+    let rows = Ranks::current().part(refinement.classes.rows());
     let tasks = scoring::tasks(rows, tiles, blocking);
     tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
         let members = sources.members.iter();
@@ -177,8 +177,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
                 let rows = span.start + rows.start..span.start + rows.end;
                 let combined = &mut buffers.combined;
                 gold.place(rows.clone(), combined);
-                let multiplicities = &refinement.classes.counts[rows.clone()];
-                count(combined, multiplicities, &gold.bars, &mut counter);
+                let multiplicities = refinement.classes.counts(rows.clone());
+                count(combined, &multiplicities, &gold.bars, &mut counter);
                 if k > 0 {
                     offer(combined, lanes, rows.start, &lists[queries.clone()]);
                 }

@@ -91,7 +91,7 @@ impl Sweep<'_> {
     /// Candidates that are a point.
     pub(super) fn count(&self, point: usize) -> u32 {
         match self.pool {
-            Pool::Shared => self.ensemble.refinement.classes.counts[point],
+            Pool::Shared => self.ensemble.refinement.classes.count(point),
             Pool::PerQuery(_) => 1,
         }
     }
@@ -146,7 +146,7 @@ impl Sweep<'_> {
                     for (lane, query) in task.clone().enumerate() {
                         let refinement = &self.ensemble.refinement;
                         let row = |&candidate: &u32| {
-                            let row = refinement.classes.of[candidate as usize] as usize;
+                            let row = refinement.classes.of(candidate as usize) as usize;
                             refinement.rows[at][row]
                         };
                         let rows = lists.list(query).iter().map(row);

@@ -2,8 +2,8 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::tile::{QueryTile, product, product_of};
+use crate::blocks::fetch;
 use crate::codes::{Comparison, Doubt, LANES, RowCodes};
-use crate::error::check_len;
 use crate::{CandidateBlocks, CodedBlock, Error, Queries, ScoreBlock};
 
 /// Codes are left when more than one in so many groups of scores is in doubt.
@@ -195,22 +195,6 @@ impl Pass<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// A block of candidates, of the size that it should have.
-pub(crate) fn fetch(
-    candidates: &dyn CandidateBlocks,
-    range: Range<usize>,
-) -> Result<ScoreBlock<'_>, Error> {
-    let block = candidates.block(range.clone())?;
-    let rows = range.len();
-    check_len("coordinates", block.coordinates.len(), rows * candidates.dim())
-        .and_then(|()| check_len("constants", block.constants.len(), rows))
-        .and_then(|()| check_len("multiplicities", block.multiplicities.len(), rows))
-        .map_err(|error| {
-            error.at(format!("block of candidate rows {}..{}", range.start, range.end))
-        })?;
-    Ok(block)
 }
 
 /// The error for a score that is not finite.

@@ -31,7 +31,7 @@ pub(crate) fn decode(
         // the rows of the query, the first of them best first, and how many candidates share each
         let mut rows: Vec<(usize, f32, u32)> = match (&shared, pool) {
             (Some((_, lists)), _) => {
-                let count = |row: usize| candidates.members(row as u32).len() as u32;
+                let count = |row: usize| candidates.multiplicity(row as u32);
                 lists[query].iter().map(|hit| (hit.row, hit.score, count(hit.row))).collect()
             }
             (None, Pool::PerQuery(lists)) => {
@@ -55,7 +55,8 @@ pub(crate) fn decode(
             Pool::PerQuery(lists) => lists.list(query).contains(candidate),
         };
         let members = |(&(row, ..), &score): (&(usize, f32, u32), &f64)| {
-            let members = candidates.members(row as u32).iter().filter(|c| listed(c)).take(k);
+            let members = candidates.members(row as u32);
+            let members = members.iter().filter(|c| listed(c)).take(k);
             members.map(move |&candidate| (candidate, score)).collect::<Vec<_>>()
         };
         let found = match k {

@@ -64,6 +64,6 @@ impl Shards {
         let given = GivenRows::of(self, [])?;
         let rows = top_rows(queries, &given, k.min(self.rows))?;
         let members = self.members(rows.iter().flatten().map(|hit| hit.row), k)?;
-        Ok(of_rows(rows, k, |row| members.get(&row).map_or(&[], Vec::as_slice)))
+        Ok(of_rows(rows, k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
     }
 }

@@ -60,7 +60,7 @@ impl Shards {
             for (at, id) in ids.iter().enumerate() {
                 if let Some(candidate) = own.shard.candidates.find(id.as_ref()) {
                     let row = own.row_of(candidate);
-                    found.extend([at as u64, own.shard.numbers[candidate].into(), row as u64]);
+                    found.extend([at as u64, own.shard.number(candidate).into(), row as u64]);
                 }
             }
         }
@@ -86,7 +86,7 @@ impl Shards {
         let read = self.answering().try_for_each(|own| {
             let candidates = &own.shard.candidates;
             for &number in &wanted {
-                let Ok(at) = own.shard.numbers.binary_search(&(number as u32)) else { continue };
+                let Some(at) = own.shard.candidate(number) else { continue };
                 let (class, texts_of) =
                     (candidates.class_of(at), [candidates.id(at), candidates.label(at)]);
                 counts.extend(
@@ -151,7 +151,7 @@ impl Shards {
                 let members = own.shard.candidates.members((row - rows.start) as u32);
                 let members = &members[..members.len().min(k)];
                 listed.extend([row as u64, members.len() as u64]);
-                listed.extend(members.iter().map(|&at| u64::from(own.shard.numbers[at as usize])));
+                listed.extend(members.iter().map(|&at| u64::from(own.shard.number(at as usize))));
             }
         }
         let mut members = HashMap::new();

@@ -12,8 +12,9 @@ use std::path::Path;
 use dsokr_basis::Ranks;
 use dsokr_basis::ranks::part;
 use dsokr_basis::store::Stored;
+use rayon::prelude::*;
 
-use crate::candidates::Shard;
+use crate::candidates::{HUGE, Shard, ShardPlan, save_row_shard};
 use crate::{CandidateBlocks, Candidates, Error, Precision};
 
 pub use lookup::{Place, SomeCandidates};
@@ -56,6 +57,39 @@ pub struct Shards {
     opened_by: (usize, usize),
 }
 
+/// The files of shards that are written.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardSet<'a> {
+    /// Where they are written.
+    pub folder: &'a Path,
+    /// Number of shards.
+    pub of: usize,
+    /// How coordinates are kept.
+    pub precision: Precision,
+    /// What tells the set of candidates from others.
+    pub fingerprint: &'a str,
+    /// Further metadata of each file.
+    pub metadata: &'a BTreeMap<String, String>,
+}
+
+impl ShardSet<'_> {
+    /// Calls `write` for one shard after another, with codes from `coded_from` bytes of coordinates on.
+    pub(crate) fn each(
+        &self,
+        coded_from: usize,
+        write: impl Fn(&ShardPlan) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Self { folder, of, precision, fingerprint, metadata } = *self;
+        let mut metadata = metadata.clone();
+        metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
+        // refuses a number of shards before any of them is written
+        (0..of.max(1)).try_for_each(|at| {
+            let path = &folder.join(name(at, of));
+            write(&ShardPlan { path, place: (at, of), precision, coded_from, metadata: &metadata })
+        })
+    }
+}
+
 /// A shard that this rank holds.
 struct OwnShard {
     shard: Shard,
@@ -70,9 +104,10 @@ impl Shards {
     /// the set of candidates from others.
     ///
     /// Each holds a part of the distinct rows, with the candidates of these. The file has the tensors of
-    /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` in
-    /// blocks, and in F16 if they are rounded; without `hashes` and `hubs`. `numbers` U32 `[c]` are their numbers among
-    /// all, ascending. Beside `metadata` it has `shard` and `shards` (which of how many it is), `rows` and `candidates`
+    /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` and `weights`
+    /// in blocks, and the former in F16 if they are rounded; without `hashes` and `hubs`. `numbers` U32 `[c]` are their
+    /// numbers among all, ascending. `row_offsets` and `members` are left out where each candidate of the shard has a
+    /// row of its own, `numbers` where each of all has. Beside `metadata` it has `shard` and `shards` (which of how many it is), `rows` and `candidates`
     /// (of all shards), `precision`, and `candidates.checksum`, the fingerprint.
     ///
     /// # Errors
@@ -86,12 +121,23 @@ impl Shards {
         fingerprint: &str,
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), Error> {
-        let mut metadata = metadata.clone();
-        metadata.insert(FINGERPRINT.to_owned(), fingerprint.to_owned());
-        // refuses a number of shards before any of them is written
-        (0..of.max(1)).try_for_each(|at| {
-            candidates.save_shard(&folder.join(name(at, of)), (at, of), precision, &metadata)
-        })
+        let set = ShardSet { folder, of, precision, fingerprint, metadata };
+        set.each(HUGE, |plan| candidates.save_shard(plan))
+    }
+
+    /// As [`write`](Self::write), for any number of candidates, each with a row of its own: coordinates and constants
+    /// are made block by block as they are written, and of ids and labels, the two texts of a candidate, those of one
+    /// shard are in memory at once. Rows that are equal are not found; they tie all the same.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); [`Error::Inconsistent`] for a row of several candidates and two candidates of one
+    /// id in a shard; [`Error::NotFinite`] for a number that is not finite; errors of the source.
+    pub fn write_rows(
+        rows: &dyn CandidateBlocks,
+        texts: &dyn Fn(usize) -> [String; 2],
+        set: &ShardSet,
+    ) -> Result<(), Error> {
+        set.each(HUGE, |plan| save_row_shard(rows, texts, plan))
     }
 
     /// Whether a file in a folder of shards has the name of one.
@@ -125,8 +171,9 @@ impl Shards {
             let scored = shard.rows.start + own.start..shard.rows.start + own.end;
             Ok(OwnShard { shard, scored, answers: share == 0 })
         };
-        let own = assigned(ranks.rank(), ranks.size(), of).into_iter().map(open);
-        let own = own.collect::<Result<Vec<_>, Error>>()?;
+        let own = assigned(ranks.rank(), ranks.size(), of).into_par_iter().map(open);
+        // the first error, not that of the first thread
+        let own: Vec<_> = own.collect::<Vec<_>>().into_iter().collect::<Result<_, Error>>()?;
         let Some(OwnShard { shard: first, .. }) = own.first() else {
             return Err(Error::too_few("no shards", 1));
         };

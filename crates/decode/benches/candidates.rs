@@ -1,0 +1,417 @@
+//! Search and ranks among very many candidates in files: `cargo bench -p dsokr-decode --bench candidates -- TASK FOLDER …`.
+//!
+//! | task | does |
+//! |---|---|
+//! | `write FOLDER ROWS [P [SHARDS]]` | draws candidates (by default p = 100) into `SHARDS` (10) shards of 16 bits with codes of 8 |
+//! | `check FOLDER` | compares hits and ranks with those of the plain scan of the same candidates, made on the fly |
+//! | `time FOLDER` | opens the shards, and times hits and ranks of 1, 16 and 256 queries |
+//!
+//! Each prints JSON lines. `time` first drops the files from the system's cache, so that its first numbers are those
+//! of the disk; `limits` has the bandwidths that the others are to be compared with. Without a task all three
+//! run on 700,000 candidates in a temporary folder.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use dsokr_basis::random::generator;
+use dsokr_decode::{
+    CandidateBlocks, Candidates, CodedBlock, Error, Precision, Queries, ScoreBlock, ShardSet,
+    Shards, rank, top_rows,
+};
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use half::vec::HalfFloatVecExt;
+use rand_chacha::rand_core::Rng;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Hits of a query.
+const TOP: usize = 10;
+/// What the shards are written as.
+const FINGERPRINT: &str = "drawn";
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => {
+            let folder = tempfile::tempdir()?;
+            write(folder.path(), 700_000, 100, 1)?;
+            check(folder.path())?;
+            time(folder.path())
+        }
+        ["write", folder, rows] => write(Path::new(folder), rows.parse()?, 100, 10),
+        ["write", folder, rows, dim] => write(Path::new(folder), rows.parse()?, dim.parse()?, 10),
+        ["write", folder, rows, dim, shards] => {
+            write(Path::new(folder), rows.parse()?, dim.parse()?, shards.parse()?)
+        }
+        ["check", folder] => check(Path::new(folder)),
+        ["time", folder] => time(Path::new(folder)),
+        _ => Err(format!(
+            "{arguments:?}: write FOLDER ROWS [P [SHARDS]], check FOLDER or time FOLDER"
+        )
+        .into()),
+    }
+}
+
+/// Candidates that are drawn where they are asked for: independent numbers, near enough to normal ones.
+struct Drawn {
+    rows: usize,
+    dim: usize,
+    /// Whether they are rounded to 16 bits.
+    rounded: bool,
+}
+
+impl Drawn {
+    /// Rows that are drawn from one generator.
+    const ROWS: usize = 64;
+
+    fn points(&self, rows: Range<usize>) -> Vec<f32> {
+        let mut points = Vec::with_capacity(rows.len() * self.dim);
+        let mut bytes = vec![0; Self::ROWS * self.dim * 8];
+        let first = rows.start - rows.start % Self::ROWS;
+        for start in (first..rows.end).step_by(Self::ROWS) {
+            generator(0, "many candidates", (start / Self::ROWS) as u64).fill_bytes(&mut bytes);
+            let own = rows.start.max(start) - start..rows.end.min(start + Self::ROWS) - start;
+            let own = &bytes[8 * own.start * self.dim..8 * own.end * self.dim];
+            // the sum of four uniform numbers, of variance 1
+            points.extend(own.chunks_exact(8).map(|eight| {
+                let sum: i32 = eight
+                    .chunks_exact(2)
+                    .map(|two| i32::from(u16::from_le_bytes([two[0], two[1]])))
+                    .sum();
+                (sum - 2 * 65_535) as f32 * (1.732_050_8 / 65_536.0)
+            }));
+        }
+        match self.rounded {
+            true => Vec::<f16>::from_f32_slice(&points).to_f32_vec(),
+            false => points,
+        }
+    }
+}
+
+impl CandidateBlocks for Drawn {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn candidates(&self) -> u64 {
+        self.rows as u64
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        let count = rows.len();
+        Ok(ScoreBlock {
+            coordinates: self.points(rows).into(),
+            constants: vec![0.0; count].into(),
+            multiplicities: vec![1; count].into(),
+        })
+    }
+}
+
+/// Candidates, one after another, with noise of 1, 1.5 and 2 times their length, and which ones they are.
+fn questions(drawn: &Drawn, count: usize) -> (Vec<f32>, Vec<Option<u32>>) {
+    let golds = (0..count).map(|query| (query * (drawn.rows / count) + query) % drawn.rows);
+    let golds: Vec<usize> = golds.collect();
+    let noise = Drawn { rows: count, dim: drawn.dim, rounded: false };
+    let noise =
+        noise.points(drawn.rows.next_multiple_of(64)..drawn.rows.next_multiple_of(64) + count);
+    let mut queries = Vec::with_capacity(count * drawn.dim);
+    for (query, (&gold, noise)) in golds.iter().zip(noise.chunks_exact(drawn.dim)).enumerate() {
+        let size = 1.0 + (query % 3) as f32 / 2.0;
+        let point = drawn.points(gold..gold + 1);
+        queries.extend(point.iter().zip(noise).map(|(value, noise)| value + size * noise));
+    }
+    (queries, golds.into_iter().map(|gold| Some(gold as u32)).collect())
+}
+
+fn write(folder: &Path, rows: usize, dim: usize, shards: usize) -> Result<(), Failure> {
+    fs::create_dir_all(folder)?;
+    let start = Instant::now();
+    let set = ShardSet {
+        folder,
+        of: shards,
+        precision: Precision::F16,
+        fingerprint: FINGERPRINT,
+        metadata: &BTreeMap::new(),
+    };
+    let texts = |row: usize| [format!("{row:08x}"), String::new()];
+    Shards::write_rows(&Drawn { rows, dim, rounded: false }, &texts, &set)?;
+    let bytes = files(folder)?
+        .iter()
+        .map(|file| Ok(fs::metadata(file)?.len()))
+        .sum::<Result<u64, Failure>>()?;
+    let (seconds, memory) = (start.elapsed().as_secs_f64(), memory()?);
+    println!(
+        "{}",
+        json!({"rows": rows, "p": dim, "shards": shards, "bytes": bytes, "write_s": seconds, "memory": memory})
+    );
+    Ok(())
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        files.push(entry?.path());
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The candidates that the shards are of.
+fn drawn(shards: &Shards) -> Drawn {
+    Drawn { rows: shards.distinct(), dim: shards.dim(), rounded: true }
+}
+
+fn check(folder: &Path) -> Result<(), Failure> {
+    let shards = Shards::open(folder, FINGERPRINT)?;
+    let drawn = drawn(&shards);
+    let (rows, gold) = questions(&drawn, 48);
+    let queries = Queries::new(drawn.dim, &rows)?;
+    let start = Instant::now();
+    // fewer queries than codes are made for
+    let (ranks, hits) = (rank(&queries, &gold, &drawn)?, top_rows(&queries, &drawn, TOP)?);
+    let plain_s = start.elapsed().as_secs_f64();
+    for at_once in [1, 16, 48] {
+        for (first, own) in gold.chunks(at_once).enumerate() {
+            let first = first * at_once;
+            let rows = &rows[first * drawn.dim..][..own.len() * drawn.dim];
+            let found = shards.decode(&Queries::new(drawn.dim, rows)?, own, TOP)?;
+            for (at, found) in found.iter().enumerate() {
+                let query = first + at;
+                let same = found
+                    .hits
+                    .iter()
+                    .map(|hit| (hit.candidate, hit.score.to_bits()))
+                    .eq(hits[query].iter().map(|hit| (hit.row, hit.score.to_bits())));
+                if !same || found.rank != ranks[query] {
+                    return Err(format!(
+                        "query {query} of {at_once} at once: {found:?} in place of {:?} and {:?}",
+                        ranks[query], hits[query]
+                    )
+                    .into());
+                }
+            }
+        }
+    }
+    println!(
+        "{}",
+        json!({"checked": {"rows": drawn.rows, "queries": 48, "at_once": [1, 16, 48], "plain_scan_s": plain_s}})
+    );
+    Ok(())
+}
+
+fn time(folder: &Path) -> Result<(), Failure> {
+    let files = files(folder)?;
+    let disk = disk_bandwidth(&files)?;
+    let (opened, shards) = measured(|| Ok(Shards::open(folder, FINGERPRINT)?))?;
+    println!("{}", json!({"open_cold": opened}));
+    let drawn = drawn(&shards);
+    let (rows, gold) = questions(&drawn, 256);
+    let of = |first: usize, count: usize| {
+        let own = &rows[first * drawn.dim..(first + count) * drawn.dim];
+        Ok::<_, Error>((Queries::new(drawn.dim, own)?, &gold[first..first + count]))
+    };
+    let top = |first, count| measured(|| Ok(shards.top_k(&of(first, count)?.0, TOP)?));
+    let ranks = |first, count| {
+        measured(|| {
+            let (queries, gold) = of(first, count)?;
+            Ok(shards.decode(&queries, gold, 0)?)
+        })
+    };
+    println!("{}", json!({"first_query_cold": top(255, 1)?.0, "second_query": top(254, 1)?.0}));
+    for (count, times) in [(1, 7), (16, 5), (256, 3)] {
+        let mut line = json!({"queries": count});
+        for (name, rank) in [("top_10", false), ("ranks", true)] {
+            let mut seconds = Vec::new();
+            let before = bytes_read()?;
+            for at in 0..times {
+                let first = at * count % 256;
+                let own = if rank { ranks(first, count)?.0 } else { top(first, count)?.0 };
+                seconds.push(own["s"].as_f64().unwrap_or(f64::NAN) / count as f64);
+            }
+            seconds.sort_by(f64::total_cmp);
+            let counted = Counted::new(&shards);
+            let (queries, gold) = of(0, count)?;
+            match rank {
+                true => drop(dsokr_decode::rank(&queries, gold, &counted)?),
+                false => drop(top_rows(&queries, &counted, TOP)?),
+            }
+            line[name] = json!({
+                "s_per_query": {"best": seconds[0], "median": seconds[times / 2]},
+                "bytes_from_disk": bytes_read()? - before,
+                "rows_in_doubt_per_query": counted.read.into_inner() / count as u64,
+            });
+        }
+        println!("{line}");
+    }
+    let found = ranks(0, 256)?.1;
+    let mut found: Vec<f64> =
+        found.iter().flat_map(|own| own.rank).map(|rank| rank.above() as f64 + 1.0).collect();
+    found.sort_by(f64::total_cmp);
+    println!(
+        "{}",
+        json!({"ranks": {"least": found[0], "median": found[128], "most": found[255]}, "memory": memory()?})
+    );
+    drop(shards);
+    let (opened, shards) = measured(|| Ok(Shards::open(folder, FINGERPRINT)?))?;
+    let first = measured(|| Ok(shards.top_k(&of(0, 1)?.0, TOP)?))?.0;
+    println!("{}", json!({"open_warm": opened, "first_query_warm": first}));
+    drop(shards);
+    let codes = (drawn.rows * (drawn.dim.next_multiple_of(4) + 24)) as f64;
+    let (memory, mapped) = memory_bandwidth(&files[0])?;
+    println!(
+        "{}",
+        json!({"limits": {
+            "bytes_of_codes": codes,
+            "disk_gb_s": disk / 1e9, "disk_s": codes / disk,
+            "memory_gb_s": memory / 1e9, "memory_s": codes / memory,
+            "mapped_gb_s": mapped / 1e9, "mapped_s": codes / mapped,
+        }})
+    );
+    Ok(())
+}
+
+/// Seconds that something takes, and bytes that it reads from disk.
+fn measured<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<(Value, T), Failure> {
+    let (before, start) = (bytes_read()?, Instant::now());
+    let made = run()?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok((json!({"s": seconds, "bytes_from_disk": bytes_read()? - before}), made))
+}
+
+/// Shards as one set of candidates, which counts rows whose coordinates are read.
+struct Counted<'s> {
+    /// Of each shard its first row and its candidates.
+    parts: Vec<(usize, &'s Candidates)>,
+    read: AtomicU64,
+}
+
+impl<'s> Counted<'s> {
+    fn new(shards: &'s Shards) -> Self {
+        let parts = shards.held().scan(0, |end, own| {
+            let first = *end;
+            *end += own.rows();
+            Some((first, own))
+        });
+        Self { parts: parts.collect(), read: AtomicU64::new(0) }
+    }
+
+    /// The candidates that have some rows, and their rows among these.
+    fn part(&self, rows: Range<usize>) -> (&'s Candidates, Range<usize>) {
+        let at = self.parts.partition_point(|&(first, _)| first <= rows.start) - 1;
+        let (first, own) = self.parts[at];
+        (own, rows.start - first..rows.end - first)
+    }
+}
+
+impl CandidateBlocks for Counted<'_> {
+    fn dim(&self) -> usize {
+        self.parts[0].1.dim()
+    }
+
+    fn rows(&self) -> usize {
+        self.parts.iter().map(|(_, own)| own.rows()).sum()
+    }
+
+    fn candidates(&self) -> u64 {
+        self.rows() as u64
+    }
+
+    fn scored(&self) -> Vec<Range<usize>> {
+        self.parts.iter().map(|&(first, own)| first..first + own.rows()).collect()
+    }
+
+    fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
+        let (own, rows) = self.part(rows);
+        own.coded(rows)
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        self.read.fetch_add(rows.len() as u64, Relaxed);
+        let (own, rows) = self.part(rows);
+        own.block(rows)
+    }
+}
+
+/// The value of a line of a file of the kernel about this process.
+fn kernel(file: &str, key: &str) -> Result<u64, Failure> {
+    let text = fs::read_to_string(format!("/proc/self/{file}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let number = line.and_then(|line| line.split_whitespace().next()).ok_or("no such line")?;
+    Ok(number.parse()?)
+}
+
+fn bytes_read() -> Result<u64, Failure> {
+    kernel("io", "read_bytes:")
+}
+
+/// MB of memory: the most that was resident at once, and what is now, of files that are mapped and other.
+fn memory() -> Result<Value, Failure> {
+    let mb = |key| Ok::<_, Failure>(kernel("status", key)? * 1024 / 1_000_000);
+    Ok(json!({"peak_mb": mb("VmHWM:")?, "files_mb": mb("RssFile:")?, "other_mb": mb("RssAnon:")?}))
+}
+
+/// Bytes a second of reading a file from disk in order, after all are dropped from the cache; they are then, too.
+fn disk_bandwidth(files: &[PathBuf]) -> Result<f64, Failure> {
+    let forget = || {
+        files.iter().try_for_each(|file| {
+            let file = File::open(file)?;
+            file.sync_all()?;
+            // SAFETY: the descriptor is open; advice changes no content
+            let refused =
+                unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+            if refused == 0 { Ok(()) } else { Err(std::io::Error::from_raw_os_error(refused)) }
+        })
+    };
+    forget()?;
+    let (mut file, mut buffer) = (File::open(&files[0])?, vec![0; 8 << 20]);
+    let (start, mut bytes) = (Instant::now(), 0);
+    while start.elapsed() < Duration::from_secs(5) {
+        match file.read(&mut buffer)? {
+            0 => break,
+            count => bytes += count,
+        }
+    }
+    let bandwidth = bytes as f64 / start.elapsed().as_secs_f64();
+    drop(file);
+    forget()?;
+    Ok(bandwidth)
+}
+
+/// Bytes a second of adding up numbers by all threads, in memory and in a mapped file that the system has in its
+/// cache; the best of five times.
+fn memory_bandwidth(file: &Path) -> Result<(f64, f64), Failure> {
+    // SAFETY: nothing writes to the file meanwhile
+    let map = unsafe { memmap2::Mmap::map(&File::open(file)?)? };
+    let (_, mapped, _) = bytemuck::pod_align_to::<u8, u64>(&map);
+    let mapped = &mapped[..mapped.len().min(1 << 28)];
+    let owned: Cow<[u64]> = vec![1; 1 << 27].into();
+    let best = |numbers: &[u64]| {
+        let mut least = f64::INFINITY;
+        for _ in 0..5 {
+            let start = Instant::now();
+            let sums = numbers
+                .par_chunks(1 << 17)
+                .map(|part| part.iter().fold(0u64, |sum, own| sum.wrapping_add(*own)));
+            std::hint::black_box(sums.reduce(|| 0, u64::wrapping_add));
+            least = least.min(start.elapsed().as_secs_f64());
+        }
+        8.0 * numbers.len() as f64 / least
+    };
+    Ok((best(&owned), best(mapped)))
+}

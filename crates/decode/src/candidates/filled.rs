@@ -1,0 +1,126 @@
+use std::ops::Range;
+
+use dsokr_basis::store::{Filling, Tensor};
+use half::f16;
+use half::slice::HalfFloatSliceExt;
+use half::vec::HalfFloatVecExt;
+use rayon::prelude::*;
+
+use super::checks::check_constants;
+use super::coordinates::check_finite;
+use crate::blocks::fetch;
+use crate::codes::Coded;
+use crate::{CandidateBlocks, Error, ScoreBlock};
+
+/// Blocks of rows, of a MiB of coordinates each, that are made before they are written.
+const BLOCKS: usize = 16;
+
+/// Rows whose numbers are written while they are read or made.
+pub(super) struct FilledRows<'a> {
+    pub source: &'a dyn CandidateBlocks,
+    pub rows: Range<usize>,
+    /// Whether coordinates are rounded to 16 bits.
+    pub rounded: bool,
+    /// Whether there are codes of 8 bits.
+    pub coded: bool,
+    /// Whether `weights` are filled too.
+    pub weights: bool,
+}
+
+/// What is written of some rows.
+struct Made<'a> {
+    block: ScoreBlock<'a>,
+    /// Coordinates in 16 bits, where they are rounded.
+    halves: Vec<f16>,
+    codes: Option<Coded>,
+}
+
+impl FilledRows<'_> {
+    /// The tensors that [`fill`](Self::fill) fills.
+    pub fn tensors(&self) -> Vec<Tensor<'static>> {
+        let (rows, dim) = (self.rows.len(), self.source.dim());
+        let coordinates = match self.rounded {
+            true => Tensor::to_fill::<f16>("coordinates", &[rows, dim]),
+            false => Tensor::to_fill::<f32>("coordinates", &[rows, dim]),
+        };
+        // few of them are read where there are codes
+        let coordinates = if self.coded { coordinates.in_small_blocks() } else { coordinates };
+        let mut tensors = vec![coordinates];
+        if self.coded {
+            tensors.extend(Coded::tensors(rows, dim));
+        }
+        if self.weights {
+            tensors.push(Tensor::to_fill::<f32>("weights", &[rows, 2]));
+        }
+        tensors
+    }
+
+    /// Appends the numbers of all rows. The next rows are made while some are written.
+    pub fn fill(&self, filling: &mut Filling) -> Result<(), Error> {
+        let (mut now, rows) = (self.wave(self.rows.start)?, BLOCKS * self.block());
+        for start in self.rows.clone().step_by(rows) {
+            let write = || now.iter().try_for_each(|made| self.append(made, filling));
+            let (written, next) = rayon::join(write, || self.wave(start + rows));
+            written?;
+            now = next?;
+        }
+        Ok(())
+    }
+
+    fn append(&self, made: &Made, filling: &mut Filling) -> Result<(), Error> {
+        match self.rounded {
+            true => filling.append("coordinates", &made.halves)?,
+            false => filling.append("coordinates", &made.block.coordinates)?,
+        }
+        if let Some(codes) = &made.codes {
+            codes.append(filling)?;
+        }
+        if self.weights {
+            let counts = made.block.multiplicities.iter().map(|&count| count as f32);
+            filling.append("weights", &interleaved(&made.block.constants, counts))?;
+        }
+        Ok(())
+    }
+
+    /// Rows of a block.
+    fn block(&self) -> usize {
+        ((1 << 20) / (4 * self.source.dim())).max(1)
+    }
+
+    /// Some blocks of rows, from `start` on.
+    fn wave(&self, start: usize) -> Result<Vec<Made<'_>>, Error> {
+        let rows = self.block();
+        let end = self.rows.end.min(start + BLOCKS * rows);
+        let starts: Vec<usize> = (start..end).step_by(rows).collect();
+        let made = starts.into_par_iter().map(|start| self.made(start..end.min(start + rows)));
+        // the first error, not that of the first thread
+        made.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    fn made(&self, rows: Range<usize>) -> Result<Made<'_>, Error> {
+        let dim = self.source.dim();
+        let block = fetch(self.source, rows.clone())?;
+        check_finite(rows.start * dim, &block.coordinates, dim)?;
+        check_constants(rows.start, &block.constants)?;
+        let (mut halves, mut codes) = (Vec::new(), None);
+        if self.rounded {
+            halves = Vec::<f16>::from_f32_slice(&block.coordinates);
+            let rounded = halves.to_f32_vec();
+            if let Some(at) = rounded.iter().position(|value| !value.is_finite()) {
+                let (row, column) = (rows.start + at / dim, at % dim);
+                let value = block.coordinates[at];
+                let found = format!("candidate row {row}, coordinate {column}: {value} in 16 bits");
+                return Err(Error::out_of_range(found, format!("-{0} to {0}", f16::MAX)));
+            }
+            codes = self.coded.then(|| Coded::new(dim, &rounded));
+        } else if self.coded {
+            codes = Some(Coded::new(dim, &block.coordinates));
+        }
+        Ok(Made { block, halves, codes })
+    }
+}
+
+/// Two columns, row by row.
+pub(super) fn interleaved(first: &[f32], second: impl Iterator<Item = f32>) -> Vec<f32> {
+    first.iter().zip(second).flat_map(|(&first, second)| [first, second]).collect()
+}
