@@ -102,8 +102,11 @@ fn half() -> impl Strategy<Value = f32> {
     })
 }
 
-/// Dimension, rows with some that are nearly equal or much smaller than others, queries and golds.
-fn half_sets() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<f32>, Vec<Option<u32>>)> {
+/// Dimension, rows, queries, constants and golds.
+type HalfSet = (usize, Vec<f32>, Vec<f32>, Vec<f32>, Vec<Option<u32>>);
+
+/// Sets with rows that are nearly equal to others or much smaller.
+fn half_sets() -> impl Strategy<Value = HalfSet> {
     (1usize..50, 2usize..50, 1usize..40).prop_flat_map(|(dim, rows, queries)| {
         let points = prop::collection::vec(half(), rows * dim);
         let changes = prop::collection::vec((0..rows, 0..rows, 0..dim, half(), 0u8..3), 0..rows);
