@@ -121,37 +121,17 @@ fn descend<const D: usize>(weights: Tensor<D>, gradient: Tensor<D>, lr: f32) -> 
     }
     let by_rows = RowGradient::is(&gradient, &weights);
     let (mut w, g) = (host(weights), host(gradient));
+    let gradient = g.as_slice::<f32>().unwrap_or_default();
     if by_rows {
-        descend_rows(&mut w, &g, lr);
+        let width = w.layout().shape()[1];
+        RowGradient::add_to(w.storage_mut::<f32>(), width, gradient, -lr);
         return Tensor::from_primitive::<Flex>(w);
     }
-    let gradient = g.as_slice::<f32>().unwrap_or_default();
     w.storage_mut::<f32>()
         .par_chunks_mut(CHUNK)
         .zip(gradient.par_chunks(CHUNK))
         .for_each(|(w, g)| w.iter_mut().zip(g).for_each(|(w, g)| *w -= lr * g));
     Tensor::from_primitive::<Flex>(w)
-}
-
-/// Gradient descent of the rows of a table that a gradient by rows names. Each task owns a range of rows.
-fn descend_rows(table: &mut FlexTensor, gradient: &FlexTensor, lr: f32) {
-    let shape = table.layout().shape().clone();
-    let (rows, width) = (shape[0], shape[1]);
-    let gradient = gradient.as_slice::<f32>().unwrap_or_default();
-    let gradient: Vec<(usize, &[f32])> =
-        gradient.chunks(1 + width).map(|row| (row[0] as usize, &row[1..])).collect();
-    let per_task = rows.div_ceil(4 * rayon::current_num_threads()).max(1);
-    let table = table.storage_mut::<f32>().par_chunks_mut(per_task * width.max(1));
-    table.enumerate().for_each(|(task, table)| {
-        let first = task * per_task;
-        let from = gradient.partition_point(|(row, _)| *row < first);
-        let to = gradient.partition_point(|(row, _)| *row < first + per_task);
-        for (row, gradient) in &gradient[from..to] {
-            let start = (row - first) * width;
-            let weights = &mut table[start..start + width];
-            weights.iter_mut().zip(*gradient).for_each(|(w, g)| *w -= lr * g);
-        }
-    });
 }
 
 /// The step of Adam on the CPU engine.

@@ -1,12 +1,14 @@
 // The macro's generated dispatch is undocumented.
 #![allow(missing_docs)]
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::buffer::{contiguous, input, register, tracked, values, wrap};
+use super::buffer::{Fresh, contiguous, input, register, tracked, values, wrap};
 use super::engine::*;
+use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// Sparse rows of one batch, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -77,13 +79,14 @@ fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
     let width = table.layout().shape()[1];
     let table = values(table);
     let mut y = vec![0.0f32; batch.rows() * width];
+    let row = |j: usize| &table[batch.indices[j] as usize * width..][..width];
     y.par_chunks_mut(width.max(1)).enumerate().for_each(|(i, y)| {
-        for j in batch.starts[i]..batch.starts[i + 1] {
-            let start = batch.indices[j] as usize * width;
-            let value = batch.values[j];
-            for (y, t) in y.iter_mut().zip(&table[start..start + width]) {
-                *y += value * t;
+        let entries = batch.starts[i]..batch.starts[i + 1];
+        for j in entries.clone() {
+            if j + ROWS_AHEAD < entries.end {
+                prefetch(row(j + ROWS_AHEAD));
             }
+            add_scaled(y, batch.values[j], row(j));
         }
     });
     wrap(y, [batch.rows(), width])
@@ -104,7 +107,7 @@ fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
         let to = entries.partition_point(|entry| entry.0 < first + per_task as u32);
         for &(index, row, value) in &entries[from..to] {
             let target = (index - first) as usize * width;
-            add(&mut chunk[target..target + width], value, dy, row);
+            add_scaled(&mut chunk[target..target + width], value, row_of(dy, row, width));
         }
     });
     wrap(dtable, [rows, width])
@@ -117,13 +120,16 @@ fn backward_by_rows(batch: &SparseBatch, dy: &FlexTensor) -> FlexTensor {
     let dy = values(dy);
     let entries = by_table_row(batch);
     let rows: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let mut gradient = vec![0.0f32; rows.len() * (1 + width)];
-    gradient.par_chunks_mut(1 + width).zip(&rows).for_each(|(out, entries)| {
-        let (number, out) = out.split_at_mut(1);
+    let mut gradient = Fresh::new(rows.len() * (1 + width));
+    gradient.places().par_chunks_mut(1 + width).zip(&rows).for_each(|(out, entries)| {
+        out.fill(MaybeUninit::new(0.0));
+        // SAFETY: filled
+        let (number, out) = unsafe { out.assume_init_mut() }.split_at_mut(1);
         number[0] = entries[0].0 as f32;
-        entries.iter().for_each(|&(_, row, value)| add(out, value, dy, row));
+        entries.iter().for_each(|&(_, row, value)| add_scaled(out, value, row_of(dy, row, width)));
     });
-    wrap(gradient, [rows.len(), 1 + width])
+    // SAFETY: every row of it is filled
+    wrap(unsafe { gradient.written() }, [rows.len(), 1 + width])
 }
 
 /// Table row, row of the batch and value of each entry, sorted by table rows.
@@ -139,8 +145,6 @@ fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
     entries
 }
 
-/// `out += value · dy_row`.
-fn add(out: &mut [f32], value: f32, dy: &[f32], row: u32) {
-    let source = row as usize * out.len();
-    out.iter_mut().zip(&dy[source..]).for_each(|(out, d)| *out += value * d);
+fn row_of(values: &[f32], row: u32, width: usize) -> &[f32] {
+    &values[row as usize * width..][..width]
 }

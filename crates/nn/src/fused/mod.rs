@@ -55,6 +55,7 @@ use heads::Setting;
 use linear::LinearOps;
 use norm::NormOps;
 use product::Operands;
+pub(crate) use simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// Whether the fused loops compute tensors like this one.
 fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {

@@ -64,6 +64,30 @@ pub fn level() -> Level {
     Level::Baseline
 }
 
+/// `out += factor · values`.
+pub fn add_scaled(out: &mut [f32], factor: f32, values: &[f32]) {
+    simd! {
+        (out: &mut [f32], factor: f32, values: &[f32]) -> () {
+            out.iter_mut().zip(values).for_each(|(out, value)| *out += factor * value);
+        }
+    }
+}
+
+/// Rows between the one that is read and the one that is asked for, where rows lie anywhere in a table: a
+/// sum would wait for the memory of each.
+pub const ROWS_AHEAD: usize = 4;
+
+/// Asks for values that are read or changed soon; changes nothing but the time that this takes.
+#[inline(always)]
+pub fn prefetch(values: &[f32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in values.chunks(16) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every processor of this kind has the instruction, which never faults
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+}
+
 /// `eˣ` with a relative error of 2·10⁻⁷, after Cephes' `expf`; arguments are clamped to [−87, 88].
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
