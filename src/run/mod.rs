@@ -65,6 +65,7 @@ mod shared;
 pub mod tables;
 mod tensorboard;
 mod trained;
+mod weights;
 
 pub(crate) use data_folder::save_data_folder;
 pub use distinct::{DistinctAnswer, DistinctHit};

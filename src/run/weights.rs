@@ -1,0 +1,105 @@
+//! The weights of an ensemble's members.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use dsokr_decode::{CandidateBlocks, FittedWeights, MissingGold, Pool, fit_weights};
+
+use super::ensemble::MEMBERS;
+use super::ranking::Ranking;
+use super::{EnsembleRun, QueryAnswers, Run, drawn_pairs, held_out};
+use crate::Error;
+use crate::config::EnsembleConfig;
+
+impl EnsembleRun {
+    /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
+    /// the first one counts.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<FittedWeights, Error> {
+        let pool = asked.pool();
+        let fitted = {
+            let Ranking::Whole(ensemble) = self.ranking(asked)? else {
+                let allowed = "several runs, or an ensemble";
+                return Err(Error::value("--fit-weights", "a run of one model", allowed));
+            };
+            let missing = self.config().evaluation.missing_gold;
+            let gold = ensemble.gold(pool, &asked.split().ids, missing)?;
+            if gold.iter().all(Option::is_none) {
+                return Err(Error::Value {
+                    key: "ensemble.fit_weights".into(),
+                    found: "true".into(),
+                    allowed: "false: weights are fitted by MRR, and no gold is a candidate".into(),
+                });
+            }
+            fit_weights(&ensemble, pool, &self.rule, &gold)?
+        };
+        self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
+        Ok(fitted)
+    }
+
+    /// Fits the weights of the rule to held-out answers of the members of the ensemble's directory, by MRR
+    /// ([`fit_weights`]). A member with a second look of its own answers pairs that no part of that look has seen.
+    pub(crate) fn weigh_held_out(
+        &mut self,
+        path: &Path,
+        settings: &EnsembleConfig,
+    ) -> Result<FittedWeights, Error> {
+        let place = |name: &str| path.join(MEMBERS).join(name);
+        let shared = match &settings.second_look {
+            Some(name) => self.member(name).zip(Some(Run::unseen_look(&place(name))?)),
+            None => None,
+        };
+        let (mut answers, mut candidates, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for (run, name) in self.members.iter().zip(&self.names) {
+            let (place, own) = (place(name), run.config.decoding.second_look.is_some());
+            answers.push(held_out::load(&place.join(held_out::FILE), run.candidates.dim())?);
+            if own {
+                let part = held_out::load(&place.join(held_out::PART), run.candidates.dim())?;
+                parts.push(part.held_out.pairs);
+            }
+            candidates.push(match &shared {
+                _ if own => Cow::Owned(run.unseen_part(&place)?),
+                Some((other, look)) => Cow::Owned(run.looking(look, other)?),
+                None => Cow::Borrowed(&run.candidates),
+            });
+        }
+        let known = |pair: &&usize| {
+            let answered = answers.iter().map(|own| &own.held_out.pairs);
+            answered.chain(&parts).all(|pairs| pairs.binary_search(pair).is_ok())
+        };
+        let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
+        let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
+        if common.is_empty() {
+            return refused(
+                "absent: no training pair is answered by all members. Members of the same seed and the same number of \
+                 folds answer the same part first",
+            );
+        }
+        let drawn = drawn_pairs(common.len(), self.config().seed);
+        let pairs: Vec<usize> = drawn.into_iter().map(|at| common[at]).collect();
+        let (_, ids) = answers[0].of(&pairs);
+        let mut queries = Vec::new();
+        for (run, own) in self.members.iter().zip(&answers) {
+            let (rows, own) = own.of(&pairs);
+            if own != ids {
+                return refused("absent: members have different training pairs");
+            }
+            queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?.into_owned());
+        }
+        let ids: Vec<String> = ids.into_iter().map(String::from).collect();
+        let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
+        let fitted = {
+            let each = candidates.iter().map(Cow::as_ref).zip(&queries);
+            let ensemble = self.members_among(&names, each)?;
+            let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
+            if gold.iter().all(Option::is_none) {
+                return refused("absent: no output of a training pair is a candidate");
+            }
+            fit_weights(&ensemble, Pool::Shared, &self.rule, &gold)?
+        };
+        self.rule = self.rule.with_weights(Some(fitted.weights.clone()))?;
+        Ok(fitted)
+    }
+}
