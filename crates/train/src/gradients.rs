@@ -39,8 +39,8 @@ pub(super) fn gradients<E: Encoder, M>(
     clipped(model, loss, sum.grads(), task.config.clip)
 }
 
-/// As [`gradients`], with every part of the batch divided among the ranks of `sums`: the result is that of one rank
-/// up to rounding, and the same on all of them. Says beside it whether one of the ranks is to `stop`.
+/// As [`gradients`], with every part of the batch divided among the ranks of `sums`. All ranks get the same result,
+/// which differs from that of one rank by rounding alone. The last value says whether any rank is to `stop`.
 pub(super) fn over_ranks<E: Encoder, M>(
     task: &Task<E, M>,
     model: &Model<E>,

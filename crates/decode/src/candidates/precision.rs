@@ -11,7 +11,8 @@ pub enum Precision {
     /// the candidates.
     #[default]
     F32,
-    /// Rounded to 16 bits, half the bytes, with codes as [`F32`](Self::F32) has them. Answers are those of the candidates with rounded coordinates.
+    /// Rounded to 16 bits, half the bytes, with codes as [`F32`](Self::F32) has them. Answers are those of the
+    /// candidates with rounded coordinates.
     F16,
     /// As they are, with codes of 8 bits beside them, a quarter more bytes, which are read in their place for all
     /// but the few candidates that the bound on their error leaves in doubt. Answers are those of the candidates.

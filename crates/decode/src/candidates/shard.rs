@@ -90,9 +90,7 @@ pub(crate) fn save_row_shard(
     }
     check_count(candidates)?;
     let rows = plan.rows(source)?;
-    let text =
-        |which: usize| Texts::of(rows.clone().map(|row| std::mem::take(&mut texts(row)[which])));
-    let (ids, labels) = (text(0), text(1));
+    let [ids, labels] = Texts::columns(rows.clone().map(texts));
     let numbers = rows.clone().map(|row| row as u32).collect();
     plan.write(source, Part { numbers, ids, labels, classes: Classes::Single(rows.len()) })
 }

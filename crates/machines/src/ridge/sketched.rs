@@ -35,7 +35,7 @@ pub struct SketchedFit {
 /// depend on the number of threads.
 ///
 /// The [`Ranks`] of the scope share the sums. All of them call this function with the same problem, and each
-/// reads its part of the rows. All get the same model, which is that of one process up to rounding.
+/// reads its part of the rows. All ranks get the same model. It differs from that of one process by rounding alone.
 ///
 /// Where the sketched inputs are numerically dependent, 1e-14 of the mean diagonal is added, or ten
 /// times as much until the system is positive definite, and [`RidgeSummary::jitter`] says so.

@@ -8,7 +8,7 @@ use crate::naive::*;
 
 const PICKED: SketchKind = SketchKind::Subsampling { replacement: false };
 
-/// Several ranks find the numbers of one process up to rounding. One rank finds the same bits.
+/// The numbers of several ranks differ from those of one process by rounding alone. One rank has the same bits.
 fn assert_shared(what: &str, work: impl Fn() -> Result<Vec<f32>, Error> + Sync) {
     let one = work().unwrap();
     assert!(same_on_threads(1, || work().unwrap()) == one, "{what}");

@@ -10,27 +10,24 @@
 //! of the disk; `limits` has the bandwidths that the others are to be compared with. Without a task all three
 //! run on 700,000 candidates in a temporary folder.
 
-use std::borrow::Cow;
+mod drawn;
+mod system;
+
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use dsokr_basis::random::generator;
 use dsokr_decode::{
     CandidateBlocks, Candidates, CodedBlock, Error, Precision, Queries, ScoreBlock, ShardSet,
     Shards, rank, top_rows,
 };
-use half::f16;
-use half::slice::HalfFloatSliceExt;
-use half::vec::HalfFloatVecExt;
-use rand_chacha::rand_core::Rng;
-use rayon::prelude::*;
 use serde_json::{Value, json};
+
+use drawn::{Drawn, questions};
+use system::{bytes_read, disk_bandwidth, memory, memory_bandwidth};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -62,81 +59,6 @@ fn main() -> Result<(), Failure> {
         )
         .into()),
     }
-}
-
-/// Candidates that are drawn where they are asked for: independent numbers, near enough to normal ones.
-struct Drawn {
-    rows: usize,
-    dim: usize,
-    /// Whether they are rounded to 16 bits.
-    rounded: bool,
-}
-
-impl Drawn {
-    /// Rows that are drawn from one generator.
-    const ROWS: usize = 64;
-
-    fn points(&self, rows: Range<usize>) -> Vec<f32> {
-        let mut points = Vec::with_capacity(rows.len() * self.dim);
-        let mut bytes = vec![0; Self::ROWS * self.dim * 8];
-        let first = rows.start - rows.start % Self::ROWS;
-        for start in (first..rows.end).step_by(Self::ROWS) {
-            generator(0, "many candidates", (start / Self::ROWS) as u64).fill_bytes(&mut bytes);
-            let own = rows.start.max(start) - start..rows.end.min(start + Self::ROWS) - start;
-            let own = &bytes[8 * own.start * self.dim..8 * own.end * self.dim];
-            // the sum of four uniform numbers, of variance 1
-            points.extend(own.chunks_exact(8).map(|eight| {
-                let sum: i32 = eight
-                    .chunks_exact(2)
-                    .map(|two| i32::from(u16::from_le_bytes([two[0], two[1]])))
-                    .sum();
-                (sum - 2 * 65_535) as f32 * (1.732_050_8 / 65_536.0)
-            }));
-        }
-        match self.rounded {
-            true => Vec::<f16>::from_f32_slice(&points).to_f32_vec(),
-            false => points,
-        }
-    }
-}
-
-impl CandidateBlocks for Drawn {
-    fn dim(&self) -> usize {
-        self.dim
-    }
-
-    fn rows(&self) -> usize {
-        self.rows
-    }
-
-    fn candidates(&self) -> u64 {
-        self.rows as u64
-    }
-
-    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
-        let count = rows.len();
-        Ok(ScoreBlock {
-            coordinates: self.points(rows).into(),
-            constants: vec![0.0; count].into(),
-            multiplicities: vec![1; count].into(),
-        })
-    }
-}
-
-/// Candidates, one after another, with noise of 1, 1.5 and 2 times their length, and which ones they are.
-fn questions(drawn: &Drawn, count: usize) -> (Vec<f32>, Vec<Option<u32>>) {
-    let golds = (0..count).map(|query| (query * (drawn.rows / count) + query) % drawn.rows);
-    let golds: Vec<usize> = golds.collect();
-    let noise = Drawn { rows: count, dim: drawn.dim, rounded: false };
-    let noise =
-        noise.points(drawn.rows.next_multiple_of(64)..drawn.rows.next_multiple_of(64) + count);
-    let mut queries = Vec::with_capacity(count * drawn.dim);
-    for (query, (&gold, noise)) in golds.iter().zip(noise.chunks_exact(drawn.dim)).enumerate() {
-        let size = 1.0 + (query % 3) as f32 / 2.0;
-        let point = drawn.points(gold..gold + 1);
-        queries.extend(point.iter().zip(noise).map(|(value, noise)| value + size * noise));
-    }
-    (queries, golds.into_iter().map(|gold| Some(gold as u32)).collect())
 }
 
 fn write(folder: &Path, rows: usize, dim: usize, shards: usize) -> Result<(), Failure> {
@@ -346,72 +268,4 @@ impl CandidateBlocks for Counted<'_> {
         let (own, rows) = self.part(rows);
         own.block(rows)
     }
-}
-
-/// The value of a line of a file of the kernel about this process.
-fn kernel(file: &str, key: &str) -> Result<u64, Failure> {
-    let text = fs::read_to_string(format!("/proc/self/{file}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key));
-    let number = line.and_then(|line| line.split_whitespace().next()).ok_or("no such line")?;
-    Ok(number.parse()?)
-}
-
-fn bytes_read() -> Result<u64, Failure> {
-    kernel("io", "read_bytes:")
-}
-
-/// MB of memory: the most that was resident at once, and what is now, of files that are mapped and other.
-fn memory() -> Result<Value, Failure> {
-    let mb = |key| Ok::<_, Failure>(kernel("status", key)? * 1024 / 1_000_000);
-    Ok(json!({"peak_mb": mb("VmHWM:")?, "files_mb": mb("RssFile:")?, "other_mb": mb("RssAnon:")?}))
-}
-
-/// Bytes a second of reading a file from disk in order, after all are dropped from the cache; they are then, too.
-fn disk_bandwidth(files: &[PathBuf]) -> Result<f64, Failure> {
-    let forget = || {
-        files.iter().try_for_each(|file| {
-            let file = File::open(file)?;
-            file.sync_all()?;
-            // SAFETY: the descriptor is open; advice changes no content
-            let refused =
-                unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-            if refused == 0 { Ok(()) } else { Err(std::io::Error::from_raw_os_error(refused)) }
-        })
-    };
-    forget()?;
-    let (mut file, mut buffer) = (File::open(&files[0])?, vec![0; 8 << 20]);
-    let (start, mut bytes) = (Instant::now(), 0);
-    while start.elapsed() < Duration::from_secs(5) {
-        match file.read(&mut buffer)? {
-            0 => break,
-            count => bytes += count,
-        }
-    }
-    let bandwidth = bytes as f64 / start.elapsed().as_secs_f64();
-    drop(file);
-    forget()?;
-    Ok(bandwidth)
-}
-
-/// Bytes a second of adding up numbers by all threads, in memory and in a mapped file that the system has in its
-/// cache; the best of five times.
-fn memory_bandwidth(file: &Path) -> Result<(f64, f64), Failure> {
-    // SAFETY: nothing writes to the file meanwhile
-    let map = unsafe { memmap2::Mmap::map(&File::open(file)?)? };
-    let (_, mapped, _) = bytemuck::pod_align_to::<u8, u64>(&map);
-    let mapped = &mapped[..mapped.len().min(1 << 28)];
-    let owned: Cow<[u64]> = vec![1; 1 << 27].into();
-    let best = |numbers: &[u64]| {
-        let mut least = f64::INFINITY;
-        for _ in 0..5 {
-            let start = Instant::now();
-            let sums = numbers
-                .par_chunks(1 << 17)
-                .map(|part| part.iter().fold(0u64, |sum, own| sum.wrapping_add(*own)));
-            std::hint::black_box(sums.reduce(|| 0, u64::wrapping_add));
-            least = least.min(start.elapsed().as_secs_f64());
-        }
-        8.0 * numbers.len() as f64 / least
-    };
-    Ok((best(&owned), best(mapped)))
 }
