@@ -195,7 +195,7 @@ fn a_training_that_one_rank_stops_is_resumed_by_another_number_of_ranks() {
 /// A run of the quickstart with a small sketch.
 fn quickstart_run(folder: &Folder) -> PathBuf {
     let text = std::fs::read_to_string("configs/quickstart.toml").expect("a configuration");
-    let config = checked(folder, &text.replacen("size = 400", "size = 60", 1));
+    let config = checked(folder, &text.replacen("[sketch]\nsize = 200", "[sketch]\nsize = 60", 1));
     let out = folder.path("run");
     fit(&config, &out).expect("a training");
     out

@@ -11,6 +11,23 @@ import dsokr
 
 FOLDER = Path(__file__).parents[1]
 QUICKSTART = FOLDER.parents[1] / "datasets" / "quickstart"
+MORGAN = """
+[data]
+folder = "datasets/quickstart"
+
+[output]
+table = "molecules.tsv"
+label = "smiles"
+features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }
+kernel = { name = "cosine" }
+
+[encoder]
+kind = "ngram-bag"
+hidden = []
+
+[training]
+epochs = 1
+"""
 
 
 def program(path):
@@ -33,9 +50,9 @@ def test_ray_scores_a_table_of_molecules(tmp_path, monkeypatch, capsys):
     if not hasattr(dsokr, "train"):
         pytest.skip("built without the feature run")
     monkeypatch.chdir(tmp_path)
-    features = {"kind": "substructures", "column": "smiles", "of": {"name": "morgan"}}
-    changes = {"training.epochs": 1, "output.features": features, "output.kernel": {"name": "cosine"}}
-    model = dsokr.train(dsokr.quickstart("."), set=changes, out="run")
+    config = dsokr.quickstart(".").with_name("morgan.toml")
+    config.write_text(MORGAN)
+    model = dsokr.train(config, out="run")
     molecules = model.candidates.labels[:50]
     table = tmp_path / "table.csv"
     table.write_text("\n".join(["smiles", *molecules, "C1CC("]) + "\n")

@@ -67,7 +67,7 @@ def test_the_callback_hears_the_log(model, lines):
 
 def test_settings_reach_the_run(model):
     assert model.config["training"]["epochs"] == 3 and model.config["seed"] == 1
-    assert model.config["sketch"]["size"] == 400
+    assert model.config["sketch"]["size"] == 200
     assert model.advice is not None
 
 
