@@ -46,7 +46,7 @@ struct Arguments {
     #[arg(required = true)]
     devices: Vec<Processor>,
     /// The configuration, with a built-in encoder.
-    #[arg(long, default_value = "configs/quickstart-transformer.toml")]
+    #[arg(long, default_value = "examples/several_devices/transformer.toml")]
     config: PathBuf,
     /// Another value for one of its keys: section.key=value.
     #[arg(long)]
