@@ -22,7 +22,7 @@ const LABELS: &str = "labels.json";
 pub struct PredictedOutput {
     /// The output as the column of outputs writes it.
     pub label: String,
-    /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored.
+    /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1.
     pub score: f64,
 }
 

@@ -57,6 +57,7 @@ mod encoders;
 mod error;
 mod evaluator;
 mod exact;
+mod expected_f1;
 mod fit;
 mod golds;
 mod kernel_machine;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::config::Checked;
-use crate::exact::ExactDecoder;
+use crate::exact::{ExactDecoder, PredictedOutput};
+use crate::expected_f1;
 use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
 use crate::molecules::{Distances, MoleculeScores};
 use crate::quantiles::QuantileScores;
@@ -287,15 +288,35 @@ pub(crate) struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// The predicted outputs, as the column of outputs writes them: the best of all outputs, or the
-    /// `first` candidate of each query.
+    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the
+    /// label set with the largest expected F1. None where it is the first candidate.
+    pub fn beyond(
+        &self,
+        queries: &Queries,
+        pool: Pool,
+        config: &Checked,
+    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
+        let features = &config.output.features;
+        match (self.exact, &config.decoding.expected_f1) {
+            (Some(exact), _) => exact.best(queries).map(Some),
+            (None, Some(settings)) => {
+                expected_f1::best(settings, features, queries, self.candidates, pool).map(Some)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The predicted outputs, as the column of outputs writes them: those [beyond](Self::beyond) the
+    /// candidates, or the `first` candidate of each query.
     pub fn predicted(
         &self,
         queries: &Queries,
+        pool: Pool,
+        config: &Checked,
         first: impl FnOnce() -> Result<Vec<usize>, Error>,
     ) -> Result<Vec<String>, Error> {
-        match self.exact {
-            Some(exact) => Ok(exact.best(queries)?.into_iter().map(|found| found.label).collect()),
+        match self.beyond(queries, pool, config)? {
+            Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
             None => {
                 let label = |candidate| self.candidates.label(candidate).to_owned();
                 Ok(first()?.into_iter().map(label).collect())
@@ -321,7 +342,7 @@ pub(crate) fn evaluate(
     let metrics = pool.metrics(&golds.ranks, candidates)?;
     let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
     let predicted = match truth {
-        Some(_) => decoder.predicted(&queries, || {
+        Some(_) => decoder.predicted(&queries, pool, config, || {
             let first = pool.top_k(&queries, candidates, 1)?;
             Ok(first.iter().flatten().map(|hit| hit.candidate).collect())
         })?,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::{Config, check, value};
 use crate::Error;
 
-/// What ensembles allow for `decoding.search`.
+/// What ensembles allow where members would predict outputs that need not be candidates.
 pub(crate) const IN_ENSEMBLES: &str =
-    "\"candidates\": the members of an ensemble score the same candidates";
+    "predicted candidates: the members of an ensemble score the same candidates";
 
 /// Which outputs can be predicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +37,9 @@ pub struct DecodingConfig {
     /// The correction for hubs; none, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hubs: Option<HubConfig>,
+    /// Predicts the label set with the largest expected F1; the first candidate, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_f1: Option<ExpectedF1Config>,
     /// The second look at the first candidates of a query; none, if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_look: Option<SecondLookConfig>,
@@ -110,6 +113,38 @@ impl SecondLookConfig {
     }
 }
 
+/// The predicted label set is the one with the largest expected F1 of all sets, whether it is a candidate or not,
+/// where the probability of a candidate c is proportional to `exp(score(c) / temperature)` for the first
+/// `candidates` distinct label sets, and 0 for others. Ranks remain those among the candidates.
+///
+/// Sets that share labels with many likely ones are better for F1 than the likeliest one. The best set is found
+/// exactly, in the time of sorting labels (Dembczyński et al., NeurIPS 2011). For one model, whose features of
+/// outputs are of kind `labels`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExpectedF1Config {
+    /// How many of the first distinct label sets are possible.
+    pub candidates: usize,
+    /// By how much scores differ where one set is e times as likely as the other. Scores of unit answers under a
+    /// normalised kernel are within −1 and 1.
+    pub temperature: f64,
+}
+
+impl Default for ExpectedF1Config {
+    fn default() -> Self {
+        Self { candidates: 200, temperature: 0.05 }
+    }
+}
+
+impl ExpectedF1Config {
+    fn validate(&self) -> Result<(), Error> {
+        let Self { candidates, temperature } = *self;
+        check(candidates > 0, "decoding.expected_f1.candidates", candidates, "at least 1")?;
+        let holds = temperature > 0.0 && temperature.is_finite();
+        check(holds, "decoding.expected_f1.temperature", temperature, "a number above 0")
+    }
+}
+
 impl HubConfig {
     /// Parts of the training pairs.
     pub fn folds(&self) -> usize {
@@ -134,6 +169,36 @@ impl Default for HubConfig {
 }
 
 impl DecodingConfig {
+    /// The key that lets outputs be predicted that are no candidates, and its value; none where the first
+    /// candidate is predicted.
+    pub(crate) fn beyond_candidates(&self) -> Option<(&'static str, &'static str)> {
+        match (self.search, &self.expected_f1) {
+            (Search::Exact, _) => Some(("decoding.search", "\"exact\"")),
+            (Search::Candidates, Some(_)) => Some(("decoding.expected_f1", "given")),
+            (Search::Candidates, None) => None,
+        }
+    }
+
+    /// Checks that the largest expected F1 can be sought with the rest of the configuration.
+    pub(super) fn check_expected_f1(&self, config: &Config) -> Result<(), Error> {
+        let Some(settings) = &self.expected_f1 else { return Ok(()) };
+        settings.validate()?;
+        let key = "decoding.expected_f1";
+        let refused = |holds, allowed| check(holds, key, "given", allowed);
+        let labels = config.output.features.are_labels();
+        refused(labels, "absent, or output features of kind \"labels\"")?;
+        let candidates = self.search == Search::Candidates;
+        refused(
+            candidates,
+            "absent: with decoding.search = \"exact\" the best of all outputs is sought",
+        )?;
+        let look = self.second_look.is_none();
+        refused(look, "absent: the scores of decoding.second_look are no log probabilities")?;
+        let shared = config.evaluation.candidates.is_none();
+        refused(shared, "absent: with evaluation.candidates queries do not share the candidates")?;
+        refused(config.ensemble.is_none(), IN_ENSEMBLES)
+    }
+
     /// Checks that exact search is possible with the rest of the configuration.
     pub(super) fn check_search(&self, config: &Config) -> Result<(), Error> {
         match self.search {

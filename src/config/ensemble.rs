@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::load::no_arrays;
-use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES, Search, check, value};
+use super::{Checked, Config, HeldOutWeights, IN_ENSEMBLES, check, value};
 use crate::Error;
 
 /// Several models that vote. Each is trained in a run directory of its own, under `members/`.
@@ -145,9 +145,8 @@ fn member(
         config.name = format!("{name}-{}", draw + 1);
         config.seed = config.seed.wrapping_add(draw as u64);
     }
-    if config.decoding.search == Search::Exact {
-        let key = format!("{key}.decoding.search");
-        return Err(named(value(&key, "\"exact\"", IN_ENSEMBLES)));
+    if let Some((inner, found)) = config.decoding.beyond_candidates() {
+        return Err(named(value(&format!("{key}.{inner}"), found, IN_ENSEMBLES)));
     }
     config.validate().map_err(|error| match error {
         Error::Value { key: inner, found, allowed } => {

@@ -16,7 +16,7 @@ mod output;
 mod reference;
 
 pub(crate) use decoding::IN_ENSEMBLES;
-pub use decoding::{DecodingConfig, HubConfig, Search, SecondLookConfig};
+pub use decoding::{DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig};
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;
@@ -152,6 +152,7 @@ impl Config {
         self.ensemble.as_ref().map_or(Ok(()), EnsembleConfig::validate)?;
         self.encoder.check_compatible(&self)?;
         self.decoding.check_search(&self)?;
+        self.decoding.check_expected_f1(&self)?;
         let tempering = self.output.tempering();
         if self.sketch.full && !tempering.changes_nothing() {
             let allowed = "0, as it is without a sketch: there is no basis to temper";

@@ -15,7 +15,7 @@ use super::place::read_optional;
 use super::ranking::Ranking;
 use super::{Folder, QueryAnswers, Run, fingerprints};
 use crate::Error;
-use crate::config::{Checked, IN_ENSEMBLES, Search};
+use crate::config::{Checked, IN_ENSEMBLES};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::scores::{Decoder, Evaluation, judged};
 use dsokr_data::Split;
@@ -77,10 +77,11 @@ impl EnsembleRun {
             return Err(dsokr_decode::Error::TooFew { found, least: 1 }.into());
         }
         let (names, members): (Vec<String>, Vec<Run>) = opened.into_iter().unzip();
-        let exact = |run: &Run| run.config.decoding.search == Search::Exact;
-        if let (true, Some(at)) = (members.len() > 1, members.iter().position(exact)) {
-            let key = format!("decoding.search of {}", names[at]);
-            return Err(Error::value(key, "\"exact\"", IN_ENSEMBLES));
+        let beyond = names.iter().zip(&members).find_map(|(name, run)| {
+            run.config.decoding.beyond_candidates().map(|refused| (name, refused))
+        });
+        if let (true, Some((name, (key, found)))) = (members.len() > 1, beyond) {
+            return Err(Error::value(format!("{key} of {name}"), found, IN_ENSEMBLES));
         }
         let rule = if members.len() == 1 { Combination::default() } else { rule };
         Ok(Self { names, members, rule, shards: None })
@@ -232,7 +233,7 @@ impl EnsembleRun {
         let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
         let exact = run.exact()?;
         let decoder = Decoder { candidates, ..run.decoder(exact.as_ref()) };
-        let predicted = decoder.predicted(ranking.queries(), || {
+        let predicted = decoder.predicted(ranking.queries(), pool, config, || {
             Ok(decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate).collect())
         })?;
         let rows = golds.rows.clone();

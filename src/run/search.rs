@@ -14,7 +14,8 @@ use crate::{Error, Quantiles};
 pub struct SearchAnswer {
     /// The best candidates, best first; of label sets each distinct set once.
     pub hits: Vec<Hit>,
-    /// The best of all outputs, where the configuration searches them.
+    /// The predicted output where it need not be a candidate: the best of all outputs with `decoding.search =
+    /// "exact"`, the label set with the largest expected F1, and that F1, with `decoding.expected_f1`.
     pub exact: Option<PredictedOutput>,
     /// Quantiles, where a single model answers with them.
     pub quantiles: Option<Quantiles>,
@@ -79,11 +80,10 @@ impl EnsembleRun {
         asked: &QueryAnswers,
         queries: &Queries,
     ) -> Result<Vec<SearchAnswer>, Error> {
-        let mut exact = match self.members()[0].exact()? {
-            Some(exact) => exact.best(queries)?,
-            None => Vec::new(),
-        }
-        .into_iter();
+        let run = &self.members()[0];
+        let exact = run.exact()?;
+        let exact = run.decoder(exact.as_ref()).beyond(queries, asked.pool(), &run.config)?;
+        let mut exact = exact.unwrap_or_default().into_iter();
         let quantiles = self.quantiles(asked);
         let of_query = |query: usize| {
             quantiles.as_ref().map(|all| {

@@ -38,6 +38,10 @@ impl EnsembleRun {
         };
         let Some((path, shards)) = opened else { return Self::open(paths, device) };
         let run = Run::open_sharded(path, &shards, device)?;
+        if run.config.decoding.expected_f1.is_some() {
+            let allowed = "absent: the label sets of candidates in shards are not read";
+            return Err(Error::value("decoding.expected_f1", "given", allowed));
+        }
         let (names, members) = (vec![path.display().to_string()], vec![run]);
         Ok(Self { names, members, rule: Combination::default(), shards: Some(shards) })
     }

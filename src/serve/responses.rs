@@ -24,7 +24,8 @@ pub(super) struct SearchResponse {
 pub(super) struct Answer {
     /// The best candidates, best first. Duplicates are one hit.
     pub hits: Vec<Hit>,
-    /// The best of all outputs, where the configuration searches them.
+    /// The predicted output where it need not be a candidate: the best of all outputs, or the label set with the
+    /// largest expected F1, with that F1 as its score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<Exact>,
     /// Predicted quantiles, of models of numbers.

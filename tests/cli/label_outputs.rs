@@ -1,5 +1,7 @@
 //! Label sets and rankings as outputs.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::sandbox::{CONFIG, Sandbox, json, number};
@@ -125,6 +127,81 @@ fn label_sets_are_searched_without_candidates() {
             }
         }
     }
+}
+
+#[test]
+fn the_largest_expected_f1_is_predicted() {
+    let sandbox = sandbox(LABELS, "tanimoto");
+    let among = |run: &str, text: &str| {
+        let answer = ["search", run, text, "--top", "40", "--json"];
+        json(&sandbox.succeed(&answer))
+    };
+    let set = |label: &Value| -> BTreeSet<String> {
+        label.as_str().unwrap().split(';').map(|label| label.trim().to_owned()).collect()
+    };
+    let text = "a ring of kind METH and class ANE";
+    // so cold that the first candidate is certain
+    let cold = ["decoding.expected_f1={ temperature = 1e-7 }"];
+    let warm = ["decoding.expected_f1={ temperature = 0.3, candidates = 30 }"];
+    let plain = sandbox.train("small.toml", &[&MACHINE[..]].concat());
+    let certain = sandbox.train("small.toml", &[&MACHINE[..], &cold].concat());
+    assert_eq!(number(&certain, "f1"), number(&plain, "f1"), "{certain}");
+    assert_eq!(number(&certain, "mrr"), number(&plain, "mrr"), "{certain}");
+    let answer = among("runs/small-2", text);
+    assert_eq!(set(&answer["exact"]["label"]), set(&answer["candidates"][0]["label"]), "{answer}");
+    assert!((number(&answer["exact"], "score") - 1.0).abs() < 1e-9, "{answer}");
+
+    let report = sandbox.train("small.toml", &[&MACHINE[..], &warm].concat());
+    let again = json(&sandbox.succeed(&["evaluate", "runs/small-3", "--json"]));
+    assert_eq!(number(&again, "f1"), number(&report, "f1"), "{again}");
+    // no set of labels of the first candidates has a larger expectation under their probabilities
+    let answer = among("runs/small-3", text);
+    let hits = answer["candidates"].as_array().unwrap();
+    let outcomes: Vec<(f64, BTreeSet<String>)> = hits[..30.min(hits.len())]
+        .iter()
+        .map(|hit| ((number(hit, "score") / 0.3).exp(), set(&hit["label"])))
+        .collect();
+    let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
+    let expected = |labels: &BTreeSet<String>| -> f64 {
+        let f1 = |other: &BTreeSet<String>| {
+            2.0 * labels.intersection(other).count() as f64 / (labels.len() + other.len()) as f64
+        };
+        outcomes.iter().map(|(weight, other)| weight / total * f1(other)).sum()
+    };
+    let (found, score) = (set(&answer["exact"]["label"]), number(&answer["exact"], "score"));
+    assert!((expected(&found) - score).abs() < 1e-5, "{answer}");
+    for (_, other) in &outcomes {
+        assert!(expected(other) < score + 1e-5, "{other:?}: {answer}");
+    }
+    let labels: BTreeSet<&String> = outcomes.iter().flat_map(|(_, set)| set).collect();
+    for label in labels {
+        let mut changed = found.clone();
+        if !changed.remove(label) {
+            changed.insert(label.clone());
+        }
+        assert!(expected(&changed) < score + 1e-5, "{label}: {answer}");
+    }
+}
+
+#[test]
+fn expected_f1_that_is_not_possible_is_refused() {
+    let labels = sandbox(LABELS, "cosine");
+    let expected = ["train", "small.toml", "--set", "decoding.expected_f1={}", "--set"];
+    let key = "decoding.expected_f1";
+    for (change, says) in [
+        ("decoding.expected_f1={ temperature = 0.0 }", &["expected_f1.temperature", "0"][..]),
+        ("decoding.expected_f1={ candidates = 0 }", &["expected_f1.candidates", "at least 1"]),
+        ("decoding.search=exact", &[key, "absent", "decoding.search"]),
+        ("evaluation.candidates=lists.jsonl", &[key, "absent", "evaluation.candidates"]),
+        ("ensemble.seeds=2", &[key, "given", "candidates"]),
+        (NGRAM_FEATURES, &[key, "absent", "labels"]),
+    ] {
+        labels.fail(&[&expected[..], &[change]].concat(), 2, says);
+    }
+    labels.succeed(&expected[..4]);
+    labels.succeed(&["train", "small.toml"]);
+    let both = ["evaluate", "runs/small-2", "runs/small"];
+    labels.fail(&both, 2, &["decoding.expected_f1 of runs/small", "given", "candidates"]);
 }
 
 /// A kernel machine without a sketch.

@@ -9,7 +9,7 @@ use crate::{Error, direction};
 pub struct LabelSet {
     /// Columns of the labels, ascending.
     pub labels: Vec<u32>,
-    /// `⟨z, ψ̃(Y)⟩ + b(Y)`.
+    /// `⟨z, ψ̃(Y)⟩ + b(Y)`, or its expected F1.
     pub score: f64,
 }
 

@@ -10,7 +10,7 @@
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer.
 //! Without candidates, [`ExactSearch`] finds the best of all rankings ([`permutations`]) or of all
-//! label sets ([`best_labels`]).
+//! label sets ([`best_labels`]). [`best_expected_f1`] finds the label set with the largest expected F1.
 //!
 //! ```
 //! use dsokr_decode::{CandidateParts, Candidates, Metrics, MissingGold, Pool, Queries};
@@ -42,6 +42,7 @@ mod direction;
 mod ensemble;
 mod error;
 mod exact;
+mod expected_f1;
 mod gold_tile;
 mod golds;
 mod hubs;
@@ -68,6 +69,7 @@ pub use ensemble::{
 };
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch, PreImage};
+pub use expected_f1::best_expected_f1;
 pub use gold_tile::rank;
 pub use golds::{ChosenGold, Golds};
 pub use hubs::Hubs;

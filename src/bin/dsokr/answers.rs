@@ -16,7 +16,7 @@ pub struct Answer<'a> {
     /// The predicted quantiles, if outputs are numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quantiles: Vec<Quantile>,
-    /// The best of all outputs, where the configuration searches them.
+    /// The predicted output where it need not be a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<&'a PredictedOutput>,
     candidates: Vec<Candidate<'a>>,

@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+
+use crate::{Error, LabelSet};
+
+/// The set of labels with the largest expected F1, where the true set is one of `outcomes`, each with a
+/// weight w_c, and `p_c = w_c / Σ w` is its probability. It need not be one of them.
+///
+/// `E[F1(Y)] = Σ_c p_c 2|Y ∩ c| / (|Y| + |c|)` is, among the sets of k labels, a sum over the labels of Y:
+/// `Σ_{l ∈ Y} Δ(l, k)` with `Δ(l, k) = Σ_{c ∋ l} p_c 2 / (k + |c|)`. So the best set of k labels is that of the k
+/// largest Δ, and the best of all sets is found exactly (Dembczyński, Waegeman, Cheng and Hüllermeier, NeurIPS
+/// 2011). Sizes are tried until no larger set can be better: L distinct labels in sets of S different sizes take
+/// O(L S) for each. Of equal Δ the first label is taken, of equal expectations the smaller set.
+///
+/// An outcome is a set of columns, each at most once. The score of the answer is its expected F1. It is the empty
+/// set, with 0, only if all outcomes with a weight are empty: F1 counts as 0 where both sets are empty, as in
+/// [`MultiLabelMetrics`](crate::MultiLabelMetrics).
+///
+/// # Errors
+/// [`Error::OutOfRange`] for a weight that is negative or not finite, and for weights that sum to 0.
+///
+/// ```
+/// use dsokr_decode::best_expected_f1;
+///
+/// // Three sets are equally likely. What they share is no outcome, and has a better F1 on average.
+/// let outcomes: [(f64, &[u32]); 3] = [(1.0, &[3, 5, 7]), (1.0, &[3, 5, 8]), (1.0, &[3, 5, 9])];
+/// let best = best_expected_f1(&outcomes)?;
+/// assert_eq!(best.labels, [3, 5]);
+/// assert!((best.score - 0.8).abs() < 1e-15);
+/// # Ok::<(), dsokr_decode::Error>(())
+/// ```
+pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<LabelSet, Error> {
+    let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
+    let wrong = outcomes.iter().find(|(weight, _)| !(*weight >= 0.0 && weight.is_finite()));
+    if let Some((weight, _)) = wrong {
+        return Err(Error::out_of_range(format!("a weight of {weight}"), "finite numbers from 0"));
+    }
+    if !(total > 0.0 && total.is_finite()) {
+        return Err(Error::out_of_range(
+            format!("weights that sum to {total}"),
+            "a positive, finite sum",
+        ));
+    }
+    // the probability of each size, and of each label in sets of each size
+    let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
+    for &(weight, labels) in outcomes.iter().filter(|(_, labels)| !labels.is_empty()) {
+        *sizes.entry(labels.len()).or_default() += weight / total;
+    }
+    let places: BTreeMap<usize, usize> = sizes.keys().copied().zip(0..).collect();
+    let mut labels: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for &(weight, outcome) in outcomes {
+        for &label in outcome {
+            let own = labels.entry(label).or_insert_with(|| vec![0.0; sizes.len()]);
+            own[places[&outcome.len()]] += weight / total;
+        }
+    }
+    let largest = sizes.last_key_value().map_or(0, |(&size, _)| size);
+    let mut best = LabelSet { labels: Vec::new(), score: 0.0 };
+    let mut gains: Vec<(f64, u32)> = Vec::with_capacity(labels.len());
+    for k in 1..=labels.len() {
+        let factor = |size: usize| 2.0 / (k + size) as f64;
+        // all labels of all outcomes are in the set, at best; this falls with k
+        let bound: f64 = sizes.iter().map(|(&size, p)| p * size as f64 * factor(size)).sum();
+        if k >= largest && bound <= best.score {
+            break;
+        }
+        gains.clear();
+        gains.extend(labels.iter().map(|(&label, own)| {
+            let terms = own.iter().zip(sizes.keys()).map(|(p, &size)| p * factor(size));
+            (terms.sum(), label)
+        }));
+        gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let score: f64 = gains[..k].iter().map(|(gain, _)| gain).sum();
+        if score > best.score {
+            let mut chosen: Vec<u32> = gains[..k].iter().map(|&(_, label)| label).collect();
+            chosen.sort_unstable();
+            best = LabelSet { labels: chosen, score };
+        }
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use dsokr_basis::random::{below, generator};
+
+    use super::*;
+
+    /// The expected F1 of a set, from its definition.
+    fn expected(set: u32, outcomes: &[(f64, u32)]) -> f64 {
+        let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
+        let f1 = |other: u32| match set.count_ones() + other.count_ones() {
+            0 => 0.0,
+            both => 2.0 * f64::from((set & other).count_ones()) / f64::from(both),
+        };
+        outcomes.iter().map(|&(weight, other)| weight / total * f1(other)).sum()
+    }
+
+    #[test]
+    fn no_other_set_has_a_larger_expected_f1() {
+        const LABELS: u32 = 8;
+        let mut beyond = 0;
+        for case in 0..300 {
+            let mut random = generator(1, "outcomes", case);
+            let count = 1 + below(&mut random, 9);
+            let sets: Vec<(f64, u32)> = (0..count)
+                .map(|_| {
+                    let mask = below(&mut random, 1 << LABELS) & below(&mut random, 1 << LABELS);
+                    (below(&mut random, 1000) as f64 + 0.5, mask as u32)
+                })
+                .collect();
+            let columns =
+                |mask: u32| (0..LABELS).filter(|label| (mask >> label) & 1 == 1).collect();
+            let listed: Vec<(f64, Vec<u32>)> =
+                sets.iter().map(|&(weight, mask)| (weight, columns(mask))).collect();
+            let outcomes: Vec<(f64, &[u32])> =
+                listed.iter().map(|(weight, labels)| (*weight, &labels[..])).collect();
+            let found = best_expected_f1(&outcomes).unwrap();
+            let mask = found.labels.iter().fold(0, |mask, label| mask | (1 << label));
+            let most = (0..1 << LABELS).map(|set| expected(set, &sets)).fold(0.0, f64::max);
+            assert!((found.score - most).abs() < 1e-12, "{sets:?}: {found:?}, {most}");
+            assert!((expected(mask, &sets) - most).abs() < 1e-12, "{sets:?}: {found:?}");
+            beyond += usize::from(sets.iter().all(|&(_, set)| set != mask));
+        }
+        assert!(beyond > 20, "only {beyond} answers are no outcome");
+    }
+
+    #[test]
+    fn weights_that_are_no_weights_are_refused() {
+        let outcomes = |weight| -> Vec<(f64, &'static [u32])> { vec![(weight, &[1]), (0.0, &[2])] };
+        for weight in [-1.0, f64::NAN, f64::INFINITY, 0.0] {
+            assert!(best_expected_f1(&outcomes(weight)).is_err(), "{weight}");
+        }
+        assert_eq!(best_expected_f1(&outcomes(2.0)).unwrap().labels, [1]);
+        let empty = best_expected_f1(&[(1.0, &[])]).unwrap();
+        assert_eq!((empty.labels.len(), empty.score), (0, 0.0));
+    }
+}
