@@ -14,13 +14,16 @@ pub enum NgramKind {
     /// Runs of characters inside one word, which is padded with a space on both sides
     /// (scikit-learn's `char_wb`).
     Characters,
+    /// Runs of characters of the whole text, so that they hold the ends of neighbouring words; white space
+    /// counts as one space (scikit-learn's `char`).
+    AcrossWords,
 }
 
 /// One block of n-gram features. Each block is weighted and normalised by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NgramConfig {
-    /// What the n-grams are made of.
+    /// What the n-grams are made of: words, characters of one word, or characters of the whole text.
     pub kind: NgramKind,
     /// Length of the shortest n-grams.
     pub min: usize,
@@ -88,24 +91,34 @@ impl NgramConfig {
                     padded.push(' ');
                     padded.push_str(word);
                     padded.push(' ');
-                    starts.clear();
-                    starts.extend(padded.char_indices().map(|(i, _)| i));
-                    starts.push(padded.len());
-                    let characters = starts.len() - 1;
+                    character_starts(&padded, &mut starts);
                     for n in self.min..=self.max {
-                        if n >= characters {
+                        if n >= starts.len() - 1 {
                             // a word shorter than n counts once, and not again for longer n
                             visit(&padded);
                             break;
                         }
-                        for i in 0..=characters - n {
-                            visit(&padded[starts[i]..starts[i + n]]);
-                        }
+                        starts.windows(n + 1).for_each(|run| visit(&padded[run[0]..run[n]]));
                     }
+                }
+            }
+            NgramKind::AcrossWords => {
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let mut starts = Vec::new();
+                character_starts(&text, &mut starts);
+                for n in self.min..=self.max {
+                    starts.windows(n + 1).for_each(|run| visit(&text[run[0]..run[n]]));
                 }
             }
         }
     }
+}
+
+/// Where the characters of a text start, and its end.
+fn character_starts(text: &str, starts: &mut Vec<usize>) {
+    starts.clear();
+    starts.extend(text.char_indices().map(|(start, _)| start));
+    starts.push(text.len());
 }
 
 /// A text as it is and in lower case, which is made when it is first asked for: several blocks of
@@ -153,6 +166,14 @@ mod tests {
     fn characters_stay_inside_padded_words_and_short_words_count_once() {
         let found = ngrams(&block(NgramKind::Characters, 3, 5), "an é");
         assert_eq!(found, [" an", "an ", " an ", " é "]);
+    }
+
+    #[test]
+    fn runs_across_words_take_white_space_as_one_space_and_texts_that_are_long_enough() {
+        let across = block(NgramKind::AcrossWords, 2, 4);
+        assert_eq!(ngrams(&across, "A \n é"), ["a ", " é", "a é"]);
+        assert_eq!(ngrams(&across, "é"), [""; 0]);
+        assert_eq!(ngrams(&across, " "), [""; 0]);
     }
 
     #[test]
