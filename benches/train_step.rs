@@ -30,7 +30,7 @@ use dsokr::train::Update;
 use dsokr_basis::random::generator;
 use dsokr_nn::fused::{self, Sequences, attention, linear_gelu, residual_norm};
 use dsokr_nn::transformer::{Architecture, Body};
-use dsokr_nn::{Pass, Precision, init};
+use dsokr_nn::{Pass, Precision, backward, in_pool, init};
 
 #[derive(Module, Debug)]
 struct Net {
@@ -160,8 +160,8 @@ fn steps(sizes: &Sizes, first: bool) -> f64 {
             model.body.layers(x.clone(), &sequences, pass).select(0, starts.clone())
         };
         let loss = (model.head.forward(pooled) - y.clone()).square().mean();
-        let gradients = GradientsParams::from_grads(loss.backward(), &model);
-        net = Some(optimizer.step(1e-4, model, gradients));
+        let gradients = GradientsParams::from_grads(backward(loss), &model);
+        net = Some(in_pool(&device, || optimizer.step(1e-4, model, gradients)));
     })
 }
 
@@ -183,7 +183,9 @@ fn products(sizes: &Sizes) -> f64 {
     let product = |rows, inner, columns| {
         let device = Device::flex();
         let (a, b) = (normal([rows, inner], &device), normal([inner, columns], &device));
-        timed(|_| drop(fused::product(a.clone(), b.clone(), sizes.precision)))
+        in_pool(&device, move || {
+            timed(|_| drop(fused::product(a.clone(), b.clone(), sizes.precision)))
+        })
     };
     let mut total = 0.0;
     for (k, m) in [(d, 3 * d), (d, d), (d, feed_forward), (feed_forward, d)] {

@@ -2,7 +2,7 @@ use std::slice::Chunks;
 
 use burn::optim::{GradientsAccumulator, GradientsParams};
 use burn::tensor::{Tensor, TensorData};
-use dsokr_nn::{Encoder, Model, Pass};
+use dsokr_nn::{Encoder, Model, Pass, backward};
 use rand::Rng;
 
 use crate::clip::clip;
@@ -113,7 +113,7 @@ pub(super) fn part_gradients<E: Encoder, M>(
     let scale = model.scale.as_ref().map(|scale| scale.val());
     let loss = objective.loss(z, pairs, batch, scale) / count as f32;
     let value = f64::from(loss.clone().into_scalar::<f32>());
-    (value, GradientsParams::from_grads(loss.backward(), model))
+    (value, GradientsParams::from_grads(backward(loss), model))
 }
 
 #[cfg(test)]

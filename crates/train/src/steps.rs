@@ -5,7 +5,7 @@ use burn::optim::ModuleOptimizer;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, Ranks};
 use dsokr_nn::parameters::{self, Parameters};
-use dsokr_nn::{Encoder, Model};
+use dsokr_nn::{Encoder, Model, in_pool};
 
 use crate::batches::training;
 use crate::checkpoint::checksum;
@@ -191,7 +191,7 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
                 let rate = learning_rate(config, self.state.step, self.total);
-                model = self.optimizer.step(rate, model, gradients);
+                model = in_pool(task.device, || self.optimizer.step(rate, model, gradients));
                 self.state.step += 1;
                 self.state.loss_sum += loss;
                 self.state.loss_steps += 1;

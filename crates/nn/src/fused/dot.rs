@@ -23,6 +23,8 @@ const COLUMNS: usize = 3 * LANES;
 const DEPTH: usize = 768;
 /// Rows that a task packs at a time, at most: with [`DEPTH`] values each they stay in the second cache.
 const TALL: usize = 128;
+/// Values along the inner dimension between those that are packed and those that are asked for.
+const AHEAD: usize = 32;
 
 /// Whether the processor multiplies in bfloat16.
 pub fn supported() -> bool {
@@ -85,10 +87,10 @@ impl Slice<'_> {
         self.depth.div_ceil(2)
     }
 
-    /// The rows of an operand from `i` on, at most `rows` and as many as a strip has.
+    /// So many rows of an operand from `i` on.
     fn strip(&self, View { values, row, column }: View, i: usize, rows: usize) -> Strip {
         let start = values.as_ptr().wrapping_add(i * row + self.from * column);
-        Strip { start, row, column, rows: rows.min(LANES), depth: self.depth }
+        Strip { start, row, column, rows, depth: self.depth }
     }
 
     /// Packs the panel that begins at column `j`.
@@ -96,15 +98,12 @@ impl Slice<'_> {
     /// # Safety
     /// The column exists, and no other thread uses its panel.
     unsafe fn pack_panel(self, j: usize) {
-        let (columns, pairs) = (COLUMNS.min(self.product.sizes.1 - j), self.pairs());
-        let wide = columns.next_multiple_of(LANES);
-        for first in (0..columns).step_by(LANES) {
-            // SAFETY: the strip lies in the operand, and its place in the panel
-            unsafe {
-                let low = self.panels.at(j * pairs + first);
-                let strip = self.strip(self.product.b.transposed(), j + first, columns - first);
-                strip.pack(wide, low, low.add(ROWS));
-            }
+        let columns = COLUMNS.min(self.product.sizes.1 - j);
+        let strides = Strides { pair: columns.next_multiple_of(LANES), half: ROWS, group: LANES };
+        // SAFETY: the strip lies in the operand, and its place in the panel
+        unsafe {
+            let panel = self.panels.at(j * self.pairs());
+            self.strip(self.product.b.transposed(), j, columns).pack(strides, panel);
         }
     }
 
@@ -117,14 +116,9 @@ impl Slice<'_> {
         let (rows, pairs) = (tall.min(m - i), self.pairs());
         let mut left = spare(rows.next_multiple_of(LANES) * pairs);
         let packed = left.as_mut_ptr();
-        for first in (0..rows).step_by(LANES) {
-            // SAFETY: the strip lies in the operand, and its two panels of rows in `left`
-            unsafe {
-                let low = packed.add(first * pairs);
-                let strip = self.strip(a, i + first, rows - first);
-                strip.pack(ROWS, low, low.add(ROWS * pairs));
-            }
-        }
+        let strides = Strides { pair: ROWS, half: ROWS * pairs, group: LANES * pairs };
+        // SAFETY: the strip lies in the operand, and its panels of rows in `left`
+        unsafe { self.strip(a, i, rows).pack(strides, packed) };
         for j in (0..n).step_by(COLUMNS) {
             let columns = COLUMNS.min(n - j);
             for first in (0..rows).step_by(ROWS) {
@@ -172,7 +166,7 @@ fn keep(memory: Vec<u32>) {
     SPARE.with_borrow_mut(|all| all.push(memory));
 }
 
-/// Up to 16 rows of a view, of `depth` values each.
+/// Rows of a view, of `depth` values each.
 #[derive(Clone, Copy)]
 struct Strip {
     start: *const f32,
@@ -182,53 +176,71 @@ struct Strip {
     depth: usize,
 }
 
+/// Distances in packed memory: between pairs of a row, between the two halves of a group of 16 rows, and
+/// between groups.
+#[derive(Clone, Copy)]
+struct Strides {
+    pair: usize,
+    half: usize,
+    group: usize,
+}
+
 impl Strip {
-    /// Rounds and packs: pair p of row i goes to `low[p · stride + i]` for the first eight rows, and to
-    /// `high[p · stride + i − 8]` for the others. Missing rows and an odd last value's partner are zeros.
+    /// Rounds and packs: pair p of row `16 g + 8 h + i` goes to
+    /// `target[g · group + h · half + p · pair + i]`. Rows missing in the last group and an odd last value's partner are
+    /// zeros.
     ///
     /// # Safety
-    /// The rows' values can be read; `low` and `high` have room for eight rows each; the processor is
-    /// [`supported`].
+    /// The rows' values can be read; `target` has room for them; the processor is [`supported`].
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-    unsafe fn pack(self, stride: usize, low: *mut u32, high: *mut u32) {
+    unsafe fn pack(self, strides: Strides, target: *mut u32) {
         let Self { start, row, column, rows, depth } = self;
-        // SAFETY: masks keep loads inside the view, and stores are those of the caller's promise
+        // SAFETY: masks keep loads inside the view, prefetches never fault, and stores are those of the caller's promise
         unsafe {
-            let put = |p: usize, pairs: __m512i| {
+            let put = |first: usize, p: usize, pairs: __m512i| {
+                let low = target.add(first / LANES * strides.group + p * strides.pair);
                 let halves = (_mm512_castsi512_si256(pairs), _mm512_extracti64x4_epi64::<1>(pairs));
-                _mm256_storeu_si256(low.add(p * stride).cast(), halves.0);
-                _mm256_storeu_si256(high.add(p * stride).cast(), halves.1);
+                _mm256_storeu_si256(low.cast(), halves.0);
+                _mm256_storeu_si256(low.add(strides.half).cast(), halves.1);
             };
             if row == 1 {
-                // the strip's values of one column lie side by side
-                let here = mask(rows);
+                // values of one column lie side by side
                 let order: [u16; 32] = std::array::from_fn(|i| (i / 2 + i % 2 * 16) as u16);
                 let order = _mm512_loadu_si512(order.as_ptr().cast());
                 for p in 0..depth.div_ceil(2) {
                     let values = start.wrapping_add(2 * p * column);
-                    let there = if 2 * p + 1 < depth { here } else { 0 };
-                    let first = _mm512_maskz_loadu_ps(here, values);
-                    let second = _mm512_maskz_loadu_ps(there, values.wrapping_add(column));
-                    put(p, _mm512_permutexvar_epi16(order, rounded(first, second)));
+                    for first in (0..rows).step_by(LANES) {
+                        let values = values.wrapping_add(first);
+                        let ahead = values.wrapping_add(AHEAD * column);
+                        _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+                        _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(column).cast());
+                        let here = mask(rows - first);
+                        let there = if 2 * p + 1 < depth { here } else { 0 };
+                        let low = _mm512_maskz_loadu_ps(here, values);
+                        let high = _mm512_maskz_loadu_ps(there, values.wrapping_add(column));
+                        put(first, p, _mm512_permutexvar_epi16(order, rounded(low, high)));
+                    }
                 }
                 return;
             }
             assert!(column == 1, "a view has adjacent values along one of its sides");
-            for from in (0..depth).step_by(2 * LANES) {
-                let rest = depth - from;
-                let masks = (mask(rest), mask(rest.saturating_sub(LANES)));
-                let mut square = [_mm512_setzero_si512(); LANES];
-                for (i, square) in square.iter_mut().enumerate() {
-                    if i < rows {
-                        let values = start.wrapping_add(i * row + from);
-                        let first = _mm512_maskz_loadu_ps(masks.0, values);
-                        let second = _mm512_maskz_loadu_ps(masks.1, values.wrapping_add(LANES));
-                        *square = rounded(first, second);
+            for first in (0..rows).step_by(LANES) {
+                for from in (0..depth).step_by(2 * LANES) {
+                    let rest = depth - from;
+                    let masks = (mask(rest), mask(rest.saturating_sub(LANES)));
+                    let mut square = [_mm512_setzero_si512(); LANES];
+                    for (i, square) in square.iter_mut().enumerate() {
+                        if first + i < rows {
+                            let values = start.wrapping_add((first + i) * row + from);
+                            let low = _mm512_maskz_loadu_ps(masks.0, values);
+                            let high = _mm512_maskz_loadu_ps(masks.1, values.wrapping_add(LANES));
+                            *square = rounded(low, high);
+                        }
                     }
-                }
-                for (p, pairs) in transposed(square).into_iter().enumerate().take(rest.div_ceil(2))
-                {
-                    put(from / 2 + p, pairs);
+                    let pairs = transposed(square).into_iter().enumerate();
+                    for (p, pairs) in pairs.take(rest.div_ceil(2)) {
+                        put(first, from / 2 + p, pairs);
+                    }
                 }
             }
         }
@@ -298,8 +310,14 @@ impl Tile<'_> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
     unsafe fn write<const V: usize>(self, pairs: usize, a: *const u32, b: *const u32) {
         let mut sums = [[_mm512_setzero_ps(); V]; ROWS];
-        // SAFETY: the caller's promise; masks keep the bias and the target inside their columns
+        // SAFETY: the caller's promise; prefetches never fault; masks keep the bias and the target inside their columns
         unsafe {
+            for i in 0..self.rows {
+                for v in 0..V {
+                    let line = self.target.wrapping_add(i * self.width + v * LANES);
+                    _mm_prefetch::<_MM_HINT_T0>(line.cast());
+                }
+            }
             for p in 0..pairs {
                 let columns: [__m512bh; V] = std::array::from_fn(|v| {
                     let pairs = _mm512_loadu_si512(b.add((p * V + v) * LANES).cast());

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::buffer::{Fresh, Shared, wrap};
 use super::product::{Operands, Product, Threads, View};
 use super::sequences::Sequences;
-use super::simd::{exp, simd, sum};
+use super::simd::{exp, largest, simd, sum};
 use crate::Dropout;
 
 /// The arguments of attention beside its tensors.
@@ -245,7 +245,7 @@ fn softmax(
         dropout: Option<Dropout>
     ) -> () {
         for (i, (row, log_sum)) in scores.chunks_exact_mut(keys).zip(log_sums).enumerate() {
-            let largest = row.iter().fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
+            let largest = largest(row);
             for v in row.iter_mut() {
                 *v = exp(*v - largest);
             }

@@ -123,6 +123,21 @@ pub fn normal(x: f32) -> (f32, f32) {
     (if x >= 0.0 { 1.0 - tail } else { tail }, e * 0.398_942_3)
 }
 
+/// The largest value, or −∞, in 32 partial maxima that vectorise; NaN are passed over.
+#[inline(always)]
+pub fn largest(x: &[f32]) -> f32 {
+    const LANES: usize = 32;
+    let greater = |m: f32, v: f32| if v > m { v } else { m };
+    let mut partial = [f32::NEG_INFINITY; LANES];
+    let (whole, rest) = x.as_chunks::<LANES>();
+    for values in whole {
+        for (m, v) in partial.iter_mut().zip(values) {
+            *m = greater(*m, *v);
+        }
+    }
+    partial.iter().chain(rest).copied().fold(f32::NEG_INFINITY, greater)
+}
+
 /// `Σ f(i, x_i)` in 32 partial sums, in a fixed order that vectorises.
 #[inline(always)]
 pub fn sum(x: &[f32], f: impl Fn(usize, f32) -> f32) -> f32 {
@@ -177,6 +192,20 @@ mod tests {
             let density = (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
             assert!((f64::from(pdf) - density).abs() < 2e-7, "{x}");
         }
+    }
+
+    #[test]
+    fn the_largest_is_found_everywhere() {
+        for n in [1, 31, 32, 33, 100] {
+            for place in 0..n {
+                let mut x = vec![-2.0; n];
+                x[place] = -1.0;
+                assert_eq!(largest(&x), -1.0);
+                x[(place + 1) % n] = f32::NAN;
+                assert_eq!(largest(&x), if n > 1 { -1.0 } else { f32::NEG_INFINITY });
+            }
+        }
+        assert_eq!(largest(&[]), f32::NEG_INFINITY);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::dropout_after;
-use crate::{Pass, Precision, init};
+use crate::{Pass, Precision, in_pool, init};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,7 +125,7 @@ impl Body {
 
     /// Applies all layers to vectors `[n, d]`.
     pub fn layers(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        self.run(self.layers.len(), x, sequences, pass)
+        in_pool(&x.device(), move || self.run(self.layers.len(), x, sequences, pass))
     }
 
     fn shared<'a>(&'a self, sequences: &'a Arc<Sequences>, pass: Pass) -> Shared<'a> {
@@ -145,10 +145,11 @@ impl Body {
     /// Applies all layers to vectors `[n, d]`, the last one to each text's first token alone:
     /// `[texts, d]`.
     pub fn layers_first(&self, x: Tensor<2>, sequences: &Arc<Sequences>, pass: Pass) -> Tensor<2> {
-        let shared = self.shared(sequences, pass);
         let last = self.layers.len() - 1;
-        let x = self.run(last, x, sequences, pass);
-        self.layers[last].forward_first(x, shared, last)
+        in_pool(&x.device(), move || {
+            let x = self.run(last, x, sequences, pass);
+            self.layers[last].forward_first(x, self.shared(sequences, pass), last)
+        })
     }
 
     /// One vector per text, `[texts, d]`.
