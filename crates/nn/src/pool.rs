@@ -5,7 +5,7 @@ use crate::pass::is_cpu_engine;
 /// The result of `work`, which runs on a thread of Rayon's pool if `device` is the CPU engine.
 ///
 /// A thread outside the pool falls asleep for each parallel loop and is woken at its end. A training step has hundreds
-/// of them; with small batches that takes a third of its time. Within the pool the thread takes part in the loops.
+/// of them, which matters where batches are small. Within the pool the thread takes part in the loops.
 pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
     if is_cpu_engine(device) { rayon::scope(|_| work()) } else { work() }
 }
