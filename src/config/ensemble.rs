@@ -107,16 +107,45 @@ impl Checked {
             }
         }
         if let Some(name) = &ensemble.second_look {
-            let looks = members.iter().filter(|member| member.decoding.second_look.is_some());
-            let looks: Vec<&str> = looks.map(|member| member.name.as_str()).collect();
-            if !looks.contains(&name.as_str()) {
-                let names = if looks.is_empty() { "none has one".into() } else { looks.join(", ") };
-                let allowed = format!("the name of a member with decoding.second_look: {names}");
-                return Err(value("ensemble.second_look", format!("{name:?}"), &allowed));
-            }
+            check_second_look(name, &members)?;
         }
         Ok(members)
     }
+}
+
+/// Checks that the member of this name has a second look, which is in the coordinates of those that share it.
+fn check_second_look(name: &str, members: &[Checked]) -> Result<(), Error> {
+    let refused =
+        |allowed: String| Err(value("ensemble.second_look", format!("{name:?}"), &allowed));
+    let (looking, sharing): (Vec<&Checked>, Vec<&Checked>) =
+        members.iter().partition(|member| member.decoding.second_look.is_some());
+    let Some(of) = looking.iter().find(|member| member.name == name) else {
+        let names: Vec<&str> = looking.iter().map(|member| member.name.as_str()).collect();
+        let names = if names.is_empty() { "none has one".into() } else { names.join(", ") };
+        return refused(format!("the name of a member with decoding.second_look: {names}"));
+    };
+    let first = sharing.iter().find_map(|it| Some((&it.name, different_basis(of, it)?)));
+    match first {
+        Some((other, key)) => refused(format!(
+            "absent: the member {other} has a different {key}, and so a different basis"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The first key by which two members on the same data have different bases.
+fn different_basis(one: &Config, other: &Config) -> Option<&'static str> {
+    let (ours, theirs) = (&one.output, &other.output);
+    let keys = [
+        ("seed", one.seed != other.seed),
+        ("sketch", one.sketch != other.sketch),
+        ("output.features", ours.features != theirs.features),
+        ("output.scaling", ours.scaling != theirs.scaling),
+        ("output.kernel", ours.kernel != theirs.kernel),
+        ("output.kernels", ours.kernels != theirs.kernels),
+        ("output.power", ours.tempering() != theirs.tempering()),
+    ];
+    keys.into_iter().find_map(|(key, differs)| differs.then_some(key))
 }
 
 fn member(

@@ -230,6 +230,15 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
     };
     let says = ["ensemble.second_look = \"bag\"", "the name of a member", "second_look: ridge"];
     fail("named", "second_look = \"bag\"", "", &says);
-    let says = ["ensemble.second_look = \"ridge\"", "the member bag has a different basis"];
-    fail("different", shared, "output.power = 0.5", &says);
+    let differences = [
+        ("output.power = 0.5", "output.power"),
+        ("sketch = { size = 3 }", "sketch"),
+        ("seed = 1", "seed"),
+    ];
+    for (set, key) in differences {
+        let says = format!("the member bag has a different {key}, and so a different basis");
+        fail("different", shared, set, &["ensemble.second_look = \"ridge\"", &says]);
+        // nothing has been trained
+        assert!(!sandbox.path("runs/different").exists());
+    }
 }
