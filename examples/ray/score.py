@@ -3,7 +3,8 @@
 usage: python score.py RUN TABLE OUT TEXT...
 
 RUN is a run directory with hashed counts of substructures as features of outputs, which Python makes of any SMILES:
-output.features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }, "configurations", "chains" or "rings".
+output.features = { kind = "substructures", column = "smiles", of = { name = "morgan" } }, "configurations", "chains", "rings" or
+"components".
 TABLE is a CSV or Parquet file, or a folder of Parquet files, with the column "smiles". OUT gets Parquet files: the table with a
 column "score 1", "score 2", … for each text, as `dsokr search RUN TEXT` scores candidates; NaN for what is no SMILES.
 """
@@ -28,7 +29,7 @@ class Scorer:
         features = output.get("features", {})
         plain = {"kind": "substructures", "exact": False, "log": False, "min_outputs": 1}
         of = features.get("of", {})
-        hashed = of.get("name") in ("morgan", "configurations", "chains", "rings")
+        hashed = of.get("name") in ("morgan", "configurations", "chains", "rings", "components")
         if not hashed or any(features[key] != value for key, value in plain.items()):
             raise ValueError(f"{run}: output.features = {features}, expected {plain} of hashed counts")
         self.basis, self.of, self.z = model.basis, of, model.encode(texts)

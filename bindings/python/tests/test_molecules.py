@@ -19,7 +19,7 @@ def test_morgan():
     assert bits.toarray()[0].sum() == 6
 
 
-@pytest.mark.parametrize("kind", ["configurations", "chains", "rings", "composition"])
+@pytest.mark.parametrize("kind", ["configurations", "chains", "rings", "components", "composition"])
 def test_other_kinds(kind):
     assert len(molecules.features(SMILES, kind)) == 5
 

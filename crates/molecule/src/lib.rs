@@ -41,8 +41,8 @@ mod stereo;
 pub use drawing::{svg_column, svg_pair, svg_text};
 pub use error::Error;
 pub use features::{
-    Chains, Composition, Configurations, GraphCounts, HashedFeatures, MoleculeFeatures, Morgan,
-    Rings, Substructures,
+    Chains, Components, Composition, Configurations, GraphCounts, HashedFeatures, MoleculeFeatures,
+    Morgan, Rings, Substructures,
 };
 pub use groups::{FunctionalGroup, functional_groups};
 pub use molecule::{Atom, Bond, BondOrder, Element, Molecule, Neighbor, Ring};

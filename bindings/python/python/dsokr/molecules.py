@@ -18,9 +18,9 @@ def features(smiles: Iterable[str], kind: str = "morgan", *, bits: bool = False,
     """Rows of features of molecules.
 
     ``kind`` and its parameters are those of a configuration: "morgan" (``radius=2``, ``width=2048``),
-    "configurations" (the same), "chains" and "rings" (``width=2048``), "composition", or "graph"
-    (``kernel={"name": "weisfeiler-lehman"}``). Rows are counts; with ``bits=True`` a Morgan fingerprint is one of bits.
-    A graph kernel's columns are those features that occur in these molecules; where others follow use
+    "configurations" (the same), "chains" and "rings" (``width=2048``), "components" (``width=65536``), "composition", or
+    "graph" (``kernel={"name": "weisfeiler-lehman"}``). Rows are counts; with ``bits=True`` a Morgan fingerprint is one of
+    bits. A graph kernel's columns are those features that occur in these molecules; where others follow use
     ``dsokr.graphs.GraphKernel``.
     """
     if not isinstance(kind, str):

@@ -4,6 +4,7 @@
 //! [`Substructures`] lets configurations name it.
 
 mod chains;
+mod components;
 mod composition;
 mod configurations;
 mod featurizer;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Molecule};
 
 pub use chains::Chains;
+pub use components::Components;
 pub use composition::Composition;
 pub use configurations::Configurations;
 pub use featurizer::{HashedFeatures, MoleculeFeatures};
@@ -54,6 +56,8 @@ substructures! {
     Chains(Chains),
     /// Ring systems, whole, and what stands where on them, folded into columns.
     Rings(Rings),
+    /// What no bond joins: ions, solvents, the charge of each, and isotopes, folded into columns.
+    Components(Components),
     /// Elements, hydrogens among them, bonds by their order, functional groups, charges, rings, and
     /// configurations.
     Composition(Composition),

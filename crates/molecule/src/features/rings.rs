@@ -74,10 +74,10 @@ impl HashedFeatures for Rings {
             let element = |atom: usize| u64::from(molecule.atoms()[atom].element.atomic_number());
             let with_borne = |atom: usize| mix(element(atom), borne[&atom]);
             let with_all = |atom: usize| mix(with_borne(atom), configured[atom]);
-            count([0, pattern(molecule, system, element, false)]);
-            count([1, pattern(molecule, system, element, true)]);
-            count([2, pattern(molecule, system, with_borne, true)]);
-            count([3, pattern(molecule, system, with_all, true)]);
+            count([0, pattern(molecule, &system.atoms, element, false)]);
+            count([1, pattern(molecule, &system.atoms, element, true)]);
+            count([2, pattern(molecule, &system.atoms, with_borne, true)]);
+            count([3, pattern(molecule, &system.atoms, with_all, true)]);
             for ring in system.rings.iter().map(|&ring| &molecule.rings()[ring]) {
                 for (apart, [first, second]) in pairs(&ring.atoms) {
                     let both = [borne[&first], borne[&second]];
@@ -116,18 +116,19 @@ fn bears(molecule: &Molecule, system: &RingSystem, atom: usize) -> u64 {
     if words.is_empty() { 0 } else { unordered(words, 1) }
 }
 
-/// A hash of a system whose atoms have these labels; with the orders of bonds or without.
-fn pattern(
+/// A hash of the atoms that are listed ascending, which have these labels, and the bonds between them; with
+/// the orders of bonds or without.
+pub(super) fn pattern(
     molecule: &Molecule,
-    system: &RingSystem,
+    atoms: &[usize],
     label: impl Fn(usize) -> u64,
     bonds: bool,
 ) -> u64 {
-    let colors = system.atoms.iter().map(|&atom| label(atom)).collect();
+    let colors = atoms.iter().map(|&atom| label(atom)).collect();
     graph_hash(colors, |at| {
-        let neighbors = molecule.neighbors(system.atoms[at]).iter();
+        let neighbors = molecule.neighbors(atoms[at]).iter();
         let inside = neighbors.filter_map(|n| {
-            let end = system.atoms.binary_search(&n.atom).ok()?;
+            let end = atoms.binary_search(&n.atom).ok()?;
             let bond = if bonds { u64::from(bond_code(&molecule.bonds()[n.bond])) } else { 0 };
             Some((bond, end))
         });

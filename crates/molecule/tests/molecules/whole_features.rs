@@ -1,21 +1,22 @@
-//! Features of chains, ring systems and configurations.
+//! Features of chains, ring systems, components and configurations.
 
 use std::collections::BTreeMap;
 
 use dsokr_basis::random::generator;
 use dsokr_molecule::{
-    Chains, Composition, Configurations, HashedFeatures, Molecule, MoleculeFeatures, Morgan, Rings,
-    Substructures,
+    Chains, Components, Composition, Configurations, HashedFeatures, Molecule, MoleculeFeatures,
+    Morgan, Rings, Substructures,
 };
 
 use crate::support::{chebi, parse, quickstart};
 
 type Codes = BTreeMap<u32, u32>;
 
-fn all(molecule: &Molecule) -> [Codes; 3] {
+fn all(molecule: &Molecule) -> [Codes; 4] {
     [
         Chains::default().codes(molecule),
         Rings::default().codes(molecule),
+        Components::default().codes(molecule),
         Configurations::default().codes(molecule),
     ]
 }
@@ -46,6 +47,7 @@ fn mirror_images_differ_in_configurations_alone() {
         let mirrored = smiles.replace("@@", "!").replace('@', "@@").replace('!', "@");
         let (one, other) = (parse(smiles), parse(&mirrored));
         assert_eq!(Chains::default().codes(&one), Chains::default().codes(&other));
+        assert_eq!(Components::default().codes(&one), Components::default().codes(&other));
         let count = |codes: &Codes| codes.values().sum::<u32>();
         let at_centers = Configurations { radius: 0, ..Configurations::default() };
         let (left, right) = (at_centers.codes(&one), at_centers.codes(&other));
@@ -84,11 +86,30 @@ fn rings_tell_positions_and_configurations() {
 }
 
 #[test]
+fn components_tell_ions_charges_and_isotopes() {
+    let codes = |smiles: &str| Components::default().codes(&parse(smiles));
+    // one component: how many, and its charge
+    assert_eq!(codes("CCO"), codes("C[N+](C)(C)CC(=O)[O-]"));
+    assert_eq!(codes("CCO").len(), 2);
+    assert_ne!(codes("CC(=O)O"), codes("CC(=O)[O-]"));
+    // an isotope is one feature more
+    assert_eq!(codes("[2H]CO").len(), 3);
+    // each of two ions is a feature; the second is counted
+    let (one, two) = (codes("[Na+].CC(=O)[O-]"), codes("[Na+].[Na+].[O-]C(=O)C(=O)[O-]"));
+    assert!(two.values().any(|&count| count == 2) && one.values().all(|&count| count == 1));
+    // a salt and its acid with hydrogen chloride share the elements of the ions, not the ions
+    let (ions, neutral) = (codes("C[NH3+].[Cl-]"), codes("CN.Cl"));
+    assert_eq!(ions.keys().filter(|code| neutral.contains_key(code)).count(), 3);
+    assert_eq!((ions.len(), neutral.len()), (7, 7));
+}
+
+#[test]
 fn widths_fold_and_none_is_refused() {
     let molecules = [parse("C[C@H](N)CCCc1ccccc1")];
     assert_eq!(Chains { width: 16 }.counts(&molecules).unwrap().width(), 16);
     assert!(Chains { width: 0 }.counts(&molecules).is_err());
     assert!(Rings { width: 0 }.counts(&molecules).is_err());
+    assert!(Components { width: 0 }.counts(&molecules).is_err());
     assert!(Configurations { width: 0, radius: 1 }.counts(&molecules).is_err());
 }
 
