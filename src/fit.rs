@@ -34,6 +34,7 @@ use dsokr_train::{Event, Observer};
 
 use fingerprint::fingerprint;
 pub(crate) use hubs::{CrossFit, correct, left_out, rest};
+use second_look::PairWords;
 pub(crate) use second_look::need as second_look_need;
 
 /// The configuration to fit, its run directory and its device.
@@ -180,6 +181,10 @@ fn run_as(
         seconds = started.elapsed().as_secs_f64(),
         "targets made"
     );
+    let words = match &config.decoding.second_look {
+        Some(look) => PairWords::read(look, &request.root, &dataset, &candidates)?,
+        None => None,
+    };
     let origin = targets.origin();
     let basis = targets.as_basis();
     let labels = label_names(config, &dataset.outputs)?;
@@ -283,7 +288,8 @@ fn run_as(
     };
     let candidates = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {
-            let (look, part) = second_look::fit(settings, task, &candidates, held_out)?;
+            let (look, part) =
+                second_look::fit(settings, words.as_ref(), task, &candidates, held_out)?;
             folder.save_second_look(&look)?;
             if let Some(part) = part {
                 folder.save_held_part(&part, &dataset.train.ids)?;

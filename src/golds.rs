@@ -7,6 +7,7 @@ use dsokr_decode::{
 };
 
 use crate::Error;
+use crate::query_texts::{QueryTexts, RepeatedTexts};
 
 /// The right output of each query that counts: of several the best-ranked one.
 pub(crate) struct RankedGolds {
@@ -22,8 +23,8 @@ pub(crate) struct RankedGolds {
 pub(crate) struct GoldRows {
     pub golds: Golds,
     lists: Option<PerQuery>,
-    /// What errors call the query of each row.
-    pub names: Vec<String>,
+    /// The query of each row.
+    pub texts: RepeatedTexts,
 }
 
 impl GoldRows {
@@ -44,8 +45,8 @@ impl GoldRows {
                 return Err(dsokr_decode::Error::Length { what, found, expected }.into());
             }
         };
-        let names = golds.queries().iter().map(|&query| split.names()[query].clone()).collect();
-        Ok(Some(Self { golds, lists, names }))
+        let texts = QueryTexts::of(split).repeat(golds.queries());
+        Ok(Some(Self { golds, lists, texts }))
     }
 
     pub fn pool(&self) -> Pool<'_> {
@@ -91,7 +92,7 @@ pub(crate) fn rank_golds(
 ) -> Result<RankedGolds, Error> {
     let dim = candidates.dim();
     let Some(rows) = GoldRows::of(split, pool)? else {
-        let queries = Queries::named(split.names(), dim, z)?;
+        let queries = QueryTexts::of(split).queries(dim, z)?;
         let rows = pool.gold(split.names(), &split.ids, candidates, missing)?;
         let ranks = pool.rank(&queries, &rows, candidates)?;
         return Ok(RankedGolds { ranks, rows, ids: split.ids.clone() });
@@ -100,7 +101,7 @@ pub(crate) fn rank_golds(
     Queries::named(split.names(), dim, z)?;
     let found = find_rows(&rows, split, candidates, missing)?;
     let repeated = rows.golds.repeat(dim, z);
-    let queries = Queries::named(&rows.names, dim, &repeated)?;
+    let queries = rows.texts.of_rows().queries(dim, &repeated)?;
     let ranks = rows.pool().rank(&queries, &found, candidates)?;
     Ok(rows.choose(&found, &ranks)?.0)
 }
@@ -112,7 +113,7 @@ fn find_rows(
     missing: MissingGold,
 ) -> Result<Vec<Option<u32>>, Error> {
     rows.resolve(split, missing, |rows| {
-        rows.pool().gold(&rows.names, rows.golds.ids(), candidates, MissingGold::RankInfinity)
+        rows.pool().gold(&rows.texts.names, rows.golds.ids(), candidates, MissingGold::RankInfinity)
     })
 }
 

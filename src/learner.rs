@@ -307,6 +307,8 @@ impl HeldOut {
 pub(crate) struct HeldPart {
     /// The answers to them, at unit length.
     pub answers: HeldOut,
+    /// Their texts, where the second look has words.
+    pub texts: Option<Vec<String>>,
     /// What the second look would be without them.
     pub look: SecondLook,
 }

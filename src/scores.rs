@@ -15,6 +15,7 @@ use crate::expected_f1;
 use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
 use crate::molecules::{Distances, MoleculeScores};
 use crate::quantiles::QuantileScores;
+use crate::query_texts::QueryTexts;
 use crate::rankings::RankingScores;
 use dsokr_data::{Split, Truth};
 
@@ -336,7 +337,7 @@ pub(crate) fn evaluate(
 ) -> Result<Evaluation, Error> {
     let Decoder { candidates, origin, .. } = decoder;
     let z = config.decoding.scaled(z, candidates.dim())?;
-    let queries = Queries::named(split.names(), candidates.dim(), &z)?;
+    let queries = QueryTexts::of(split).queries(candidates.dim(), &z)?;
     let missing = missing_gold(split, config.evaluation.missing_gold);
     let golds = rank_golds(split, &z, candidates, pool, missing)?;
     let metrics = pool.metrics(&golds.ranks, candidates)?;

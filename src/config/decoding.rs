@@ -93,17 +93,34 @@ pub struct SecondLookConfig {
     pub folds: usize,
     /// How many of these parts are answered. Each costs a fit.
     pub answered: usize,
+    /// The words of a query's text against the structures of candidates; not compared, if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<WordsConfig>,
+}
+
+/// Words of texts beside facts about molecules, as a further number of the second look: how much likelier a text
+/// with these words is for a molecule of which these facts hold, by the training pairs (`decode::Words`).
+///
+/// Inputs are texts, and `output.label` is the column of SMILES.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WordsConfig {
+    /// A file in the folder of the data: a table with tabs and the columns `words`, a regular expression on the text
+    /// in lower case, and `structure`, a fact. The run keeps it. If left out, the lexicon of the program, made for
+    /// descriptions as ChEBI has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lexicon: Option<String>,
 }
 
 impl Default for SecondLookConfig {
     fn default() -> Self {
-        Self { candidates: 100, neighbours: 50, folds: 8, answered: 3 }
+        Self { candidates: 100, neighbours: 50, folds: 8, answered: 3, words: None }
     }
 }
 
 impl SecondLookConfig {
     fn validate(&self) -> Result<(), Error> {
-        let Self { candidates, neighbours, folds, answered } = *self;
+        let Self { candidates, neighbours, folds, answered, words: _ } = *self;
         let key = |name: &str| format!("decoding.second_look.{name}");
         check(candidates > 1, &key("candidates"), candidates, "at least 2")?;
         check(neighbours > 0, &key("neighbours"), neighbours, "at least 1")?;

@@ -16,7 +16,9 @@ mod output;
 mod reference;
 
 pub(crate) use decoding::IN_ENSEMBLES;
-pub use decoding::{DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig};
+pub use decoding::{
+    DecodingConfig, ExpectedF1Config, HubConfig, Search, SecondLookConfig, WordsConfig,
+};
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
 pub use ensemble::EnsembleConfig;

@@ -1,16 +1,22 @@
 //! The second look at the first candidates of a query, learned from training pairs.
 
-use dsokr_data::Dataset;
+use std::sync::Arc;
+
+use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Hubs, LookExamples, Neighbourhood, Queries, SecondLook,
+    CandidateBlocks, Candidates, Clues, Hubs, Lexicon, LookExamples, Neighbourhood, Queries,
+    SecondLook, Words,
 };
 use dsokr_machines::Cost;
+use rayon::prelude::*;
 use tracing::info;
 
 use super::hubs::{folds, rest};
 use crate::config::{Checked, SecondLookConfig};
 use crate::learner::{HeldPart, Task};
+use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
+use crate::molecules::are_smiles;
 use crate::targets::OutputTargets;
 use crate::{Error, HeldOut};
 
@@ -27,6 +33,49 @@ pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> 
     }
 }
 
+/// Words of texts beside facts about outputs, and what the training pairs have of them.
+pub(super) struct PairWords<'a> {
+    lexicon: Arc<dyn Lexicon>,
+    texts: &'a [String],
+    /// Of each training pair what its text says and what holds of its output.
+    pairs: Vec<[Vec<bool>; 2]>,
+}
+
+impl<'a> PairWords<'a> {
+    /// Those of the settings; none where these have no words.
+    pub fn read(
+        settings: &SecondLookConfig,
+        root: &DataRoot,
+        dataset: &'a Dataset,
+        candidates: &Candidates,
+    ) -> Result<Option<Self>, Error> {
+        let Some(settings) = &settings.words else { return Ok(None) };
+        let file = settings.lexicon.as_ref().map(|file| root.file(file));
+        let lexicon: Arc<dyn Lexicon> = Arc::new(MoleculeLexicon::read(file.as_deref())?);
+        let refused = |allowed| Err(Error::value("decoding.second_look.words", "given", allowed));
+        let Ok(texts) = dataset.train.inputs.texts() else {
+            return refused("absent: inputs are no texts");
+        };
+        if !are_smiles(candidates) {
+            return refused("absent, or with the column of SMILES as output.label");
+        }
+        let holds = |output: &Option<usize>| match output {
+            Some(output) => lexicon.holds(&dataset.outputs.labels[*output]),
+            None => vec![false; lexicon.len()],
+        };
+        let pairs = texts.par_iter().zip(&dataset.train.outputs);
+        let pairs = pairs.map(|(text, output)| [lexicon.said(text), holds(output)]).collect();
+        Ok(Some(Self { lexicon, texts, pairs }))
+    }
+
+    /// The weights by some training pairs.
+    fn fit(&self, pairs: impl Iterator<Item = usize>) -> Result<Words, Error> {
+        let pairs = pairs.map(|pair| &self.pairs[pair]);
+        let pairs = pairs.map(|[said, holds]| (said.as_slice(), holds.as_slice()));
+        Ok(Words::fit(Arc::clone(&self.lexicon), pairs)?)
+    }
+}
+
 /// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the
 /// cost for a number of pairs, and what is found of the pairs that they answer. All is taken beside what the fit
 /// of the machine itself needs.
@@ -37,7 +86,7 @@ pub(crate) fn need(
     p: usize,
     fit: impl Fn(usize) -> Cost,
 ) -> Need {
-    let SecondLookConfig { candidates: size, neighbours, folds, answered } = *settings;
+    let SecondLookConfig { candidates: size, neighbours, folds, answered, ref words } = *settings;
     let n = dataset.train.ids.len();
     let part = n.div_ceil(folds.max(1)).min(n);
     let Cost { bytes, multiplications } = fit(n - part);
@@ -46,7 +95,7 @@ pub(crate) fn need(
     let candidates = dataset.outputs.candidates.len() as f64;
     let (queries, rest) = (parts * part, n - part);
     let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
-    let [examples, network] = SecondLook::cost(queries, size);
+    let [examples, network] = SecondLook::cost(queries, size, words.is_some());
     // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
     let found = queries * p * (candidates + rest + size * neighbours);
     // answers of all fits, the outputs and what is compared with them, and the candidates again
@@ -62,9 +111,10 @@ pub(crate) fn need(
 ///
 /// A training pair shows what the first candidates of an unseen query look like if nothing has seen its output: neither
 /// the model, nor the hub constants, nor the answers that it is compared with. So they are made
-/// anew without each part of the pairs.
+/// anew without each part of the pairs. So are the weights of words.
 pub(super) fn fit(
     settings: &SecondLookConfig,
+    words: Option<&PairWords>,
     task: &Task,
     candidates: &Candidates,
     held_out: &HeldOut,
@@ -82,7 +132,11 @@ pub(super) fn fit(
         return refused("absent: this encoder gives no answers without a part of the pairs");
     };
     let mut examples = LookExamples::new(settings.candidates);
-    let mut first: Option<(usize, HeldOut, Neighbourhood)> = None;
+    let mut first: Option<(usize, HeldOut, Option<Vec<String>>, Clues)> = None;
+    let all_words = match words {
+        Some(words) => Some(words.fit(0..ids.len())?.for_rows(candidates.distinct())),
+        None => None,
+    };
     for (held, part) in held.iter().zip(parts) {
         let left_out = Queries::new(p, &part.left_out)?.normalised();
         let seen = Queries::new(p, &left_out)?;
@@ -94,16 +148,27 @@ pub(super) fn fit(
             }
             None => candidates.clone(),
         };
-        let rest = rest(held, ids.len()).into_iter();
-        let rest: Vec<f32> = rest.flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
-        let neighbourhood = Neighbourhood::new(p, left_out, rest, settings.neighbours)?;
+        let rest = rest(held, ids.len());
+        let known = rest.iter().flat_map(|pair| &outputs[pair * p..][..p]).copied().collect();
+        let neighbourhood = Neighbourhood::new(p, left_out, known, settings.neighbours)?;
+        let own_words = words
+            .zip(all_words.as_ref())
+            .map(|(words, all)| Ok::<_, Error>(words.fit(rest.into_iter())?.with_rows_of(all)));
+        let clues = Clues { neighbourhood, words: own_words.transpose()? };
         let answers = Queries::new(p, &part.answers)?.normalised();
+        let queries = Queries::new(p, &answers)?;
+        let texts: Option<Vec<String>> =
+            words.map(|words| held.iter().map(|&pair| words.texts[pair].clone()).collect());
+        let queries = match &texts {
+            Some(texts) => queries.with_texts(texts)?,
+            None => queries,
+        };
         let row = |&pair: &usize| among.find(&ids[pair]).map(|at| among.class_of(at));
         let gold: Vec<Option<u32>> = held.iter().map(row).collect();
-        examples.add(&Queries::new(p, &answers)?, &gold, &among, &neighbourhood)?;
+        examples.add(&queries, &gold, &among, &clues)?;
         if first.is_none() && task.config.decoding.held_out {
             let held_out = HeldOut { pairs: held.clone(), answers };
-            first = Some((examples.len(), held_out, neighbourhood));
+            first = Some((examples.len(), held_out, texts, clues));
         }
     }
     if examples.is_empty() {
@@ -111,16 +176,17 @@ pub(super) fn fit(
     }
     let answers = Queries::new(p, &held_out.answers)?.normalised();
     let neighbourhood = Neighbourhood::new(p, answers, outputs, settings.neighbours)?;
+    let clues = Clues { neighbourhood, words: all_words };
     info!(queries = examples.len(), "second look fitted");
     let part = match first {
-        Some((count, answers, neighbourhood)) => {
+        Some((count, answers, texts, clues)) => {
             let others = examples.without_first(count);
             // a single part has no others
             let others = if others.is_empty() { &examples } else { &others };
-            let look = SecondLook::fit(others, neighbourhood, task.config.seed)?;
-            Some(HeldPart { answers, look })
+            let look = SecondLook::fit(others, clues, task.config.seed)?;
+            Some(HeldPart { answers, texts, look })
         }
         None => None,
     };
-    Ok((SecondLook::fit(&examples, neighbourhood, task.config.seed)?, part))
+    Ok((SecondLook::fit(&examples, clues, task.config.seed)?, part))
 }

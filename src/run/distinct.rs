@@ -11,6 +11,7 @@ use dsokr_decode::{Candidates, Decoded, Hit, MissingGold, Pool, Rank};
 use super::ranking::Ranking;
 use super::{EnsembleRun, QueryAnswers, Run, SearchAnswer};
 use crate::Error;
+use crate::query_texts::QueryTexts;
 
 /// A candidate of a search, with the duplicates that score the same bit for bit.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +50,11 @@ impl EnsembleRun {
         if self.members().len() > 1 {
             let found = format!("given, for {} members", self.members().len());
             return Err(Error::value("coordinates", found, "a run of one model"));
+        }
+        let look = self.members()[0].candidates.second_look();
+        if look.is_some_and(|look| look.words().is_some()) {
+            let allowed = "texts: the second look of the run compares their words with candidates";
+            return Err(Error::value("coordinates", "given", allowed));
         }
         let read = |_: &Run| Ok(Split::texts(vec![String::new(); queries]));
         self.ask_with(read, None, |_, _| Ok(z.to_vec()))
@@ -115,11 +121,11 @@ impl EnsembleRun {
         };
         let answers: Vec<Vec<f32>> =
             self.members().iter().zip(&asked.answers).map(repeat).collect();
-        let names: Vec<String> = rows().map(|query| asked.split().names()[query].clone()).collect();
-        if names.is_empty() {
+        let repeated = QueryTexts::of(asked.split()).repeat(&rows().collect::<Vec<_>>());
+        if repeated.names.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
-        let ranking = self.ranking_with(&names, &answers)?;
+        let ranking = self.ranking_with(repeated.of_rows(), &answers)?;
         let gold = ranking.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
         let mut decoded = ranking.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
         Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())

@@ -8,7 +8,7 @@ use dsokr_basis::Ranks;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, PerQuery,
-    Queries, Shards,
+    Shards,
 };
 
 use super::place::read_optional;
@@ -17,6 +17,7 @@ use super::{Folder, QueryAnswers, Run, fingerprints};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
+use crate::query_texts::QueryTexts;
 use crate::scores::{Decoder, Evaluation, judged};
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
@@ -175,31 +176,31 @@ impl EnsembleRun {
     /// # Errors
     /// Members whose candidates or queries differ from the first one's.
     pub(super) fn ranking<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ranking<'a>, Error> {
-        self.ranking_with(asked.split().names(), &asked.answers)
+        self.ranking_with(QueryTexts::of(asked.split()), &asked.answers)
     }
 
-    /// The same by these predictions for queries of these names.
+    /// The same by these predictions for these queries.
     pub(super) fn ranking_with<'a>(
         &'a self,
-        names: &'a [String],
+        texts: QueryTexts<'a>,
         answers: &'a [Vec<f32>],
     ) -> Result<Ranking<'a>, Error> {
         match (&self.shards, answers) {
             (Some(shards), [z]) => {
-                let queries = Queries::named(names, shards.dim(), z)?;
+                let queries = texts.queries(shards.dim(), z)?;
                 Ok(Ranking::Shards(shards, queries, &self.names[0]))
             }
             _ => {
                 let candidates = self.members.iter().map(|run| &run.candidates);
-                Ok(Ranking::Whole(self.members_among(names, candidates.zip(answers))?))
+                Ok(Ranking::Whole(self.members_among(texts, candidates.zip(answers))?))
             }
         }
     }
 
-    /// The members with these candidates, and predictions for queries of these names.
+    /// The members with these candidates, and predictions for these queries.
     pub(super) fn members_among<'a>(
         &'a self,
-        names: &'a [String],
+        texts: QueryTexts<'a>,
         each: impl Iterator<Item = (&'a Candidates, &'a Vec<f32>)>,
     ) -> Result<Ensemble<'a>, Error> {
         let members = self.members.iter().zip(&self.names).zip(each);
@@ -208,7 +209,7 @@ impl EnsembleRun {
         let member = |((run, name), (candidates, z)): (Named<'a>, Answers<'a>)| {
             Ok::<_, Error>(Member {
                 name,
-                queries: Queries::named(names, candidates.dim(), z)?,
+                queries: texts.queries(candidates.dim(), z)?,
                 candidates,
                 normalised: run.config.output.is_normalised(),
             })
@@ -263,7 +264,7 @@ impl EnsembleRun {
         };
         let repeat = |(run, z): (&Run, &Vec<f32>)| rows.golds.repeat(run.candidates.dim(), z);
         let answers: Vec<Vec<f32>> = self.members.iter().zip(&asked.answers).map(repeat).collect();
-        let repeated = self.ranking_with(&rows.names, &answers)?;
+        let repeated = self.ranking_with(rows.texts.of_rows(), &answers)?;
         let pool = rows.pool();
         let found = rows.resolve(split, missing, |rows| {
             repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)

@@ -212,7 +212,7 @@ impl Folder {
         ids: &[String],
         whole: bool,
     ) -> Result<(), Error> {
-        held_out::save(&self.path.join(held_out::FILE), answers, ids, whole)
+        held_out::save(&self.path.join(held_out::FILE), answers, ids, None, whole)
     }
 
     /// Writes a part of the training pairs as queries that the second look has not seen; `ids` are those of all
@@ -220,7 +220,8 @@ impl Folder {
     pub(crate) fn save_held_part(&self, part: &HeldPart, ids: &[String]) -> Result<(), Error> {
         let metadata = BTreeMap::from([("basis".to_string(), self.basis.clone())]);
         part.look.save(&self.path.join(held_out::PART_LOOK), &metadata)?;
-        held_out::save(&self.path.join(held_out::PART), &part.answers, ids, true)
+        let texts = part.texts.as_deref();
+        held_out::save(&self.path.join(held_out::PART), &part.answers, ids, texts, true)
     }
 
     /// Removes the log lines after `step`, which a resumed training writes again, and an unfinished

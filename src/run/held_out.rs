@@ -27,17 +27,25 @@ const PAIRS: usize = 1500;
 pub(super) struct StoredAnswers {
     pub held_out: HeldOut,
     pub ids: Vec<String>,
+    /// Of a part that a second look with words has not seen.
+    texts: Option<Vec<String>>,
 }
 
 impl StoredAnswers {
     /// The answers to some of its pairs, and the ids of their outputs.
     pub fn of(&self, pairs: &[usize]) -> (Vec<f32>, Vec<&str>) {
-        let Self { held_out: HeldOut { pairs: known, answers }, ids } = self;
+        let Self { held_out: HeldOut { pairs: known, answers }, ids, .. } = self;
         let p = answers.len() / known.len().max(1);
         let places = pairs.iter().filter_map(|pair| known.binary_search(pair).ok());
         let row = |at: usize| (&answers[at * p..][..p], ids[at].as_str());
         let (rows, ids): (Vec<&[f32]>, Vec<&str>) = places.map(row).unzip();
         (rows.concat(), ids)
+    }
+
+    /// The texts of some of its pairs, where they are kept.
+    pub fn texts_of(&self, pairs: &[usize]) -> Option<Vec<String>> {
+        let (known, texts) = (&self.held_out.pairs, self.texts.as_ref()?);
+        pairs.iter().map(|pair| Some(texts[known.binary_search(pair).ok()?].clone())).collect()
     }
 }
 
@@ -50,7 +58,7 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
 }
 
 /// Writes answers to a file, as they are or at unit length in 16 bits; `ids` are those of all
-/// training pairs.
+/// training pairs, `texts` those of the pairs that are answered.
 ///
 /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
 /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
@@ -58,6 +66,7 @@ pub(super) fn save(
     path: &Path,
     held_out: &HeldOut,
     ids: &[String],
+    texts: Option<&[String]>,
     whole: bool,
 ) -> Result<(), Error> {
     let HeldOut { pairs, answers } = held_out;
@@ -65,7 +74,8 @@ pub(super) fn save(
     let own: Vec<&str> = pairs.iter().map(|&pair| ids[pair].as_str()).collect();
     let (own, n) = (own.join("\0"), pairs.len());
     let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
-    let tensors = [
+    let texts = texts.map(|texts| texts.join("\0"));
+    let mut tensors = vec![
         Tensor::u64("pairs", &[n], &pairs),
         match whole {
             true => Tensor::f32("answers", &[n, p], answers),
@@ -73,6 +83,9 @@ pub(super) fn save(
         },
         Tensor::u8("ids", &[own.len()], own.as_bytes()),
     ];
+    if let Some(texts) = &texts {
+        tensors.push(Tensor::u8("texts", &[texts.len()], texts.as_bytes()));
+    }
     Ok(Contents::new(KIND, VERSION, &BTreeMap::new(), &tensors).write(path)?)
 }
 
@@ -82,13 +95,17 @@ pub(super) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
     let wrong = |message: String| Error::Run { path: path.into(), message };
     let (_, pairs) = stored.u64("pairs", 1)?;
     let (_, shape) = stored.describe("answers")?;
-    let (_, ids) = stored.u8("ids", 1)?;
-    let ids = std::str::from_utf8(&ids).map_err(|e| wrong(format!("ids: {e}")))?;
-    let ids: Vec<String> = ids.split('\0').map(String::from).collect();
+    let strings = |name: &str| -> Result<Vec<String>, Error> {
+        let (_, bytes) = stored.u8(name, 1)?;
+        let text = std::str::from_utf8(&bytes).map_err(|e| wrong(format!("{name}: {e}")))?;
+        Ok(text.split('\0').map(String::from).collect())
+    };
+    let ids = strings("ids")?;
+    let texts = stored.describe("texts").is_ok().then(|| strings("texts")).transpose()?;
     let n = pairs.len();
-    if shape != [n, p] || ids.len() != n {
+    if shape != [n, p] || ids.len() != n || texts.as_ref().is_some_and(|texts| texts.len() != n) {
         return Err(wrong(format!(
-            "{n} pairs, {} ids and answers {shape:?}; expected as many ids and answers as pairs, of {p} \
+            "{n} pairs, {} ids and answers {shape:?}; expected as many ids, answers and texts as pairs, of {p} \
              coordinates",
             ids.len()
         )));
@@ -98,5 +115,5 @@ pub(super) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
         Block::Dense(rows) => rows.values().to_vec(),
         Block::Bits(_) | Block::Sparse(_) => return Err(wrong("answers are bits".into())),
     };
-    Ok(StoredAnswers { held_out: HeldOut { pairs, answers }, ids })
+    Ok(StoredAnswers { held_out: HeldOut { pairs, answers }, ids, texts })
 }

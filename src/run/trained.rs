@@ -4,13 +4,17 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{CandidateBlocks, Candidates, Hit, Hubs, Pool, Queries, SecondLook, Shards};
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Hit, Hubs, Lexicon, Pool, Queries, SecondLook, Shards,
+};
 use dsokr_machines::{OutputSpace, Scaling};
 
 use super::{Folder, PreparationFiles, SECOND_LOOK, held_out};
 use crate::config::Checked;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
+use crate::lexicon::MoleculeLexicon;
+use crate::query_texts::QueryTexts;
 use crate::scores::{Decoder, Evaluation, Origin, evaluate};
 use crate::targets::{self, StoredTargets};
 use crate::{Error, scaling};
@@ -36,6 +40,18 @@ pub struct Run {
     pub(super) scaling: Option<Scaling>,
     /// Names of the labels, for exact search.
     labels: Vec<String>,
+}
+
+/// Reads a second look with the lexicon in its file.
+fn read_look(stored: &Stored) -> Result<SecondLook, Error> {
+    let lexicon = match stored.metadata(SecondLook::LEXICON) {
+        Ok(text) => {
+            let lexicon: Arc<dyn Lexicon> = Arc::new(MoleculeLexicon::parse(text, stored.path())?);
+            Some(lexicon)
+        }
+        Err(_) => None,
+    };
+    Ok(SecondLook::read(stored, lexicon)?)
 }
 
 impl Run {
@@ -94,7 +110,7 @@ impl Run {
             Some(_) => {
                 let look = SecondLook::open(&path.join(SECOND_LOOK))?;
                 check_basis(&look, space)?;
-                candidates.with_second_look(SecondLook::read(&look)?)?
+                candidates.with_second_look(read_look(&look)?)?
             }
             None => candidates,
         };
@@ -121,7 +137,7 @@ impl Run {
 
     /// The second look that has not seen the part of the training pairs that [`held_out::PART`] answers.
     pub(super) fn unseen_look(path: &Path) -> Result<SecondLook, Error> {
-        Ok(SecondLook::read(&SecondLook::open(&path.join(held_out::PART_LOOK))?)?)
+        read_look(&SecondLook::open(&path.join(held_out::PART_LOOK))?)
     }
 
     /// The candidates as they are to the part of the training pairs that [`held_out::PART`] answers, of a run with
@@ -325,9 +341,10 @@ impl Run {
     /// # Errors
     /// `top` above the number of candidates, or a model that reads no text.
     pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let z = self.embed(&[text])?;
+        let split = self.texts(&[text])?;
+        let z = self.coordinates(&split)?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
-        let queries = Queries::new(self.candidates.dim(), &z)?;
+        let queries = QueryTexts::of(&split).queries(self.candidates.dim(), &z)?;
         let best = |count| Ok((Pool::Shared.top_k(&queries, &self.candidates, count)?, None));
         let (hits, _) = self.distinct_hits(self.candidates.len(), top, best)?;
         Ok(hits.into_iter().next().unwrap_or_default())

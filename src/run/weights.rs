@@ -10,6 +10,7 @@ use super::ranking::Ranking;
 use super::{EnsembleRun, QueryAnswers, Run, drawn_pairs, held_out};
 use crate::Error;
 use crate::config::EnsembleConfig;
+use crate::query_texts::QueryTexts;
 
 impl EnsembleRun {
     /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query
@@ -57,7 +58,7 @@ impl EnsembleRun {
             answers.push(held_out::load(&place.join(held_out::FILE), run.candidates.dim())?);
             if own {
                 let part = held_out::load(&place.join(held_out::PART), run.candidates.dim())?;
-                parts.push(part.held_out.pairs);
+                parts.push(part);
             }
             candidates.push(match &shared {
                 _ if own => Cow::Owned(run.unseen_part(&place)?),
@@ -67,7 +68,8 @@ impl EnsembleRun {
         }
         let known = |pair: &&usize| {
             let answered = answers.iter().map(|own| &own.held_out.pairs);
-            answered.chain(&parts).all(|pairs| pairs.binary_search(pair).is_ok())
+            let parts = parts.iter().map(|part| &part.held_out.pairs);
+            answered.chain(parts).all(|pairs| pairs.binary_search(pair).is_ok())
         };
         let common: Vec<usize> = answers[0].held_out.pairs.iter().filter(known).copied().collect();
         let refused = |allowed| Err(Error::value("ensemble.weights", "\"held-out\"", allowed));
@@ -89,10 +91,12 @@ impl EnsembleRun {
             queries.push(run.config.decoding.scaled(&rows, run.candidates.dim())?.into_owned());
         }
         let ids: Vec<String> = ids.into_iter().map(String::from).collect();
+        let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
         let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
         let fitted = {
             let each = candidates.iter().map(Cow::as_ref).zip(&queries);
-            let ensemble = self.members_among(&names, each)?;
+            let texts = QueryTexts { names: &names, texts: texts.as_deref() };
+            let ensemble = self.members_among(texts, each)?;
             let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
             if gold.iter().all(Option::is_none) {
                 return refused("absent: no output of a training pair is a candidate");

@@ -45,5 +45,6 @@ mod sums;
 mod synthetic;
 mod tensorboard;
 mod threads;
+mod words;
 #[cfg(unix)]
 mod writers;

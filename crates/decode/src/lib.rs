@@ -80,7 +80,7 @@ pub use per_query::PerQuery;
 pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
 pub use rank::Rank;
-pub use second_look::{LookExamples, Neighbourhood, SecondLook};
+pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
 pub use shards::{Place, ShardSet, Shards, SomeCandidates};
 pub use topk::{Hit, RowHit, top_k, top_rows};
 

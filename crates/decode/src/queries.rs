@@ -12,6 +12,7 @@ pub struct Queries<'a> {
     dim: usize,
     rows: &'a [f32],
     names: Option<&'a [String]>,
+    texts: Option<&'a [String]>,
 }
 
 impl<'a> Queries<'a> {
@@ -21,7 +22,7 @@ impl<'a> Queries<'a> {
     /// [`Error::TooFew`] for dimension 0, [`Error::Inconsistent`] for an incomplete row,
     /// [`Error::NotFinite`] for a NaN or an infinity.
     pub fn new(dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
-        Self { dim, rows, names: None }.check()
+        Self { dim, rows, names: None, texts: None }.check()
     }
 
     /// As [`Queries::new`], with an id a query, by which errors name it.
@@ -29,17 +30,28 @@ impl<'a> Queries<'a> {
     /// # Errors
     /// As [`Queries::new`]; [`Error::Length`] when there is not one name a row.
     pub fn named(names: &'a [String], dim: usize, rows: &'a [f32]) -> Result<Self, Error> {
-        Self { dim, rows, names: Some(names) }.check()
+        Self { dim, rows, names: Some(names), texts: None }.check()
+    }
+
+    /// With the text of each query, whose [words](crate::Words) a second look may read; an empty text is none.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when there is not one text a row.
+    pub fn with_texts(self, texts: &'a [String]) -> Result<Self, Error> {
+        Self { texts: Some(texts), ..self }.check()
     }
 
     fn check(self) -> Result<Self, Error> {
-        let Self { dim, rows, names } = self;
+        let Self { dim, rows, names, texts } = self;
         if dim == 0 {
             return Err(Error::too_few("queries of dimension 0", 1));
         }
         check_whole_rows("queries", rows.len(), dim)?;
         if let Some(names) = names {
             check_len("query names", names.len(), self.len())?;
+        }
+        if let Some(texts) = texts {
+            check_len("texts of queries", texts.len(), self.len())?;
         }
         if let Some(at) = rows.iter().position(|value| !value.is_finite()) {
             let place = format!("query {}, coordinate {}", self.name(at / dim), at % dim);
@@ -97,6 +109,11 @@ impl<'a> Queries<'a> {
             unit.extend(row.iter().map(|&value| (f64::from(value) / scale) as f32));
         }
         unit
+    }
+
+    /// The text of a query, where it has one.
+    pub(crate) fn text(&self, query: usize) -> Option<&'a str> {
+        self.texts?.get(query).map(String::as_str).filter(|text| !text.is_empty())
     }
 
     /// Ids of the queries, where they have some.

@@ -26,6 +26,7 @@ mod canonical;
 mod descriptors;
 mod drawing;
 mod error;
+mod facts;
 mod features;
 mod formula;
 pub mod ged;
@@ -40,6 +41,7 @@ mod stereo;
 
 pub use drawing::{svg_column, svg_pair, svg_text};
 pub use error::Error;
+pub use facts::Fact;
 pub use features::{
     Chains, Components, Composition, Configurations, GraphCounts, HashedFeatures, MoleculeFeatures,
     Morgan, Rings, Substructures,

@@ -312,7 +312,7 @@ impl Candidates {
                 "a second look at queries of dimension {found}, candidates of dimension {expected}"
             )));
         }
-        self.second_look = Some(Arc::new(look));
+        self.second_look = Some(Arc::new(look.for_rows(self.distinct())));
         Ok(self)
     }
 

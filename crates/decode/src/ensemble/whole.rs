@@ -127,7 +127,8 @@ impl Sweep<'_> {
                         let rows = scratch.scores.chunks_exact_mut(member.candidates.rows());
                         for (query, scores) in task.clone().zip(rows) {
                             look.lift(
-                                member.queries.row(query),
+                                &member.queries,
+                                query,
                                 |row| row,
                                 scores,
                                 member.candidates,
@@ -157,12 +158,7 @@ impl Sweep<'_> {
                             .map_err(|error| member_error(member, error))?;
                         if let Some(look) = member.candidates.second_look() {
                             let row = |at: usize| list.rows[at].0 as usize;
-                            look.lift(
-                                member.queries.row(query),
-                                row,
-                                &mut scores,
-                                member.candidates,
-                            )?;
+                            look.lift(&member.queries, query, row, &mut scores, member.candidates)?;
                         }
                         counts.clear();
                         counts.extend(list.rows.iter().map(|&(_, count)| count));

@@ -27,7 +27,6 @@ pub(crate) fn decode(
     };
     let one = |buffers: &mut Buffers, query: usize| {
         cancellation.check()?;
-        let z = queries.row(query);
         // the rows of the query, the first of them best first, and how many candidates share each
         let mut rows: Vec<(usize, f32, u32)> = match (&shared, pool) {
             (Some((_, lists)), _) => {
@@ -47,7 +46,7 @@ pub(crate) fn decode(
         let size = look.size.min(rows.len());
         let first: Vec<(usize, f32)> =
             rows[..size].iter().map(|&(row, score, _)| (row, score)).collect();
-        let anew = look.scores(z, &first, candidates)?;
+        let anew = look.scores(queries, query, &first, candidates)?;
         let old = rows[size..].iter().map(|&(_, score, _)| f64::from(score));
         let scores: Vec<f64> = anew.into_iter().chain(old).collect();
         let listed = |candidate: &u32| match pool {

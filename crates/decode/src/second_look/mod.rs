@@ -1,20 +1,27 @@
-//! The first candidates of a query scored anew, by what the nearest training answers say of them.
+//! The first candidates of a query scored anew, by what the nearest training answers and the words of its text say of
+//! them.
 
+mod clues;
 mod decode;
 mod neighbourhood;
 mod network;
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use dsokr_basis::store::{Contents, Stored, Tensor};
+use rayon::prelude::*;
 
+pub use clues::Clues;
 pub(crate) use decode::decode;
 pub use neighbourhood::Neighbourhood;
 use network::Network;
+pub use words::{Lexicon, Words};
 
 use crate::error::check_len;
-use crate::topk::top_rows;
+use crate::topk::{RowHit, top_rows};
 use crate::{Candidates, Error, Queries};
 
 const KIND: &str = "second-look";
@@ -26,8 +33,9 @@ const NEIGHBOURS: &str = "neighbours";
 /// Scores the first candidates of each query anew.
 ///
 /// A ridge regression weighs all training pairs alike. The second look asks the training pairs whose held-out
-/// answers lie nearest to the answer of the query: [`Neighbourhood`] has the features of a candidate, and a
-/// network of one hidden layer, the same for every candidate, maps them to u(c). It is fitted by
+/// answers lie nearest to the answer of the query: [`Neighbourhood`] has the features of a candidate, to which
+/// [`Words`] add what the query's text says of it. The mean over the first candidates of a query is subtracted from each
+/// feature. A network of one hidden layer, the same for every candidate, maps them to u(c). It is fitted by
 /// maximum likelihood, the softmax of u over the first candidates of a query ([`SecondLook::fit`]).
 ///
 /// The first `size` distinct rows of a query are ordered by u and have the scores
@@ -40,7 +48,7 @@ const NEIGHBOURS: &str = "neighbours";
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecondLook {
     size: usize,
-    neighbourhood: Neighbourhood,
+    clues: Clues,
     network: Network,
 }
 
@@ -73,44 +81,47 @@ impl LookExamples {
         Self { size: self.size, queries: self.queries[count.min(self.len())..].to_vec() }
     }
 
-    /// Adds those of some queries whose gold row is among their first rows. Neither the answers of
-    /// `neighbourhood` nor the hubs of the candidates may have seen the queries' golds.
+    /// Adds those of some queries whose gold row is among their first rows. Neither the clues nor the hubs of the
+    /// candidates may have seen the queries' golds. All that are added have words or none.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Length`] unless there is a gold entry a query.
+    /// As [`top_rows`]; [`Error::Length`] unless there is a gold entry a query, and words are for the rows of the
+    /// candidates; [`Error::Unsupported`] for a query without text where there are words.
     pub fn add(
         &mut self,
         queries: &Queries,
         gold: &[Option<u32>],
         candidates: &Candidates,
-        neighbourhood: &Neighbourhood,
+        clues: &Clues,
     ) -> Result<(), Error> {
         check_len("gold entries", gold.len(), queries.len())?;
+        if let Some(words) = &clues.words {
+            check_len("rows of the words", words.rows(), candidates.distinct())?;
+        }
         let size = self.size.min(candidates.distinct());
         let lists = top_rows(queries, candidates, size)?;
-        let rows = queries.rows().chunks_exact(queries.dim());
-        for ((list, z), gold) in lists.into_iter().zip(rows).zip(gold) {
-            let place = gold.and_then(|gold| list.iter().position(|hit| hit.row == gold as usize));
-            if let Some(place) = place {
-                let scored: Vec<(usize, f32)> =
-                    list.iter().map(|hit| (hit.row, hit.score)).collect();
-                self.queries.push((neighbourhood.features(z, &scored, candidates)?, place));
-            }
-        }
+        let one = |(query, (list, gold)): (usize, (Vec<RowHit>, &Option<u32>))| {
+            let place = list.iter().position(|hit| Some(hit.row) == gold.map(|gold| gold as usize));
+            let scored: Vec<(usize, f32)> = list.iter().map(|hit| (hit.row, hit.score)).collect();
+            let own = |place| Ok((clues.of(queries, query, &scored, candidates)?, place));
+            place.map(own).transpose()
+        };
+        let lists = lists.into_par_iter().zip(gold).enumerate();
+        let added = lists.map(one).collect::<Result<Vec<_>, Error>>()?;
+        self.queries.extend(added.into_iter().flatten());
         Ok(())
     }
 }
 
 impl SecondLook {
-    /// Fits the network to examples. `neighbourhood` is the one that later queries are compared with.
+    /// The key of the lexicon in the metadata of a file.
+    pub const LEXICON: &'static str = "lexicon";
+
+    /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
     ///
     /// # Errors
     /// [`Error::TooFew`] for no examples, or fewer than two candidates.
-    pub fn fit(
-        examples: &LookExamples,
-        neighbourhood: Neighbourhood,
-        seed: u64,
-    ) -> Result<Self, Error> {
+    pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         if examples.size < 2 {
             return Err(Error::too_few(format!("a second look at {}", examples.size), 2));
         }
@@ -118,15 +129,16 @@ impl SecondLook {
             let found = "no query whose gold is among its first candidates";
             return Err(Error::too_few(found, 1));
         }
-        let network = Network::fit(&examples.queries, seed);
-        Ok(Self { size: examples.size, neighbourhood, network })
+        let features = Clues::features(clues.words.is_some());
+        let network = Network::fit(features, &examples.queries, seed);
+        Ok(Self { size: examples.size, clues, network })
     }
 
     /// Bytes of the examples, and multiplications of [`fit`](Self::fit), with so many queries whose first `size`
-    /// rows are scored anew.
-    pub fn cost(queries: f64, size: f64) -> [f64; 2] {
-        let rows = queries * size;
-        [4.0 * rows * neighbourhood::FEATURES as f64, rows * Network::MULTIPLICATIONS as f64]
+    /// rows are scored anew, with words or without.
+    pub fn cost(queries: f64, size: f64, words: bool) -> [f64; 2] {
+        let (rows, features) = (queries * size, Clues::features(words));
+        [4.0 * rows * features as f64, rows * Network::multiplications(features) as f64]
     }
 
     /// How many distinct rows of a query are scored anew.
@@ -136,29 +148,44 @@ impl SecondLook {
 
     /// Dimension p of queries.
     pub fn dim(&self) -> usize {
-        self.neighbourhood.dim()
+        self.clues.neighbourhood.dim()
     }
 
-    /// The new scores of the first rows of a query `z`, which come best first with the scores of the
+    /// The words that texts of queries are compared with candidates by.
+    pub fn words(&self) -> Option<&Words> {
+        self.clues.words.as_ref()
+    }
+
+    /// The same for candidates of so many distinct rows.
+    pub(crate) fn for_rows(mut self, distinct: usize) -> Self {
+        let other = |words: &Words| words.rows() != distinct;
+        if self.clues.words.as_ref().is_some_and(other) {
+            self.clues.words = self.clues.words.map(|words| words.for_rows(distinct));
+        }
+        self
+    }
+
+    /// The new scores of the first rows of a query, which come best first with the scores of the
     /// candidates.
     fn scores(
         &self,
-        z: &[f32],
+        queries: &Queries,
+        query: usize,
         first: &[(usize, f32)],
         candidates: &Candidates,
     ) -> Result<Vec<f64>, Error> {
-        let features = self.neighbourhood.features(z, first, candidates)?;
-        let logits = self.network.logits(&features);
+        let logits = self.network.logits(&self.clues.of(queries, query, first, candidates)?);
         let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = first.iter().map(|&(_, score)| f64::from(score)).fold(f64::INFINITY, f64::min);
         Ok(logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect())
     }
 
-    /// Replaces the scores of the first rows of a query `z`, as ensembles of several members combine them.
+    /// Replaces the scores of the first rows of a query, as ensembles of several members combine them.
     /// `row` is the row that a score belongs to.
     pub(crate) fn lift(
         &self,
-        z: &[f32],
+        queries: &Queries,
+        query: usize,
         row: impl Fn(usize) -> usize,
         scores: &mut [f32],
         candidates: &Candidates,
@@ -172,7 +199,7 @@ impl SecondLook {
         places.sort_unstable_by(order);
         let first: Vec<(usize, f32)> = places.iter().map(|&at| (row(at), scores[at])).collect();
         let Some(&(_, lowest)) = first.last() else { return Ok(()) };
-        let logits = self.network.logits(&self.neighbourhood.features(z, &first, candidates)?);
+        let logits = self.network.logits(&self.clues.of(queries, query, &first, candidates)?);
         let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
         for (at, logit) in places.into_iter().zip(logits) {
             scores[at] = (f64::from(lowest) + (logit - least) / network::SCORE) as f32;
@@ -180,25 +207,26 @@ impl SecondLook {
         Ok(())
     }
 
-    /// The same in coordinates with another origin, which are larger by `by`: outputs are moved, and answers are
-    /// moved and scaled to unit length again.
+    /// The same for other candidates, in coordinates with another origin, which are larger by `by`: outputs are
+    /// moved, and answers are moved and scaled to unit length again.
     ///
     /// # Errors
     /// [`Error::Length`] for another number of coordinates; else as [`Queries::new`].
     pub fn moved(&self, by: &[f32]) -> Result<Self, Error> {
-        let Neighbourhood { dim, answers, outputs, neighbours } = &self.neighbourhood;
+        let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
         check_len("coordinates of the origin", by.len(), *dim)?;
         let moved = |rows: &[f32]| -> Vec<f32> {
             rows.iter().zip(by.iter().cycle()).map(|(value, by)| value + by).collect()
         };
         let answers = Queries::new(*dim, &moved(answers))?.normalised();
         let neighbourhood = Neighbourhood::new(*dim, answers, moved(outputs), *neighbours)?;
-        Ok(Self { neighbourhood, ..self.clone() })
+        let words = self.clues.words.clone().map(|words| words.for_rows(0));
+        Ok(Self { clues: Clues { neighbourhood, words }, ..self.clone() })
     }
 
     /// The held-out answers that queries are compared with, at unit length, `[n × p]`.
     pub fn answers(&self) -> &[f32] {
-        &self.neighbourhood.answers
+        &self.clues.neighbourhood.answers
     }
 
     /// Writes a file with `metadata`: versioned, checksummed, replaced atomically.
@@ -206,10 +234,10 @@ impl SecondLook {
     /// # Errors
     /// [`Error::Basis`] if the file cannot be written.
     pub fn save(&self, path: &Path, metadata: &BTreeMap<String, String>) -> Result<(), Error> {
-        let Neighbourhood { dim, answers, outputs, neighbours } = &self.neighbourhood;
+        let Neighbourhood { dim, answers, outputs, neighbours } = &self.clues.neighbourhood;
         let shape = [answers.len() / dim, *dim];
         let weights = self.network.weights();
-        let tensors = [
+        let mut tensors = vec![
             Tensor::f32("answers", &shape, answers),
             Tensor::f32("outputs", &shape, outputs),
             Tensor::f64("weights", &[weights.len()], weights),
@@ -217,6 +245,11 @@ impl SecondLook {
         let mut metadata = metadata.clone();
         metadata.insert(SIZE.to_owned(), self.size.to_string());
         metadata.insert(NEIGHBOURS.to_owned(), neighbours.to_string());
+        let words = self.words().map(|words| (words, words.weights().as_flattened()));
+        if let Some((words, weights)) = words {
+            metadata.insert(Self::LEXICON.to_owned(), words.lexicon().text().to_owned());
+            tensors.push(Tensor::f64("words", &[weights.len() / 4, 4], weights));
+        }
         Ok(Contents::new(KIND, VERSION, &metadata, &tensors).write(path)?)
     }
 
@@ -228,11 +261,12 @@ impl SecondLook {
         Ok(Stored::open(path, KIND, VERSION)?)
     }
 
-    /// Reads an open file; see [`open`](Self::open).
+    /// Reads an open file; see [`open`](Self::open). `lexicon` is that of the [text](Self::LEXICON) in its
+    /// metadata, where there is one.
     ///
     /// # Errors
-    /// [`Error::File`] when its tensors contradict one another.
-    pub fn read(stored: &Stored) -> Result<Self, Error> {
+    /// [`Error::File`] when its tensors contradict one another or the lexicon.
+    pub fn read(stored: &Stored, lexicon: Option<Arc<dyn Lexicon>>) -> Result<Self, Error> {
         let bad = |reason: String| Error::file(stored.path(), None, reason);
         let (shape, answers) = stored.f32("answers", 2)?;
         let (_, outputs) = stored.f32("outputs", 2)?;
@@ -242,10 +276,22 @@ impl SecondLook {
         let (answers, outputs) = (answers.into_owned(), outputs.into_owned());
         let neighbourhood = Neighbourhood::new(shape[1], answers, outputs, neighbours)
             .map_err(|error| bad(error.to_string()))?;
-        let found = weights.len();
-        let network = Network::of(weights.into_owned()).ok_or_else(|| {
-            bad(format!("{found} weights, expected {} finite numbers", Network::WEIGHTS))
+        let words = match lexicon {
+            None => None,
+            Some(lexicon) => {
+                let (shape, values) = stored.f64("words", 2)?;
+                let expected = lexicon.len();
+                Some(Words::of(lexicon, &values).ok_or_else(|| {
+                    bad(format!(
+                        "weights of words {shape:?}, expected finite numbers [{expected}, 4]"
+                    ))
+                })?)
+            }
+        };
+        let (found, features) = (weights.len(), Clues::features(words.is_some()));
+        let network = Network::of(features, weights.into_owned()).ok_or_else(|| {
+            bad(format!("{found} weights, expected {} finite numbers", Network::size(features)))
         })?;
-        Ok(Self { size, neighbourhood, network })
+        Ok(Self { size, clues: Clues { neighbourhood, words }, network })
     }
 }

@@ -6,7 +6,7 @@ use crate::{Candidates, Error, Queries};
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal ones to the nearest alone.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
 
-/// Numbers that describe a candidate.
+/// Numbers that it has for a candidate.
 pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
 
 /// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.
@@ -18,8 +18,6 @@ pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
 /// - `⟨Σ_i e_i ψ_i, ψ̃(c)⟩` and `⟨Σ_i e_i z_i, ψ̃(c)⟩` with `e_i ∝ exp(T w_i)`, Σ e_i = 1, for T = 2, 5, 10, 20 and 40:
 ///   the mean of the outputs around the query, and that of the answers, whose difference is the error
 ///   that the model makes there.
-///
-/// The mean over the rows that are compared is subtracted from each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbourhood {
     pub(super) dim: usize,
@@ -60,7 +58,7 @@ impl Neighbourhood {
         self.dim
     }
 
-    /// The features of the first rows of a query, `[rows × FEATURES]`, each less its mean over the rows.
+    /// The features of the first rows of a query, `[rows × FEATURES]`.
     pub(super) fn features(
         &self,
         z: &[f32],
@@ -97,7 +95,6 @@ impl Neighbourhood {
             features.extend([score, candidates.constants()[row], weighted, closest]);
             features.extend(means.iter().map(|mean| dot(mean, point)));
         }
-        centre(&mut features);
         Ok(features)
     }
 
@@ -124,16 +121,4 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
         sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
     }
     sums.iter().sum()
-}
-
-/// Subtracts the mean over the rows from each feature.
-fn centre(features: &mut [f32]) {
-    let rows = (features.len() / FEATURES).max(1) as f64;
-    let mut means = [0.0; FEATURES];
-    for row in features.chunks_exact(FEATURES) {
-        means.iter_mut().zip(row).for_each(|(mean, &value)| *mean += f64::from(value) / rows);
-    }
-    for row in features.chunks_exact_mut(FEATURES) {
-        row.iter_mut().zip(&means).for_each(|(value, mean)| *value -= *mean as f32);
-    }
 }

@@ -16,3 +16,4 @@ mod rank;
 mod report;
 mod shards;
 mod top_k;
+mod words;

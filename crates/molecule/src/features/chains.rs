@@ -1,6 +1,6 @@
 //! Lengths of carbon chains and the positions of their substituents, as feature rows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,14 @@ impl HashedFeatures for Chains {
 const STRETCH: u32 = 1;
 const CARBON: u32 = 2;
 
+/// Numbers of carbons on the longest paths from the ends of chains outside rings.
+pub(crate) fn chain_lengths(molecule: &Molecule) -> BTreeSet<u32> {
+    let forest = Forest::of(molecule);
+    let chain = (0..molecule.atoms().len()).filter(|&atom| forest.chain[atom]);
+    let ends = chain.filter(|&atom| forest.onward(atom).count() < 2);
+    ends.map(|end| forest.reach(end, end) as u32).collect()
+}
+
 /// The carbons outside rings, which form trees.
 struct Forest<'a> {
     molecule: &'a Molecule,
@@ -99,7 +107,7 @@ impl<'a> Forest<'a> {
         neighbors.filter(joined).map(|n| n.atom)
     }
 
-    /// Number of carbons on the longest path that starts at an atom and leads away from a neighbour.
+    /// Number of carbons on the longest path that starts at an atom and does not visit another one.
     /// No atom is visited twice, so the walk ends even in a cycle that perception does not count as a ring.
     fn reach(&self, start: usize, away: usize) -> usize {
         let mut seen = vec![false; self.chain.len()];

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Molecule};
 
 pub use chains::Chains;
+pub(crate) use chains::chain_lengths;
 pub use components::Components;
 pub use composition::Composition;
 pub use configurations::Configurations;

@@ -5,6 +5,7 @@ mod counts;
 #[path = "../data/mod.rs"]
 mod data;
 mod drawings;
+mod facts;
 mod fingerprints;
 mod support;
 mod unusual;

@@ -2,8 +2,8 @@
 
 use crate::common::{golds, real_queries};
 use dsokr_decode::{
-    CandidateBlocks, Combination, Ensemble, LookExamples, Member, Neighbourhood, PerQuery, Pool,
-    Queries, SecondLook,
+    CandidateBlocks, Clues, Combination, Ensemble, LookExamples, Member, Neighbourhood, PerQuery,
+    Pool, Queries, SecondLook,
 };
 
 use super::models::Models;
@@ -17,17 +17,17 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     let dim = first.queries.dim();
     let known = first.queries.normalised();
     let outputs = real_queries(9, queries, dim);
-    let neighbourhood = Neighbourhood::new(dim, known, outputs, 5).unwrap();
+    let clues: Clues = Neighbourhood::new(dim, known, outputs, 5).unwrap().into();
     let mut examples = LookExamples::new(20);
     let some = real_queries(8, 60, dim);
     let known_golds: Vec<_> =
         (0..60).map(|row| Some(row % first.candidates.rows() as u32)).collect();
     let some = Queries::new(dim, &some).unwrap();
-    examples.add(&some, &known_golds, first.candidates, &neighbourhood).unwrap();
+    examples.add(&some, &known_golds, first.candidates, &clues).unwrap();
     assert!(examples.len() > 2);
     assert_eq!(examples.without_first(2).len(), examples.len() - 2);
     assert!(examples.without_first(99).is_empty());
-    let look = SecondLook::fit(&examples, neighbourhood, 0).unwrap();
+    let look = SecondLook::fit(&examples, clues, 0).unwrap();
     assert_eq!(look.answers(), first.queries.normalised());
     let moved: Vec<f32> = look.answers().iter().map(|value| value + 0.5).collect();
     let moved = Queries::new(dim, &moved).unwrap().normalised();

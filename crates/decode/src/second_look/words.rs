@@ -1,0 +1,143 @@
+//! What the words of a text say of a candidate.
+
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock};
+
+use crate::error::check_len;
+use crate::{Candidates, Error};
+
+/// Pairs of words that a text may have and a fact that may hold of an output.
+pub trait Lexicon: Debug + Send + Sync {
+    /// Number of pairs.
+    fn len(&self) -> usize;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Of each pair whether a text has the words.
+    fn said(&self, text: &str) -> Vec<bool>;
+
+    /// Of each pair whether the fact holds of the output with this [label](Candidates::label).
+    fn holds(&self, label: &str) -> Vec<bool>;
+
+    /// The lexicon as a text, which the file of a second look keeps.
+    fn text(&self) -> &str;
+}
+
+/// The words of a text as evidence for a candidate.
+///
+/// Of each pair of words and a fact a text says the words or not (s), and the fact holds of a candidate or not (h).
+/// Among n training pairs `n_s` texts say them, the fact holds of `n_h` outputs, and `n_sh` pairs are of both
+/// kinds. The sum over the lexicon of
+///
+/// `log((n_sh + 1) / (n_s n_h / n + 1))`
+///
+/// is what a text says of a candidate: the log-likelihood ratio of the facts with and without the text, as if they
+/// were independent, with one further pair that is counted and expected. Words that are a bad sign of their fact have
+/// weights near 0.
+#[derive(Clone, Debug)]
+pub struct Words {
+    lexicon: Arc<dyn Lexicon>,
+    /// Of each pair of words and fact the weight at `2 s + h`.
+    weights: Vec<[f64; 4]>,
+    /// What holds of each distinct row of the candidates, found when it is needed.
+    rows: Arc<Vec<OnceLock<Vec<bool>>>>,
+}
+
+/// Files keep the lexicon as a text, and rows are found again.
+impl PartialEq for Words {
+    fn eq(&self, other: &Self) -> bool {
+        self.lexicon.text() == other.lexicon.text() && self.weights == other.weights
+    }
+}
+
+impl Words {
+    /// Fits the weights to training pairs, each with what its text says and what holds of its output.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is one value for each pair of words and fact.
+    pub fn fit<'p>(
+        lexicon: Arc<dyn Lexicon>,
+        pairs: impl IntoIterator<Item = (&'p [bool], &'p [bool])>,
+    ) -> Result<Self, Error> {
+        let mut counts = vec![[0.0_f64; 4]; lexicon.len()];
+        for (said, holds) in pairs {
+            check_len("values of what a text says", said.len(), lexicon.len())?;
+            check_len("values of what holds", holds.len(), lexicon.len())?;
+            for (counts, (&said, &holds)) in counts.iter_mut().zip(said.iter().zip(holds)) {
+                counts[cell(said, holds)] += 1.0;
+            }
+        }
+        let weight = |counts: [f64; 4]| {
+            let n: f64 = counts.iter().sum();
+            let mut weights = [0.0; 4];
+            for (said, holds) in [(false, false), (false, true), (true, false), (true, true)] {
+                let count = |said, holds| counts[cell(said, holds)];
+                let expected = (count(said, false) + count(said, true))
+                    * (count(false, holds) + count(true, holds))
+                    / n.max(1.0);
+                weights[cell(said, holds)] = ((count(said, holds) + 1.0) / (expected + 1.0)).ln();
+            }
+            weights
+        };
+        let weights = counts.into_iter().map(weight).collect();
+        Ok(Self { lexicon, weights, rows: Arc::default() })
+    }
+
+    /// Those with stored weights, `[pairs × 4]` row-major; none for a wrong number, or one that is not finite.
+    pub(super) fn of(lexicon: Arc<dyn Lexicon>, weights: &[f64]) -> Option<Self> {
+        let (weights, rest) = weights.as_chunks::<4>();
+        let finite = weights.iter().flatten().all(|weight| weight.is_finite());
+        let whole = weights.len() == lexicon.len() && rest.is_empty() && finite;
+        whole.then(|| Self { lexicon, weights: weights.to_vec(), rows: Arc::default() })
+    }
+
+    /// The same for candidates of so many distinct rows, of which nothing is known yet.
+    pub fn for_rows(self, distinct: usize) -> Self {
+        Self { rows: Arc::new((0..distinct).map(|_| OnceLock::new()).collect()), ..self }
+    }
+
+    /// The same with the rows of others, which are for the same candidates and lexicon.
+    pub fn with_rows_of(self, other: &Self) -> Self {
+        Self { rows: Arc::clone(&other.rows), ..self }
+    }
+
+    /// The pairs of words and facts.
+    pub fn lexicon(&self) -> &dyn Lexicon {
+        self.lexicon.as_ref()
+    }
+
+    pub(super) fn weights(&self) -> &[[f64; 4]] {
+        &self.weights
+    }
+
+    /// Of how many distinct rows what holds is kept.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What a text says of some distinct rows of the candidates.
+    pub(super) fn scores(
+        &self,
+        text: &str,
+        rows: impl Iterator<Item = usize>,
+        candidates: &Candidates,
+    ) -> Vec<f32> {
+        let said = self.lexicon.said(text);
+        let score = |row: usize| {
+            let holds = self.rows[row].get_or_init(|| {
+                let first = candidates.members(row as u32)[0];
+                self.lexicon.holds(candidates.label(first as usize))
+            });
+            let pairs = said.iter().zip(holds).zip(&self.weights);
+            pairs.map(|((&said, &holds), weights)| weights[cell(said, holds)]).sum::<f64>() as f32
+        };
+        rows.map(score).collect()
+    }
+}
+
+fn cell(said: bool, holds: bool) -> usize {
+    2 * usize::from(said) + usize::from(holds)
+}

@@ -1,0 +1,192 @@
+//! Words of texts against facts about candidates.
+
+use std::sync::Arc;
+
+use dsokr_decode::{
+    CandidateParts, Candidates, Clues, Error, Lexicon, LookExamples, Neighbourhood, PerQuery, Pool,
+    Queries, SecondLook, Words,
+};
+
+use crate::common::message;
+
+/// The text has the letter, and so has the label.
+#[derive(Debug)]
+struct Letters(&'static str);
+
+impl Letters {
+    fn of(&self, text: &str) -> Vec<bool> {
+        self.0.chars().map(|letter| text.contains(letter)).collect()
+    }
+}
+
+impl Lexicon for Letters {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn said(&self, text: &str) -> Vec<bool> {
+        self.of(text)
+    }
+
+    fn holds(&self, label: &str) -> Vec<bool> {
+        self.of(&label.to_lowercase())
+    }
+
+    fn text(&self) -> &str {
+        self.0
+    }
+}
+
+const GROUPS: usize = 30;
+
+/// Of each group a candidate A and a candidate B, which lie side by side.
+fn candidates() -> Candidates {
+    let count = 2 * GROUPS;
+    let point = |candidate: usize| {
+        let angle = 0.2 * (candidate / 2) as f32 + 0.001 * (candidate % 2) as f32;
+        [angle.cos(), angle.sin()]
+    };
+    Candidates::new(CandidateParts {
+        ids: (0..count).map(|candidate| format!("c{candidate}")).collect(),
+        labels: (0..count).map(|candidate| ["A", "B"][candidate % 2].to_owned()).collect(),
+        class: (0..count as u32).collect(),
+        dim: 2,
+        coordinates: (0..count).flat_map(point).collect(),
+        constants: vec![0.0; count],
+        hashes: Vec::new(),
+    })
+    .unwrap()
+}
+
+/// Queries between the two candidates of their group; the text of each is the letter of one of them.
+fn queries() -> (Vec<f32>, Vec<String>, Vec<Option<u32>>) {
+    let angle = |group: usize| 0.2 * group as f32 + 0.0005;
+    let z = (0..GROUPS).flat_map(|group| [angle(group).cos(), angle(group).sin()]).collect();
+    let letter = |group: usize| group / 3 % 2;
+    let texts = (0..GROUPS).map(|group| ["a", "b"][letter(group)].to_owned()).collect();
+    let gold = (0..GROUPS).map(|group| Some((2 * group + letter(group)) as u32)).collect();
+    (z, texts, gold)
+}
+
+fn lexicon() -> Arc<dyn Lexicon> {
+    Arc::new(Letters("abx"))
+}
+
+fn words() -> Words {
+    let (a, b) = ([true, false, false], [false, true, false]);
+    let pairs = (0..20).map(|pair| if pair % 2 == 0 { (&a[..], &a[..]) } else { (&b[..], &b[..]) });
+    Words::fit(lexicon(), pairs).unwrap()
+}
+
+fn look(candidates: &Candidates) -> SecondLook {
+    let (z, texts, gold) = queries();
+    let known = Queries::new(2, &z).unwrap();
+    let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
+    let mut clues = Clues { neighbourhood, words: Some(words()) };
+    let mut examples = LookExamples::new(6);
+    let error = message(examples.add(&known, &gold, candidates, &clues));
+    assert!(error.contains("0 rows of the words, expected 60"), "{error}");
+    clues.words = clues.words.map(|words| words.for_rows(candidates.distinct()));
+    let error = message(examples.add(&known, &gold, candidates, &clues));
+    assert!(error.contains("query #0 has no text"), "{error}");
+    examples.add(&known.with_texts(&texts).unwrap(), &gold, candidates, &clues).unwrap();
+    SecondLook::fit(&examples, clues, 0).unwrap()
+}
+
+#[test]
+fn words_decide_between_candidates_that_lie_side_by_side() {
+    let plain = candidates();
+    let looking = plain.clone().with_second_look(look(&plain)).unwrap();
+    let (z, texts, gold) = queries();
+    let queries = Queries::new(2, &z).unwrap();
+    let right = |ranks: Vec<Option<dsokr_decode::Rank>>| {
+        ranks.into_iter().flatten().filter(|rank| rank.above() == 0).count()
+    };
+    assert!(right(Pool::Shared.rank(&queries, &gold, &plain).unwrap()) < GROUPS);
+    let with = queries.with_texts(&texts).unwrap();
+    assert_eq!(right(Pool::Shared.rank(&with, &gold, &looking).unwrap()), GROUPS);
+    // the other letter is said
+    let other: Vec<String> =
+        texts.iter().map(|text| if text == "a" { "b" } else { "a" }.to_owned()).collect();
+    let with_other = queries.with_texts(&other).unwrap();
+    assert_eq!(right(Pool::Shared.rank(&with_other, &gold, &looking).unwrap()), 0);
+    let lists = vec![(0..6).collect::<Vec<u32>>(); GROUPS];
+    let lists = PerQuery::new(&lists, &looking).unwrap();
+    let hits = Pool::PerQuery(&lists).top_k(&with, &looking, 1).unwrap();
+    assert_eq!(hits[0][0].candidate, 0);
+}
+
+#[test]
+fn a_query_without_text_is_refused() {
+    let plain = candidates();
+    let looking = plain.clone().with_second_look(look(&plain)).unwrap();
+    let (z, mut texts, gold) = queries();
+    let queries = Queries::new(2, &z).unwrap();
+    let says = "has no text: the second look compares its words with candidates";
+    let error = message(Pool::Shared.rank(&queries, &gold, &looking));
+    assert!(error.contains(says), "{error}");
+    texts[4].clear();
+    let error = message(Pool::Shared.top_k(&queries.with_texts(&texts).unwrap(), &looking, 2));
+    assert!(error.contains("query #4") && error.contains(says), "{error}");
+    let error = message(queries.with_texts(&texts[1..]));
+    assert!(error.contains("29 texts of queries, expected 30"), "{error}");
+}
+
+#[test]
+fn a_file_keeps_the_weights_and_the_lexicon() {
+    let plain = candidates();
+    let look = look(&plain);
+    let folder = tempfile::tempdir().unwrap();
+    let (file, again) = (folder.path().join("look"), folder.path().join("again"));
+    look.save(&file, &Default::default()).unwrap();
+    let stored = SecondLook::open(&file).unwrap();
+    assert_eq!(stored.metadata(SecondLook::LEXICON).unwrap(), "abx");
+    let read = SecondLook::read(&stored, Some(lexicon())).unwrap();
+    assert_eq!(read, look);
+    read.save(&again, &Default::default()).unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&again).unwrap());
+    let looking = plain.with_second_look(read).unwrap();
+    let (z, texts, gold) = queries();
+    let with = Queries::new(2, &z).unwrap().with_texts(&texts).unwrap();
+    let ranks = Pool::Shared.rank(&with, &gold, &looking).unwrap();
+    assert!(ranks.iter().flatten().all(|rank| rank.above() == 0));
+
+    let error = |lexicon: Option<Arc<dyn Lexicon>>| message(SecondLook::read(&stored, lexicon));
+    let other = error(Some(Arc::new(Letters("ab"))));
+    assert!(other.contains("expected finite numbers [2, 4]"), "{other}");
+    let none = error(None);
+    assert!(none.contains("weights, expected"), "{none}");
+}
+
+#[test]
+fn weights_are_logarithms_of_counts_over_expected_counts() {
+    let words = words();
+    assert_eq!(words.lexicon().len(), 3);
+    // of "a" 10 of 20 pairs say it, it holds of 10, and both of 10: 5 are expected
+    let plain = candidates();
+    let (z, texts, gold) = queries();
+    let neighbourhood = Neighbourhood::new(2, z.clone(), z.clone(), 3).unwrap();
+    let clues = Clues { neighbourhood, words: Some(words.for_rows(plain.distinct())) };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("look");
+    let mut examples = LookExamples::new(6);
+    let queries = Queries::new(2, &z).unwrap();
+    examples.add(&queries.with_texts(&texts).unwrap(), &gold, &plain, &clues).unwrap();
+    SecondLook::fit(&examples, clues, 0).unwrap().save(&file, &Default::default()).unwrap();
+    let (shape, weights) = SecondLook::open(&file)
+        .and_then(|stored| {
+            let (shape, weights) = stored.f64("words", 2)?;
+            Ok((shape.to_vec(), weights.into_owned()))
+        })
+        .unwrap();
+    assert_eq!(shape, [3, 4]);
+    let (same, other) = ((11.0_f64 / 6.0).ln(), (1.0_f64 / 6.0).ln());
+    for (found, expected) in weights.iter().zip([same, other, other, same]) {
+        assert!((found - expected).abs() < 1e-12, "{weights:?}");
+    }
+    // nobody says x
+    assert_eq!(weights[8..], [0.0; 4]);
+    let pairs = [(&[true][..], &[true, false, false][..])];
+    let error: Error = Words::fit(lexicon(), pairs).unwrap_err();
+    assert!(error.to_string().contains("1 values of what a text says, expected 3"), "{error}");
+}

@@ -1,0 +1,103 @@
+//! Facts that hold of molecules.
+
+use dsokr_molecule::Fact;
+
+use crate::support::{parse, quickstart};
+
+/// Which molecules, `yes` and `no`, a fact holds of.
+fn check(fact: &str, yes: &[&str], no: &[&str]) {
+    let parsed: Fact = fact.parse().unwrap();
+    for (smiles, expected) in
+        yes.iter().map(|yes| (yes, true)).chain(no.iter().map(|no| (no, false)))
+    {
+        let found = Fact::which(std::slice::from_ref(&parsed), parse(smiles));
+        assert_eq!(found, [expected], "{fact} of {smiles}");
+    }
+}
+
+#[test]
+fn whole_molecules_have_elements_charges_and_components() {
+    check("atom Cl", &["ClCC", "[Na+].[Cl-]"], &["CC", "C[Co]"]);
+    check("charge negative", &["CC([O-])=O", "[O-]C(=O)C[NH3+].[Cl-]"], &["CC", "[NH4+].[Cl-]"]);
+    check("charge positive", &["C[NH3+]"], &["CC", "[O-]C(=O)C[NH3+]"]);
+    check("charge -2", &["[O-]C(=O)C([O-])=O"], &["CC([O-])=O", "C[N+](C)(C)C.[Cl-]"]);
+    check("charge 0", &["CC", "[Na+].[Cl-]"], &["[Na+]"]);
+    check("zwitterion", &["[O-]C(=O)C[NH3+]"], &["C[N+](=O)[O-]", "CC([O-])=O", "CC"]);
+    check("components", &["CC.O", "[Na+].[Cl-]"], &["CCO"]);
+    check("isotope", &["[13CH4]", "[2H]C"], &["C"]);
+}
+
+#[test]
+fn groups_and_alternatives_hold_if_one_does() {
+    check("group Ester", &["CC(=O)OC"], &["CC(=O)O", "O=C1CCCO1"]);
+    check("group Ester | group Lactone", &["CC(=O)OC", "O=C1CCCO1"], &["CC(=O)O"]);
+}
+
+#[test]
+fn chains_are_measured_from_their_ends() {
+    // in stearic acid, both sides of oleic acid's double bond count; rings and other elements end a chain
+    check("chain 18", &["CCCCCCCCCCCCCCCCCC(=O)O", "CCCCCCCC/C=C\\CCCCCCCC(=O)O"], &["CCCC"]);
+    check("chain 4", &["CCCCC1CCCCC1", "CCCCOC", "CCC(C)C"], &["CC(C)C", "C1CCC1", "CCC"]);
+    check("chain 5", &["CCC(C)CC"], &["CC(C)CC"]);
+    // of a branched chain, from each of its ends
+    check("chain 3", &["CC(C)C", "CCC"], &["CCCC"]);
+    check("chain 1", &["C", "COC"], &["CC", "O"]);
+}
+
+#[test]
+fn parts_are_found_by_elements_rings_and_multiple_bonds() {
+    let (piperidine, pyridine) = ("C1CCNCC1", "c1ccncc1");
+    check("part C1CCNCC1", &[piperidine, pyridine, "C1=CCNCC1"], &["CCCNCC", "c1ccccc1"]);
+    check("part c1ccncc1", &[pyridine, "Cc1ccc2ncccc2c1"], &[piperidine]);
+    // a ring of the part is a ring; an open bond of it may be in one
+    check("part CNC", &["CNC", piperidine], &["CN"]);
+    check("part C1CC1", &["C1CC1C", "C1CC12CC2"], &["C1CCC1"]);
+    check("part C=O", &["CC=O", "O=C1CCCCC1"], &["CO", "CCO"]);
+    check("part CO", &["CO", "C=O"], &["CC"]);
+    check("part C#N", &["CC#N"], &["CC=N", "CCN"]);
+    check("part [N+]", &["C[N+](C)(C)C"], &["CN(C)C"]);
+    check("part *C(*)(*)*", &["CC(C)(C)C", "FC(F)(F)Cl"], &["CC(C)C"]);
+    // as many atoms as the part has, each once
+    check("part OCO", &["OCO"], &["OC=C", "CO"]);
+    check("part POPOP", &["OP(O)(=O)OP(O)(=O)OP(O)(O)=O"], &["OP(O)(=O)OP(O)(O)=O"]);
+    let steroid = "C1CCC2C(C1)CCC1C2CCC2CCCC12";
+    let cholesterol = "CC(C)CCCC(C)C1CCC2C1(CCC3C2CC=C4C3(CCC(C4)O)C)C";
+    check(&format!("part {steroid}"), &[cholesterol], &["C1CCC2C(C1)CCC1C2CCCC1"]);
+}
+
+#[test]
+fn a_molecule_has_itself_as_a_part_however_it_is_written() {
+    let mut found = 0;
+    for smiles in quickstart().filter(|smiles| !smiles.contains('.')).take(200) {
+        let molecule = parse(smiles);
+        if molecule.atoms().len() <= 64 {
+            let fact: Fact = format!("part {smiles}").parse().unwrap();
+            let written = parse(&molecule.canonical_smiles());
+            assert_eq!(Fact::which(&[fact], written), [true], "{smiles}");
+            found += 1;
+        }
+    }
+    assert!(found > 100, "{found}");
+}
+
+#[test]
+fn what_is_no_fact_is_refused_with_what_is_allowed() {
+    for (fact, says) in [
+        ("atom Xx", "symbol of an element"),
+        ("group Esters", "CarboxylicAcid, "),
+        ("part", "SMILES behind \"part\""),
+        ("part C.C", "several components; allowed: one"),
+        ("part C1CC", "position"),
+        ("chain", "number of carbons"),
+        ("charge much", "negative or positive"),
+        ("zwitterion 2", "zwitterion, components or isotope"),
+        ("group Ester | what", "\"what\""),
+        ("", "atom SYMBOL"),
+    ] {
+        let message = fact.parse::<Fact>().unwrap_err().to_string();
+        assert!(message.contains(says), "{message} has not {says:?}");
+    }
+    let long = format!("part {}", "C".repeat(65));
+    let message = long.parse::<Fact>().unwrap_err().to_string();
+    assert!(message.contains("65 atoms; allowed: 1 to 64"), "{message}");
+}

@@ -1,0 +1,158 @@
+//! Words of texts against the structures of candidates.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, copy, json, number};
+
+const CHAINS: usize = 120;
+const LOOK: &str = "decoding.second_look={candidates=60, neighbours=7, folds=4, answered=4}";
+const WORDS: &str =
+    "decoding.second_look={candidates=60, neighbours=7, folds=4, answered=4, words={}}";
+
+/// Of each length of a chain a molecule with chlorine and one with bromine. Their names differ by a letter. The words of
+/// a text give the length; that of the halogen is another one in each text, so no word that was seen tells which it is.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let mut outputs = "id\tname\tsmiles\n".to_owned();
+    let (mut train, mut rest) = (Vec::new(), Vec::new());
+    for length in 1..=CHAINS {
+        for (at, (halogen, word)) in [("Cl", "chloro"), ("Br", "bromo")].into_iter().enumerate() {
+            let (id, number) = (format!("o{length}{halogen}"), 100 + length);
+            let name = number.to_string().repeat(6) + ["p", "q"][at];
+            let smiles = "C".repeat(length) + halogen;
+            writeln!(outputs, "{id}\t{name}\t{smiles}").unwrap();
+            let row = format!("{id}\ta chain of n{number} with {word}x{}", 7 * length + at);
+            let seen = length <= 90 || length % 2 == at;
+            if seen { &mut train } else { &mut rest }.push(row);
+        }
+    }
+    sandbox.write("data/small/outputs.tsv", &outputs);
+    let table = |rows: &[String]| format!("id\tdescription\n{}\n", rows.join("\n"));
+    sandbox.write("data/small/train.tsv", &table(&train));
+    sandbox.write("data/small/validation.tsv", &table(&rest[..5]));
+    sandbox.write("data/small/test.tsv", &table(&rest[5..]));
+    let config =
+        CONFIG.replacen(BAG, RIDGE, 1).replacen("label = \"name\"", "label = \"smiles\"", 1);
+    sandbox.write("ridge.toml", &config.replacen("size = 20", "size = 120", 1));
+    sandbox.write("data/small/halogens.tsv", "words\tstructure\nchloro\tatom Cl\nbromo\tatom Br\n");
+    sandbox
+}
+
+fn train(sandbox: &Sandbox, out: &str, sets: &[&str]) -> Value {
+    let mut arguments = vec!["train", "ridge.toml", "--json", "--out", out];
+    sets.iter().for_each(|set| arguments.extend(["--set", set]));
+    json(&sandbox.succeed(&arguments))
+}
+
+#[test]
+fn words_decide_in_every_command_from_the_directory_alone() {
+    let sandbox = sandbox();
+    let without = train(&sandbox, "without", &[LOOK]);
+    let report = train(&sandbox, "with", &[WORDS]);
+    assert_eq!(number(&without, "hits@1"), 0.0, "{without}");
+    assert!(number(&report, "hits@1") > 0.9, "{report}");
+    let own = WORDS.replace("words={}", "words={lexicon=\"halogens.tsv\"}");
+    let of_file = train(&sandbox, "own", &[&own]);
+    assert!(number(&of_file, "hits@1") > 0.9, "{of_file}");
+    assert_eq!(train(&sandbox, "again", &[&own]), of_file);
+    let file =
+        |run: &str| fs::read(sandbox.path(&format!("{run}/second-look.safetensors"))).unwrap();
+    assert_eq!(file("own"), file("again"));
+
+    // the lexicon is in the run
+    fs::remove_file(sandbox.path("data/small/halogens.tsv")).unwrap();
+    copy(&sandbox.path("own"), &sandbox.path("moved"));
+    sandbox.succeed(&["embed", "moved", "data/small/test.tsv", "--out", "x.npy"]);
+    for arguments in [
+        &["evaluate", "moved", "--json"][..],
+        &["rank", "--run", "moved", "--predictions", "x.npy", "--json"],
+    ] {
+        let found = json(&sandbox.succeed(arguments));
+        for key in ["mrr", "hits@1", "mean_rank"] {
+            assert_eq!(found[key], of_file[key], "{key}");
+        }
+    }
+    let first = |text: &str| {
+        let found = json(&sandbox.succeed(&["search", "moved", text, "--top", "2", "--json"]));
+        found["candidates"][0]["id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(first("a chain of n150 with Chloro0"), "o50Cl");
+    assert_eq!(first("a chain of n150 with bromo0"), "o50Br");
+
+    // candidates that are added have facts too
+    let more =
+        "id\tname\tsmiles\nnewCl\t150150150150150p\tCCCCCl\nnewBr\t150150150150150q\tCCCCBr\n";
+    sandbox.write("more.tsv", more);
+    sandbox.succeed(&["candidates", "add", "moved", "more.tsv"]);
+    let found = json(&sandbox.succeed(&[
+        "search",
+        "moved",
+        "a chain of n150 with bromo0",
+        "--top",
+        "4",
+        "--json",
+    ]));
+    let ids: Vec<&str> =
+        found["candidates"].as_array().unwrap().iter().map(|c| c["id"].as_str().unwrap()).collect();
+    assert!(ids[0].ends_with("Br"), "{ids:?}");
+    let place = |id: &str| ids.iter().position(|own| *own == id).unwrap_or(ids.len());
+    assert!(place("newBr") < place("newCl"), "{ids:?}");
+}
+
+#[test]
+fn members_share_words_and_are_weighed_with_them() {
+    let sandbox = sandbox();
+    let members = |words: &str| {
+        format!(
+            r#"
+[ensemble]
+weights = "held-out"
+second_look = "ridge"
+
+[[ensemble.members]]
+name = "ridge"
+decoding.second_look = {{ candidates = 60, neighbours = 7, folds = 4, answered = 4{words} }}
+
+[[ensemble.members]]
+name = "bag"
+encoder = {{ kind = "ngram-bag", hidden = [], ngrams = [{{ kind = "words", min = 1, max = 1 }}] }}
+decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
+"#
+        )
+    };
+    for (name, words) in [("plain", ""), ("words", ", words = {}")] {
+        let file = format!("{name}.toml");
+        sandbox.write(&file, &(sandbox.read("ridge.toml") + &members(words)));
+        let report = json(&sandbox.succeed(&["train", &file, "--json"]));
+        let found = json(&sandbox.succeed(&["evaluate", &format!("runs/{name}"), "--json"]));
+        assert_eq!(found["mrr"], report["mrr"]);
+        let all = [number(&found, "mrr"), number(&found["members"][1], "mrr")];
+        let right = match words.is_empty() {
+            true => all[0] < 0.6 && all[1] < 0.2,
+            false => all[0] > 0.9 && all[1] > 0.25,
+        };
+        assert!(right, "{found}");
+    }
+}
+
+#[test]
+fn words_that_cannot_be_compared_are_refused() {
+    let sandbox = sandbox();
+    let with = |words: &str| WORDS.replace("words={}", &format!("words={{{words}}}"));
+    sandbox.write("data/small/wrong.tsv", "words\tstructure\nchloro\tatom Cl\nbromo(\tatom Br\n");
+    sandbox.write("data/small/unknown.tsv", "words\tstructure\nchloro\tatom Chlorine\n");
+    for (set, says) in [
+        (with("lexikon=\"x\""), &["lexikon", "lexicon"][..]),
+        (with("lexicon=\"none.tsv\""), &["none.tsv"]),
+        (with("lexicon=\"wrong.tsv\""), &["wrong.tsv", "line 3", "bromo(", "unclosed group"]),
+        (with("lexicon=\"unknown.tsv\""), &["unknown.tsv", "line 2", "atom Chlorine", "symbol"]),
+    ] {
+        sandbox.fail(&["train", "ridge.toml", "--set", &set], 2, says);
+    }
+    let names = ["train", "ridge.toml", "--set", WORDS, "--set", "output.label=\"name\""];
+    sandbox.fail(&names, 2, &["decoding.second_look.words", "SMILES as output.label"]);
+    assert!(!sandbox.path("runs").exists());
+}
