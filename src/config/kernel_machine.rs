@@ -34,6 +34,19 @@ impl ColumnScaling {
     }
 }
 
+/// What n-grams weigh beside TF-IDF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NgramWeights {
+    /// Nothing.
+    #[default]
+    TfIdf,
+    /// What a first fit learned: n-grams that its predictions change much with weigh more than others that as
+    /// many texts have (`dsokr_machines::Scaling::relevance`). For the kernels `linear` and `cosine`; the
+    /// cosine kernel gives all texts unit length again. The first fit has the first λ.
+    Learned,
+}
+
 /// What a kernel machine compares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -42,6 +55,9 @@ pub enum MachineInputsConfig {
     Ngrams {
         /// Blocks of n-grams.
         blocks: Vec<NgramConfig>,
+        /// What n-grams weigh beside.
+        #[serde(default)]
+        weights: NgramWeights,
     },
     /// Vectors.
     Vectors {
@@ -134,6 +150,11 @@ fn linear() -> Kernel {
 }
 
 impl KernelMachineConfig {
+    /// The first λ, by which machines are fitted whose answers choose something else.
+    pub(crate) fn first_lambda(&self) -> f64 {
+        self.lambda.values().first().copied().unwrap_or(f64::NAN)
+    }
+
     /// The learned embedding of the outputs, if answers have one.
     pub(crate) fn embedding(&self) -> Option<&EmbeddingConfig> {
         match &self.answers {
@@ -227,7 +248,16 @@ impl KernelMachineConfig {
 
     pub(crate) fn validate(&self) -> Result<(), Error> {
         match &self.inputs {
-            MachineInputsConfig::Ngrams { blocks } => {
+            MachineInputsConfig::Ngrams { blocks, weights } => {
+                if *weights == NgramWeights::Learned {
+                    let linear = matches!(self.kernel, Kernel::Linear | Kernel::Cosine);
+                    let allowed =
+                        "\"linear\" or \"cosine\", beside encoder.inputs.weights = \"learned\"";
+                    check(linear, "encoder.kernel.name", self.kernel.name(), allowed)?;
+                    let closed = matches!(self.solver, Solver::ClosedForm(_));
+                    let allowed = "\"closed-form\", beside encoder.inputs.weights = \"learned\"";
+                    check(closed, "encoder.solver.name", self.solver.name(), allowed)?;
+                }
                 check(!blocks.is_empty(), "encoder.inputs.blocks", "[]", "at least one block")?;
                 blocks.iter().try_for_each(NgramConfig::validate).map_err(dsokr_nn::Error::from)?;
             }

@@ -25,7 +25,7 @@ pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
 pub use kernel::{GaussianKernel, KernelConfig};
 pub use kernel_machine::{
-    AnswersConfig, ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig,
+    AnswersConfig, ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
 };
 pub use load::Override;
 pub use logging::LoggingConfig;

@@ -1,13 +1,13 @@
 //! Machines that were fitted without a part of the training pairs.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
+use dsokr_basis::RowSource;
 use dsokr_data::Selected;
 use dsokr_machines::{LastSystem, TrainingInputs, TrainingSet};
 
 use super::inputs::MachineInputs;
-use super::solver::{scaled, scaling};
+use super::solver::scaling;
 use crate::Error;
 use crate::config::KernelMachineConfig;
 use crate::fit::rest;
@@ -15,7 +15,7 @@ use crate::learner::{CrossFitted, Task};
 use crate::targets::{OutputTargets, TrainingOutputs};
 
 /// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared once, with all
-/// training inputs, as for leave-one-out answers.
+/// training inputs, as for leave-one-out answers; columns are scaled by the other pairs alone.
 pub(super) fn cross_fit(
     settings: &KernelMachineConfig,
     task: &Task,
@@ -28,21 +28,26 @@ pub(super) fn cross_fit(
     let outputs = TrainingOutputs::new(config, dataset, None, LastSystem::default());
     let inputs = MachineInputs::fit(settings, &dataset.train, &outputs)?;
     let rows = inputs.rows(&dataset.train)?;
-    let scaling = scaling(settings, &rows)?;
-    let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
     let features = rows.features()?;
-    let lambda = settings.lambda.values().first().copied().unwrap_or(f64::NAN);
     let mut fitted = Vec::new();
     for held in without {
         let rest = rest(held, rows.len());
         let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
-        let training = TrainingSet {
-            inputs: TrainingInputs::Rows(&known, Arc::new(settings.kernel.clone())),
+        let systems = LastSystem::default();
+        let training = |rows| TrainingSet {
+            inputs: TrainingInputs::Rows(rows, Arc::new(settings.kernel.clone())),
             targets: &targets,
             seed: config.seed,
-            systems: &LastSystem::default(),
+            systems: &systems,
         };
-        let (model, left_out) = settings.solver.prepare(training)?.fit(lambda, true)?;
+        let scaling = scaling(settings, training(&known))?;
+        let scaled = scaling.as_ref().map(|scaling| scaling.rows(&known)).transpose()?;
+        let rows = scaled.as_ref().map_or(&known as &dyn RowSource, |rows| rows);
+        let (mut model, left_out) =
+            settings.solver.prepare(training(rows))?.fit(settings.first_lambda(), true)?;
+        if let Some(scaling) = scaling {
+            model = model.with_scaling(scaling)?;
+        }
         let Some(left_out) = left_out else {
             let allowed = "absent, beside this solver: it has no leave-one-out answers";
             return Err(Error::value("decoding.second_look", "given", allowed));

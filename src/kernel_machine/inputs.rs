@@ -41,7 +41,7 @@ impl MachineInputs {
         outputs: &TrainingOutputs,
     ) -> Result<Self, Error> {
         Ok(match &settings.inputs {
-            MachineInputsConfig::Ngrams { blocks } => {
+            MachineInputsConfig::Ngrams { blocks, .. } => {
                 Self::Ngrams(NgramInputs::fit(blocks, train)?)
             }
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::fit(&(), train)?),
@@ -66,7 +66,7 @@ impl MachineInputs {
     /// Reads them from a run directory.
     pub(super) fn load(settings: &KernelMachineConfig, folder: &Path) -> Result<Self, Error> {
         Ok(match &settings.inputs {
-            MachineInputsConfig::Ngrams { blocks } => {
+            MachineInputsConfig::Ngrams { blocks, .. } => {
                 Self::Ngrams(NgramInputs::load(blocks, folder)?)
             }
             MachineInputsConfig::Vectors { .. } => Self::Vectors(VectorInputs::load(&(), folder)?),

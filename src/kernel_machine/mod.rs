@@ -104,9 +104,7 @@ impl Learner for KernelMachineConfig {
         // without a sketch the targets are places of outputs, which the factor is not applied to
         let coordinates = if config.sketch.full { 0 } else { coordinates };
         let (pairs, lambdas) = (dataset.train.ids.len(), self.lambda.values().len());
-        let threads = rayon::current_num_threads();
-        let Cost { bytes, multiplications } =
-            self.solver.cost(pairs, coordinates, lambdas, threads);
+        let Cost { bytes, multiplications } = self.cost(pairs, coordinates, lambdas);
         let keys = match self.solver.sketch() {
             Some(_) => "encoder.solver.sketch.size",
             None => "encoder.solver.name",
@@ -120,7 +118,7 @@ impl Learner for KernelMachineConfig {
             Need { bytes: (need.bytes - rest).max(0.0), ..need }
         });
         let looking = config.decoding.second_look.as_ref().map(|settings| {
-            let fit = |pairs| self.solver.cost(pairs, coordinates, 1, threads);
+            let fit = |pairs| self.cost(pairs, coordinates, 1);
             second_look_need(settings, config, dataset, coordinates, fit)
         });
         Ok([machine].into_iter().chain(weighing).chain(looking).collect())
@@ -223,7 +221,9 @@ impl ClosedForm for PreparedMachine<'_> {
             // the targets of this learner are one of the two above
             OutputTargets::Basis { .. } => return Err(targets.unexpected()),
         };
-        let scaling = scaling(settings, rows)?;
+        let first = LastSystem::default();
+        let first = training_set(settings, rows, &targets, config.seed, &first);
+        let scaling = scaling(settings, first)?;
         let scaled = scaled(scaling.as_ref(), rows)?;
         let training = training_set(settings, &scaled, &targets, config.seed, systems);
         let prepared = settings.solver.prepare(training)?;

@@ -3,30 +3,60 @@
 use std::borrow::Cow;
 
 use dsokr_machines::{
-    KernelModel, LastSystem, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver, Targets,
-    TrainingInputs, TrainingSet,
+    Cost, KernelModel, LastSystem, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver,
+    Targets, TrainingInputs, TrainingSet,
 };
 use tracing::info;
 
 use super::inputs::MachineRows;
 use crate::Error;
-use crate::config::{ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig};
+use crate::config::{
+    ColumnScaling, KernelMachineConfig, Lambda, MachineInputsConfig, NgramWeights,
+};
 use crate::evaluator::Evaluator;
 use dsokr_data::SplitName;
 
-/// How columns of vectors are standardised, if the settings say so.
+impl KernelMachineConfig {
+    /// What a fit to so many pairs costs, that of the weights of n-grams included.
+    pub(super) fn cost(&self, pairs: usize, coordinates: usize, lambdas: usize) -> Cost {
+        let threads = rayon::current_num_threads();
+        let cost = self.solver.cost(pairs, coordinates, lambdas, threads);
+        let first = match &self.inputs {
+            MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
+                self.solver.cost(pairs, coordinates, 1, threads).multiplications
+            }
+            MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
+            | MachineInputsConfig::Vectors { .. }
+            | MachineInputsConfig::Kernels { .. } => 0.0,
+        };
+        Cost { multiplications: cost.multiplications + first, ..cost }
+    }
+}
+
+/// How columns of vectors are standardised, or the weights that n-grams learn, if the settings say so.
 pub(super) fn scaling(
     settings: &KernelMachineConfig,
-    rows: &MachineRows,
+    training: TrainingSet,
 ) -> Result<Option<Scaling>, Error> {
-    let centred = match settings.inputs {
+    let TrainingInputs::Rows(rows, _) = &training.inputs else {
+        return Ok(None);
+    };
+    let centred = match &settings.inputs {
         MachineInputsConfig::Vectors { scaling: ColumnScaling::Deviation } => false,
         MachineInputsConfig::Vectors { scaling: ColumnScaling::Standard } => true,
+        MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
+            let first = settings.solver.prepare(training)?;
+            let (KernelModel::Ridge(model), _) = first.fit(settings.first_lambda(), false)? else {
+                return Ok(None);
+            };
+            info!("n-grams weighted by a first fit");
+            return Ok(Some(Scaling::relevance(&model)?));
+        }
         MachineInputsConfig::Vectors { scaling: ColumnScaling::None }
-        | MachineInputsConfig::Ngrams { .. }
+        | MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
         | MachineInputsConfig::Kernels { .. } => return Ok(None),
     };
-    Ok(Some(Scaling::fit(rows.features()?, centred)?))
+    Ok(Some(Scaling::fit(*rows, centred)?))
 }
 
 /// The rows with their columns standardised, where they are.
@@ -86,11 +116,9 @@ impl LambdaSearch<'_> {
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
         let (model, left_out) = self.prepared.fit(lambda, leave_one_out)?;
-        let model = match (self.scaling, model) {
-            (Some(scaling), KernelModel::Ridge(model)) => {
-                KernelModel::Ridge(model.with_scaling(scaling.clone())?)
-            }
-            (_, model) => model,
+        let model = match self.scaling {
+            Some(scaling) => model.with_scaling(scaling.clone())?,
+            None => model,
         };
         Ok((model, left_out))
     }

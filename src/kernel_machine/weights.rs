@@ -75,8 +75,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
     let (n, candidates) = (dataset.train.ids.len(), dataset.outputs.candidates.len() as f64);
     let sizes = config.output.summands().map(|kernel| kernel.size.min(n));
     let (width, widest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
-    let threads = rayon::current_num_threads();
-    let cost = |width| settings.solver.cost(n, width, 1, threads);
+    let cost = |width| settings.cost(n, width, 1);
     let Cost { bytes, multiplications } = cost(width);
     // the fit beside the coordinates of outputs and its targets; then the system beside the coordinates,
     // the answers twice, and the candidates of all kernels, of which one is being made
@@ -100,12 +99,11 @@ fn answers(
     let train = &outputs.dataset().train;
     let inputs = MachineInputs::fit(settings, train, outputs)?;
     let rows = inputs.rows(train)?;
-    let scaling = scaling(settings, &rows)?;
-    let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
     let (seed, systems) = (outputs.config().seed, outputs.systems());
+    let scaling = scaling(settings, training_set(settings, &rows, &targets, seed, systems))?;
+    let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
     let training = training_set(settings, &rows, &targets, seed, systems);
-    let lambda = settings.lambda.values().first().copied().unwrap_or(f64::NAN);
-    let (_, held_out) = settings.solver.prepare(training)?.fit(lambda, true)?;
+    let (_, held_out) = settings.solver.prepare(training)?.fit(settings.first_lambda(), true)?;
     held_out.ok_or_else(|| {
         let allowed = "absent, beside this solver: it has no leave-one-out answers";
         Error::value("output.weights", "\"held-out\"", allowed)

@@ -301,3 +301,29 @@ fn parts_of_molecules_are_features() {
         sandbox.fail(&["train", "parts.toml", "--set", set], 2, says);
     }
 }
+
+#[test]
+fn learned_weights_of_ngrams_are_part_of_the_run() {
+    let sandbox = sandbox();
+    let learned =
+        ["--set", "encoder.inputs.weights=learned", "--set", "encoder.kernel={name=\"cosine\"}"];
+    let train = |out: &str, more: &[&str]| {
+        let arguments = [&["train", "isokr.toml", "--json", "--out", out], more].concat();
+        json(&sandbox.succeed(&arguments))
+    };
+    let (plain, weighted) = (train("plain", &learned[2..]), train("weighted", &learned));
+    assert_ne!(weighted["squared_error"], plain["squared_error"]);
+    let again = json(&sandbox.succeed(&["evaluate", "weighted", "--json"]));
+    assert_eq!(again["squared_error"], weighted["squared_error"]);
+    // the second look and the weights of kernels fit machines of their own
+    let look = "decoding.second_look={candidates=5, neighbours=7, folds=4, answered=2}";
+    train("looked", &[&learned[..], &["--set", look]].concat());
+
+    for (set, says) in [
+        ("encoder.kernel={name=\"gaussian\", gamma=1.0}", "cosine"),
+        (&format!("encoder.{}", SKETCH.replace(" = ", "=")), "closed-form"),
+    ] {
+        let refused = [&["train", "isokr.toml"], &learned[..], &["--set", set]].concat();
+        sandbox.fail(&refused, 2, &["learned", says]);
+    }
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 use dsokr_basis::store::Stored;
 use dsokr_basis::{Basis, RowSource};
 
-use crate::{Error, LipschitzModel, RidgeModel, Summary};
+use crate::{Error, LipschitzModel, RidgeModel, Scaling, Summary};
 
 /// The files of a model, in a folder.
 const RIDGE: &str = "ridge.safetensors";
@@ -28,6 +28,19 @@ impl KernelModel {
         match self {
             Self::Ridge(model) => model.summary(),
             Self::Lipschitz(model) => model.summary(),
+        }
+    }
+
+    /// The model of raw input rows, whose rows were standardised by `scaling` before the fit.
+    ///
+    /// # Errors
+    /// As [`RidgeModel::with_scaling`]; [`Error::Value`] for a Lipschitz loss.
+    pub fn with_scaling(self, scaling: Scaling) -> Result<Self, Error> {
+        match self {
+            Self::Ridge(model) => Ok(Self::Ridge(model.with_scaling(scaling)?)),
+            Self::Lipschitz(_) => {
+                Err(Error::value("the scaling", "given", "absent, of a Lipschitz loss"))
+            }
         }
     }
 

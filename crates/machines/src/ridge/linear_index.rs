@@ -47,7 +47,7 @@ impl LinearIndex {
 }
 
 /// The scales of rows; none where one is so large or small that `f32` products would lose it.
-fn scales(kernel: &dyn OutputKernel, rows: &Block) -> Option<Vec<f32>> {
+pub(super) fn scales(kernel: &dyn OutputKernel, rows: &Block) -> Option<Vec<f32>> {
     let scale = |squared| match kernel.feature_scale(squared) {
         Some(scale) if scale == 0.0 || (1e-12..=1e12).contains(&scale) => Some(scale as f32),
         _ => None,

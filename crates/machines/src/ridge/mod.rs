@@ -12,6 +12,7 @@ mod output;
 mod part;
 mod precomputed;
 mod problem;
+mod relevance;
 mod scaling;
 mod sketched;
 mod sketched_inputs;

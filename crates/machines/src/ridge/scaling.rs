@@ -15,7 +15,8 @@ const VERSION: u32 = 1;
 const ROWS: usize = 4096;
 
 /// Standardisation of input columns: `(x_j − μ_j) / s_j` with the training rows' mean and standard
-/// deviation (of the population); a column that never changes has s = 1.
+/// deviation (of the population); a column that never changes has s = 1. Or
+/// [weights](Self::relevance) of columns, 1 / s_j, that a first fit learned.
 ///
 /// Kernels of differences, the Gaussian one, do not see μ: without centring, sparse rows and bits
 /// stay sparse, and the Gram matrix costs what their non-zeros do.
@@ -65,6 +66,11 @@ impl Scaling {
             scale.push(if constant { 1.0 } else { (1.0 / deviation) as f32 });
         }
         Ok(Self { centre: centred.then_some(centre), scale })
+    }
+
+    /// Of given factors 1 / s.
+    pub(super) fn of_weights(scale: Vec<f32>) -> Self {
+        Self { centre: None, scale }
     }
 
     /// Number of columns.

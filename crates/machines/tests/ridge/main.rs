@@ -9,6 +9,7 @@ mod identities;
 mod metabolites;
 mod naive;
 mod ranks;
+mod relevance;
 mod selection;
 mod shared;
 mod streams;
