@@ -4,9 +4,13 @@
 ///
 /// A training step frees and asks again for the same large buffers; by default glibc maps them anew
 /// every time, and clearing fresh pages then costs more time than the arithmetic. The process's
-/// memory stays at its peak, which the next step would need anyway. Of two arenas each keeps its own. With one,
-/// threads that read molecules wait for its lock: twelve seconds on ChEBI-20 with two threads, and six with
-/// two arenas. A command may decide this for its users; a library must not. On systems other than Linux with glibc this does nothing.
+/// memory stays at its peak, which the next step would need anyway.
+///
+/// There are two arenas, and each keeps its own pages. With one arena, threads that read molecules
+/// wait for its lock: on ChEBI-20 two threads read them in twelve seconds, and in six with two arenas.
+///
+/// A command may decide this for its users; a library must not. On systems other than Linux with
+/// glibc this does nothing.
 pub fn keep_pages() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: called first in `main`, before any other thread exists; the values are in the ranges
