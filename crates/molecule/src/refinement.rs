@@ -8,6 +8,13 @@ pub(crate) fn mix(hash: u64, value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A 32-bit code of words in their order. It has both halves of the hash, so that codes that share a column at one
+/// width need not share one at another.
+pub(crate) fn code_of(words: &[u64]) -> u32 {
+    let hash = words.iter().copied().fold(0, mix);
+    (hash ^ (hash >> 32)) as u32
+}
+
 /// Hash of a graph: equal for isomorphic graphs.
 ///
 /// `colors` are the labels of the nodes, `edges(i)` the edges of node i as (label, other end).

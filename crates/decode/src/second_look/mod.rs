@@ -82,7 +82,7 @@ impl LookExamples {
     }
 
     /// Adds those of some queries whose gold row is among their first rows. Neither the clues nor the hubs of the
-    /// candidates may have seen the queries' golds. All that are added have words or none.
+    /// candidates may have seen the queries' golds. Either all examples have words, or none has.
     ///
     /// # Errors
     /// As [`top_rows`]; [`Error::Length`] unless there is a gold entry a query, and words are for the rows of the
@@ -156,7 +156,7 @@ impl SecondLook {
         self.clues.words.as_ref()
     }
 
-    /// The same for candidates of so many distinct rows.
+    /// Replaces the candidates by others, of `distinct` rows.
     pub(crate) fn for_rows(mut self, distinct: usize) -> Self {
         let other = |words: &Words| words.rows() != distinct;
         if self.clues.words.as_ref().is_some_and(other) {

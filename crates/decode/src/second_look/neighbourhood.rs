@@ -6,7 +6,7 @@ use crate::{Candidates, Error, Queries};
 /// Sharpness T of the weights of neighbours, `∝ exp(T ⟨z, z_i⟩)`: from nearly equal ones to the nearest alone.
 const SHARPNESS: [f64; 5] = [2.0, 5.0, 10.0, 20.0, 40.0];
 
-/// Numbers that it has for a candidate.
+/// Number of features of a candidate.
 pub(super) const FEATURES: usize = 4 + 2 * SHARPNESS.len();
 
 /// Training pairs as later queries are compared with them: held-out answers z_i at unit length, and outputs ψ_i.

@@ -94,12 +94,12 @@ impl Words {
         whole.then(|| Self { lexicon, weights: weights.to_vec(), rows: Arc::default() })
     }
 
-    /// The same for candidates of so many distinct rows, of which nothing is known yet.
+    /// Replaces the candidates by others, of `distinct` rows. What holds of a row is found when it is first needed.
     pub fn for_rows(self, distinct: usize) -> Self {
         Self { rows: Arc::new((0..distinct).map(|_| OnceLock::new()).collect()), ..self }
     }
 
-    /// The same with the rows of others, which are for the same candidates and lexicon.
+    /// Shares with `other` what holds of the rows. Both have the same candidates and the same lexicon.
     pub fn with_rows_of(self, other: &Self) -> Self {
         Self { rows: Arc::clone(&other.rows), ..self }
     }

@@ -155,7 +155,7 @@ impl FromStr for Fact {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::Parameter`] with the form that is none, and what is allowed.
+    /// [`Error::Parameter`] for a text that has none of the forms. It names the text and the forms.
     fn from_str(text: &str) -> Result<Self, Error> {
         text.split(" | ").map(|form| Form::parse(form.trim())).collect::<Result<_, _>>().map(Self)
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::featurizer::HashedFeatures;
 use super::rings::pattern;
 use crate::molecule::{Atom, Molecule};
-use crate::refinement::mix;
+use crate::refinement::{code_of, mix};
 
 /// The parts of a molecule that no bond joins, and its isotopes, as hashed features: what names of salts,
 /// hydrates and labelled compounds say (hydrochloride, disodium, zwitterion, (2)H) and the surroundings of
@@ -56,11 +56,7 @@ impl HashedFeatures for Components {
 
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let mut counts = BTreeMap::new();
-        let mut count = |words: &[u64]| {
-            let hash = words.iter().copied().fold(0, mix);
-            // both halves, so that what folds into one column is drawn anew for other widths
-            *counts.entry((hash ^ (hash >> 32)) as u32).or_insert(0) += 1;
-        };
+        let mut count = |words: &[u64]| *counts.entry(code_of(words)).or_insert(0) += 1;
         let components = components(molecule);
         count(&[NUMBER, components.len() as u64]);
         let element = |atom: usize| u64::from(molecule.atoms()[atom].element.atomic_number());

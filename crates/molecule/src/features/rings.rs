@@ -9,7 +9,7 @@ use super::featurizer::HashedFeatures;
 use super::morgan::{bond_code, combine};
 use crate::descriptors::{Descriptors, code};
 use crate::molecule::Molecule;
-use crate::refinement::{graph_hash, mix, unordered};
+use crate::refinement::{code_of, graph_hash, mix, unordered};
 use crate::ring_systems::{RingSystem, ring_systems};
 
 /// Ring systems, whole, as hashed features: what names of skeletons and positions on them say
@@ -54,11 +54,7 @@ impl HashedFeatures for Rings {
 
     fn codes(&self, molecule: &Molecule) -> BTreeMap<u32, u32> {
         let mut counts = BTreeMap::new();
-        let mut count = |words: [u64; 2]| {
-            let hash = words.into_iter().fold(0, mix);
-            // both halves, so that what folds into one column is drawn anew for other widths
-            *counts.entry((hash ^ (hash >> 32)) as u32).or_insert(0) += 1;
-        };
+        let mut count = |words: [u64; 2]| *counts.entry(code_of(&words)).or_insert(0) += 1;
         let systems = ring_systems(molecule);
         if systems.is_empty() {
             return counts;
