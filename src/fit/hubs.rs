@@ -151,15 +151,14 @@ pub(crate) fn correct(
             corrected = corrected.with_hubs(found.clone(), weight)?;
             let scores = evaluator.evaluate_among(SplitName::Validation, z, &corrected)?.scores;
             let score = metric.score(&scores);
-            info!(neighbours, weight, metric = %metric, value = metric.value(&scores), "hubs");
+            let value = metric.value(&scores);
+            info!(neighbours, weight = decimal(weight), metric = %metric, value, "hubs");
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                 best = Some((score, found.clone(), weight, neighbours));
             }
         }
     }
     let Some((_, found, weight, neighbours)) = best else { return Ok((corrected, Vec::new())) };
-    // 0.2, not the number in double precision that 0.2 in single precision is
-    let decimal = |weight: f32| weight.to_string().parse().unwrap_or(f64::from(weight));
     let weight_choice = Choice {
         key: "decoding.hubs.weights".into(),
         chosen: decimal(weight),
@@ -173,4 +172,9 @@ pub(crate) fn correct(
         bounds: [1.0, (held_out.len() / candidates.dim().max(1)) as f64],
     };
     Ok((corrected.with_hubs(found, weight)?, vec![weight_choice, neighbours_choice]))
+}
+
+/// The number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.
+fn decimal(weight: f32) -> f64 {
+    weight.to_string().parse().unwrap_or(f64::from(weight))
 }

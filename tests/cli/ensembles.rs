@@ -251,6 +251,12 @@ fn kernels_are_tempered_and_hubs_corrected() {
     assert_ne!(tempered["mrr"], plain["mrr"]);
     let hubs = set(&["output.power=0.5", "decoding.hubs={weights=[0.5, 1.0], neighbours=[3, 10]}"]);
     assert_ne!(hubs["mean_rank"], tempered["mean_rank"]);
+    let log = [
+        &["train", "ridge.toml", "--out", "log", "--set"][..],
+        &["decoding.hubs={weights=[0.8], neighbours=[3]}"],
+    ];
+    let log = String::from_utf8(sandbox.run(&log.concat()).stderr).unwrap();
+    assert!(log.contains("weight=0.8 "), "{log}");
     // no weight, no correction
     let none = set(&["output.power=0.5", "decoding.hubs={weights=[0.0]}"]);
     assert_eq!(none["mean_rank"], tempered["mean_rank"]);
