@@ -35,7 +35,7 @@ use dsokr_train::{Event, Observer};
 use fingerprint::fingerprint;
 pub(crate) use hubs::{CrossFit, correct, left_out, rest};
 use second_look::PairWords;
-pub(crate) use second_look::need as second_look_need;
+pub(crate) use second_look::{need as second_look_need, words_need};
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]

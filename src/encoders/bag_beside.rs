@@ -6,7 +6,7 @@ use dsokr_nn::{BagBeside, NgramBagConfig, PartSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::longest;
+use super::sizes;
 use crate::inputs::NgramInputs;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::Split;
@@ -77,12 +77,13 @@ where
         inputs: &[<Self::Preparation as Prepare>::Input],
         coordinates: usize,
     ) -> Vec<PartSize> {
-        let length = longest(inputs.iter().map(|(row, _)| row.indices.len()));
-        let bag = self.bag.size(both.0.width(), length, coordinates).into_iter();
+        let bag = sizes(inputs.iter().map(|(row, _)| row.indices.len()), |length| {
+            self.bag.size(both.0.width(), length, coordinates)
+        });
         let texts: Vec<_> = inputs.iter().map(|(_, text)| text.clone()).collect();
-        let transformer = Recipe::size(&self.transformer, &both.1, &texts, coordinates).into_iter();
-        let transformer = transformer.map(|part| part.inside(TRANSFORMER));
-        bag.map(|part| part.inside(BAG)).chain(transformer).collect()
+        let transformer = Recipe::size(&self.transformer, &both.1, &texts, coordinates);
+        let transformer = transformer.into_iter().map(|part| part.inside(TRANSFORMER));
+        bag.into_iter().map(|part| part.inside(BAG)).chain(transformer).collect()
     }
 
     fn encoder(&self, both: &Self::Preparation, start: Start) -> Result<Self::Encoder, Error> {

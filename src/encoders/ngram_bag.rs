@@ -2,7 +2,7 @@ use dsokr_basis::features::NgramConfig;
 use dsokr_nn::bag::SparseRow;
 use dsokr_nn::{NgramBag, NgramBagConfig, PartSize};
 
-use super::longest;
+use super::sizes;
 use crate::inputs::NgramInputs;
 use crate::{Error, Recipe, Start};
 
@@ -19,8 +19,9 @@ impl Recipe for NgramBagConfig {
     }
 
     fn size(&self, ngrams: &NgramInputs, rows: &[SparseRow], coordinates: usize) -> Vec<PartSize> {
-        let length = longest(rows.iter().map(|row| row.indices.len()));
-        NgramBagConfig::size(self, ngrams.width(), length, coordinates)
+        sizes(rows.iter().map(|row| row.indices.len()), |length| {
+            NgramBagConfig::size(self, ngrams.width(), length, coordinates)
+        })
     }
 
     fn encoder(&self, ngrams: &NgramInputs, start: Start) -> Result<NgramBag, Error> {

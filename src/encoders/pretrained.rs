@@ -4,7 +4,7 @@ use dsokr_nn::pretrained::{Pretrained, PretrainedConfig, SentenceLayers};
 use dsokr_nn::{PartSize, TokenIds, Transformer, parameters};
 use tracing::info;
 
-use super::{check_precision, longest};
+use super::{check_precision, sizes};
 use crate::inputs::{PretrainedInputs, pretrained_folder};
 use crate::{Error, Recipe, Start};
 
@@ -26,8 +26,9 @@ impl Recipe for PretrainedConfig {
         texts: &[TokenIds],
         coordinates: usize,
     ) -> Vec<PartSize> {
-        let length = longest(texts.iter().map(|text| text.len()));
-        PretrainedConfig::size(self, tokens.model(), length, coordinates)
+        sizes(texts.iter().map(|text| text.len()), |length| {
+            PretrainedConfig::size(self, tokens.model(), length, coordinates)
+        })
     }
 
     fn encoder(&self, inputs: &PretrainedInputs, start: Start) -> Result<Transformer, Error> {

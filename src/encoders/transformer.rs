@@ -1,6 +1,6 @@
 use dsokr_nn::{PartSize, TokenIds, Transformer, TransformerConfig};
 
-use super::{check_precision, longest};
+use super::{check_precision, sizes};
 use crate::inputs::{TokenInputs, TokenInputsConfig};
 use crate::{Error, Recipe, Start};
 
@@ -17,8 +17,9 @@ impl Recipe for TransformerConfig {
     }
 
     fn size(&self, tokens: &TokenInputs, texts: &[TokenIds], coordinates: usize) -> Vec<PartSize> {
-        let length = longest(texts.iter().map(|text| text.len()));
-        TransformerConfig::size(self, tokens.vocabulary(), length, coordinates)
+        sizes(texts.iter().map(|text| text.len()), |length| {
+            TransformerConfig::size(self, tokens.vocabulary(), length, coordinates)
+        })
     }
 
     fn encoder(&self, tokens: &TokenInputs, start: Start) -> Result<Transformer, Error> {

@@ -1,6 +1,6 @@
 //! The second look at the first candidates of a query, learned from training pairs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dsokr_data::{DataRoot, Dataset};
 use dsokr_decode::{
@@ -49,9 +49,7 @@ impl<'a> PairWords<'a> {
         dataset: &'a Dataset,
         candidates: &Candidates,
     ) -> Result<Option<Self>, Error> {
-        let Some(settings) = &settings.words else { return Ok(None) };
-        let file = settings.lexicon.as_ref().map(|file| root.file(file));
-        let lexicon: Arc<dyn Lexicon> = Arc::new(MoleculeLexicon::read(file.as_deref())?);
+        let Some(lexicon) = read_lexicon(settings, root)? else { return Ok(None) };
         let refused = |allowed| Err(Error::value("decoding.second_look.words", "given", allowed));
         let Ok(texts) = dataset.train.inputs.texts() else {
             return refused("absent: inputs are no texts");
@@ -74,6 +72,38 @@ impl<'a> PairWords<'a> {
         let pairs = pairs.map(|[said, holds]| (said.as_slice(), holds.as_slice()));
         Ok(Words::fit(Arc::clone(&self.lexicon), pairs)?)
     }
+}
+
+/// The lexicon of the settings; none where these have no words.
+fn read_lexicon(
+    settings: &SecondLookConfig,
+    root: &DataRoot,
+) -> Result<Option<Arc<dyn Lexicon>>, Error> {
+    let Some(settings) = &settings.words else { return Ok(None) };
+    let file = settings.lexicon.as_ref().map(|file| root.file(file));
+    let lexicon = MoleculeLexicon::read(file.as_deref()).map_err(|error| match error {
+        Error::NotFound { path, .. } => {
+            let hint = ", which decoding.second_look.words.lexicon names";
+            Error::NotFound { path, hint: hint.into() }
+        }
+        other => other,
+    });
+    Ok(Some(Arc::new(lexicon?)))
+}
+
+/// What is kept of words and facts; none where the second look has no words.
+pub(crate) fn words_need(
+    config: &Checked,
+    root: &DataRoot,
+    dataset: &Dataset,
+) -> Result<Option<Need>, Error> {
+    let Some(settings) = &config.decoding.second_look else { return Ok(None) };
+    let Some(lexicon) = read_lexicon(settings, root)? else { return Ok(None) };
+    // of a training pair what its text says and what holds of its output, of a candidate what holds
+    let lists = 2 * dataset.train.ids.len() + dataset.outputs.candidates.len();
+    let list = lexicon.len() + size_of::<OnceLock<Vec<bool>>>();
+    let what = "words of texts and facts";
+    Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
 }
 
 /// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the

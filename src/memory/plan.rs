@@ -13,7 +13,7 @@ use dsokr_basis::memory::resident;
 
 use super::{Bytes, Limit, Need, available, check, of_outputs};
 use crate::config::Checked;
-use crate::fit::Request;
+use crate::fit::{Request, words_need};
 use crate::{Error, memory};
 
 /// Bytes that the command's allocator takes ahead, and small buffers.
@@ -62,6 +62,7 @@ impl Request<'_> {
         let learner = config.encoder.needs(config, &dataset, coordinates)?;
         let held = resident();
         needs.extend(learner);
+        needs.extend(words_need(config, &self.root, &dataset)?);
         needs.push(Need::memory("", "buffers and the allocator's reserve", RESERVE));
         let total = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>();
         let (products, copies) = speeds();
@@ -120,10 +121,11 @@ impl fmt::Display for Plan {
         if let Some(limit) = &self.limit {
             writeln!(out, "available beside the data: {limit}")?;
         }
-        let seconds = self.seconds;
+        let seconds = (self.seconds.round() as u64).max(1);
+        let time = format!("{seconds} second{}", if seconds == 1 { "" } else { "s" });
         writeln!(
             out,
-            "about {seconds:.0} seconds for the counted multiplications at the speed measured now; preparing \
+            "about {time} for the counted multiplications at the speed measured now; preparing \
              inputs, kernels and evaluations come on top"
         )
     }

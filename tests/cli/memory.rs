@@ -119,4 +119,42 @@ fn a_plan_counts_further_fits() {
     let further = look.iter().find(|need| need["keys"] == "decoding.second_look").unwrap();
     assert_eq!(look.len(), plain.len() + 1);
     assert!(number(further, "bytes") > 0.0 && number(further, "multiplications") > 0.0);
+
+    // with words, what 60 texts say, what holds of their outputs, and what holds of 80 candidates
+    sandbox.write("data/small/own.tsv", "words\tstructure\nchloro\tatom Cl\nbromo\tatom Br\n");
+    let bytes = |words: &str| {
+        let look = format!("decoding.second_look={{neighbours=7, folds=4, words={words}}}");
+        let needs = needs("ridge.toml", &look);
+        let own = needs.iter().find(|need| need["keys"] == "decoding.second_look.words");
+        number(own.unwrap(), "bytes")
+    };
+    let more = bytes("{}") - bytes("{lexicon=\"own.tsv\"}");
+    let lexicon = include_str!("../../src/lexicon/chemistry.tsv").lines().count() - 1;
+    assert_eq!(more, (200 * (lexicon - 2)) as f64);
+    let none = "decoding.second_look={neighbours=7, folds=4, words={lexicon=\"none.tsv\"}}";
+    let plan = ["train", "ridge.toml", "--plan", "--set", none];
+    sandbox.fail(
+        &plan,
+        2,
+        &["none.tsv: not found, which decoding.second_look.words.lexicon names"],
+    );
+}
+
+#[test]
+fn a_plan_knows_how_fast_products_are() {
+    let sandbox = Sandbox::new();
+    let work = |precision: &str| {
+        let encoder = format!(
+            "encoder={{kind=\"transformer\", width=8, heads=1, feed_forward=8, layers=1, precision=\"{precision}\"}}"
+        );
+        let plan = ["train", "small.toml", "--plan", "--quiet", "--json", "--set", &encoder];
+        let needs = json(&sandbox.succeed(&plan))[0]["needs"].as_array().unwrap().clone();
+        let layers =
+            |need: &&Value| need["keys"] == "encoder.layers × encoder.width × training.batch";
+        number(needs.iter().find(layers).unwrap(), "multiplications")
+    };
+    let native = std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|i| i.contains("avx512_bf16"));
+    let share = if native { 0.6 } else { 1.0 };
+    let found = work("bf16") / work("f32");
+    assert!((found - share).abs() < 1e-9, "{found}");
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::transformer::Architecture;
+use crate::{Precision, fused};
 
 /// What a part of a model takes. The numbers are no integers because settings may ask for more than an
 /// integer holds.
@@ -14,7 +15,8 @@ pub struct PartSize {
     pub parameters: f64,
     /// Numbers that a training step keeps of one input for the backward pass.
     pub activations: f64,
-    /// Multiplications of the forward pass of one input.
+    /// Multiplications of the forward pass of one input. Those that take less time than in 32 bits count as less than
+    /// one.
     pub products: f64,
 }
 
@@ -35,10 +37,11 @@ pub(crate) fn layers(keys: &'static str, widths: &[usize]) -> PartSize {
     PartSize { keys, parameters: products + biases, activations: 4.0 * biases, products }
 }
 
-/// A transformer with a head onto `coordinates`, on texts of `length` tokens.
+/// A transformer with a head onto `coordinates`, on texts of `length` tokens, whose products have `precision`.
 pub(crate) fn transformer(
     architecture: &Architecture,
     recomputes: bool,
+    precision: Precision,
     length: f64,
     coordinates: usize,
 ) -> Vec<PartSize> {
@@ -46,6 +49,7 @@ pub(crate) fn transformer(
         *architecture;
     let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);
     let kept = if recomputes { 1.0 } else { depth };
+    let share = fused::step_time(precision);
     let tables = |keys: &'static str, rows: f64| PartSize {
         keys: keys.into(),
         parameters: rows * width,
@@ -59,13 +63,13 @@ pub(crate) fn transformer(
             keys: "layers × width".into(),
             parameters: depth * (4.0 * width * width + 9.0 * width),
             activations: length * width * (12.0 * kept + depth) + kept * heads as f64 * length,
-            products: depth * length * (4.0 * width * width + 2.0 * length * width),
+            products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
         },
         PartSize {
             keys: "layers × width × feed_forward".into(),
             parameters: depth * (2.0 * width * inner + inner),
             activations: 3.0 * kept * length * inner,
-            products: 2.0 * depth * length * width * inner,
+            products: share * 2.0 * depth * length * width * inner,
         },
         super::size::layers("width", &[architecture.width, coordinates]),
     ]

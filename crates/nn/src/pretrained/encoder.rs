@@ -80,7 +80,7 @@ impl PretrainedConfig {
     /// Its size with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
         let recomputes = self.activation_checkpointing;
-        size::transformer(model.architecture(), recomputes, length, coordinates)
+        size::transformer(model.architecture(), recomputes, self.precision, length, coordinates)
     }
 
     /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it

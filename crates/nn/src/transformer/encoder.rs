@@ -86,7 +86,8 @@ impl TransformerConfig {
     /// Its size over `vocabulary` tokens with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, vocabulary: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
         let architecture = self.architecture(vocabulary);
-        size::transformer(&architecture, self.activation_checkpointing, length, coordinates)
+        let recomputes = self.activation_checkpointing;
+        size::transformer(&architecture, recomputes, self.precision, length, coordinates)
     }
 
     /// Draws a transformer over `vocabulary` tokens with `offset.len()` coordinates; `offset` becomes
