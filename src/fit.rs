@@ -145,7 +145,7 @@ fn run_as(
         return Err(Error::Device { device, message: message.into() });
     }
     memory::check(&memory::of_data(config, &request.root), request.force)?;
-    let mut dataset = config.source().load(&request.root)?;
+    let mut dataset = config.read_data(&request.root)?;
     let scaling = scaling::standardise(config, &mut dataset, None)?;
     info!(
         train = dataset.train.ids.len(),

@@ -20,7 +20,7 @@ impl Config {
     /// As [`Source::load`](dsokr_data::Source::load); [`Error::Value`] for features that are not
     /// dense rows.
     pub fn load_data(&self, root: &DataRoot) -> Result<Dataset, Error> {
-        let mut dataset = self.source().load(root)?;
+        let mut dataset = self.read_data(root)?;
         standardise(self, &mut dataset, None)?;
         Ok(dataset)
     }

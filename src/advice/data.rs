@@ -113,8 +113,11 @@ pub(super) fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> 
     Ok((bytes && high).then(line))
 }
 
-/// Candidates that differ in their labels, but are the same point.
+/// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
 pub(super) fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
+    if matches!(evidence.config.output.features, OutputFeatures::Numbers { .. }) {
+        return Ok(None);
+    }
     let outputs = &evidence.dataset.outputs;
     let scores = &evidence.report.metrics;
     let shown = outputs.candidates.iter().map(|&at| outputs.labels[at].as_str());

@@ -9,6 +9,7 @@ mod ensemble;
 mod evaluation;
 mod kernel;
 mod kernel_machine;
+mod keys;
 mod load;
 mod logging;
 mod moved;
@@ -144,8 +145,8 @@ impl Config {
         check(!(several && self.sketch.full), "sketch.full", true, allowed)?;
         let machine = self.encoder.get::<KernelMachineConfig>();
         let known = machine.is_some_and(KernelMachineConfig::has_held_out_answers);
-        let allowed = "absent, or a kernel machine with the solver \"closed-form\" or \"sketched\" and without \
-                       an embedding, whose leave-one-out answers are known";
+        let allowed = "absent, or beside encoder.kind = \"kernel-machine\" with encoder.solver.name \
+                       \"closed-form\" or \"sketched\" and without encoder.answers of kind \"embedded\"";
         check(self.output.weights.is_none() || known, "output.weights", "\"held-out\"", allowed)?;
         self.check_second_look(known)?;
         self.training.validate()?;
@@ -181,8 +182,9 @@ impl Config {
             machine.is_some_and(|it| !matches!(it.inputs, MachineInputsConfig::Kernels { .. }));
         match (rows, self.sketch.full) {
             (false, _) => refused(
-                "absent, or a kernel machine on rows with the solver \"closed-form\" or \"sketched\" and \
-                 without an embedding, whose leave-one-out answers are known",
+                "absent, or beside encoder.kind = \"kernel-machine\" with encoder.inputs of kind \"ngrams\" or \
+                 \"vectors\", encoder.solver.name \"closed-form\" or \"sketched\" and without \
+                 encoder.answers of kind \"embedded\"",
             ),
             (true, true) => refused("absent, with sketch.full = true: answers have no basis"),
             (true, false) => Ok(()),

@@ -108,12 +108,24 @@ const CASES: &[Case] = &[
         &["data.inputs={ kind = \"features\", table = \"outputs.tsv\", file = \"f.npy\" }"],
         &["data.inputs", "texts"],
     ),
-    case("no data folder", nothing, &["data.folder=absent"], &["absent", "DSOKR_DATA"]),
+    case(
+        "no data folder",
+        nothing,
+        &["data.folder=absent"],
+        &["data/absent", "data.folder = \"absent\"", "DSOKR_DATA"],
+    ),
+    case(
+        "no folder under datasets",
+        nothing,
+        &["data.folder=datasets/absent"],
+        &["datasets/absent", "data.folder", "--data DIR stands for DIR/datasets/absent"],
+    ),
+    // the key of a file that the configuration does not name
     case(
         "no table",
         |s| fs::remove_file(s.path("data/small/train.tsv")).unwrap(),
         &[],
-        &["train.tsv"],
+        &["train.tsv: not found, which data.train names"],
     ),
     case("empty table", |s| s.write("data/small/train.tsv", ""), &[], &["train.tsv"]),
     case("no rows", |s| s.write("data/small/train.tsv", "id\tdescription\n"), &[], &["train.tsv"]),
@@ -127,7 +139,19 @@ const CASES: &[Case] = &[
         "missing column",
         nothing,
         &["data.inputs.column=words"],
-        &["train.tsv", "words", "description"],
+        &["train.tsv", "\"words\", which data.inputs.column names;", "description"],
+    ),
+    case(
+        "missing column of texts that the configuration does not name",
+        |s| data(s, "train.tsv", "id\tdescription", "id\ttext"),
+        &[],
+        &["train.tsv", "\"description\", which data.inputs.column names;", "\"text\""],
+    ),
+    case(
+        "missing column of several keys",
+        |s| data(s, "outputs.tsv", "id\tname", "id\ttitle"),
+        &[],
+        &["outputs.tsv", "\"name\", which output.features.column and output.label name;", "title"],
     ),
     case(
         "duplicate id",

@@ -125,6 +125,19 @@ fn quantiles_are_trained_evaluated_and_searched() {
 }
 
 #[test]
+fn equal_numbers_get_no_advice() {
+    let sandbox = sandbox();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let rows = outputs.lines().enumerate().map(|(at, line)| match line.rsplit_once('\t') {
+        Some((row, _)) if at > 0 => format!("{row}\t{}\n", at % 2),
+        _ => format!("{line}\n"),
+    });
+    sandbox.write("data/small/outputs.tsv", &rows.collect::<String>());
+    let text = sandbox.succeed(&["train", "small.toml", "--quiet"]);
+    assert!(text.contains("78 duplicates") && !text.contains("same point"), "{text}");
+}
+
+#[test]
 fn what_quantiles_need_is_said() {
     let sandbox = sandbox();
     let refused = |change: &str, expected: &[&str]| {

@@ -39,6 +39,18 @@ pub enum Error {
         /// What was found and what is allowed.
         message: String,
     },
+    /// A table without a column that is read.
+    #[error("{}: no column {column:?}{hint}; the file has: {available}", .path.display())]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Which settings name it, or empty.
+        hint: String,
+        /// The columns of the file.
+        available: String,
+    },
     /// A line of a text file.
     #[error("{}:{line}: {message}", .path.display())]
     Line {
@@ -131,8 +143,8 @@ impl Error {
     }
 
     pub(crate) fn missing_column(path: &Path, column: &str, available: &[String]) -> Self {
-        let available = list(available);
-        Self::file(path, format!("no column {column:?}; the file has: {available}"))
+        let (path, column, available) = (path.into(), column.into(), list(available));
+        Self::Column { path, column, hint: String::new(), available }
     }
 
     pub(crate) fn empty(path: &Path) -> Self {

@@ -23,7 +23,10 @@ impl DataRoot {
             let mut places = beside.into_iter().chain([PathBuf::from(folder)]);
             return places.find(|path| path.is_dir()).map(Self).ok_or_else(|| Error::NotFound {
                 path: folder.into(),
-                hint: " beside the folder of the configuration or in the current folder".into(),
+                hint: format!(
+                    " beside the folder of the configuration or in the current folder, as data.folder says; \
+                     --data DIR stands for DIR/{folder}"
+                ),
             });
         }
         let root = match (data, std::env::var_os("DSOKR_DATA")) {
@@ -35,7 +38,10 @@ impl DataRoot {
         if path.is_dir() {
             return Ok(Self(path));
         }
-        let hint = " (the data root is --data, else the variable DSOKR_DATA, else data/)".into();
+        let hint = format!(
+            ": data.folder = {folder:?} is a folder in the data root, which is --data, else the variable \
+             DSOKR_DATA, else data/"
+        );
         Err(Error::NotFound { path, hint })
     }
 

@@ -172,7 +172,7 @@ impl Table {
     /// The values of a column, in the order of the file.
     ///
     /// # Errors
-    /// [`Error::File`] if the column was not among those read.
+    /// [`Error::Column`] if the column was not among those read.
     pub fn column(&self, name: &str) -> Result<&[String], Error> {
         let found = self.names.iter().position(|known| known == name);
         let found = found.and_then(|index| self.columns.get(index)).map(Vec::as_slice);

@@ -46,6 +46,7 @@ fn of_data(error: data::Error) -> Failure {
         Error::Io { path, .. }
         | Error::NotFound { path, .. }
         | Error::File { path, .. }
+        | Error::Column { path, .. }
         | Error::Line { path, .. } => Failure::file(&path, ""),
         Error::Basis(error) => error.into(),
         Error::Molecule(error) => error.into(),
