@@ -34,14 +34,14 @@ impl ColumnScaling {
     }
 }
 
-/// What n-grams weigh beside TF-IDF.
+/// What n-grams weigh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NgramWeights {
-    /// Nothing.
+    /// TF-IDF alone.
     #[default]
     TfIdf,
-    /// What a first fit learned: n-grams that its predictions change much with weigh more than others that as
+    /// TF-IDF times what a first fit learned: n-grams that its predictions change much with weigh more than others that as
     /// many texts have (`dsokr_machines::Scaling::relevance`). For the kernels `linear` and `cosine`; the
     /// cosine kernel gives all texts unit length again. The first fit has the first λ.
     Learned,
@@ -55,13 +55,15 @@ pub enum MachineInputsConfig {
     Ngrams {
         /// Blocks of n-grams.
         blocks: Vec<NgramConfig>,
-        /// What n-grams weigh beside.
+        /// What n-grams weigh. `learned`: TF-IDF times what a first fit to the same pairs learned, for the
+        /// kernels `linear` and `cosine` and the solver `closed-form`; a second fit, often more accurate.
         #[serde(default)]
         weights: NgramWeights,
     },
     /// Vectors.
     Vectors {
-        /// How columns are standardised.
+        /// How columns are standardised, by the training rows: `deviation` divides by the standard deviation,
+        /// `standard` subtracts the mean first.
         #[serde(default)]
         scaling: ColumnScaling,
     },

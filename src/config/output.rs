@@ -256,9 +256,9 @@ impl OutputConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchConfig {
-    /// No sketch, and the other keys are not used. A model of kind `ridge` then answers with weights of
-    /// all training outputs, as IOKR and SIOKR do. Another encoder learns the feature rows themselves,
-    /// which is plain regression: for dense rows under the kernels `linear` and `cosine`.
+    /// No sketch, and the other keys are not used. A kernel machine then answers with weights of all
+    /// training outputs, as IOKR and SIOKR do. Another encoder learns the feature rows themselves, which is
+    /// plain regression: for dense rows under the kernels `linear` and `cosine`.
     pub full: bool,
     /// Sketch size m, at most the number of training outputs; of several `output.kernels`, which have
     /// sizes of their own, the number of coordinates that are kept of their sum.

@@ -9,7 +9,8 @@ use crate::{Error, check_inside};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TablesConfig {
-    /// The folder.
+    /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
+    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
     pub folder: String,
     /// Table of training pairs (.csv, .tsv, .jsonl).
     #[serde(default = "train")]
@@ -37,7 +38,8 @@ pub struct TablesConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OfficialConfig {
-    /// The folder.
+    /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
+    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
     pub folder: String,
     /// File of training pairs.
     #[serde(default = "official_train")]
@@ -54,7 +56,8 @@ pub struct OfficialConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolConfig {
-    /// The folder.
+    /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
+    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
     pub folder: String,
     /// A table (.csv, .tsv, .jsonl), or a file with one text a line and nothing else (.txt, .smi), whose
     /// ids are the numbers of the lines, from 1.
@@ -73,7 +76,8 @@ pub struct PoolConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MultiLabelConfig {
-    /// The folder.
+    /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
+    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
     pub folder: String,
     /// A multi-label file (.arff, .libsvm, .svm).
     pub file: String,
