@@ -103,7 +103,11 @@ fn a_server_looks_a_second_time_too() {
 fn what_has_no_second_look_is_refused() {
     let sandbox = sandbox();
     for (config, set, says) in [
-        ("bag.toml", LOOK, &["decoding.second_look", "given", "kernel machine"][..]),
+        (
+            "bag.toml",
+            LOOK,
+            &["decoding.second_look", "given", "encoder.kind = \"kernel-machine\""][..],
+        ),
         ("ridge.toml", "decoding.second_look={candidates=1}", &["candidates = 1", "at least 2"]),
         ("ridge.toml", "decoding.second_look={neighbours=0}", &["neighbours = 0", "at least 1"]),
         ("ridge.toml", "decoding.second_look={neighbours=53}", &["53", "1 to 52"]),

@@ -134,7 +134,7 @@ fn weights_come_from_held_out_answers() {
     case("plain.toml", seed, &["output.weights = \"held-out\"", "absent: one output.kernel"]);
     case("ridge.toml", seed, &["output.kernels[1].weight = 0.5", "1 or 0"]);
     sandbox.write("bag.toml", &config(BAG, &kernels));
-    case("bag.toml", seed, &["output.weights", "kernel machine"]);
+    case("bag.toml", seed, &["output.weights", "encoder.kind = \"kernel-machine\""]);
     let solver = "encoder.solver={name=\"conjugate-gradients\", sketch={size=20}}";
     case("held-out.toml", solver, &["output.weights", "closed-form"]);
     let plain = format!("{WHOLE}{LETTERS}").replace("weight = 0.5", "weight = 1.0");
