@@ -55,8 +55,10 @@ fn with_value(key: &str, found: &toml::Value, value: &str, keys: &mut Vec<String
                 keys.push(key.into());
             }
         }
+        // "text" is a kind of inputs and a likely column
         Table(table) => table
             .iter()
+            .filter(|(below, _)| !["kind", "name", "source"].contains(&below.as_str()))
             .for_each(|(below, found)| with_value(&format!("{key}.{below}"), found, value, keys)),
         Array(list) => list
             .iter()

@@ -138,8 +138,8 @@ const CASES: &[Case] = &[
     case(
         "missing column",
         nothing,
-        &["data.inputs.column=words"],
-        &["train.tsv", "\"words\", which data.inputs.column names;", "description"],
+        &["data.inputs.column=text"],
+        &["train.tsv", "\"text\", which data.inputs.column names;", "description"],
     ),
     case(
         "missing column of texts that the configuration does not name",
