@@ -1,7 +1,9 @@
 //! Words of texts beside facts about molecules.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use dsokr_basis::store::read_text;
 use dsokr_decode::Lexicon;
 use dsokr_molecule::{Fact, Molecule};
 use regex::{Regex, RegexSet};
@@ -12,6 +14,12 @@ use crate::Error;
 const CHEMISTRY: &str = include_str!("chemistry.tsv");
 
 const HEADER: &str = "words\tstructure";
+
+/// Most pairs: the time of a text grows with their number.
+const MOST: usize = 10_000;
+
+/// Most bytes of a line.
+const LONGEST: usize = 10_000;
 
 /// Pairs of a regular expression on the text in lower case and a [`Fact`] about the molecule of a label.
 #[derive(Debug)]
@@ -26,8 +34,8 @@ impl MoleculeLexicon {
     pub fn read(file: Option<&Path>) -> Result<Self, Error> {
         match file {
             Some(file) => {
-                let text = std::fs::read_to_string(file);
-                Self::parse(&text.map_err(|error| Error::reading(file, &error))?, file)
+                let text = read_text(file).map_err(|error| Error::reading(file, &error))?;
+                Self::parse(&text, file)
             }
             None => Self::parse(CHEMISTRY, Path::new("the lexicon of the program")),
         }
@@ -35,25 +43,46 @@ impl MoleculeLexicon {
 
     /// Reads a table with tabs and the columns `words` and `structure`; `path` is what errors call it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Error> {
-        let wrong = |line: usize, message: String| Error::Config {
-            path: path.into(),
-            message: format!("line {line}: {message}"),
-        };
-        let mut lines = text.lines().zip(1..);
+        let refused = |message: String| Error::Config { path: path.into(), message };
+        let wrong = |line: usize, message: String| refused(format!("line {line}: {message}"));
+        // blank lines at the end are allowed, as in other tables
+        let mut lines = text.trim_end_matches(['\r', '\n']).lines().zip(1..);
         let header = lines.next().map_or("", |(header, _)| header);
         if header != HEADER {
-            return Err(wrong(1, format!("{header:?}; allowed: {HEADER:?}, the two columns")));
+            let found: String = header.chars().take(100).collect();
+            return Err(wrong(1, format!("{found:?}; allowed: {HEADER:?}, the two columns")));
         }
-        let (mut words, mut facts) = (Vec::new(), Vec::new());
+        if let Some((_, number)) = lines.clone().nth(MOST) {
+            return Err(wrong(number, format!("one more pair; allowed: at most {MOST}")));
+        }
+        let (mut words, mut facts, mut seen) = (Vec::new(), Vec::new(), HashMap::new());
         for (line, number) in lines {
+            if line.len() > LONGEST {
+                let found = line.len();
+                return Err(wrong(number, format!("{found} bytes; allowed: at most {LONGEST}")));
+            }
             let [said, fact] = line.split('\t').collect::<Vec<_>>()[..] else {
                 let message = format!("{line:?}; allowed: a regular expression, a tab and a fact");
                 return Err(wrong(number, message));
             };
-            if let Err(error) = Regex::new(said) {
-                return Err(wrong(number, format!("words {said:?}: {error}")));
+            if let Some(first) = seen.insert(line, number) {
+                let message = format!("{line:?} as in line {first}; allowed: each pair once");
+                return Err(wrong(number, message));
             }
-            words.push(said);
+            // behind a backslash it is a class such as \W
+            let mut letters = said.chars().zip(std::iter::once(' ').chain(said.chars()));
+            if letters.any(|(letter, before)| letter.is_uppercase() && before != '\\') {
+                let allowed = "letters in lower case: texts are compared so";
+                return Err(wrong(number, format!("words {said:?}; allowed: {allowed}")));
+            }
+            match Regex::new(said) {
+                Err(error) => return Err(wrong(number, format!("words {said:?}: {error}"))),
+                Ok(regex) if regex.is_match("") => {
+                    let allowed = "a regular expression that an empty text does not match";
+                    return Err(wrong(number, format!("words {said:?}; allowed: {allowed}")));
+                }
+                Ok(_) => words.push(said),
+            }
             facts.push(
                 fact.parse()
                     .map_err(|error: dsokr_molecule::Error| wrong(number, error.to_string()))?,
@@ -62,7 +91,9 @@ impl MoleculeLexicon {
         if facts.is_empty() {
             return Err(wrong(1, "no words below it; allowed: at least one line".into()));
         }
-        let words = RegexSet::new(words).map_err(|error| wrong(1, error.to_string()))?;
+        let words = RegexSet::new(words).map_err(|error| {
+            refused(format!("the regular expressions of all lines together: {error}"))
+        })?;
         Ok(Self { words, facts, text: text.to_owned() })
     }
 }
@@ -96,6 +127,22 @@ mod tests {
 
     fn refused(text: &str) -> String {
         MoleculeLexicon::parse(text, Path::new("own.tsv")).unwrap_err().to_string()
+    }
+
+    fn pairs(count: usize) -> String {
+        (0..count).map(|at| format!("word{at}\tisotope\n")).collect()
+    }
+
+    #[test]
+    fn a_file_may_come_from_any_editor() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.tsv");
+        let lines = "\u{feff}words\tstructure\r\nchlor\tatom Cl\r\n\\W?brom\tatom Br\r\n\r\n";
+        std::fs::write(&path, lines).unwrap();
+        let lexicon = MoleculeLexicon::read(Some(&path)).unwrap();
+        assert_eq!(lexicon.said("Bromine"), [false, true]);
+        // as a run keeps it
+        assert_eq!(MoleculeLexicon::parse(lexicon.text(), &path).unwrap().len(), 2);
     }
 
     #[test]
@@ -141,6 +188,17 @@ mod tests {
             (own("acid\tcharge few"), &["line 2", "\"charge few\"", "negative or positive"]),
             (own("long\tchain 0"), &["line 2", "\"chain 0\"", "number of carbons"]),
             (own("ring\trings 3"), &["line 2", "\"rings 3\"", "components or isotope"]),
+            (
+                own("a\tisotope\nb\tisotope\na\tisotope"),
+                &["line 4", "\"a\\tisotope\"", "in line 2"],
+            ),
+            (own("a\tisotope\n\nb\tisotope"), &["line 3", "\"\"", "a tab"]),
+            (own("Labelled\tisotope"), &["line 2", "\"Labelled\"", "lower case"]),
+            (own("\tisotope"), &["line 2", "words \"\"", "an empty text does not match"]),
+            (own("chlor|\tatom Cl"), &["line 2", "\"chlor|\"", "an empty text does not match"]),
+            (own(&format!("{}\tisotope", "a".repeat(20_000))), &["line 2", "20008 bytes", "10000"]),
+            (own(&pairs(10_001)), &["line 10002", "one more pair", "at most 10000"]),
+            (own(&pairs(200).replace("word", "\\w{40}")), &["own.tsv: the regular", "size limit"]),
         ] {
             assert!(says.iter().all(|says| message.contains(says)), "{message} has not {says:?}");
         }

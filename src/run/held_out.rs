@@ -74,7 +74,8 @@ pub(super) fn save(
     let own: Vec<&str> = pairs.iter().map(|&pair| ids[pair].as_str()).collect();
     let (own, n) = (own.join("\0"), pairs.len());
     let pairs: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
-    let texts = texts.map(|texts| texts.join("\0"));
+    // any character may be in a text
+    let texts = texts.map(|texts| serde_json::json!(texts).to_string());
     let mut tensors = vec![
         Tensor::u64("pairs", &[n], &pairs),
         match whole {
@@ -95,13 +96,18 @@ pub(super) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
     let wrong = |message: String| Error::Run { path: path.into(), message };
     let (_, pairs) = stored.u64("pairs", 1)?;
     let (_, shape) = stored.describe("answers")?;
-    let strings = |name: &str| -> Result<Vec<String>, Error> {
+    let string = |name: &str| -> Result<String, Error> {
         let (_, bytes) = stored.u8(name, 1)?;
-        let text = std::str::from_utf8(&bytes).map_err(|e| wrong(format!("{name}: {e}")))?;
-        Ok(text.split('\0').map(String::from).collect())
+        String::from_utf8(bytes.into_owned()).map_err(|e| wrong(format!("{name}: {e}")))
     };
-    let ids = strings("ids")?;
-    let texts = stored.describe("texts").is_ok().then(|| strings("texts")).transpose()?;
+    let ids: Vec<String> = string("ids")?.split('\0').map(String::from).collect();
+    let texts: Option<Vec<String>> = match stored.describe("texts") {
+        Ok(_) => {
+            let texts = serde_json::from_str(&string("texts")?);
+            Some(texts.map_err(|e| wrong(format!("texts: {e}")))?)
+        }
+        Err(_) => None,
+    };
     let n = pairs.len();
     if shape != [n, p] || ids.len() != n || texts.as_ref().is_some_and(|texts| texts.len() != n) {
         return Err(wrong(format!(

@@ -17,7 +17,7 @@ pub struct Kind {
     changes: &'static [&'static str],
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind {
         name: "bag",
         config: "quickstart",
@@ -82,6 +82,19 @@ const KINDS: [Kind; 8] = [
         changes: &["encoder.lambda=1e-4", "encoder.solver.sketch.size=60"],
     },
     Kind { name: "rankings", config: "rankings", changes: &["encoder.lambda=1e-4"] },
+    Kind {
+        name: "words",
+        config: "quickstart",
+        changes: &[
+            "data.limit=300",
+            "sketch.size=60",
+            "encoder={kind='kernel-machine', lambda=0.01, inputs={kind='ngrams', weights='learned', \
+             blocks=[{kind='words', min=1, max=1}]}}",
+            "decoding={held_out=true, hubs={neighbours=[5]}}",
+            "decoding.second_look={candidates=300, neighbours=10, folds=4, answered=2, words={}}",
+            "evaluation.split=validation",
+        ],
+    },
     Kind {
         name: "averaged",
         config: "quickstart-averaged",

@@ -123,6 +123,9 @@ decoding.hubs = {{ neighbours = [3], folds = 4, answered = 1, refit = false }}
 "#
         )
     };
+    // any character may be in a text
+    let train = "data/small/train.tsv";
+    sandbox.write(train, &sandbox.read(train).replace(" of n", " of\0n"));
     for (name, words) in [("plain", ""), ("words", ", words = {}")] {
         let file = format!("{name}.toml");
         sandbox.write(&file, &(sandbox.read("ridge.toml") + &members(words)));
