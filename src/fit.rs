@@ -195,7 +195,8 @@ fn run_as(
     let decoder = Decoder { candidates: &candidates, origin: &origin, exact: exact.as_ref() };
     let evaluator = Evaluator::new(config, &request.root, &dataset, basis, decoder)?;
     let space = targets.fingerprint();
-    let data = fingerprint(&dataset, targets.coordinates(), &candidates)?;
+    let lexicon = words.as_ref().map(PairWords::lexicon);
+    let data = fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
     ranks.check_same("fingerprint of the data and the targets", &data)?;
     if resumed.is_some() {
         let first = || -> Result<Option<Report>, Error> {

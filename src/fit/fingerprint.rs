@@ -6,11 +6,12 @@ use dsokr_decode::Candidates;
 
 use crate::Error;
 
-/// The fingerprint of the data: a run is resumed only with the data that it was started with.
+/// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was started with.
 pub(super) fn fingerprint(
     dataset: &Dataset,
     targets: &[f32],
     candidates: &Candidates,
+    lexicon: Option<&str>,
 ) -> Result<String, Error> {
     let splits = [&dataset.train, &dataset.validation];
     let texts = splits.map(|split| {
@@ -43,5 +44,6 @@ pub(super) fn fingerprint(
             tensors.push(Tensor::f64(name, &[values.len()], values));
         }
     }
+    tensors.extend(lexicon.map(|text| Tensor::u8("lexicon", &[text.len()], text.as_bytes())));
     Ok(store::Contents::new("data", 1, &BTreeMap::new(), &tensors).checksum())
 }

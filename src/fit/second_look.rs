@@ -66,6 +66,11 @@ impl<'a> PairWords<'a> {
         Ok(Some(Self { lexicon, texts, pairs }))
     }
 
+    /// The lexicon as a text.
+    pub fn lexicon(&self) -> &str {
+        self.lexicon.text()
+    }
+
     /// The weights by some training pairs.
     fn fit(&self, pairs: impl Iterator<Item = usize>) -> Result<Words, Error> {
         let pairs = pairs.map(|pair| &self.pairs[pair]);

@@ -62,6 +62,12 @@ fn words_decide_in_every_command_from_the_directory_alone() {
         |run: &str| fs::read(sandbox.path(&format!("{run}/second-look.safetensors"))).unwrap();
     assert_eq!(file("own"), file("again"));
 
+    // a run goes on with the lexicon that it was started with alone
+    let lexicon = sandbox.read("data/small/halogens.tsv");
+    sandbox.write("data/small/halogens.tsv", &(lexicon + "chain\tatom F\n"));
+    let resume = ["train", "ridge.toml", "--out", "again", "--resume", "--set", &own];
+    sandbox.fail(&resume, 2, &["the data have changed"]);
+
     // the lexicon is in the run
     fs::remove_file(sandbox.path("data/small/halogens.tsv")).unwrap();
     copy(&sandbox.path("own"), &sandbox.path("moved"));

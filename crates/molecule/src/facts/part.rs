@@ -8,12 +8,17 @@ use crate::molecule::{BondOrder, Element, Molecule};
 /// Most atoms of a part.
 const LARGEST: usize = 64;
 
+/// Most atoms that are tried. The search for a large ring in a sheet of other rings takes time that grows
+/// exponentially. The facts of the program's lexicon are the same without a limit, for all molecules of ChEBI-20.
+const TRIES: usize = 1 << 20;
+
 /// A part that molecules may have, written as a SMILES.
 ///
 /// An atom of the part is an atom of the same element; an aromatic one is aromatic, and a charged one has the same
 /// charge. `*` is any atom. A bond in a ring of the part is in a ring; a double or triple bond that is not
-/// aromatic is one of the same order, and other bonds are any. So `C1CCNCC1` is piperidine and pyridine, and
-/// `c1ccncc1` pyridine alone.
+/// aromatic is one of the same order in the Kekulé structure, which is RDKit's canonical one and does not depend
+/// on how the molecule is written; other bonds are any. So `C1CCNCC1` is piperidine and pyridine, `c1ccncc1`
+/// pyridine alone, and benzene has the part `C=C`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     whole: Whole,
@@ -65,24 +70,25 @@ impl Part {
         Ok(Self { whole: Whole::of(molecule), steps })
     }
 
-    /// Whether a molecule has the part.
+    /// Whether a molecule has the part, and a search of [`TRIES`] finds it.
     pub fn is_in(&self, whole: &Whole) -> bool {
         let enough = |(&(element, aromatic), &count): (&(Element, bool), &usize)| {
             let number = |aromatic| whole.atoms.get(&(element, aromatic)).copied().unwrap_or(0);
             number(true) + if aromatic { 0 } else { number(false) } >= count
         };
         self.whole.atoms.iter().all(enough)
-            && self.extend(whole, &mut Vec::with_capacity(self.steps.len()))
+            && self.extend(whole, &mut Vec::with_capacity(self.steps.len()), &mut 0)
     }
 
     /// Whether the steps that follow those of `found`, which has the atom of each, can be taken too.
-    fn extend(&self, whole: &Whole, found: &mut Vec<usize>) -> bool {
+    fn extend(&self, whole: &Whole, found: &mut Vec<usize>, tries: &mut usize) -> bool {
         let Some(step) = self.steps.get(found.len()) else { return true };
         let from = step.bonds.first().map(|&(earlier, _)| found[earlier]);
         let mut take = |atom: usize| {
-            self.fits(step, atom, whole, found) && {
+            *tries += 1;
+            *tries <= TRIES && self.fits(step, atom, whole, found) && {
                 found.push(atom);
-                let all = self.extend(whole, found);
+                let all = self.extend(whole, found, tries);
                 found.pop();
                 all
             }
