@@ -6,12 +6,16 @@ use std::path::Path;
 use dsokr_basis::store::read_text;
 use dsokr_decode::Lexicon;
 use dsokr_molecule::{Fact, Molecule};
-use regex::{Regex, RegexSet};
+use regex::{Regex, RegexSet, RegexSetBuilder};
 
 use crate::Error;
 
 /// The words that come with the program, made for names and descriptions as ChEBI has them.
 const CHEMISTRY: &str = include_str!("chemistry.tsv");
+
+/// The most bytes that the automaton of all words takes, in each thread. The 2 MB that are usual do not hold that of the
+/// program's words, and a search goes over to a slower method.
+const AUTOMATON: usize = 64 << 20;
 
 const HEADER: &str = "words\tstructure";
 
@@ -91,7 +95,8 @@ impl MoleculeLexicon {
         if facts.is_empty() {
             return Err(wrong(1, "no words below it; allowed: at least one line".into()));
         }
-        let words = RegexSet::new(words).map_err(|error| {
+        let words = RegexSetBuilder::new(words).dfa_size_limit(AUTOMATON).build();
+        let words = words.map_err(|error| {
             refused(format!("the regular expressions of all lines together: {error}"))
         })?;
         Ok(Self { words, facts, text: text.to_owned() })

@@ -145,6 +145,29 @@ impl<'a> SparseBlock<'a> {
         Self::from_rows(columns.len(), (0..self.len()).map(row))
     }
 
+    /// The columns as rows: row j has the entries `(i, x_ij)`, by increasing i.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for no rows, and for too many.
+    pub fn transposed(&self) -> Result<SparseRows, Error> {
+        check_width(self.len())?;
+        let mut offsets = vec![0usize; self.width + 1];
+        self.columns.iter().for_each(|&column| offsets[column as usize + 1] += 1);
+        for column in 0..self.width {
+            offsets[column + 1] += offsets[column];
+        }
+        let mut next = offsets.clone();
+        let (mut rows, mut values) = (vec![0; self.entries()], vec![0.0; self.entries()]);
+        for row in 0..self.len() {
+            for (&column, &value) in self.row(row).0.iter().zip(self.row(row).1) {
+                let next = &mut next[column as usize];
+                (rows[*next], values[*next]) = (row as u32, value);
+                *next += 1;
+            }
+        }
+        SparseBlock::new(self.len(), offsets, rows, values)
+    }
+
     /// A slice that starts behind the first entry has offsets of its own, which start at 0 too.
     pub(super) fn slice(&self, rows: Range<usize>) -> SparseBlock<'_> {
         let offsets = &self.offsets[rows.start..=rows.end];

@@ -359,6 +359,12 @@ fn counts_become_logarithms_and_rare_columns_leave() {
     assert_eq!(common, SparseRows::from_rows(2, expected).unwrap());
     assert_eq!(rows.common(0), [0, 2, 3]);
     assert!(refused(rows.with_columns(&rows.common(3)), "rows of width 0"));
+    let columns =
+        [vec![(0, 1.0)], vec![], vec![(0, 3.0), (1, 1.0)], vec![(1, 2.0), (2, 5.0)], vec![]];
+    assert_eq!(rows.transposed().unwrap(), SparseRows::from_rows(4, columns).unwrap());
+    assert_eq!(rows.transposed().unwrap().transposed().unwrap(), rows);
+    let none = SparseRows::from_rows(5, Vec::<Vec<(u32, f32)>>::new()).unwrap();
+    assert!(refused(none.transposed(), "rows of width 0"));
     // column 0 has the value 1, column 2 has 1 and 3, column 3 has 2 and 5
     let levels = rows.at_levels(&rows.levels()).unwrap();
     let expected = [vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (3, 1.0)], vec![(4, 1.0)], vec![]];

@@ -1,6 +1,6 @@
 //! Weights of input columns, learned by a first fit.
 
-use dsokr_basis::features::SparseBlock;
+use dsokr_basis::features::SparseRows;
 use dsokr_basis::{Block, RowSource};
 use rayon::prelude::*;
 
@@ -41,13 +41,11 @@ impl Scaling {
         let (Block::Sparse(rows), Some(scales)) = (&all, scales(kernel.as_ref(), &all)) else {
             return Err(Error::value("the model's kernel", kernel.name(), allowed));
         };
+        let columns = rows.transposed()?;
         let tasks: Vec<usize> = (0..model.width).step_by(COORDINATES).collect();
         let parts: Vec<Vec<f32>> =
-            tasks.into_par_iter().map(|start| squares(model, rows, &scales, start)).collect();
-        let mut count = vec![0usize; rows.width()];
-        for row in 0..rows.len() {
-            rows.row(row).0.iter().for_each(|&column| count[column as usize] += 1);
-        }
+            tasks.into_par_iter().map(|start| squares(model, &columns, &scales, start)).collect();
+        let count: Vec<usize> = (0..columns.len()).map(|at| columns.row(at).0.len()).collect();
         let group = |column: usize| (2.0 * (count[column] as f64).log2()).round() as usize;
         let mut groups: Vec<(f64, f64)> = Vec::new();
         let mut norms = vec![0.0f64; rows.width()];
@@ -71,20 +69,29 @@ impl Scaling {
     }
 }
 
-/// The part of `‖W_j‖²` of each column that comes from some coordinates.
-fn squares(model: &RidgeModel, rows: &SparseBlock, scales: &[f32], start: usize) -> Vec<f32> {
+/// The part of `‖W_j‖²` of each column that comes from some coordinates. `columns` are the rows' columns; those
+/// coordinates of A fit into a core's cache.
+fn squares(model: &RidgeModel, columns: &SparseRows, scales: &[f32], start: usize) -> Vec<f32> {
     let size = COORDINATES.min(model.width - start);
-    let mut sums = vec![0.0f32; rows.width() * size];
-    let mut own = vec![0.0f32; size];
-    for (row, scale) in scales.iter().enumerate() {
-        for (at, own) in own.iter_mut().enumerate() {
-            *own = scale * model.weights.at(row * model.width + start + at) as f32;
-        }
-        let (columns, values) = rows.row(row);
-        for (&column, value) in columns.iter().zip(values) {
-            let sum = &mut sums[column as usize * size..][..size];
-            sum.iter_mut().zip(&own).for_each(|(sum, own)| *sum += value * own);
+    let mut scaled = vec![[0.0f32; COORDINATES]; scales.len()];
+    for (row, (scaled, scale)) in scaled.iter_mut().zip(scales).enumerate() {
+        for (at, scaled) in scaled[..size].iter_mut().enumerate() {
+            *scaled = scale * model.weights.at(row * model.width + start + at) as f32;
         }
     }
-    sums.chunks_exact(size).map(|sum| sum.iter().map(|value| value * value).sum()).collect()
+    let square = |column: usize| -> f32 {
+        let (rows, values) = columns.row(column);
+        product(rows, values, &scaled).iter().map(|sum| sum * sum).sum()
+    };
+    (0..columns.len()).map(square).collect()
+}
+
+/// `Σ_i x_i A_i` over some rows i. Apart from its caller it keeps the sums in vector registers.
+#[inline(never)]
+fn product(rows: &[u32], values: &[f32], scaled: &[[f32; COORDINATES]]) -> [f32; COORDINATES] {
+    let mut sums = [0.0; COORDINATES];
+    for (&row, value) in rows.iter().zip(values) {
+        sums.iter_mut().zip(&scaled[row as usize]).for_each(|(sum, own)| *sum += value * own);
+    }
+    sums
 }
