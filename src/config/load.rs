@@ -57,7 +57,7 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
         return Err(fail(message));
     }
     // once as it stands, since only then does an error know its line
-    let mut config: Config = toml::from_str(&text).map_err(|e| fail(e.to_string()))?;
+    let mut config: Config = toml::from_str(&text).map_err(|e| fail(in_words(&e)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         for change in overrides {
@@ -67,7 +67,8 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
             return Err(fail(format!("with --set: {message}")));
         }
         let read = table.clone().try_into();
-        config = read.map_err(|e: toml::de::Error| fail(format!("with --set: {e}")))?;
+        config =
+            read.map_err(|e: toml::de::Error| fail(format!("with --set: {}", in_words(&e))))?;
         no_arrays(&table, &config).map_err(&fail)?;
     }
     if config.name.is_empty() {
@@ -81,6 +82,16 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     })?;
     let set = overrides.iter().map(|change| change.path.join(".")).collect();
     Ok(Checked { file: Some(path.into()), set, ..checked })
+}
+
+/// What is wrong, with words in the place of Rust's names of types.
+fn in_words(error: &toml::de::Error) -> String {
+    let whole = ["usize", "u64", "u32"].map(|name| (name, "a whole number from 0"));
+    let real = ["f64", "f32"].map(|name| (name, "a number"));
+    let words = |text: String, (name, words): (&str, &str)| {
+        text.replace(&format!("expected {name}"), &format!("expected {words}"))
+    };
+    whole.into_iter().chain(real).fold(error.to_string(), words)
 }
 
 /// Refuses an array in the place of a table, which serde reads as the table's values in their order.

@@ -6,7 +6,8 @@ use dsokr_decode::Candidates;
 
 use crate::Error;
 
-/// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was started with.
+/// The fingerprint of the data, with the lexicon of a second look: a run is resumed only with the data that it was
+/// started with.
 pub(super) fn fingerprint(
     dataset: &Dataset,
     targets: &[f32],

@@ -57,7 +57,13 @@ const CASES: &[Case] = &[
         "wrong type",
         |s| config(s, "epochs = 4", "epochs = \"four\""),
         &[],
-        &["small.toml", "four", "line"],
+        &["small.toml", "four", "line", "expected a whole number from 0"],
+    ),
+    case(
+        "wrong type by --set",
+        nothing,
+        &["training.clip=yes"],
+        &["with --set", "\"yes\"", "expected a number", "training.clip"],
     ),
     case("no TOML", |s| config(s, "[sketch]", "[sketch"), &[], &["small.toml", "line"]),
     case(
