@@ -1,7 +1,6 @@
-//! Feature rows and featurizers.
+//! Feature rows.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use dsokr_basis::features::*;
 use dsokr_basis::random::{below, generator};
@@ -218,92 +217,6 @@ fn distinct_rows_across_blocks() {
     assert!(found.class.iter().enumerate().all(|(i, &class)| class as usize == i % 7919));
     let zeros = Features::Dense(DenseRows::new(1, vec![0.0, -0.0, 0.0]).unwrap());
     assert_eq!(distinct(&zeros).unwrap().class, [0, 1, 0]);
-}
-
-#[test]
-fn ngrams_are_all_substrings() {
-    let texts = ["CC(=O)O", "", "c", "αβγαβ", "CCCC"];
-    for boundaries in [false, true] {
-        let options = NgramOptions { min: 1, max: 3, boundaries };
-        let count = |text: &str| -> BTreeMap<String, f32> {
-            let text = if boundaries { format!("\u{2}{text}\u{3}") } else { text.to_owned() };
-            let letters: Vec<char> = text.chars().collect();
-            let mut counts = BTreeMap::new();
-            for start in 0..letters.len() {
-                for end in start + 1..=letters.len().min(start + 3) {
-                    *counts.entry(letters[start..end].iter().collect()).or_default() += 1.0;
-                }
-            }
-            counts
-        };
-        let vocabulary = NgramVocabulary::fit(options, &texts).unwrap();
-        let names: Vec<&str> = vocabulary.ngrams().collect();
-        assert!(names.is_sorted());
-        let rows = vocabulary.rows(&texts).unwrap();
-        let hashed = hashed_ngrams(options, 1 << 30, &texts).unwrap();
-        for (i, text) in texts.iter().enumerate() {
-            let (columns, values) = rows.row(i);
-            let names = columns.iter().map(|&column| names[column as usize].to_owned());
-            let found: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
-            assert_eq!(found, count(text), "{text:?}");
-            let mut expected: Vec<f32> = count(text).into_values().collect();
-            let mut found = hashed.row(i).1.to_vec();
-            expected.sort_by(f32::total_cmp);
-            found.sort_by(f32::total_cmp);
-            assert_eq!(found, expected, "{text:?}: no collisions in 2³⁰ columns");
-        }
-    }
-    let vocabulary =
-        NgramVocabulary::fit(NgramOptions { min: 1, max: 1, boundaries: false }, &["ab"]).unwrap();
-    assert_eq!(vocabulary.rows(&["zbz"]).unwrap().row(0), (&[1][..], &[1.0][..]));
-}
-
-/// These must not change: hashed columns are stored in models.
-#[test]
-fn golden_hashed_columns() {
-    let options = NgramOptions { min: 2, max: 2, boundaries: false };
-    let columns =
-        ["CC", "C(", "é="].map(|text| hashed_ngrams(options, 1000, &[text]).unwrap().row(0).0[0]);
-    // Computed with a Python implementation of the docstring.
-    assert_eq!(columns, [93, 147, 199]);
-}
-
-#[test]
-fn ngram_options_are_checked() {
-    let fit = |min, max, texts: &[&str]| {
-        NgramVocabulary::fit(NgramOptions { min, max, boundaries: false }, texts)
-    };
-    assert!(refused(fit(0, 2, &["a"]), "min = 0, allowed"));
-    assert!(refused(fit(3, 2, &["a"]), "max = 2, allowed"));
-    assert!(refused(fit(2, 3, &["a", ""]), "rows of width 0"));
-    let options = NgramOptions { min: 1, max: 1, boundaries: false };
-    assert!(refused(hashed_ngrams(options, 0, &["a"]), "rows of width 0"));
-}
-
-#[test]
-fn rankings_are_checked() {
-    type Embed = fn(&[Vec<u32>]) -> Result<(), Error>;
-    let embeds: [Embed; 2] = [|r| kemeny_signs(r).map(drop), |r| hamming_one_hot(r).map(drop)];
-    for embed in embeds {
-        let error = embed(&[vec![0, 1], vec![0, 1, 2]]).unwrap_err();
-        assert!(error.to_string().contains("row 1: 3 entries, expected 2"), "{error}");
-        assert!(refused(embed(&[]), "no rows"));
-        assert!(refused(embed(&[vec![]]), "rows of width 0"));
-    }
-    assert!(refused(kemeny_signs(&[vec![0]]), "rows of width 0"));
-    let error = hamming_one_hot(&[vec![0, 1], vec![2, 0]]).unwrap_err();
-    assert!(error.to_string().contains("row 1: column 2 is outside of 0..2"), "{error}");
-    let error = hamming_one_hot(&[vec![0, 1], vec![1, 1]]).unwrap_err();
-    assert!(error.to_string().contains("row 1: item 1 has rank 1"), "{error}");
-}
-
-#[test]
-fn an_unknown_label_is_named() {
-    let labels = LabelVocabulary::fit(&[vec!["a", "b"]]).unwrap();
-    let unknown = labels.rows(&[vec!["a"], vec!["b", "c"]]);
-    assert!(refused(unknown, "row 1: unknown label \"c\"; 2 labels are known"));
-    assert_eq!(labels.rows(&[vec!["b", "b"]]).unwrap().words(), [2]);
-    assert!(refused(LabelVocabulary::fit::<&str>(&[vec![]]), "rows of width 0"));
 }
 
 proptest! {

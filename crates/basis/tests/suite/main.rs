@@ -2,6 +2,7 @@
 
 mod eigenbasis;
 mod features;
+mod featurizers;
 mod files;
 mod kernels;
 mod leverage;
