@@ -76,7 +76,7 @@ impl MoleculeLexicon {
             // behind a backslash it is a class such as \W
             let mut letters = said.chars().zip(std::iter::once(' ').chain(said.chars()));
             if letters.any(|(letter, before)| letter.is_uppercase() && before != '\\') {
-                let allowed = "letters in lower case: texts are compared so";
+                let allowed = "lower-case letters: texts are compared in lower case";
                 return Err(wrong(number, format!("words {said:?}; allowed: {allowed}")));
             }
             match Regex::new(said) {

@@ -82,9 +82,9 @@ pub fn emulated(precision: Precision, device: &Device) -> bool {
     is_cpu_engine(device) && multiplied(precision).is_some_and(Operands::emulated)
 }
 
-/// The time of a training step in `precision` on the CPU engine as a share of that in 32 bits. Where the processor
-/// has instructions for bfloat16 it is what the book's page on benchmarks has for whole steps and epochs, 0.57 to 0.61. The
-/// others, of which nothing was measured, count as 32 bits.
+/// The time of a training step in `precision` on the CPU engine as a share of that in 32 bits. It is 0.6 for bfloat16
+/// where the processor has instructions for it: the book's page on benchmarks measures 0.57 to 0.61 for whole steps
+/// and epochs. Otherwise it is 1, because nothing else was measured.
 pub(crate) fn step_time(precision: Precision) -> f64 {
     match multiplied(precision) {
         Some(Operands::Bf16) if !Operands::Bf16.emulated() => 0.6,
