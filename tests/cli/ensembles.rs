@@ -328,15 +328,6 @@ fn reports_say_what_happened_to_each_query() {
     assert!(kept["mrr_ci95"].is_array() && kept["mrr"] == found["mrr"], "{kept}");
     let text = sandbox.succeed(&["evaluate", "a", "--against", "b"]);
     assert!(text.contains("paired bootstrap") && text.contains("better in"), "{text}");
-    sandbox.succeed(&["evaluate", "a", "--report", "papers", "--figures", "png,pdf"]);
-    let bytes = |name: &str| std::fs::read(sandbox.path(&format!("papers/{name}"))).unwrap();
-    for name in ["hits", "ranks", "reliability"] {
-        assert!(bytes(&format!("{name}.png")).starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
-        let pdf = bytes(&format!("{name}.pdf"));
-        assert!(pdf.starts_with(b"%PDF-") && pdf.ends_with(b"%%EOF"), "{name}");
-        assert!(!sandbox.path(&format!("papers/{name}.svg")).exists(), "{name}");
-    }
-    sandbox.fail(&["evaluate", "a", "--report", "x", "--figures", "eps"], 2, &["eps", "pdf"]);
     sandbox.write("file", "");
     sandbox.fail(&["evaluate", "a", "--report", "file"], 1, &["file"]);
 }

@@ -14,7 +14,6 @@ use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, tables};
 use dsokr::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
-use crate::plot::Format;
 use crate::report::{self, Evaluated};
 use crate::{print, print_json};
 
@@ -66,16 +65,6 @@ pub struct Shown {
     /// describes each file.
     #[arg(long)]
     report: Option<PathBuf>,
-    /// File formats of the report's figures.
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "FORMAT",
-        default_value = "svg",
-        requires = "report"
-    )]
-    figures: Vec<Format>,
     /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
     #[arg(long)]
     against: Option<PathBuf>,
@@ -268,7 +257,6 @@ impl Shown {
                 quantiles,
                 resamples,
                 seed,
-                figures: &self.figures,
             };
             report::write(folder, &evaluated, &found)?;
         }

@@ -12,7 +12,7 @@ use dsokr::decode::{Candidates, Decoded, Rank};
 use dsokr::run::{LearningCurve, is_run, tables};
 use dsokr::{EXAMPLES, Error, LabelScores, Quantiles, Scores, drawing};
 
-use crate::plot::{self, Figures, Format};
+use crate::plot;
 
 /// The largest k of the curve of hits@k.
 const MOST: usize = 50;
@@ -57,8 +57,6 @@ pub struct Evaluated<'a> {
     pub resamples: usize,
     /// Its seed.
     pub seed: u64,
-    /// File formats of the figures.
-    pub figures: &'a [Format],
 }
 
 /// Refuses a run directory, whose files a report would replace.
@@ -91,17 +89,16 @@ pub fn write(
         serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
     put("metrics.json", &format!("{json}\n"))?;
     let (ids, golds) = (found.split.query_ids(), found.golds);
-    let to = Figures { folder, formats: found.figures };
     if let Some(quantiles) = found.quantiles {
         put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates)?)?;
     }
     if let Some(scores) = &found.scores.quantiles {
-        plot::coverage(to, &scores.coverage)?;
+        plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
     }
     if let Some((_, first)) = found.learning.first() {
         let same = |(_, curve): &&(String, LearningCurve)| curve.metric == first.metric;
         let curves: Vec<_> = found.learning.iter().filter(same).cloned().collect();
-        plot::learning(to, &curves)?;
+        plot::learning(&folder.join("learning.svg"), &curves)?;
     }
     if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = found.outputs {
         let mut table = LabelScores::COLUMNS.join("\t") + "\n";
@@ -153,7 +150,7 @@ pub fn write(
     let mut table = ReliabilityBin::COLUMNS.join("\t") + "\n";
     bins.iter().for_each(|bin| table += &line(&bin.cells()));
     put("reliability.tsv", &table)?;
-    plot::reliability(to, &bins)?;
+    plot::reliability(&folder.join("reliability.svg"), &bins)?;
 
     let most = MOST.min(found.candidates.len());
     let (mut hits, mut histograms) = (Vec::new(), Vec::new());
@@ -161,8 +158,8 @@ pub fn write(
         hits.push((name.clone(), hits_curve(ranks, most, found.resamples, found.seed)?));
         histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
     }
-    plot::hits(to, &hits)?;
-    plot::ranks(to, &histograms)
+    plot::hits(&folder.join("hits.svg"), &hits)?;
+    plot::ranks(&folder.join("ranks.svg"), &histograms)
 }
 
 /// The queries of the largest distances, the largest first.

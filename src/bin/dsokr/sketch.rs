@@ -46,7 +46,7 @@ pub struct Arguments {
     /// The data root; default: the environment variable DSOKR_DATA, else data/.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// The file of the figure: .svg, .png or .pdf.
+    /// The file of the figure, in SVG.
     #[arg(long, default_value = "sketch.svg")]
     plot: PathBuf,
     /// Print one JSON object.
@@ -62,7 +62,6 @@ struct Found {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let format = plot::Format::of_file("--plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;
@@ -84,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         study(arguments, config, root, &mut found)?;
     }
     if Ranks::current().is_first() {
-        plot::sketch_sizes(&arguments.plot, format, &found.curves, &found.leverage)?;
+        plot::sketch_sizes(&arguments.plot, &found.curves, &found.leverage)?;
     }
     if arguments.json { print_json(&found) } else { print(&table(&found)) }
 }

@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     };
     let sweep = request.run(&mut progress::Progress::new(quiet))?;
     progress::clear();
-    plot::sweep(&sweep.path.join("sweep.svg"), plot::Format::Svg, &sweep)?;
+    plot::sweep(&sweep.path.join("sweep.svg"), &sweep)?;
     if arguments.json {
         return print_json(&sweep);
     }

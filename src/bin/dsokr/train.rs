@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let trained = request.run(&mut progress)?;
     progress::clear();
     if let (true, Some(curve)) = (ranks.is_first(), EmbeddingCurve::read(&trained.path)?) {
-        plot::embedding(&trained.path.join("embedding.svg"), plot::Format::Svg, &curve)?;
+        plot::embedding(&trained.path.join("embedding.svg"), &curve)?;
     }
     let report = &trained.report;
     if arguments.json {

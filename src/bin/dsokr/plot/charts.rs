@@ -8,12 +8,11 @@ use dsokr::sketch::{Curve, Leverage, Point, Spread};
 
 use super::axis::Axis;
 use super::panel::{Interval, Panel, Series, figure};
-use super::{Format, save, title};
+use super::{save, title};
 
 /// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
 pub fn sketch_sizes(
     path: &Path,
-    format: Format,
     curves: &[Curve],
     leverage: &[Leverage],
 ) -> Result<(), Error> {
@@ -61,7 +60,7 @@ pub fn sketch_sizes(
     });
     let sizes =
         Panel { x: Axis::logarithmic("sketch size m").whole(), y, series: series.collect() };
-    save(path, format, &figure(&[spectra, scores, sizes]))
+    save(path, &figure(&[spectra, scores, sizes]))
 }
 
 /// Values at 1, 2, and so on, as far as they are above 0.
@@ -72,7 +71,7 @@ fn ordered(name: String, values: &[f64]) -> Series {
 }
 
 /// The metric of embeddings of each rank, a line for each c, at the best λ.
-pub fn embedding(path: &Path, format: Format, curve: &EmbeddingCurve) -> Result<(), Error> {
+pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
     let mut series: Vec<Series> = Vec::new();
     let better = |a: f64, b: f64| if curve.larger_is_better { a > b } else { a < b };
     for point in &curve.points {
@@ -90,5 +89,5 @@ pub fn embedding(path: &Path, format: Format, curve: &EmbeddingCurve) -> Result<
     }
     let y = Axis::linear(format!("validation {}", title(&curve.metric)));
     let x = Axis::logarithmic("rank").whole();
-    save(path, format, &figure(&[Panel { x, y, series }]))
+    save(path, &figure(&[Panel { x, y, series }]))
 }

@@ -1,42 +1,25 @@
-//! Widths and outlines of texts, in a subset of DejaVu Sans (`font/LICENSE`).
+//! Widths of texts.
 
-use ttf_parser::{Face, GlyphId, OutlineBuilder};
+/// Widths of the printable characters of ASCII in DejaVu Sans, in thousandths of the size of the type.
+#[rustfmt::skip]
+const WIDTHS: [u16; 95] = [
+    318, 401, 460, 838, 636, 950, 780, 275, 390, 390, 500, 838, 318, 361, 318, 337, 636, 636, 636,
+    636, 636, 636, 636, 636, 636, 636, 337, 337, 838, 838, 838, 531, 1000, 684, 686, 698, 770, 632,
+    575, 775, 752, 295, 295, 656, 557, 863, 748, 787, 603, 787, 695, 635, 611, 732, 684, 989, 685,
+    611, 685, 390, 337, 390, 838, 500, 500, 613, 635, 550, 635, 615, 352, 635, 634, 278, 278, 579,
+    278, 974, 634, 612, 635, 635, 411, 521, 392, 634, 592, 818, 592, 592, 525, 636, 337, 636, 838,
+];
 
-use super::drawing::{Anchor, Point, Text};
-
-static FONT: &[u8] = include_bytes!("font/dejavu-sans-subset.ttf");
-
-/// A piece of an outline.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Segment {
-    Move(Point),
-    Line(Point),
-    /// A quadratic Bézier curve: its control point and its end.
-    Quadratic(Point, Point),
-    /// A cubic one.
-    Cubic(Point, Point, Point),
-    Close,
-}
-
-fn face() -> Result<Face<'static>, String> {
-    Face::parse(FONT, 0).map_err(|error| format!("the font of figures: {error}"))
-}
-
-/// The glyphs of a text with the widths that they take, in units of the font. Characters without a glyph
-/// are drawn as a box.
-fn glyphs(face: &Face, text: &str) -> Vec<(GlyphId, f64)> {
-    let of = |character| {
-        let glyph = face.glyph_index(character).unwrap_or_default();
-        (glyph, f64::from(face.glyph_hor_advance(glyph).unwrap_or_default()))
-    };
-    text.chars().map(of).collect()
-}
+/// About the width of any other character.
+const OTHER: u16 = 650;
 
 /// Width of a text, in points.
 pub fn width(text: &str, size: f64) -> f64 {
-    let Ok(face) = face() else { return 0.6 * size * text.chars().count() as f64 };
-    let units: f64 = glyphs(&face, text).iter().map(|(_, advance)| advance).sum();
-    units * size / f64::from(face.units_per_em())
+    let one = |character: char| {
+        let place = (character as usize).checked_sub(usize::from(b' '));
+        place.and_then(|place| WIDTHS.get(place)).copied().unwrap_or(OTHER)
+    };
+    text.chars().map(|character| f64::from(one(character))).sum::<f64>() * size / 1000.0
 }
 
 /// The text cut to a width in points, with an ellipsis if it does not fit.
@@ -52,68 +35,4 @@ pub fn fitted(text: &str, size: f64, most: f64) -> String {
         }
     }
     String::new()
-}
-
-/// The outlines of a text where it stands.
-///
-/// # Errors
-/// A font that cannot be read.
-pub fn outlines(text: &Text) -> Result<Vec<Segment>, String> {
-    let face = face()?;
-    let scale = text.size / f64::from(face.units_per_em());
-    let all = glyphs(&face, &text.text);
-    let total = scale * all.iter().map(|(_, advance)| advance).sum::<f64>();
-    let mut pen = match text.anchor {
-        Anchor::Start => 0.0,
-        Anchor::Middle => -total / 2.0,
-        Anchor::End => -total,
-    };
-    let mut outline = Outline { text, scale, pen, segments: Vec::new() };
-    for (glyph, advance) in all {
-        outline.pen = pen;
-        // a blank has no outline
-        let _ = face.outline_glyph(glyph, &mut outline);
-        pen += scale * advance;
-    }
-    Ok(outline.segments)
-}
-
-/// Outlines on their way to where a text stands.
-struct Outline<'a> {
-    text: &'a Text,
-    scale: f64,
-    /// Where the glyph starts on the baseline.
-    pen: f64,
-    segments: Vec<Segment>,
-}
-
-impl Outline<'_> {
-    fn at(&self, x: f32, y: f32) -> Point {
-        let along = self.pen + self.scale * f64::from(x);
-        let up = self.scale * f64::from(y);
-        let (left, top) = self.text.at;
-        if self.text.upward { (left - up, top - along) } else { (left + along, top - up) }
-    }
-}
-
-impl OutlineBuilder for Outline<'_> {
-    fn move_to(&mut self, x: f32, y: f32) {
-        self.segments.push(Segment::Move(self.at(x, y)));
-    }
-
-    fn line_to(&mut self, x: f32, y: f32) {
-        self.segments.push(Segment::Line(self.at(x, y)));
-    }
-
-    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.segments.push(Segment::Quadratic(self.at(x1, y1), self.at(x, y)));
-    }
-
-    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.segments.push(Segment::Cubic(self.at(x1, y1), self.at(x2, y2), self.at(x, y)));
-    }
-
-    fn close(&mut self) {
-        self.segments.push(Segment::Close);
-    }
 }

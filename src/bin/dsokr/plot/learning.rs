@@ -1,14 +1,16 @@
 //! Learning curves.
 
+use std::path::Path;
+
 use dsokr::Error;
 use dsokr::run::LearningCurve;
 
 use super::axis::Axis;
 use super::panel::{Panel, Series, figure};
-use super::{Figures, title};
+use super::{save, title};
 
 /// Training loss and validation metric of each run against its epochs, side by side. Runs need one metric.
-pub fn learning(to: Figures, runs: &[(String, LearningCurve)]) -> Result<(), Error> {
+pub fn learning(path: &Path, runs: &[(String, LearningCurve)]) -> Result<(), Error> {
     let metric = runs.first().map_or("", |(_, curve)| &curve.metric);
     let lines = |of: fn(&LearningCurve, usize) -> Option<f64>| -> Vec<Series> {
         let series = runs.iter().map(|(name, curve)| {
@@ -30,5 +32,5 @@ pub fn learning(to: Figures, runs: &[(String, LearningCurve)]) -> Result<(), Err
         Panel { x: x(), y: Axis::linear("training loss"), series: loss },
         Panel { x: x(), y: Axis::linear(format!("validation {}", title(metric))), series: values },
     ];
-    to.save("learning", &figure(&panels))
+    save(path, &figure(&panels))
 }

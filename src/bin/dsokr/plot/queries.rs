@@ -1,14 +1,16 @@
 //! The ranks and scores of queries.
 
+use std::path::Path;
+
 use dsokr::decode::report::{HitsPoint, RankHistogram, ReliabilityBin};
 use dsokr::{Coverage, Error};
 
-use super::Figures;
 use super::axis::Axis;
 use super::panel::{Interval, Panel, Series, figure};
+use super::save;
 
 /// Hits@k against k, a line and the band of its 95 % intervals for each run.
-pub fn hits(to: Figures, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error> {
+pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error> {
     let series = runs.iter().map(|(name, curve)| {
         let band =
             |point: &HitsPoint| Interval { x: point.k as f64, low: point.low, high: point.high };
@@ -21,12 +23,12 @@ pub fn hits(to: Figures, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
     });
     let y = Axis::linear("Hits@k (95 % intervals)").with_zero().at_most(1.0);
     let panel = Panel { x: Axis::linear("k").whole(), y, series: series.collect() };
-    to.save("hits", &figure(&[panel]))
+    save(path, &figure(&[panel]))
 }
 
 /// The number of queries whose gold candidate has a rank in each bin: bars of one run, outlines of
 /// several.
-pub fn ranks(to: Figures, runs: &[(String, RankHistogram)]) -> Result<(), Error> {
+pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error> {
     let series = runs.iter().map(|(name, histogram)| {
         let bins = histogram.bins.iter();
         let missing = match histogram.missing {
@@ -43,11 +45,11 @@ pub fn ranks(to: Figures, runs: &[(String, RankHistogram)]) -> Result<(), Error>
     });
     let x = Axis::logarithmic("rank of the gold candidate").whole();
     let y = Axis::linear("number of queries").whole().with_zero();
-    to.save("ranks", &figure(&[Panel { x, y, series: series.collect() }]))
+    save(path, &figure(&[Panel { x, y, series: series.collect() }]))
 }
 
 /// The share of queries whose first candidate is right, against its score.
-pub fn reliability(to: Figures, bins: &[ReliabilityBin]) -> Result<(), Error> {
+pub fn reliability(path: &Path, bins: &[ReliabilityBin]) -> Result<(), Error> {
     let error = |bin: &ReliabilityBin| Interval { x: bin.mean_score, low: bin.low, high: bin.high };
     let series = Series {
         line: bins.iter().map(|bin| (bin.mean_score, bin.right)).collect(),
@@ -57,11 +59,11 @@ pub fn reliability(to: Figures, bins: &[ReliabilityBin]) -> Result<(), Error> {
     };
     let x = Axis::linear("score of the first candidate (mean of a bin)");
     let y = Axis::linear("share right (95 % intervals)").with_zero().at_most(1.0);
-    to.save("reliability", &figure(&[Panel { x, y, series: vec![series] }]))
+    save(path, &figure(&[Panel { x, y, series: vec![series] }]))
 }
 
 /// The share of numbers at most equal to their quantile, against its level.
-pub fn coverage(to: Figures, shares: &[Coverage]) -> Result<(), Error> {
+pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
     let observed = Series {
         name: "observed".into(),
         line: shares.iter().map(|point| (point.level, point.share)).collect(),
@@ -76,5 +78,5 @@ pub fn coverage(to: Figures, shares: &[Coverage]) -> Result<(), Error> {
     };
     let x = Axis::linear("level of the quantile").with_zero().at_most(1.0);
     let y = Axis::linear("share at most the quantile").with_zero().at_most(1.0);
-    to.save("reliability", &figure(&[Panel { x, y, series: vec![observed, ideal] }]))
+    save(path, &figure(&[Panel { x, y, series: vec![observed, ideal] }]))
 }

@@ -7,11 +7,11 @@ use dsokr::sweep::{Sweep, SweepRun};
 
 use super::axis::Axis;
 use super::panel::{Interval, Panel, Series, figure};
-use super::{Format, save, title};
+use super::{save, title};
 
 /// A panel for each key: a point with its 95 % interval for each run, the best one in a color of its
 /// own.
-pub fn sweep(path: &Path, format: Format, sweep: &Sweep) -> Result<(), Error> {
+pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
     let runs: Vec<&SweepRun> = sweep.runs.iter().filter(|run| run.value.is_some()).collect();
     if runs.is_empty() {
         return Ok(());
@@ -25,7 +25,7 @@ pub fn sweep(path: &Path, format: Format, sweep: &Sweep) -> Result<(), Error> {
         let series = [series("other settings", others), series("best", best)].into();
         Panel { x, y: Axis::linear(format!("validation {}", title(&sweep.metric))), series }
     });
-    save(path, format, &figure(&panels.collect::<Vec<_>>()))
+    save(path, &figure(&panels.collect::<Vec<_>>()))
 }
 
 fn series(name: &str, runs: &[(&SweepRun, f64)]) -> Series {
