@@ -1,7 +1,6 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use super::moved::moved;
 use super::{Checked, Config};
 use crate::Error;
 use dsokr_basis::store::read_text;
@@ -53,18 +52,12 @@ fn read(path: &Path, overrides: &[Override]) -> Result<Checked, Error> {
     let text = read_text(path).map_err(|e| Error::reading(path, &e))?;
     let fail = |message: String| Error::Config { path: path.to_path_buf(), message };
     let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| fail(e.to_string()))?;
-    if let Some(message) = moved(&table) {
-        return Err(fail(message));
-    }
     // once as it stands, since only then does an error know its line
     let mut config: Config = toml::from_str(&text).map_err(|e| fail(in_words(&e)))?;
     no_arrays(&table, &config).map_err(&fail)?;
     if !overrides.is_empty() {
         for change in overrides {
             set(&mut table, change).map_err(&fail)?;
-        }
-        if let Some(message) = moved(&table) {
-            return Err(fail(format!("with --set: {message}")));
         }
         let read = table.clone().try_into();
         config =

@@ -12,7 +12,6 @@ mod kernel_machine;
 mod keys;
 mod load;
 mod logging;
-mod moved;
 mod output;
 mod reference;
 

@@ -237,7 +237,6 @@ fn settings_that_do_not_go_together_are_refused() {
         ("small.toml", "sketch.full=true", &["sketch.full", "cosine"][..]),
         ("siokr.toml", "encoder.solver.precision=single", &["unknown field `precision`"]),
         ("iokr.toml", "encoder.inputs.scaling=standard", &["unknown field `scaling`", "blocks"]),
-        ("iokr.toml", "encoder.lambdas=[1.0]", &["encoder.lambdas is now encoder.lambda"]),
         ("siokr.toml", "encoder.solver.sketch.size=61", &["61", "60"]),
         ("iokr.toml", "encoder.kernel.name=hamming", &["hamming"]),
         ("small.toml", "evaluation.metric=f1", &["evaluation.metric", "labels"]),
