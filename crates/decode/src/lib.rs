@@ -74,7 +74,7 @@ pub use gold_tile::rank;
 pub use golds::{ChosenGold, Golds};
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
-pub use metrics::{Metrics, PoolSizes, RANK_FIGURES, RankFigure};
+pub use metrics::{Metrics, PoolSizes};
 pub use multi_label::{MultiLabelMetrics, precision_at_k};
 pub use per_query::PerQuery;
 pub use pool::{MissingGold, Pool};

@@ -1,14 +1,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::check_queries;
-use crate::{Candidates, Error, Intervals, Rank};
+use crate::{Candidates, Error, Rank};
 
 /// What an evaluation says about n queries, ties averaged.
 ///
 /// Serialised under the keys `queries`, `candidates`, `mrr`, `hits@1`, `hits@5`, `hits@10`,
 /// `mean_rank`, `median_rank`, `tied_queries`, `duplicate_candidates`, `missing_gold`, where queries
-/// have candidates of their own `candidates_per_query`, and with [`Metrics::with_intervals`] also
-/// `mrr_ci95`.
+/// have candidates of their own `candidates_per_query`, and where it is known `mrr_ci95`.
 ///
 /// ```
 /// use dsokr_decode::{Metrics, Rank};
@@ -138,42 +137,7 @@ impl Metrics {
         let metrics = Self::from_ranks(&ranks, candidates, duplicate_candidates)?;
         Ok(Self { tied_queries: 0, ..metrics })
     }
-
-    /// The metrics with a confidence interval of the mean reciprocal rank.
-    pub fn with_intervals(self, intervals: &Intervals) -> Self {
-        Self { mrr_ci95: Some(intervals.mrr), ..self }
-    }
 }
-
-/// A figure of the ranks of all queries, by which runs can be compared.
-///
-/// ```
-/// use dsokr_decode::{RANK_FIGURES, Rank};
-///
-/// let ranks = [Rank::new(0, 1, 10).ok(), Rank::new(3, 1, 10).ok()];
-/// let values = RANK_FIGURES.map(|figure| (figure.name, (figure.value)(&ranks)));
-/// assert_eq!(values[0], ("mrr", (1.0 + 1.0 / 4.0) / 2.0));
-/// assert_eq!(values[4], ("mean_rank", 2.5));
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct RankFigure {
-    /// Its name in reports and configurations.
-    pub name: &'static str,
-    /// Whether a larger value is a better one.
-    pub larger_is_better: bool,
-    /// Its value over at least one query; `None` is rank ∞, which may make it infinite.
-    pub value: fn(&[Option<Rank>]) -> f64,
-}
-
-/// All figures of ranks; an additional one is an additional line.
-pub const RANK_FIGURES: [RankFigure; 6] = [
-    RankFigure { name: "mrr", larger_is_better: true, value: mrr },
-    RankFigure { name: "hits@1", larger_is_better: true, value: hits::<1> },
-    RankFigure { name: "hits@5", larger_is_better: true, value: hits::<5> },
-    RankFigure { name: "hits@10", larger_is_better: true, value: hits::<10> },
-    RankFigure { name: "mean_rank", larger_is_better: false, value: mean_rank },
-    RankFigure { name: "median_rank", larger_is_better: false, value: median_rank },
-];
 
 /// Mean reciprocal rank, `(1/n) Σ E[1/rank]`.
 fn mrr(ranks: &[Option<Rank>]) -> f64 {

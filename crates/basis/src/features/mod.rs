@@ -31,7 +31,7 @@ pub use distinct::{Distinct, distinct};
 pub use joined::{JoinedRows, PartRows};
 pub use labels::LabelVocabulary;
 pub use mapped::MappedRows;
-pub use ngram::{NgramOptions, NgramVocabulary, bucket, hashed_ngrams};
+pub use ngram::{NgramOptions, NgramVocabulary, bucket};
 pub use ngram_config::{NgramConfig, NgramKind};
 pub use product::inner;
 pub use ranking::{hamming_one_hot, kemeny_signs};

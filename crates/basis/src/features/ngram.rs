@@ -130,23 +130,6 @@ impl NgramVocabulary {
     }
 }
 
-/// Counts of the n-grams of each text, in `buckets` columns, without a vocabulary.
-///
-/// The column of an n-gram is its [`bucket`]. N-grams that share a column are counted together.
-///
-/// # Errors
-/// [`Error::Value`] for lengths that are not `1 ≤ min ≤ max`; [`Error::Shape`] for 0 buckets.
-pub fn hashed_ngrams<S: AsRef<str> + Sync>(
-    options: NgramOptions,
-    buckets: usize,
-    texts: &[S],
-) -> Result<SparseRows, Error> {
-    options.check()?;
-    check_width(buckets)?;
-    let buckets = buckets as u32; // `check_width` has checked it
-    count(options, buckets as usize, texts, |ngram| Some(bucket(ngram, buckets)))
-}
-
 /// The bucket of a term, `h mod buckets` with h the [`hash`] of its UTF-8 bytes.
 ///
 /// It does not change within a major version. `buckets` must be at least 1; 0 counts as 1.

@@ -27,17 +27,11 @@ fn ngrams_are_all_substrings() {
         let names: Vec<&str> = vocabulary.ngrams().collect();
         assert!(names.is_sorted());
         let rows = vocabulary.rows(&texts).unwrap();
-        let hashed = hashed_ngrams(options, 1 << 30, &texts).unwrap();
         for (i, text) in texts.iter().enumerate() {
             let (columns, values) = rows.row(i);
             let names = columns.iter().map(|&column| names[column as usize].to_owned());
             let found: BTreeMap<String, f32> = names.zip(values.iter().copied()).collect();
             assert_eq!(found, count(text), "{text:?}");
-            let mut expected: Vec<f32> = count(text).into_values().collect();
-            let mut found = hashed.row(i).1.to_vec();
-            expected.sort_by(f32::total_cmp);
-            found.sort_by(f32::total_cmp);
-            assert_eq!(found, expected, "{text:?}: no collisions in 2³⁰ columns");
         }
     }
     let vocabulary =
@@ -48,9 +42,7 @@ fn ngrams_are_all_substrings() {
 /// These must not change: hashed columns are stored in models.
 #[test]
 fn golden_hashed_columns() {
-    let options = NgramOptions { min: 2, max: 2, boundaries: false };
-    let columns =
-        ["CC", "C(", "é="].map(|text| hashed_ngrams(options, 1000, &[text]).unwrap().row(0).0[0]);
+    let columns = ["CC", "C(", "é="].map(|text| bucket(text, 1000));
     // Computed with a Python implementation of the docstring.
     assert_eq!(columns, [93, 147, 199]);
 }
@@ -63,8 +55,6 @@ fn ngram_options_are_checked() {
     assert!(refused(fit(0, 2, &["a"]), "min = 0, allowed"));
     assert!(refused(fit(3, 2, &["a"]), "max = 2, allowed"));
     assert!(refused(fit(2, 3, &["a", ""]), "rows of width 0"));
-    let options = NgramOptions { min: 1, max: 1, boundaries: false };
-    assert!(refused(hashed_ngrams(options, 0, &["a"]), "rows of width 0"));
 }
 
 #[test]
