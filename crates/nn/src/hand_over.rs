@@ -1,16 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use burn::backend::autodiff::checkpoint::base::Checkpointer;
-use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops};
-use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Flex};
+use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 
-use crate::fused::{contiguous, tracked, values};
+use crate::fused::{CpuOp, apply, contiguous, on_cpu_engine, values};
 use crate::parameters::trainable;
 
 /// Called with a parameter and the values of its gradient in row-major order.
@@ -32,20 +27,16 @@ const STRIDE: usize = 16;
 /// This applies to parameters in 32 bits on the CPU engine.
 pub struct HandOver {
     /// A constant for each parameter that is trained.
-    depths: Vec<FloatTensor<Autodiff<Flex>>>,
+    depths: Vec<Tensor<1>>,
 }
 
 impl HandOver {
     /// For the trained parameters of a module.
     pub fn new<M: Module>(module: &M) -> Self {
-        let zero = Tensor::<1>::zeros([1], &Device::flex().autodiff());
-        let Ok(mut deepest) = zero.try_into_primitive::<Autodiff<Flex>>() else {
-            return Self { depths: Vec::new() };
-        };
+        let mut deepest = Tensor::<1>::zeros([1], &Device::flex().autodiff());
         let depths = (0..trainable(module)).map(|_| {
             for _ in 0..STRIDE {
-                let (zero, node) = deepest.clone().into_parts();
-                deepest = tracked::<NoCheckpointing, _, _>(Deeper, [node], (), zero);
+                deepest = apply(Deeper, [deepest.clone().into_dispatch()]);
             }
             deepest.clone()
         });
@@ -61,7 +52,7 @@ impl HandOver {
 }
 
 struct Watch<'a> {
-    depths: std::slice::Iter<'a, FloatTensor<Autodiff<Flex>>>,
+    depths: std::slice::Iter<'a, Tensor<1>>,
     receive: Receive,
 }
 
@@ -71,16 +62,12 @@ impl ModuleMapper for Watch<'_> {
         if !weights.is_require_grad() {
             return param;
         }
-        let depth = self.depths.next().filter(|_| weights.dtype() == DType::F32);
-        let weights = weights.try_into_primitive::<Autodiff<Flex>>().ok();
-        let Some((depth, weights)) = depth.zip(weights) else { return param };
-        let (_, depth) = depth.clone().into_parts();
+        let depth = self.depths.next().filter(|_| on_cpu_engine(&weights));
+        let Some(depth) = depth else { return param };
         let (id, _, mapper) = param.consume();
-        let (weights, node) = weights.into_parts();
         let receiver = Receiver { id, receive: self.receive.clone() };
-        let watched = tracked::<NoCheckpointing, _, _>(Identity, [node, depth], receiver, weights);
-        let watched = Tensor::from_primitive::<Autodiff<Flex>>(watched);
-        Param::from_mapped_value(id, watched, mapper)
+        let inputs = [weights.into_dispatch(), depth.clone().into_dispatch()];
+        Param::from_mapped_value(id, apply(Identity(receiver), inputs), mapper)
     }
 }
 
@@ -96,26 +83,37 @@ impl fmt::Debug for Receiver {
     }
 }
 
-#[derive(Debug)]
-struct Identity;
+/// Its second input gives it a depth.
+#[derive(Clone, Debug)]
+struct Identity(Receiver);
 
-impl Backward<Flex, 2> for Identity {
-    type State = Receiver;
+impl CpuOp<2> for Identity {
+    type Saved = ();
 
-    fn backward(self, ops: Ops<Receiver, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let gradient = contiguous(grads.consume::<Flex>(&ops.node));
-        (ops.state.receive)(ops.state.id, values(&gradient));
+    fn forward(&self, [weights, _]: [FlexTensor; 2]) -> (FlexTensor, ()) {
+        (weights, ())
+    }
+
+    fn backward(self, (): (), dy: FlexTensor, _: [bool; 2]) -> [Option<FlexTensor>; 2] {
+        (self.0.receive)(self.0.id, values(&contiguous(dy)));
+        [None, None]
     }
 }
 
 /// An operation on a constant, which has no backward step.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Deeper;
 
-impl Backward<Flex, 1> for Deeper {
-    type State = ();
+impl CpuOp<1> for Deeper {
+    type Saved = ();
 
-    fn backward(self, _: Ops<(), 1>, _: &mut Gradients, _: &mut Checkpointer) {}
+    fn forward(&self, [constant]: [FlexTensor; 1]) -> (FlexTensor, ()) {
+        (constant, ())
+    }
+
+    fn backward(self, (): (), _: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
+        [None]
+    }
 }
 
 #[cfg(test)]
@@ -144,19 +142,19 @@ mod tests {
     }
 
     /// Tells that the backward pass has come to an operation.
-    #[derive(Debug)]
-    struct Milestone;
+    #[derive(Clone, Debug)]
+    struct Milestone(Receiver);
 
-    impl Backward<Flex, 1> for Milestone {
-        type State = Receiver;
+    impl CpuOp<1> for Milestone {
+        type Saved = ();
 
-        fn backward(self, ops: Ops<Receiver, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
-            let [parent] = ops.parents;
-            let gradient = grads.consume::<Flex>(&ops.node);
-            (ops.state.receive)(ops.state.id, &[]);
-            if let Some(parent) = parent {
-                grads.register::<Flex>(parent.id, gradient);
-            }
+        fn forward(&self, [x]: [FlexTensor; 1]) -> (FlexTensor, ()) {
+            (x, ())
+        }
+
+        fn backward(self, (): (), dy: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
+            (self.0.receive)(self.0.id, &[]);
+            [Some(dy)]
         }
     }
 
@@ -176,10 +174,8 @@ mod tests {
         let (log, receive) = log();
         let watched = HandOver::new(&layers).watch(layers.clone(), receive.clone());
         let milestone = |x: Tensor<2>, number: u64| {
-            let (x, node) = x.try_into_primitive::<Autodiff<Flex>>().unwrap().into_parts();
             let receiver = Receiver { id: ParamId::from(number), receive: receive.clone() };
-            let x = tracked::<NoCheckpointing, _, _>(Milestone, [node], receiver, x);
-            Tensor::<2>::from_primitive::<Autodiff<Flex>>(x)
+            apply::<_, 1, 2>(Milestone(receiver), [x.into_dispatch()])
         };
         let mut x = Tensor::<2>::ones([2, 3], &device);
         for (weight, number) in watched.weights.iter().zip(0..) {

@@ -1,50 +1,77 @@
-// The macro's generated dispatch is undocumented.
-#![allow(missing_docs)]
+use burn::backend::flex::FlexTensor;
 
-use super::buffer::{Fresh, contiguous, input, register, sides, tracked, values, wrap};
-use super::engine::*;
+use super::buffer::{Fresh, contiguous, sides, values, wrap};
 use super::heads::{HeadGradients, Heads, Setting};
+use super::operation::CpuOp;
 
-#[backend_extension(Flex, Autodiff)]
-pub trait AttentionOps: Backend {
-    /// Every token attends: `qkv` `[n, 3d]` to `[n, d]`.
-    fn attend(qkv: FloatTensor<Self>, setting: Setting) -> FloatTensor<Self>;
+/// Every token attends: `qkv` `[n, 3d]` to `[n, d]`.
+#[derive(Clone, Debug)]
+pub struct Attention(pub Setting);
 
-    /// Each text's first token attends: `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
-    fn attend_first(
-        q: FloatTensor<Self>,
-        kv: FloatTensor<Self>,
-        setting: Setting,
-    ) -> FloatTensor<Self>;
+impl CpuOp<1> for Attention {
+    /// The input, and the logarithms of the sums of each row's exponentials.
+    type Saved = (FlexTensor, Vec<f32>);
+
+    fn forward(&self, [qkv]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
+        let (y, log_sums) = packed(&qkv, &self.0).forward();
+        (y, (qkv, log_sums))
+    }
+
+    fn backward(
+        self,
+        (qkv, log_sums): Self::Saved,
+        dy: FlexTensor,
+        [wanted]: [bool; 1],
+    ) -> [Option<FlexTensor>; 1] {
+        if !wanted {
+            return [None];
+        }
+        let dy = contiguous(dy);
+        let (n, width) = sides(&qkv);
+        let d = width / 3;
+        let mut gradient = Fresh::new(n * width);
+        let start = gradient.as_mut_ptr();
+        // SAFETY: the three parts lie side by side in rows of `width`; the call writes every row, since
+        // texts have no padding
+        let gradient = unsafe {
+            let parts = HeadGradients::new(start, start.add(d), start.add(2 * d));
+            packed(&qkv, &self.0).backward(&log_sums, values(&dy), parts);
+            gradient.written()
+        };
+        [Some(wrap(gradient, [n, width]))]
+    }
 }
 
-impl AttentionOps for Flex {
-    fn attend(qkv: FlexTensor, setting: Setting) -> FlexTensor {
-        let qkv = contiguous(qkv);
-        packed(&qkv, &setting).forward().0
+/// Each text's first token attends: `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
+#[derive(Clone, Debug)]
+pub struct FirstAttention(pub Setting);
+
+impl CpuOp<2> for FirstAttention {
+    /// The inputs, and the logarithms of the sums of each row's exponentials.
+    type Saved = ([FlexTensor; 2], Vec<f32>);
+
+    fn forward(&self, [q, kv]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
+        let (y, log_sums) = first(&q, &kv, &self.0).forward();
+        (y, ([q, kv], log_sums))
     }
 
-    fn attend_first(q: FlexTensor, kv: FlexTensor, setting: Setting) -> FlexTensor {
-        let (q, kv) = (contiguous(q), contiguous(kv));
-        first(&q, &kv, &setting).forward().0
-    }
-}
-
-impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
-    fn attend(qkv: FloatTensor<Self>, setting: Setting) -> FloatTensor<Self> {
-        let (qkv, node) = input::<C>(qkv);
-        let (y, log_sums) = packed(&qkv, &setting).forward();
-        tracked::<C, _, _>(AttendBackward, [node], (qkv, log_sums, setting), y)
-    }
-
-    fn attend_first(
-        q: FloatTensor<Self>,
-        kv: FloatTensor<Self>,
-        setting: Setting,
-    ) -> FloatTensor<Self> {
-        let [(q, q_node), (kv, kv_node)] = [q, kv].map(input::<C>);
-        let (y, log_sums) = first(&q, &kv, &setting).forward();
-        tracked::<C, _, _>(AttendFirstBackward, [q_node, kv_node], (q, kv, log_sums, setting), y)
+    fn backward(
+        self,
+        ([q, kv], log_sums): Self::Saved,
+        dy: FlexTensor,
+        [of_q, of_kv]: [bool; 2],
+    ) -> [Option<FlexTensor>; 2] {
+        let dy = contiguous(dy);
+        let ((texts, d), (n, width)) = (sides(&q), sides(&kv));
+        let (mut dq, mut dkv) = (Fresh::new(texts * d), Fresh::new(n * width));
+        let start = dkv.as_mut_ptr();
+        // SAFETY: as above, with the gradient of the queries in a separate matrix
+        let (dq, dkv) = unsafe {
+            let parts = HeadGradients::new(dq.as_mut_ptr(), start, start.add(d));
+            first(&q, &kv, &self.0).backward(&log_sums, values(&dy), parts);
+            (dq.written(), dkv.written())
+        };
+        [of_q.then(|| wrap(dq, [texts, d])), of_kv.then(|| wrap(dkv, [n, width]))]
     }
 }
 
@@ -80,57 +107,5 @@ fn first<'a>(q: &'a FlexTensor, kv: &'a FlexTensor, setting: &'a Setting) -> Hea
         rows: texts,
         d,
         setting,
-    }
-}
-
-#[derive(Debug)]
-struct AttendBackward;
-
-impl Backward<Flex, 1> for AttendBackward {
-    type State = (FlexTensor, Vec<f32>, Setting);
-
-    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (qkv, log_sums, setting) = ops.state;
-        let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        if node.is_none() {
-            return;
-        }
-        let (n, width) = sides(&qkv);
-        let d = width / 3;
-        let mut gradient = Fresh::new(n * width);
-        let start = gradient.as_mut_ptr();
-        // SAFETY: the three parts lie side by side in rows of `width`; the call writes every row, since
-        // texts have no padding
-        let gradient = unsafe {
-            let parts = HeadGradients::new(start, start.add(d), start.add(2 * d));
-            packed(&qkv, &setting).backward(&log_sums, values(&dy), parts);
-            gradient.written()
-        };
-        register(grads, node, || wrap(gradient, [n, width]));
-    }
-}
-
-#[derive(Debug)]
-struct AttendFirstBackward;
-
-impl Backward<Flex, 2> for AttendFirstBackward {
-    type State = (FlexTensor, FlexTensor, Vec<f32>, Setting);
-
-    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [q_node, kv_node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (q, kv, log_sums, setting) = ops.state;
-        let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        let ((texts, d), (n, width)) = (sides(&q), sides(&kv));
-        let (mut dq, mut dkv) = (Fresh::new(texts * d), Fresh::new(n * width));
-        let start = dkv.as_mut_ptr();
-        // SAFETY: as above, with the gradient of the queries in a separate matrix
-        let (dq, dkv) = unsafe {
-            let parts = HeadGradients::new(dq.as_mut_ptr(), start, start.add(d));
-            first(&q, &kv, &setting).backward(&log_sums, values(&dy), parts);
-            (dq.written(), dkv.written())
-        };
-        register(grads, q_node, || wrap(dq, [texts, d]));
-        register(grads, kv_node, || wrap(dkv, [n, width]));
     }
 }

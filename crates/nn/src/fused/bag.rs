@@ -1,13 +1,11 @@
-// The macro's generated dispatch is undocumented.
-#![allow(missing_docs)]
-
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, input, register, tracked, values, wrap};
-use super::engine::*;
+use super::buffer::{Fresh, contiguous, sides, values, wrap};
+use super::operation::CpuOp;
 use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// Sparse rows of one batch, one after the other.
@@ -28,50 +26,28 @@ impl SparseBatch {
     }
 }
 
-#[backend_extension(Flex, Autodiff)]
-pub trait BagOps: Backend {
-    fn embedding_bag(
-        table: FloatTensor<Self>,
-        batch: Arc<SparseBatch>,
-        by_rows: bool,
-    ) -> FloatTensor<Self>;
+/// `y_i = Σ_j values_j · table[indices_j]` over row i's entries.
+#[derive(Clone, Debug)]
+pub struct Bag {
+    pub batch: Arc<SparseBatch>,
+    /// Whether the gradient of the table is [by rows](crate::RowGradient).
+    pub by_rows: bool,
 }
 
-impl BagOps for Flex {
-    fn embedding_bag(table: FlexTensor, batch: Arc<SparseBatch>, _: bool) -> FlexTensor {
-        let table = contiguous(table);
-        forward(&table, &batch)
+impl CpuOp<1> for Bag {
+    /// Number of rows of the table.
+    type Saved = usize;
+
+    fn forward(&self, [table]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
+        (forward(&table, &self.batch), sides(&table).0)
     }
-}
 
-impl<C: CheckpointStrategy> BagOps for Autodiff<Flex, C> {
-    fn embedding_bag(
-        table: FloatTensor<Self>,
-        batch: Arc<SparseBatch>,
-        by_rows: bool,
-    ) -> FloatTensor<Self> {
-        let (table, node) = input::<C>(table);
-        let y = forward(&table, &batch);
-        let rows = table.layout().shape()[0];
-        tracked::<C, _, _>(BagBackward, [node], (batch, (!by_rows).then_some(rows)), y)
-    }
-}
-
-#[derive(Debug)]
-struct BagBackward;
-
-impl Backward<Flex, 1> for BagBackward {
-    /// The batch, and the rows of the table for a gradient of its shape.
-    type State = (Arc<SparseBatch>, Option<usize>);
-
-    fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (batch, rows) = ops.state;
-        let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        register(grads, node, || match rows {
-            Some(rows) => backward(&batch, rows, &dy),
-            None => backward_by_rows(&batch, &dy),
-        });
+    fn backward(self, rows: usize, dy: FlexTensor, [wanted]: [bool; 1]) -> [Option<FlexTensor>; 1] {
+        let dy = contiguous(dy);
+        [wanted.then(|| match self.by_rows {
+            false => backward(&self.batch, rows, &dy),
+            true => backward_by_rows(&self.batch, &dy),
+        })]
     }
 }
 

@@ -1,13 +1,9 @@
-//! Memory and graph nodes of the CPU engine's tensors.
+//! Memory of the CPU engine's tensors.
 
 use std::mem::MaybeUninit;
 
-use burn::backend::autodiff::NodeId;
-use burn::backend::autodiff::ops::{NodeGuard, OpsKind};
-use burn::backend::flex::Layout;
+use burn::backend::flex::{FlexTensor, Layout};
 use burn::tensor::{Bytes, DType, Shape};
-
-use super::engine::*;
 
 /// Memory that is written before it is read. Clearing the large buffers of a step would take a tenth of
 /// its time.
@@ -94,38 +90,6 @@ pub fn owned(tensor: FlexTensor) -> FlexTensor {
     }
     let shape = tensor.layout().shape().clone();
     wrap(values(&tensor).to_vec(), shape)
-}
-
-/// A tracked input in row-major order, and its node in the graph.
-pub fn input<C: CheckpointStrategy>(
-    tensor: FloatTensor<Autodiff<Flex, C>>,
-) -> (FlexTensor, NodeGuard) {
-    let (tensor, node) = tensor.into_parts();
-    (contiguous(tensor), node)
-}
-
-/// Registers the gradient of an input, if it is asked for.
-pub fn register(
-    grads: &mut Gradients,
-    node: Option<NodeId>,
-    gradient: impl FnOnce() -> FlexTensor,
-) {
-    if let Some(node) = node {
-        grads.register::<Flex>(node, gradient());
-    }
-}
-
-/// The result `y` of an operation, with what its backward pass needs if an input is tracked.
-pub fn tracked<C: CheckpointStrategy, B: Backward<Flex, N>, const N: usize>(
-    operation: B,
-    inputs: [NodeGuard; N],
-    state: B::State,
-    y: FlexTensor,
-) -> FloatTensor<Autodiff<Flex, C>> {
-    match operation.prepare::<C>(inputs).compute_bound().stateful() {
-        OpsKind::Tracked(prepared) => prepared.finish(state, y),
-        OpsKind::UnTracked(prepared) => prepared.finish(y),
-    }
 }
 
 /// Number of rows and columns of a matrix.

@@ -1,100 +1,95 @@
-// The macro's generated dispatch is undocumented.
-#![allow(missing_docs)]
-
 use std::mem::MaybeUninit;
 
-use burn::backend::autodiff::NodeId;
+use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, input, owned, register, sides, tracked, values, wrap};
-use super::engine::*;
+use super::buffer::{Fresh, contiguous, owned, sides, values, wrap};
+use super::operation::CpuOp;
 use super::product::{Operands, Product, Threads, View};
 use super::simd::{normal, simd};
 use crate::Dropout;
 
-#[backend_extension(Flex, Autodiff)]
-pub trait LinearOps: Backend {
-    /// `x w + b`.
-    fn affine(
-        x: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        operands: Operands,
-    ) -> FloatTensor<Self>;
+/// `x w + b`.
+#[derive(Clone, Debug)]
+pub struct Affine(pub Operands);
 
-    /// `x w`.
-    fn product(x: FloatTensor<Self>, w: FloatTensor<Self>, operands: Operands)
-    -> FloatTensor<Self>;
+impl CpuOp<3> for Affine {
+    type Saved = [FlexTensor; 2];
 
-    /// `dropout(gelu(x w + b))`.
-    fn affine_gelu(
-        x: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        operands: Operands,
-        dropout: Option<Dropout>,
-    ) -> FloatTensor<Self>;
+    fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
+        (forward(&x, &w, Some(&b), self.0), [x, w])
+    }
+
+    fn backward(
+        self,
+        saved: Self::Saved,
+        dy: FlexTensor,
+        [x, w, b]: [bool; 3],
+    ) -> [Option<FlexTensor>; 3] {
+        let dy = contiguous(dy);
+        let (_, m) = sides(&dy);
+        let db = b.then(|| wrap(column_sums(values(&dy), m), [m]));
+        let [dx, dw] = of_product(&saved, &dy, self.0, [x, w]);
+        [dx, dw, db]
+    }
 }
 
-impl LinearOps for Flex {
-    fn affine(x: FlexTensor, w: FlexTensor, b: FlexTensor, operands: Operands) -> FlexTensor {
-        let [x, w, b] = [x, w, b].map(contiguous);
-        forward(&x, &w, Some(&b), operands)
+/// `x w`.
+#[derive(Clone, Debug)]
+pub struct Linear(pub Operands);
+
+impl CpuOp<2> for Linear {
+    type Saved = [FlexTensor; 2];
+
+    fn forward(&self, [x, w]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
+        (forward(&x, &w, None, self.0), [x, w])
     }
 
-    fn product(x: FlexTensor, w: FlexTensor, operands: Operands) -> FlexTensor {
-        forward(&contiguous(x), &contiguous(w), None, operands)
+    fn backward(
+        self,
+        saved: Self::Saved,
+        dy: FlexTensor,
+        wanted: [bool; 2],
+    ) -> [Option<FlexTensor>; 2] {
+        of_product(&saved, &contiguous(dy), self.0, wanted)
+    }
+}
+
+/// `dropout(gelu(x w + b))`.
+#[derive(Clone, Debug)]
+pub struct AffineGelu {
+    pub operands: Operands,
+    pub dropout: Option<Dropout>,
+}
+
+impl CpuOp<3> for AffineGelu {
+    /// x and w, and the derivative at each element of the value.
+    type Saved = ([FlexTensor; 2], FlexTensor);
+
+    fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
+        let mut slope = owned(forward(&x, &w, None, self.operands));
+        let y = gelu(slope.storage_mut::<f32>(), values(&b), self.dropout);
+        (wrap(y, slope.layout().shape().clone()), ([x, w], slope))
     }
 
-    fn affine_gelu(
-        x: FlexTensor,
-        w: FlexTensor,
-        b: FlexTensor,
-        operands: Operands,
-        dropout: Option<Dropout>,
-    ) -> FlexTensor {
-        let [x, w, b] = [x, w, b].map(contiguous);
-        let mut y = owned(forward(&x, &w, None, operands));
-        gelu_in_place(y.storage_mut::<f32>(), values(&b), dropout);
+    fn value(&self, [x, w, b]: [FlexTensor; 3]) -> FlexTensor {
+        let mut y = owned(forward(&x, &w, None, self.operands));
+        gelu_in_place(y.storage_mut::<f32>(), values(&b), self.dropout);
         y
     }
-}
 
-impl<C: CheckpointStrategy> LinearOps for Autodiff<Flex, C> {
-    fn affine(
-        x: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        operands: Operands,
-    ) -> FloatTensor<Self> {
-        let [(x, x_node), (w, w_node), (b, b_node)] = [x, w, b].map(input::<C>);
-        let y = forward(&x, &w, Some(&b), operands);
-        tracked::<C, _, _>(AffineBackward, [x_node, w_node, b_node], (x, w, operands), y)
-    }
-
-    fn product(
-        x: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        operands: Operands,
-    ) -> FloatTensor<Self> {
-        let [(x, x_node), (w, w_node)] = [x, w].map(input::<C>);
-        let y = forward(&x, &w, None, operands);
-        tracked::<C, _, _>(ProductBackward, [x_node, w_node], (x, w, operands), y)
-    }
-
-    fn affine_gelu(
-        x: FloatTensor<Self>,
-        w: FloatTensor<Self>,
-        b: FloatTensor<Self>,
-        operands: Operands,
-        dropout: Option<Dropout>,
-    ) -> FloatTensor<Self> {
-        let [(x, x_node), (w, w_node), (b, b_node)] = [x, w, b].map(input::<C>);
-        let mut slope = owned(forward(&x, &w, None, operands));
-        let y = gelu(slope.storage_mut::<f32>(), values(&b), dropout);
-        let y = wrap(y, slope.layout().shape().clone());
-        let state = (x, w, slope, operands);
-        tracked::<C, _, _>(GeluBackward, [x_node, w_node, b_node], state, y)
+    fn backward(
+        self,
+        (saved, slope): Self::Saved,
+        dy: FlexTensor,
+        [x, w, b]: [bool; 3],
+    ) -> [Option<FlexTensor>; 3] {
+        let mut dy = owned(dy);
+        let (_, m) = sides(&dy);
+        let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
+        drop(slope);
+        let [dx, dw] = of_product(&saved, &dy, self.operands, [x, w]);
+        [dx, dw, b.then(|| wrap(db, [m]))]
     }
 }
 
@@ -133,18 +128,18 @@ fn filled(
     wrap(filled, [rows, columns])
 }
 
-/// Registers the gradients of x and w, given the gradient of `x w + b`.
-fn register_products(
-    grads: &mut Gradients,
-    [x_node, w_node]: [Option<NodeId>; 2],
-    (x, w, operands): (&FlexTensor, &FlexTensor, Operands),
-    dy: &[f32],
-) {
+/// The gradients of x and w that are wanted, given the gradient of `x w + b`.
+fn of_product(
+    [x, w]: &[FlexTensor; 2],
+    dy: &FlexTensor,
+    operands: Operands,
+    [of_x, of_w]: [bool; 2],
+) -> [Option<FlexTensor>; 2] {
     let ((n, k), (_, m)) = (sides(x), sides(w));
     let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
-    let dy = View::rows(dy, m);
-    register(grads, w_node, || filled((k, m, n), x.transposed(), dy, None, operands));
-    register(grads, x_node, || filled((n, k, m), dy, w.transposed(), None, operands));
+    let dy = View::rows(values(dy), m);
+    let dw = of_w.then(|| filled((k, m, n), x.transposed(), dy, None, operands));
+    [of_x.then(|| filled((n, k, m), dy, w.transposed(), None, operands)), dw]
 }
 
 /// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward
@@ -255,53 +250,4 @@ pub(super) fn add_up<'a>(vectors: impl Iterator<Item = &'a [f32]>, width: usize)
         }
     }
     total
-}
-
-#[derive(Debug)]
-struct AffineBackward;
-
-impl Backward<Flex, 3> for AffineBackward {
-    type State = (FlexTensor, FlexTensor, Operands);
-
-    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, w_node, b_node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (x, w, operands) = ops.state;
-        let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        let (_, m) = sides(&dy);
-        let dy = values(&dy);
-        register(grads, b_node, || wrap(column_sums(dy, m), [m]));
-        register_products(grads, [x_node, w_node], (&x, &w, operands), dy);
-    }
-}
-
-#[derive(Debug)]
-struct ProductBackward;
-
-impl Backward<Flex, 2> for ProductBackward {
-    type State = (FlexTensor, FlexTensor, Operands);
-
-    fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let (x, w, operands) = ops.state;
-        let dy = contiguous(grads.consume::<Flex>(&ops.node));
-        let nodes = ops.parents.map(|node| node.map(|node| node.id));
-        register_products(grads, nodes, (&x, &w, operands), values(&dy));
-    }
-}
-
-#[derive(Debug)]
-struct GeluBackward;
-
-impl Backward<Flex, 3> for GeluBackward {
-    type State = (FlexTensor, FlexTensor, FlexTensor, Operands);
-
-    fn backward(self, ops: Ops<Self::State, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, w_node, b_node] = ops.parents.map(|node| node.map(|node| node.id));
-        let (x, w, slope, operands) = ops.state;
-        let mut dy = owned(grads.consume::<Flex>(&ops.node));
-        let (_, m) = sides(&dy);
-        let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
-        drop(slope);
-        register(grads, b_node, || wrap(db, [m]));
-        register_products(grads, [x_node, w_node], (&x, &w, operands), values(&dy));
-    }
 }

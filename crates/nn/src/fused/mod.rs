@@ -27,10 +27,10 @@ mod buffer;
 mod composed;
 #[cfg(target_arch = "x86_64")]
 mod dot;
-mod engine;
 mod heads;
 mod linear;
 mod norm;
+mod operation;
 mod product;
 mod sequences;
 mod simd;
@@ -42,23 +42,23 @@ pub use sequences::Sequences;
 
 use std::sync::Arc;
 
-use burn::backend::Dispatch;
 use burn::tensor::{DType, Device, Tensor};
 
 use crate::pass::is_cpu_engine;
 use crate::{Dropout, Precision};
-use attention::AttentionOps;
-use bag::BagOps;
-pub(crate) use buffer::{contiguous, tracked, values};
+use attention::{Attention, FirstAttention};
+use bag::Bag;
+pub(crate) use buffer::{contiguous, values};
 pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
-use linear::LinearOps;
-use norm::NormOps;
+use linear::{Affine, AffineGelu, Linear};
+use norm::ResidualNorm;
+pub(crate) use operation::{CpuOp, apply, primitive};
 use product::Operands;
 pub(crate) use simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// Whether the fused loops compute tensors like this one.
-fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
+pub(crate) fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
     x.dtype() == DType::F32 && is_cpu_engine(&x.device())
 }
 
@@ -102,8 +102,7 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
     let Some(operands) = operands(&x, precision) else {
         return composed::linear(x, w, b, precision);
     };
-    let [x, w] = [x, w].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as LinearOps>::affine(x, w, b.into_dispatch(), operands))
+    apply(Affine(operands), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
 
 /// `x w` for x `[n, k]`, w `[k, m]`.
@@ -115,8 +114,7 @@ pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     let Some(operands) = operands(&x, precision) else {
         return composed::product(x, w, precision);
     };
-    let [x, w] = [x, w].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as LinearOps>::product(x, w, operands))
+    apply(Linear(operands), [x, w].map(Tensor::into_dispatch))
 }
 
 /// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
@@ -134,8 +132,8 @@ pub fn linear_gelu(
     let Some(operands) = operands(&x, precision) else {
         return composed::linear_gelu(x, w, b, precision, dropout);
     };
-    let [x, w, b] = [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()];
-    Tensor::from_dispatch(<Dispatch as LinearOps>::affine_gelu(x, w, b, operands, dropout))
+    let inputs = [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()];
+    apply(AffineGelu { operands, dropout }, inputs)
 }
 
 fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
@@ -165,8 +163,7 @@ pub fn residual_norm(
     }
     let [x, r] = [x, r].map(Tensor::into_dispatch);
     let [bias, gamma, beta] = [bias, gamma, beta].map(Tensor::into_dispatch);
-    let y = <Dispatch as NormOps>::residual_norm(x, r, bias, gamma, beta, epsilon, dropout);
-    Tensor::from_dispatch(y)
+    apply(ResidualNorm { epsilon, dropout }, [x, r, bias, gamma, beta])
 }
 
 /// `softmax(q kᵀ / √d_h) v` per head (Vaswani et al. 2017), every token attending to the tokens of
@@ -193,7 +190,7 @@ pub fn attention(
     if fused.is_none() {
         return composed::attention(qkv, &setting, sequences.longest());
     }
-    Tensor::from_dispatch(<Dispatch as AttentionOps>::attend(qkv.into_dispatch(), setting))
+    apply(Attention(setting), [qkv.into_dispatch()])
 }
 
 /// [`attention`] of each text's first token alone: `q` `[texts, d]`, and keys and values side by side
@@ -221,8 +218,7 @@ pub fn attention_first(
     if fused.is_none() {
         return composed::attention_first(q, kv, &setting, sequences.longest());
     }
-    let [q, kv] = [q, kv].map(Tensor::into_dispatch);
-    Tensor::from_dispatch(<Dispatch as AttentionOps>::attend_first(q, kv, setting))
+    apply(FirstAttention(setting), [q, kv].map(Tensor::into_dispatch))
 }
 
 /// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
@@ -253,6 +249,5 @@ fn bag_with(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<
     if !on_cpu_engine(&table) {
         return composed::bag(table, &batch);
     }
-    let table = table.into_dispatch();
-    Tensor::from_dispatch(<Dispatch as BagOps>::embedding_bag(table, batch, by_rows))
+    apply(Bag { batch, by_rows }, [table.into_dispatch()])
 }

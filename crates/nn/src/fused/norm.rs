@@ -1,80 +1,68 @@
-// The macro's generated dispatch is undocumented.
-#![allow(missing_docs)]
-
 use std::mem::MaybeUninit;
 
+use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, input, owned, register, sides, tracked, values, wrap};
-use super::engine::*;
+use super::buffer::{Fresh, owned, sides, values, wrap};
 use super::linear::{ROWS, add_up};
+use super::operation::CpuOp;
 use super::simd::{simd, sum};
 use crate::Dropout;
 
-#[backend_extension(Flex, Autodiff)]
-pub trait NormOps: Backend {
-    /// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta`.
-    fn residual_norm(
-        x: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f64,
-        dropout: Option<Dropout>,
-    ) -> FloatTensor<Self>;
+/// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta`, for x, r, bias, gamma and beta.
+#[derive(Clone, Debug)]
+pub struct ResidualNorm {
+    pub epsilon: f64,
+    pub dropout: Option<Dropout>,
 }
 
-impl NormOps for Flex {
-    fn residual_norm(
-        x: FlexTensor,
-        r: FlexTensor,
-        bias: FlexTensor,
-        gamma: FlexTensor,
-        beta: FlexTensor,
-        epsilon: f64,
-        dropout: Option<Dropout>,
-    ) -> FlexTensor {
-        let inputs = [x, r, bias, gamma, beta].map(contiguous);
-        forward(&inputs, epsilon, dropout, false).value
-    }
-}
-
-impl<C: CheckpointStrategy> NormOps for Autodiff<Flex, C> {
-    fn residual_norm(
-        x: FloatTensor<Self>,
-        r: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f64,
-        dropout: Option<Dropout>,
-    ) -> FloatTensor<Self> {
-        let [(x, x_node), (r, r_node), (bias, bias_node), (gamma, gamma_node), (beta, beta_node)] =
-            [x, r, bias, gamma, beta].map(input::<C>);
-        let inputs = [x, r, bias, gamma, beta];
-        let nodes = [x_node, r_node, bias_node, gamma_node, beta_node];
-        let Normalised { value, standard, inverse } = forward(&inputs, epsilon, dropout, true);
-        let [_, _, _, gamma, _] = inputs;
-        tracked::<C, _, _>(NormBackward, nodes, (standard, inverse, gamma, dropout), value)
-    }
-}
-
-struct Normalised {
-    value: FlexTensor,
+/// What the backward pass needs of the rows z that are normalised.
+#[derive(Clone, Debug)]
+pub struct Normalised {
     /// `(z − mean) / √(variance + ε)`, row by row, or empty.
     standard: Vec<f32>,
     /// `1 / √(variance + ε)` of each row.
     inverse: Vec<f32>,
 }
 
+impl CpuOp<5> for ResidualNorm {
+    /// The rows, and gamma.
+    type Saved = (Normalised, FlexTensor);
+
+    fn forward(&self, inputs: [FlexTensor; 5]) -> (FlexTensor, Self::Saved) {
+        let (value, rows) = forward(&inputs, self, true);
+        let [_, _, _, gamma, _] = inputs;
+        (value, (rows, gamma))
+    }
+
+    fn value(&self, inputs: [FlexTensor; 5]) -> FlexTensor {
+        forward(&inputs, self, false).0
+    }
+
+    fn backward(
+        self,
+        (Normalised { standard, inverse }, gamma): Self::Saved,
+        dy: FlexTensor,
+        _: [bool; 5],
+    ) -> [Option<FlexTensor>; 5] {
+        let mut dy = owned(dy);
+        let shape = dy.layout().shape().clone();
+        let gamma = values(&gamma);
+        let (dr, vectors) =
+            backward(dy.storage_mut::<f32>(), &standard, &inverse, gamma, self.dropout);
+        // without dropout the two summands have the same gradient
+        let dr = dr.map_or_else(|| dy.clone(), |dr| wrap(dr, shape));
+        let [dbias, dgamma, dbeta] = vectors.map(|vector| wrap(vector, [gamma.len()]));
+        [dy, dr, dbias, dgamma, dbeta].map(Some)
+    }
+}
+
 /// The value for x, r, bias, gamma and beta; `keep` asks for the data of the backward pass.
 fn forward(
     inputs: &[FlexTensor; 5],
-    epsilon: f64,
-    dropout: Option<Dropout>,
+    &ResidualNorm { epsilon, dropout }: &ResidualNorm,
     keep: bool,
-) -> Normalised {
+) -> (FlexTensor, Normalised) {
     let (n, width) = sides(&inputs[0]);
     let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
     let mut y = Fresh::new(n * width);
@@ -127,37 +115,7 @@ fn forward(
     // SAFETY: every row of y has been written, and every row of `standard` if it is kept
     let (y, standard) =
         unsafe { (y.written(), if keep { standard.written() } else { Vec::new() }) };
-    Normalised { value: wrap(y, [n, width]), standard, inverse }
-}
-
-#[derive(Debug)]
-struct NormBackward;
-
-impl Backward<Flex, 5> for NormBackward {
-    type State = (Vec<f32>, Vec<f32>, FlexTensor, Option<Dropout>);
-
-    fn backward(self, ops: Ops<Self::State, 5>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let [x_node, r_node, bias_node, gamma_node, beta_node] =
-            ops.parents.map(|node| node.map(|node| node.id));
-        let (standard, inverse, gamma, dropout) = ops.state;
-        let mut dy = owned(grads.consume::<Flex>(&ops.node));
-        let shape = dy.layout().shape().clone();
-        let gamma = values(&gamma);
-        let (dr, [dbias, dgamma, dbeta]) =
-            backward(dy.storage_mut::<f32>(), &standard, &inverse, gamma, dropout);
-        let width = gamma.len();
-        let gradients = [
-            (bias_node, wrap(dbias, [width])),
-            (gamma_node, wrap(dgamma, [width])),
-            (beta_node, wrap(dbeta, [width])),
-            // without dropout the two summands have the same gradient
-            (r_node, dr.map_or_else(|| dy.clone(), |dr| wrap(dr, shape))),
-            (x_node, dy),
-        ];
-        for (node, gradient) in gradients {
-            register(grads, node, || gradient);
-        }
-    }
+    (wrap(y, [n, width]), Normalised { standard, inverse })
 }
 
 /// Turns the gradient of the value into that of x in place. Returns the gradients of r (with dropout), and

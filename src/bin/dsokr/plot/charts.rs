@@ -11,11 +11,7 @@ use super::panel::{Interval, Panel, Series, figure};
 use super::{save, title};
 
 /// How large a sketch should be: spectra, leverage scores, and the metric against the sketch size.
-pub fn sketch_sizes(
-    path: &Path,
-    curves: &[Curve],
-    leverage: &[Leverage],
-) -> Result<(), Error> {
+pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Result<(), Error> {
     // curves of several powers have one spectrum
     let first = |at: usize| curves[..at].iter().all(|c| c.spectrum != curves[at].spectrum);
     let distinct = (0..curves.len()).filter(|&at| first(at)).map(|at| &curves[at]);
