@@ -1,21 +1,18 @@
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
+use super::temporary::{builder, folder_of, holds, prefix, remove_abandoned};
 use crate::Error;
-
-/// How the name of a temporary file ends.
-const SUFFIX: &str = ".partial";
-/// How many random characters precede the suffix.
-const RANDOM: usize = 6;
 
 /// Writes a file such that `path` holds, at every moment, either its old content or all of the new.
 ///
 /// The content goes to a temporary file `.NAME.XXXXXX.partial` in the same directory, which is
 /// synced and renamed; then the directory is synced, where its file system can do that. Writes are
 /// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
-/// meanwhile leaves the temporary file; see [`remove_partial`].
+/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`].
 ///
 /// # Errors
 /// [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
@@ -25,49 +22,80 @@ pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Error> {
+    prepare(path, write)?.place()
+}
+
+/// The first half of [`write_atomically`]: the content is on disk, under its temporary name, until it is
+/// [placed](Prepared::place). So what can fail has not failed, and something else can be done first.
+///
+/// # Errors
+/// As [`write_atomically`]; `path` is untouched.
+///
+/// ```
+/// use dsokr_basis::store::prepare;
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("table.tsv");
+/// let prepared = prepare(&path, |file| writeln!(file, "id"))?;
+/// assert!(!path.exists());
+/// prepared.place()?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "id\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn prepare(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<Prepared, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    replace(path, |file| {
+    prepare_with(path, |file| {
         let mut buffered = BufWriter::with_capacity(1 << 20, file);
         write(&mut buffered).and_then(|()| buffered.flush()).map_err(io)
     })
 }
 
-/// As [`write_atomically`], with the temporary file itself and errors of any kind.
-pub(super) fn replace<E: From<Error>>(
+/// As [`prepare`], with the temporary file itself and errors of any kind.
+pub(super) fn prepare_with<E: From<Error>>(
     path: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<Prepared, E> {
     let io = |source| E::from(Error::Io { path: path.to_owned(), source });
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let temporary = temporary(path, directory).map_err(io)?;
+    let temporary = temporary(path).map_err(io)?;
     write(temporary.as_file())?;
-    let keep = || {
-        temporary.as_file().sync_all()?;
-        temporary.persist(path).map_err(|failed| failed.error)?;
-        sync_folder(directory)
-    };
-    keep().map_err(io)
+    temporary.as_file().sync_all().map_err(io)?;
+    Ok(Prepared { temporary, path: path.to_owned() })
 }
 
-/// A new temporary file for `path` in its directory.
-fn temporary(path: &Path, directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let name = path.file_name().ok_or_else(|| {
-        std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path names no file")
-    })?;
-    let mut prefix = OsString::from(".");
-    prefix.push(name);
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
-    // Temporary files are private by default; what is written here is an ordinary file.
-    #[cfg(unix)]
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(permissions);
-    builder.tempfile_in(directory)
+/// A file that is written and not in its place. It is removed where it is not placed.
+#[derive(Debug)]
+pub struct Prepared {
+    temporary: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Prepared {
+    /// Puts the file into its place.
+    ///
+    /// # Errors
+    /// As [`write_atomically`].
+    pub fn place(self) -> Result<(), Error> {
+        let Self { temporary, path } = self;
+        let placed = temporary.persist(&path).map_err(|failed| failed.error);
+        placed
+            .and_then(|_| sync_folder(folder_of(&path)))
+            .map_err(|source| Error::Io { path, source })
+    }
+}
+
+/// A new temporary file for `path` in its directory, locked while its process lives.
+fn temporary(path: &Path) -> std::io::Result<NamedTempFile> {
+    remove_abandoned(path);
+    let prefix = prefix(path)?;
+    loop {
+        let temporary = builder(&prefix, 0o666).tempfile_in(folder_of(path))?;
+        if holds(temporary.as_file(), temporary.path()) {
+            return Ok(temporary);
+        }
+    }
 }
 
 /// Creates a folder and those above it that do not exist. The folders that name them are synced, where
@@ -106,46 +134,4 @@ pub fn sync_folder(folder: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 pub fn sync_folder(_: &Path) -> std::io::Result<()> {
     Ok(())
-}
-
-/// Removes the temporary files that killed calls of [`write_atomically`] left in a folder, and
-/// returns how many.
-///
-/// Those are the regular files right in `folder` whose names are `.NAME.XXXXXX.partial`: a dot, at
-/// least one character, a dot, six ASCII letters or digits, and the suffix. Nothing else is
-/// touched. Best effort: what cannot be listed or removed stays, without an error. A file that is
-/// being written at this moment is removed too and its writer fails, so call it only where no other
-/// process writes.
-///
-/// ```
-/// use dsokr_basis::store::remove_partial;
-///
-/// let folder = tempfile::tempdir()?;
-/// std::fs::write(folder.path().join(".model.safetensors.a1B2c3.partial"), "half of it")?;
-/// std::fs::write(folder.path().join("model.safetensors"), "all of it")?;
-/// assert_eq!(remove_partial(folder.path()), 1);
-/// assert!(folder.path().join("model.safetensors").exists());
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn remove_partial(folder: &Path) -> usize {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let partial = entries.filter(|entry| {
-        is_partial(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
-    });
-    partial.filter(|entry| std::fs::remove_file(entry.path()).is_ok()).count()
-}
-
-/// Whether [`write_atomically`] gives its temporary files such names.
-fn is_partial(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    let Some(stem) = name.strip_suffix(SUFFIX.as_bytes()) else {
-        return false;
-    };
-    let Some((front, random)) = stem.split_last_chunk::<RANDOM>() else {
-        return false;
-    };
-    front.len() >= 3
-        && front.starts_with(b".")
-        && front.ends_with(b".")
-        && random.iter().all(u8::is_ascii_alphanumeric)
 }

@@ -11,16 +11,20 @@
 
 mod array;
 mod atomic;
+mod folder;
 mod input;
 mod mapping;
 mod read;
+mod temporary;
 mod write;
 
 pub use array::{Array, CheckedArray};
-pub use atomic::{create_folder, remove_partial, sync_folder, write_atomically};
+pub use atomic::{Prepared, create_folder, prepare, sync_folder, write_atomically};
+pub use folder::{new_folder, replace_folder};
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::{Entry, Mapping, elements};
 pub use read::{Checked, Element, Stored};
+pub use temporary::{remove_abandoned, remove_partial};
 pub use write::{Contents, Filling, Tensor};
 
 const KIND: &str = "dsokr.kind";

@@ -199,7 +199,7 @@ impl<'a> Contents<'a> {
         });
         // the checksum is as long as the real one
         let start = self.header(&sorted, "00000000").len();
-        super::atomic::replace(path, |file| {
+        super::atomic::prepare_with(path, |file| {
             let mut filling = Filling { path, file, tensors: BTreeMap::new() };
             let mut at = start as u64;
             for tensor in &sorted {
@@ -227,7 +227,9 @@ impl<'a> Contents<'a> {
             let sum = self.sum(&self.tensors.iter().chain(&sums).collect::<Vec<_>>());
             let header = self.header(&sorted, &sum);
             filling.put(0, &header).map_err(E::from)
-        })
+        })?
+        .place()
+        .map_err(E::from)
     }
 
     /// The header, its length before it, for tensors in their order in the file.

@@ -212,6 +212,84 @@ fn a_failed_write_changes_nothing_and_leaves_nothing() {
     assert!(matches!(store::write_atomically(Path::new("/"), |_| Ok(())), Err(Error::Io { .. })));
 }
 
+/// The next write of a file removes what a killed one has left; what a process is writing stays.
+#[test]
+fn what_a_killed_write_left_is_removed_by_the_next_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    let left =
+        [".a.npy.abcdef.partial", ".a.npy.folder.partial"].map(|name| folder.path().join(name));
+    std::fs::write(&left[0], "half").unwrap();
+    std::fs::create_dir(&left[1]).unwrap();
+    std::fs::write(left[1].join("inside"), "half").unwrap();
+    let others = [".b.npy.abcdef.partial", ".a.npy.abc.partial", "a.npy.abcdef.partial"];
+    others.iter().for_each(|name| std::fs::write(folder.path().join(name), "mine").unwrap());
+    let first = store::prepare(&path, |file| file.write_all(b"first")).unwrap();
+    assert!(!left[0].exists());
+    assert_eq!(left[1].exists(), cfg!(not(unix)));
+    let filled = folder.path().join("filled");
+    store::new_folder(&filled, |here| {
+        // while both are being written
+        store::write_atomically(&path, |file| file.write_all(b"second"))?;
+        store::remove_abandoned(&filled);
+        assert!(here.exists());
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"second");
+    first.place().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"first");
+    for name in others {
+        assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn what_is_prepared_and_not_placed_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    drop(store::prepare(&path, |file| file.write_all(b"x")).unwrap());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// A folder is the old one or the new one at every moment, and the old one where filling fails.
+#[test]
+fn a_folder_is_replaced_as_a_whole() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("above/folder");
+    let fill = |version: usize| {
+        move |here: &Path| {
+            for name in ["a", "b"] {
+                let text = version.to_string();
+                store::write_atomically(&here.join(name), |file| file.write_all(text.as_bytes()))?;
+            }
+            Ok::<(), Error>(())
+        }
+    };
+    store::new_folder(&path, fill(0)).unwrap();
+    assert!(matches!(store::new_folder(&path, fill(9)), Err(Error::Io { .. })));
+    store::replace_folder(&path, fill(1)).unwrap();
+    let failed = store::replace_folder(&path, |here| {
+        fill(2)(here)?;
+        Err(Error::Shape("full".into()))
+    });
+    assert!(matches!(failed, Err(Error::Shape(_))));
+    let read = |name: &str| std::fs::read_to_string(path.join(name)).unwrap();
+    assert_eq!([read("a"), read("b")], ["1", "1"]);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            (2..40).for_each(|version| store::replace_folder(&path, fill(version)).unwrap());
+        });
+        while !writer.is_finished() {
+            // at no moment it is not there
+            #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+            assert!(path.join("a").exists());
+        }
+    });
+    assert_eq!([read("a"), read("b")], ["39", "39"]);
+    assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+}
+
 /// While a file is replaced again and again, a reader sees one whole version or another.
 #[test]
 fn a_reader_never_sees_half_a_file() {
