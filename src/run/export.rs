@@ -1,14 +1,29 @@
 //! A run as files that other programs load.
 
-use std::fs;
 use std::path::Path;
 
 use dsokr_basis::store::write_atomically;
 use dsokr_data::{write_matrix, write_vector};
 use dsokr_decode::CandidateBlocks;
+use dsokr_nn::pretrained::is_exported;
 
-use super::{Run, is_run, tables};
+use super::{OutputFolder, Run, tables};
 use crate::Error;
+
+const POINTS: &str = "candidates.npy";
+const VECTORS: &str = "candidates-l2.npy";
+const CONSTANTS: &str = "constants.npy";
+/// Every export has this file.
+const TABLE: &str = "candidates.tsv";
+
+/// The folder of an export. One without the table of candidates is none, and may be where an encoder was read from.
+fn output(folder: &Path) -> OutputFolder<'static> {
+    let is_own: fn(&str) -> bool = match folder.join(TABLE).exists() {
+        true => |name| [POINTS, VECTORS, CONSTANTS, TABLE].contains(&name) || is_exported(name),
+        false => |_| false,
+    };
+    OutputFolder { key: "--out", holds: "an earlier export only", is_own }
+}
 
 impl Run {
     /// Writes a fine-tuned encoder as a folder that the Python libraries transformers and
@@ -25,13 +40,18 @@ impl Run {
     /// The score of candidate c is `⟨z, ψ̃(c)⟩ + b(c)`. A tempered kernel and a correction for hubs are
     /// parts of ψ̃ and b.
     ///
+    /// The folder appears as a whole, in the place of an earlier export.
+    ///
     /// # Errors
-    /// A run whose encoder was not read from a pretrained folder; [`Error::Run`] for a folder that is a
-    /// run directory, whose files would be replaced; errors of the file system.
+    /// A run whose encoder was not read from a pretrained folder; [`Error::Value`] for a folder in a run directory,
+    /// and for one that holds anything but an earlier export; errors of the file system.
     pub fn export(&self, folder: &Path) -> Result<(), Error> {
-        refuse_run(folder)?;
-        self.predictor.export(folder, self.config.decoding.unit_length())?;
-        self.write_candidates(folder)
+        let output = output(folder);
+        output.check(folder)?;
+        output.write(folder, |here| {
+            self.predictor.export(here, self.config.decoding.unit_length())?;
+            self.write_candidates(here)
+        })
     }
 
     /// Writes the candidates of a run of any encoder for programs that search by Euclidean distance: the files of
@@ -42,12 +62,18 @@ impl Run {
     /// for Inner-Product Spaces, RecSys 2014).
     ///
     /// # Errors
-    /// [`Error::Run`] for a folder that is a run directory; errors of the file system.
+    /// As [`export`](Self::export) of the folder.
     pub fn export_candidates(&self, folder: &Path) -> Result<(), Error> {
-        refuse_run(folder)?;
-        fs::create_dir_all(folder)
-            .map_err(|e| Error::Io { path: folder.into(), message: e.to_string() })?;
-        self.write_candidates(folder)?;
+        let output = output(folder);
+        output.check(folder)?;
+        output.write(folder, |here| {
+            self.write_candidates(here)?;
+            self.write_vectors(here)
+        })
+    }
+
+    /// Writes `candidates-l2.npy`.
+    fn write_vectors(&self, folder: &Path) -> Result<(), Error> {
         let (known, p) = (&self.candidates, self.candidates.dim());
         let sum = |(row, &constant): (usize, &f32)| {
             let square: f64 = known.point(row)?.iter().map(|&v| f64::from(v).powi(2)).sum();
@@ -63,7 +89,7 @@ impl Run {
             Ok::<_, Error>(vector)
         };
         let mut candidates = 0..known.len();
-        write_matrix(&folder.join("candidates-l2.npy"), (known.len(), p + 1), || {
+        write_matrix(&folder.join(VECTORS), (known.len(), p + 1), || {
             candidates.next().map(vector).transpose()
         })
     }
@@ -72,13 +98,13 @@ impl Run {
         let (known, p) = (&self.candidates, self.candidates.dim());
         let row = |candidate: usize| known.class_of(candidate) as usize;
         let mut candidates = 0..known.len();
-        write_matrix(&folder.join("candidates.npy"), (known.len(), p), || {
+        write_matrix(&folder.join(POINTS), (known.len(), p), || {
             let coordinates = |candidate| Ok::<_, Error>(known.point(row(candidate))?.into_owned());
             candidates.next().map(coordinates).transpose()
         })?;
         let constants = (0..known.len()).map(|candidate| known.constants()[row(candidate)]);
-        write_vector(&folder.join("constants.npy"), &constants.collect::<Vec<f32>>())?;
-        Ok(write_atomically(&folder.join("candidates.tsv"), |file| {
+        write_vector(&folder.join(CONSTANTS), &constants.collect::<Vec<f32>>())?;
+        Ok(write_atomically(&folder.join(TABLE), |file| {
             writeln!(file, "id\tlabel")?;
             (0..known.len()).try_for_each(|candidate| {
                 let (id, label) =
@@ -87,12 +113,4 @@ impl Run {
             })
         })?)
     }
-}
-
-fn refuse_run(folder: &Path) -> Result<(), Error> {
-    if is_run(folder) {
-        let message = "a run directory, whose files would be replaced; allowed is any other folder";
-        return Err(Error::Run { path: folder.into(), message: message.into() });
-    }
-    Ok(())
 }

@@ -2,13 +2,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::remove_abandoned;
+
 use super::place::{name, parent};
 use crate::Error;
-
-/// How the names of folders end that are not complete.
-pub(super) const PARTIAL: &str = ".partial";
-/// Number of random letters before that.
-pub(super) const RANDOM: usize = 6;
 
 /// The right to write a run directory, which one process has at a time.
 ///
@@ -71,7 +68,7 @@ impl RunLock {
             if let Err(e) = written {
                 tracing::warn!("{}: {e}", path.display());
             }
-            remove_partial(folder, &name);
+            remove_abandoned(&place);
             return Ok(Some(Self { file, path }));
         }
     }
@@ -103,22 +100,5 @@ fn is_at(_: &File, path: &Path) -> bool {
     match fs::metadata(path) {
         Err(e) => e.kind() != ErrorKind::NotFound,
         Ok(_) => true,
-    }
-}
-
-/// Removes the folders `.NAME.XXXXXX.partial` that killed processes left beside the run `name`, whose
-/// lock is held.
-fn remove_partial(folder: &Path, name: &str) {
-    let is_partial = |found: &str| {
-        let random = found
-            .strip_prefix('.')
-            .and_then(|rest| rest.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(PARTIAL));
-        random.is_some_and(|r| r.len() == RANDOM && r.bytes().all(|b| b.is_ascii_alphanumeric()))
-    };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if folder && entry.file_name().to_str().is_some_and(is_partial) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
     }
 }

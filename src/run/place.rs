@@ -1,10 +1,11 @@
 //! Where a run lies, and which of its files are there.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::read_text;
 
+use super::MEMBERS;
 use crate::Error;
 
 /// The file of the run directory with the settings that resumed trainings have changed.
@@ -18,9 +19,22 @@ pub(crate) const FEATURES: &str = "features.safetensors";
 /// A line an evaluation.
 pub(super) const LOG: &str = "log.jsonl";
 
-/// Whether a folder is a run directory, whose files other programs must not replace.
-pub fn is_run(folder: &Path) -> bool {
-    folder.join(CONFIG).exists()
+/// Whether a folder is a run directory. Other folders too may have a file of the configuration's name.
+fn is_run(folder: &Path) -> bool {
+    let has = |name: &str| folder.join(name).exists();
+    has(CONFIG)
+        && [super::fingerprints::FILE, super::candidates::FILE, MEMBERS].into_iter().any(has)
+}
+
+/// The run directory that a path is, or that it lies in; the path need not exist.
+pub(super) fn run_of(path: &Path) -> Option<PathBuf> {
+    let within = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        let there = path.ancestors().find_map(|path| path.canonicalize().ok())?;
+        there.ancestors().find(|folder| is_run(folder)).map(Path::to_path_buf)
+    };
+    // a link in a run is one of its files, wherever it leads
+    within(path).or_else(|| within(parent(path)))
 }
 
 /// The folder that holds a run.

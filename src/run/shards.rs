@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsokr_basis::Ranks;
 use dsokr_decode::{Candidates, Precision, Shards};
 
-use super::create::{fill_whole, io};
-use super::{Folder, candidates};
+use super::create::io;
+use super::{Folder, OutputFolder, candidates};
 use crate::Error;
 
 /// The folder of a run directory with the shards of its candidates.
 const FOLDER: &str = "shards";
+
+const OUTPUT: OutputFolder =
+    OutputFolder { key: "--out", holds: "shards only", is_own: Shards::is_file };
 
 /// The shards that [`shard_candidates`] has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct WrittenShards {
 }
 
 /// Writes the candidates of a trained run of one model as `parts` shards into the folder `out`, by default
-/// `shards` in the run directory; shards that are there are replaced. Evaluation and search by several processes
+/// `shards` in the run directory; shards that are there are replaced, all at once. Evaluation and search by several processes
 /// use them, each process its own ([`EnsembleRun::open_shared`](super::EnsembleRun::open_shared)).
 ///
 /// # Errors
@@ -59,44 +61,28 @@ pub fn shard_candidates(
         let allowed = format!("1 to {}, the distinct candidates", all.distinct());
         return Err(Error::value("--parts", parts, allowed));
     }
-    let folder = out.map_or_else(|| run.join(FOLDER), Path::to_path_buf);
-    check_replaceable(&folder)?;
+    let own = run.join(FOLDER);
+    let folder = match out {
+        Some(out) if out != own => {
+            OUTPUT.check(out)?;
+            out.to_path_buf()
+        }
+        Some(_) | None => own,
+    };
     let metadata: Result<BTreeMap<String, String>, dsokr_basis::Error> = ["basis", "data"]
         .map(|key| Ok((key.to_owned(), stored.metadata(key)?.to_owned())))
         .into_iter()
         .collect();
     let metadata = metadata?;
     let mut bytes = 0;
-    fill_whole(&folder, "folder of shards", |here| {
+    OUTPUT.write(&folder, |here| {
         Shards::write(&all, here, parts, precision, stored.checksum(), &metadata)?;
         for entry in fs::read_dir(here).map_err(|e| io(here, &e))? {
             bytes += entry.and_then(|entry| entry.metadata()).map_err(|e| io(here, &e))?.len();
         }
-        match fs::remove_dir_all(&folder) {
-            Err(e) if e.kind() != ErrorKind::NotFound => Err(io(&folder, &e)),
-            Err(_) | Ok(()) => Ok(()),
-        }
+        Ok(())
     })?;
     Ok(WrittenShards { folder, candidates: all.len(), distinct: all.distinct(), bytes })
-}
-
-/// Refuses a folder that holds anything but shards.
-fn check_replaceable(folder: &Path) -> Result<(), Error> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(io(folder, &e)),
-    };
-    for entry in entries {
-        let name = entry.map_err(|e| io(folder, &e))?.file_name();
-        let name = name.to_string_lossy();
-        if !Shards::is_file(&name) {
-            let found = format!("{}, which holds {name}", folder.display());
-            let allowed = "a folder that does not exist, is empty, or holds shards alone";
-            return Err(Error::value("--out", found, allowed));
-        }
-    }
-    Ok(())
 }
 
 /// Opens this rank's shards of the candidates of a run: those in `folder`, or, for several ranks, those in the run

@@ -57,6 +57,29 @@ fn shards_are_written_replaced_and_read_by_one_process() {
 }
 
 #[test]
+fn what_a_killed_sharding_left_is_removed_by_the_next_one() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--out", "run", "--quiet"]);
+    for folder in ["run/.shards.a1B2c3.partial", "run/.shards.notes.partial"] {
+        fs::create_dir(sandbox.path(folder)).unwrap();
+        sandbox.write(&format!("{folder}/shard-0-of-2.safetensors"), "half");
+    }
+    for _ in 0..2 {
+        sandbox.succeed(&["candidates", "shard", "run", "--parts", "2"]);
+    }
+    let names = fs::read_dir(sandbox.path("run")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut hidden: Vec<_> =
+        names.filter(|name| name.as_encoded_bytes().starts_with(b".")).collect();
+    hidden.sort();
+    assert_eq!(hidden, [".shards.notes.partial"]);
+    let expected = ["--out = run/checkpoint", "a path outside of", "a run directory"];
+    let shard = ["candidates", "shard", "run", "--parts", "2", "--out", "run/checkpoint"];
+    sandbox.fail(&shard, 2, &expected);
+    sandbox.succeed(&["candidates", "shard", "run", "--parts", "3", "--out", "run/shards"]);
+    assert_eq!(fs::read_dir(sandbox.path("run/shards")).unwrap().count(), 3);
+}
+
+#[test]
 fn runs_whose_candidates_are_not_divided_have_no_shards() {
     let sandbox = Sandbox::new();
     let members = "\n[ensemble]\n[[ensemble.members]]\nname = \"a\"\n\n[[ensemble.members]]\nname = \"b\"\n\

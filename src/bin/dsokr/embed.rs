@@ -5,7 +5,7 @@ use dsokr::data::config::OnBadRow;
 use dsokr::data::write_matrix;
 use dsokr::decode::CandidateBlocks;
 use dsokr::device::Processor;
-use dsokr::run::Run;
+use dsokr::run::{Run, check_output};
 
 use crate::print;
 use crate::texts::{Texts, is_standard_input};
@@ -42,6 +42,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    check_output("--out", &arguments.out)?;
     let device = arguments.device.open()?;
     let run = Run::open_on(&arguments.run, &device)?;
     let (file, out, width) = (&arguments.file, &arguments.out, run.candidates.dim());

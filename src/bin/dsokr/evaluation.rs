@@ -10,7 +10,7 @@ use dsokr::data::{Inputs, Split, SplitName, Truth};
 use dsokr::decode::report::{Comparison, Difference, compare};
 use dsokr::decode::{Metrics, Pool, Rank};
 use dsokr::device::Processor;
-use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, tables};
+use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, check_output, tables};
 use dsokr::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub struct Shown {
     ci: bool,
     /// Write a report into this folder: metrics, tables of queries, figures of Hits@k, ranks, the
     /// reliability of scores and learning curves, and drawings of molecules and graphs; book/src/files.md
-    /// describes each file.
+    /// describes each file. The folder appears as a whole; an earlier report that it holds is replaced.
     #[arg(long)]
     report: Option<PathBuf>,
     /// Compare with this run or ensemble on the same queries, by a paired bootstrap.
@@ -195,10 +195,10 @@ impl Shown {
         device: Processor,
     ) -> Result<(), Error> {
         if let Some(folder) = &self.report {
-            report::check_folder("--report", folder)?;
+            report::FOLDER.check(folder)?;
         }
-        if let Some(folder) = self.draw.as_ref().and_then(|file| file.parent()) {
-            report::check_folder("--draw", folder)?;
+        if let Some(file) = &self.draw {
+            check_output("--draw", file)?;
         }
         let (found, decoded) = runs.evaluate(asked)?;
         let first = Ranks::current().is_first();

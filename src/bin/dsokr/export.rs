@@ -16,7 +16,8 @@ use crate::print;
 pub struct Arguments {
     /// The run directory.
     run: PathBuf,
-    /// The folder. It is created if it does not exist; files with the same names are replaced.
+    /// The folder, which appears as a whole. An earlier export that it holds is replaced; a folder with anything else
+    /// is refused.
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     /// Write the candidates alone, also as vectors of one more dimension whose Euclidean distances to coordinates

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use dsokr::Error;
 use dsokr::fetch::{Fetch, FetchedFile, Network, Progress, Table};
+use dsokr::run::check_output;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{print, print_json};
@@ -63,6 +64,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let set = table.get(name)?;
     let root = || std::env::var_os("DSOKR_DATA").map_or_else(|| "data".into(), PathBuf::from);
     let out = arguments.out.clone().unwrap_or_else(root);
+    check_output("--out", &out)?;
     let network = Network {
         timeout: Duration::from_secs_f64(arguments.timeout),
         retries: arguments.retries,

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use dsokr::basis::store::{create_folder, write_atomically};
+use dsokr::basis::store::write_atomically;
 use dsokr::data::{Inputs, Split, Truth};
 use dsokr::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
 use dsokr::decode::{Candidates, Decoded, Rank};
-use dsokr::run::{LearningCurve, is_run, tables};
+use dsokr::run::{LearningCurve, OutputFolder, tables};
 use dsokr::{EXAMPLES, Error, LabelScores, Quantiles, Scores, drawing};
 
 use crate::plot;
@@ -59,29 +59,34 @@ pub struct Evaluated<'a> {
     pub seed: u64,
 }
 
-/// Refuses a run directory, whose files a report would replace.
-///
-/// # Errors
-/// [`Error::Value`] of `key`.
-pub fn check_folder(key: &str, folder: &Path) -> Result<(), Error> {
-    match is_run(folder) {
-        false => Ok(()),
-        true => {
-            let allowed =
-                "a place outside of run directories: a report would replace files of the run";
-            Err(Error::value(key, folder.display(), allowed))
-        }
+/// The folder of a report.
+pub const FOLDER: OutputFolder =
+    OutputFolder { key: "--report", holds: "an earlier report only", is_own: is_written };
+
+/// Whether a report has a file of this name.
+fn is_written(name: &str) -> bool {
+    let tables = ["ranks", "worst", "quantiles", "labels", "reliability"];
+    let figures = ["hits", "ranks", "reliability", "learning"];
+    match name.rsplit_once('.') {
+        Some(("metrics", "json") | ("examples", "svg")) => true,
+        Some((table, "tsv")) => tables.contains(&table),
+        Some((figure, "svg")) => figures.contains(&figure),
+        Some(_) | None => false,
     }
 }
 
-/// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv`
-/// alone is written of those about ranks, and `worst.tsv` is about edit distances.
+/// Writes a report.
 pub fn write(
     folder: &Path,
     found: &Evaluated,
     metrics: &impl serde::Serialize,
 ) -> Result<(), Error> {
-    create_folder(folder).map_err(|e| Error::Io { path: folder.into(), message: e.to_string() })?;
+    FOLDER.write(folder, |here| fill(here, found, metrics))
+}
+
+/// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv`
+/// alone is written of those about ranks, and `worst.tsv` is about edit distances.
+fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Result<(), Error> {
     let put = |name: &str, text: &str| {
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))
     };

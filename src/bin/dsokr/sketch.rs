@@ -4,6 +4,7 @@ use dsokr::Error;
 use dsokr::basis::Ranks;
 use dsokr::config::{Checked, Config, Override};
 use dsokr::data::DataRoot;
+use dsokr::run::check_output;
 use dsokr::sketch::{Curve, Leverage, Point, Study};
 
 use crate::{plot, print, print_json};
@@ -62,6 +63,10 @@ struct Found {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    if arguments.plot.extension().is_none_or(|extension| extension != "svg") {
+        return Err(Error::value("--plot", arguments.plot.display(), "a file that ends in .svg"));
+    }
+    check_output("--plot", &arguments.plot)?;
     let mut configs: Vec<(Checked, DataRoot)> = Vec::new();
     for path in &arguments.configs {
         let config: Checked = Config::load_with(path, &arguments.overrides)?;

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use dsokr::Error;
 use dsokr::config::Override;
 use dsokr::device::Processor;
+use dsokr::run::check_output;
 use dsokr::sweep::{Axis, SweepRequest};
 
 use crate::{plot, print, print_json, progress};
@@ -44,6 +45,9 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
+    if let Some(out) = &arguments.out {
+        check_output("--out", out)?;
+    }
     let request = SweepRequest {
         config: &arguments.config,
         overrides: &arguments.overrides,

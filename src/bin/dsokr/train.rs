@@ -6,7 +6,7 @@ use dsokr::data::InputKind;
 use dsokr::data::config::OnBadRow;
 use dsokr::device::Processor;
 use dsokr::repeat::Seeds;
-use dsokr::run::EmbeddingCurve;
+use dsokr::run::{EmbeddingCurve, check_output};
 use dsokr::{Error, Request};
 
 use crate::{plot, print, print_json, progress};
@@ -86,6 +86,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
         if ranks.size() > 1 {
             let (found, allowed) = (ranks.size(), "1 for several seeds");
             return Err(Error::value("number of processes", found, allowed));
+        }
+        if let Some(out) = &arguments.out {
+            check_output("--out", out)?;
         }
         let repeats = request.repeat(seeds, &mut progress)?;
         progress::clear();

@@ -6,7 +6,8 @@ use std::path::Path;
 use dsokr_basis::store::{self, Tensor};
 use serde_json::{Value, json};
 
-use super::write::{create, failed, write_bytes};
+use super::folder::COMPANIONS;
+use super::write::{CONFIG, TOKENIZER, WEIGHTS, create, failed, write_bytes};
 use crate::parameters::{Parameters, check};
 use crate::{Error, Pooling};
 
@@ -14,6 +15,9 @@ use crate::{Error, Pooling};
 const KIND: &str = "sentence-head";
 const VERSION: u32 = 1;
 
+const BERT: &str = "sentence_bert_config.json";
+const SENTENCES: &str = "config_sentence_transformers.json";
+const MODULES: &str = "modules.json";
 const POOLING: &str = "1_Pooling";
 const HEAD: &str = "2_Dense";
 
@@ -48,11 +52,11 @@ impl SentenceLayers<'_> {
         check(self.head, &shapes.map(|(name, shape)| (name.to_owned(), shape)).into())?;
 
         let text = json!({ "max_seq_length": self.max_length, "do_lower_case": false });
-        write_json(folder, "sentence_bert_config.json", &text)?;
+        write_json(folder, BERT, &text)?;
         // candidates are ranked by inner products
         let text =
             json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" });
-        write_json(folder, "config_sentence_transformers.json", &text)?;
+        write_json(folder, SENTENCES, &text)?;
         self.write_pooling(folder, width)?;
         self.write_head(folder, [width, outputs])?;
         let modules = [
@@ -66,7 +70,7 @@ impl SentenceLayers<'_> {
             let class = format!("sentence_transformers.models.{class}");
             json!({ "idx": at, "name": at.to_string(), "path": path, "type": class })
         };
-        write_json(folder, "modules.json", &modules.iter().enumerate().map(entry).collect())
+        write_json(folder, MODULES, &modules.iter().enumerate().map(entry).collect())
     }
 
     fn write_pooling(&self, folder: &Path, width: usize) -> Result<(), Error> {
@@ -103,6 +107,14 @@ impl SentenceLayers<'_> {
         let contents = store::Contents::new(KIND, VERSION, &metadata, &tensors);
         contents.write(&path).map_err(|e| failed(&path, e))
     }
+}
+
+/// Whether [`Pretrained::write`](super::Pretrained::write) or [`SentenceLayers::write`] gives a file, or a folder,
+/// this name.
+pub fn is_exported(name: &str) -> bool {
+    let body = [CONFIG, TOKENIZER, WEIGHTS];
+    let layers = [BERT, SENTENCES, MODULES, POOLING, HEAD];
+    body.iter().chain(&COMPANIONS).chain(&layers).any(|own| *own == name)
 }
 
 fn write_json(folder: &Path, name: &str, value: &Value) -> Result<(), Error> {

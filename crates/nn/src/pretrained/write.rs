@@ -13,6 +13,10 @@ use super::weights;
 use crate::Error;
 use crate::parameters::{Parameters, check};
 
+pub(super) const CONFIG: &str = "config.json";
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+pub(super) const WEIGHTS: &str = "model.safetensors";
+
 /// Kind and version in the metadata of the weight files that are written.
 const KIND: &str = "transformer-body";
 const VERSION: u32 = 1;
@@ -63,7 +67,7 @@ impl Pretrained {
         let tensors: Vec<Tensor> = tensors.chain(pooler).collect();
         // transformers refuses files without this entry
         let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
-        let path = folder.join("model.safetensors");
+        let path = folder.join(WEIGHTS);
         let contents = store::Contents::new(KIND, VERSION, &metadata, &tensors);
         contents.write(&path).map_err(|e| failed(&path, e))
     }
@@ -89,8 +93,8 @@ impl Pretrained {
         for (name, bytes) in &self.companions {
             write_bytes(&folder.join(name), bytes)?;
         }
-        write_bytes(&folder.join("tokenizer.json"), self.tokenizer.to_json().as_bytes())?;
-        let path = folder.join("config.json");
+        write_bytes(&folder.join(TOKENIZER), self.tokenizer.to_json().as_bytes())?;
+        let path = folder.join(CONFIG);
         let config = serde_json::to_vec_pretty(config).map_err(|e| Error::file(&path, e))?;
         write_bytes(&path, &config)
     }

@@ -1,0 +1,88 @@
+//! Where commands write their results: outside of run directories, and folders whole or not at all.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use dsokr_basis::store::replace_folder;
+
+use super::create::io;
+use super::place::run_of;
+use crate::Error;
+
+/// Refuses a path for results, of the option `key`, that is a run directory or lies in one, whose files it may
+/// replace.
+///
+/// # Errors
+/// [`Error::Value`] of `key`.
+pub fn check_output(key: &str, path: &Path) -> Result<(), Error> {
+    match run_of(path) {
+        None => Ok(()),
+        Some(run) => {
+            let run = run.display();
+            let allowed =
+                format!("a path outside of {run}, a run directory, whose files it may replace");
+            Err(Error::value(key, path.display(), allowed))
+        }
+    }
+}
+
+/// A folder for results of one kind. An earlier one of that kind is replaced as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputFolder<'a> {
+    /// The option that names it.
+    pub key: &'a str,
+    /// What an earlier one holds, for the error.
+    pub holds: &'a str,
+    /// Whether a file or a folder of this name is one of these.
+    pub is_own: fn(&str) -> bool,
+}
+
+impl OutputFolder<'_> {
+    /// Refuses a path that [`check_output`] refuses, and a folder that holds anything else.
+    ///
+    /// # Errors
+    /// [`Error::Value`] of the option; what the file system reports.
+    pub fn check(&self, folder: &Path) -> Result<(), Error> {
+        check_output(self.key, folder)?;
+        self.check_contents(folder)
+    }
+
+    fn check_contents(&self, folder: &Path) -> Result<(), Error> {
+        let Self { key, holds, is_own } = *self;
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(io(folder, &e)),
+        };
+        let here = std::env::current_dir().and_then(|here| here.canonicalize());
+        if here.is_ok_and(|here| folder.canonicalize().is_ok_and(|own| own == here)) {
+            let allowed = "a folder other than the current one, since it is replaced as a whole";
+            return Err(Error::value(key, folder.display(), allowed));
+        }
+        for entry in entries {
+            let name = entry.map_err(|e| io(folder, &e))?.file_name();
+            let name = name.to_string_lossy();
+            if !is_own(&name) {
+                let found = format!("{}, which holds {name}", folder.display());
+                let allowed = format!("a folder that does not exist, is empty, or holds {holds}");
+                return Err(Error::value(key, found, allowed));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills the folder: `fill` fills a temporary one, which takes its place. Until then, and where it fails or the
+    /// process is killed, the folder is as it was.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check), but in a run directory too; errors of `fill`.
+    pub fn write(
+        &self,
+        folder: &Path,
+        fill: impl FnOnce(&Path) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.check_contents(folder)?;
+        replace_folder(folder, fill)
+    }
+}
