@@ -19,6 +19,7 @@ pub struct Evaluator<'a> {
     dataset: &'a Dataset,
     /// None if outputs are not sketched.
     basis: Option<&'a Basis>,
+    root: &'a DataRoot,
     decoder: Decoder<'a>,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
     lists: Vec<(SplitName, PerQuery)>,
@@ -27,7 +28,7 @@ pub struct Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(
         config: &'a Checked,
-        root: &DataRoot,
+        root: &'a DataRoot,
         dataset: &'a Dataset,
         basis: Option<&'a Basis>,
         decoder: Decoder<'a>,
@@ -57,7 +58,7 @@ impl<'a> Evaluator<'a> {
                 });
             }
         }
-        Ok(Self { config, dataset, basis, decoder, lists })
+        Ok(Self { config, dataset, basis, root, decoder, lists })
     }
 
     /// The configuration.
@@ -65,11 +66,19 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
-    /// The same evaluator with different constants of the candidates.
-    pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Evaluator<'b> {
-        let Self { config, dataset, basis, decoder, .. } = *self;
+    /// The same evaluator with different constants of the candidates, or with more candidates.
+    ///
+    /// # Errors
+    /// Lists of candidates that cannot be read again.
+    pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Result<Evaluator<'b>, Error> {
+        let Self { config, dataset, basis, root, decoder, .. } = *self;
         let decoder = Decoder { candidates, ..decoder };
-        Evaluator { config, dataset, basis, decoder, lists: self.lists.clone() }
+        match candidates.len() == self.decoder.candidates.len() {
+            true => {
+                Ok(Evaluator { config, dataset, basis, root, decoder, lists: self.lists.clone() })
+            }
+            false => Evaluator::new(config, root, dataset, basis, decoder),
+        }
     }
 
     pub(crate) fn pool(&self, name: SplitName) -> Pool<'_> {

@@ -210,6 +210,10 @@ fn run_as(
             return Ok(Trained { path, report, advice: Vec::new() });
         }
     }
+    let added = match resumed.filter(|_| ranks.is_first()) {
+        Some(path) => Folder::with_added(path)?,
+        None => None,
+    };
     let opener = |files: &PreparationFiles| match resumed {
         _ if !ranks.is_first() => Ok(Folder::open(&path, space.clone(), files)),
         None => {
@@ -278,7 +282,9 @@ fn run_as(
         (Some((hubs, held_out)), Some(z)) => {
             let (corrected, chosen) = correct(hubs, &evaluator, &candidates, &held_out.answers, z)?;
             choices.extend(chosen);
-            folder.replace_candidates(&corrected, &data)?;
+            if added.is_none() {
+                folder.replace_candidates(&corrected, &data)?;
+            }
             Some(corrected)
         }
         _ => None,
@@ -287,7 +293,7 @@ fn run_as(
         Some(corrected) => Cow::Owned(corrected),
         None => Cow::Borrowed(&candidates),
     };
-    let candidates = match (&config.decoding.second_look, &held_out) {
+    let look = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {
             let (look, part) =
                 second_look::fit(settings, words.as_ref(), task, &candidates, held_out)?;
@@ -295,11 +301,25 @@ fn run_as(
             if let Some(part) = part {
                 folder.save_held_part(&part, &dataset.train.ids)?;
             }
-            Cow::Owned(candidates.into_owned().with_second_look(look)?)
+            Some(look)
         }
-        _ => candidates,
+        _ => None,
     };
-    let evaluator = &evaluator.among(&candidates);
+    // everything is chosen and fitted without candidates that were added to the run, as it was before
+    let candidates = match added {
+        Some(added) => {
+            let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
+            let all = hubs::of_all(added, &candidates, answers)?;
+            folder.replace_candidates(&all, &data)?;
+            Cow::Owned(all)
+        }
+        None => candidates,
+    };
+    let candidates = match look {
+        Some(look) => Cow::Owned(candidates.into_owned().with_second_look(look)?),
+        None => candidates,
+    };
+    let evaluator = &evaluator.among(&candidates)?;
     if let (Some(summary), Some(z)) = (&summary, &validation) {
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
         task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });

@@ -32,6 +32,7 @@ pub(super) fn run(
         let changes = changes::changes(&path, request.config)?;
         let lock = RunLock::take(&path)?;
         Folder::tidy(&path);
+        Folder::settle(&path, request.config)?;
         changes::record_in_ensemble(&path, request.config, &changes)?;
         lock
     } else {

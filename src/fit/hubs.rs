@@ -174,6 +174,24 @@ pub(crate) fn correct(
     Ok((corrected.with_hubs(found, weight)?, vec![weight_choice, neighbours_choice]))
 }
 
+/// Candidates of a run to which some were added, corrected for hubs as the others are: by the same number of
+/// neighbours and the same weight.
+pub(crate) fn of_all(
+    all: Candidates,
+    others: &Candidates,
+    held_out: Option<&[f32]>,
+) -> Result<Candidates, Error> {
+    // as they are where the model is: those that were added have answers in 16 bits
+    if all.constants().starts_with(others.constants()) {
+        return Ok(all);
+    }
+    let all = all.without_hubs();
+    let (Some((hubs, weight)), Some(held_out)) = (others.hubs(), held_out) else { return Ok(all) };
+    let unit = Queries::new(all.dim(), held_out)?.normalised();
+    let hubs = Hubs::of(&Queries::new(all.dim(), &unit)?, &all, hubs.neighbours())?;
+    Ok(all.with_hubs(hubs, weight)?)
+}
+
 /// The number in double precision that is written as this one: 0.2, not what 0.2 in single precision is.
 fn decimal(weight: f32) -> f64 {
     weight.to_string().parse().unwrap_or(f64::from(weight))

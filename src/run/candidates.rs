@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::{Stored, sync_folder, write_atomically};
 use dsokr_decode::Candidates;
 
-use super::MEMBERS;
+use super::ensemble::inner;
+use super::place::{name, run_of};
+use super::{Folder, MEMBERS};
 use crate::Error;
 
 /// The file of a run directory.
@@ -20,9 +22,30 @@ const NEXT: &str = "candidates.next.safetensors";
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";
 
+/// How often members are opened again whose candidates change meanwhile.
+const MOST: usize = 100;
+
 /// Opens the candidates of a run.
 pub(super) fn open(run: &Path) -> Result<Stored, Error> {
     current(run, |file| Ok(Candidates::open(file)?))
+}
+
+/// Opens the candidates of all members of an ensemble, in one state: those of all before candidates were added, or
+/// those of all after.
+pub(super) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Stored>, Error> {
+    for _ in 0..MOST {
+        let opened: Vec<Stored> =
+            members.iter().map(|member| open(member)).collect::<Result<_, _>>()?;
+        // where none has changed since the last one was opened, all were so at that moment
+        let mut each = members.iter().zip(&opened);
+        if each.try_fold(true, |same, (member, own)| {
+            Ok::<_, Error>(same && checksum(member)? == own.checksum())
+        })? {
+            return Ok(opened);
+        }
+    }
+    let message = format!("candidates were added {MOST} times while they were read; try again");
+    Err(Error::Run { path: ensemble.into(), message })
 }
 
 /// The checksum that the candidates of a run name, which is not verified.
@@ -33,7 +56,7 @@ pub(super) fn checksum(run: &Path) -> Result<String, Error> {
 /// What `read` reads of the file with the candidates of a run.
 fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T, Error> {
     let next = run.join(NEXT);
-    if next.exists() && ensemble_of(run).is_some_and(|ensemble| ensemble.join(SWITCH).exists()) {
+    if next.exists() && above(run).is_some_and(|ensemble| ensemble.join(SWITCH).exists()) {
         match read(&next) {
             Ok(found) => return Ok(found),
             // renamed meanwhile
@@ -57,23 +80,40 @@ pub(super) fn save(
 }
 
 /// The directory of the ensemble that a run is a member of.
-pub(super) fn ensemble_of(run: &Path) -> Option<PathBuf> {
+pub(super) fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
+    let Some(ensemble) = above(run).filter(|folder| run_of(folder).as_ref() == Some(folder)) else {
+        return Ok(None);
+    };
+    let config = Folder::config(&ensemble)?;
+    let members = match config.ensemble {
+        Some(_) => inner(&ensemble, &config)?,
+        None => Vec::new(),
+    };
+    let is_member = members.iter().any(|(member, _)| **member == *name(run));
+    Ok(is_member.then_some(ensemble))
+}
+
+/// The folder that is an ensemble's directory if the run is a member of one: a folder with members may be any other.
+fn above(run: &Path) -> Option<PathBuf> {
     let run = run.canonicalize().ok()?;
     let members = run.parent()?;
     (members.file_name()? == MEMBERS).then(|| members.parent().map(PathBuf::from))?
 }
 
 /// Replaces the candidates of all members of an ensemble, of which `write` writes one's to a path. A process
-/// that is killed leaves the old ones of all members or the new ones of all.
+/// that is killed leaves the old ones of all members or the new ones of all; where writing fails, the old ones stay.
 pub(super) fn replace_all(
     ensemble: &Path,
     members: &[PathBuf],
     mut write: impl FnMut(usize, &Path) -> Result<(), Error>,
 ) -> Result<(), Error> {
     settle(ensemble, members)?;
-    members.iter().enumerate().try_for_each(|(at, member)| write(at, &member.join(NEXT)))?;
-    write_atomically(&ensemble.join(SWITCH), |_| Ok(()))?;
-    settle(ensemble, members)
+    let mut each = members.iter().enumerate();
+    let written = each
+        .try_for_each(|(at, member)| write(at, &member.join(NEXT)))
+        .and_then(|()| Ok(write_atomically(&ensemble.join(SWITCH), |_| Ok(()))?));
+    let settled = settle(ensemble, members);
+    written.and(settled)
 }
 
 /// Ends a replacement that a killed process has begun, or undoes it.
@@ -135,5 +175,50 @@ mod tests {
         replace_all(folder.path(), &members, |_, path| write("newer", path)).unwrap();
         assert_eq!(all(), ["newer", "newer"]);
         assert!(!folder.path().join(SWITCH).exists());
+        // a disk that is full
+        let full = |at, path: &Path| match at {
+            0 => write("newest", path),
+            _ => Err(Error::Io { path: path.into(), message: "full".into() }),
+        };
+        assert!(replace_all(folder.path(), &members, full).is_err());
+        assert_eq!(all(), ["newer", "newer"]);
+        let left = members.iter().chain([&folder.path().to_path_buf()]).flat_map(|folder| {
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name())
+        });
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        assert_eq!(left, [FILE, FILE, MEMBERS]);
+    }
+
+    /// While candidates are replaced again and again, all members are opened in one state.
+    #[test]
+    fn members_are_opened_in_one_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let members = ["a", "b", "c"].map(|name| folder.path().join(MEMBERS).join(name));
+        let write = |version: usize, path: &Path| {
+            let parts = CandidateParts {
+                ids: vec![version.to_string()],
+                dim: 1,
+                coordinates: vec![1.0],
+                ..CandidateParts::default()
+            };
+            Ok(Candidates::new(parts).unwrap().save(path, &BTreeMap::new())?)
+        };
+        for member in &members {
+            fs::create_dir_all(member).unwrap();
+            write(0, &member.join(FILE)).unwrap();
+        }
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for version in 1..60 {
+                    replace_all(folder.path(), &members, |_, path| write(version, path)).unwrap();
+                }
+            });
+            while !writer.is_finished() {
+                let opened = open_all(folder.path(), &members).unwrap();
+                let sums: Vec<_> = opened.iter().map(Stored::checksum).collect();
+                assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");
+            }
+        });
     }
 }

@@ -13,7 +13,7 @@ use dsokr_decode::{
 
 use super::place::read_optional;
 use super::ranking::Ranking;
-use super::{Folder, QueryAnswers, Run, fingerprints};
+use super::{Folder, QueryAnswers, Run, candidates, fingerprints};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
@@ -287,9 +287,15 @@ impl EnsembleRun {
 
 /// Names and runs of an ensemble's members.
 fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(String, Run)>, Error> {
-    let open = |(name, path): (String, PathBuf)| Ok((name, Run::open_on(&path, device)?));
-    let mut opened =
-        inner(path, config)?.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+    let (names, places): (Vec<String>, Vec<PathBuf>) = inner(path, config)?.into_iter().unzip();
+    let configs = places.iter().map(|place| Run::config_of_one(place));
+    let configs = configs.collect::<Result<Vec<_>, Error>>()?;
+    let stored = candidates::open_all(path, &places)?;
+    let runs = places.iter().zip(configs).zip(stored);
+    let runs = runs.map(|((place, config), stored)| Run::open_with(place, config, stored, device));
+    let mut opened: Vec<(String, Run)> =
+        names.into_iter().zip(runs.collect::<Result<Vec<_>, Error>>()?).collect();
+    same_candidates(path, &opened)?;
     let shared = config.ensemble.as_ref().and_then(|settings| settings.second_look.as_ref());
     let of = opened.iter().position(|(name, _)| Some(name) == shared);
     let with_look = |at: usize| {
@@ -305,6 +311,31 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(Str
         }
     }
     Ok(opened)
+}
+
+/// Refuses members of an ensemble whose candidates differ.
+fn same_candidates(path: &Path, opened: &[(String, Run)]) -> Result<(), Error> {
+    let Some((first, others)) = opened.split_first() else { return Ok(()) };
+    let beyond = |(_, has): &(String, Run), (_, lacks): &(String, Run)| {
+        let (ours, theirs) = (&has.candidates, &lacks.candidates);
+        // the same order is usual, and then nothing is searched
+        let is_there = |at: usize, id: &str| {
+            (at < theirs.len() && theirs.id(at) == id) || theirs.find(id).is_some()
+        };
+        ours.ids().enumerate().find(|(at, id)| !is_there(*at, id)).map(|(_, id)| id.to_owned())
+    };
+    for other in others {
+        for (has, lacks) in [(first, other), (other, first)] {
+            if let Some(id) = beyond(has, lacks) {
+                let message = format!(
+                    "the candidate {id:?} of the member {:?} is not a candidate of {:?}; members have the same ones",
+                    has.0, lacks.0
+                );
+                return Err(Error::Run { path: path.into(), message });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Names and run directories of an ensemble's members.

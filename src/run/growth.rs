@@ -53,27 +53,28 @@ struct Grown {
 /// projections of these. `files` are those that hold what a table does not: rows of features, or graphs, a
 /// file for each kernel that needs one, in the order of the configuration.
 ///
-/// The run has the old candidates or the new ones, also when the process is killed. With `dry` nothing is
-/// written.
+/// `before` is called with what is found, before anything is changed; where it fails, nothing is added. The run has
+/// the old candidates or the new ones, also when the process is killed. With `dry` nothing is added.
 ///
 /// # Errors
 /// A run that is not complete, is being written, or was trained by a version that kept no features; a table
-/// that cannot be read; an id that is a candidate; outputs that the run's features cannot express.
-pub fn add_candidates(
+/// that cannot be read; an id that is a candidate; outputs that the run's features cannot express; errors of `before`.
+pub fn add_candidates<T>(
     run: &Path,
     table: &Path,
     files: &[PathBuf],
     dry: bool,
-) -> Result<AddedCandidates, Error> {
+    before: impl FnOnce(&AddedCandidates) -> Result<T, Error>,
+) -> Result<(AddedCandidates, T), Error> {
     let config = Folder::config(run)?;
-    if let Some(ensemble) = candidates::ensemble_of(run) {
+    if let Some(ensemble) = candidates::ensemble_of(run)? {
         let ensemble = ensemble.display();
         let message = format!(
             "a member of the ensemble {ensemble}, whose members have the same candidates: add to the ensemble"
         );
         return Err(Error::Run { path: run.into(), message });
     }
-    let lock = if dry { None } else { RunLock::take(run)? };
+    let _lock = if dry { None } else { RunLock::take(run)? };
     if Folder::finished(run)?.is_none() {
         let message = "not complete: train it to its end first (--resume)";
         return Err(Error::Run { path: run.into(), message: message.into() });
@@ -87,6 +88,8 @@ pub fn add_candidates(
     }
     let grown = places.iter().map(|place| grow(place, table, files));
     let grown = grown.collect::<Result<Vec<_>, Error>>()?;
+    let added = found(&grown);
+    let done = before(&added)?;
     if !dry {
         let save = |grown: &Grown, path: &Path| {
             candidates::save(path, &grown.candidates, &grown.space, &grown.data)
@@ -96,21 +99,25 @@ pub fn add_candidates(
             None => save(&grown[0], &run.join(candidates::FILE))?,
         }
     }
-    drop(lock);
+    Ok((added, done))
+}
+
+/// What is found of the candidates that each member is to get.
+fn found(grown: &[Grown]) -> AddedCandidates {
     let all = &grown[0].candidates;
     let more = all.len() - grown[0].count..all.len();
     let earlier = |candidate: usize| {
         let first = all.members(all.class_of(candidate))[0] as usize;
         (first != candidate).then(|| all.id(first).to_owned())
     };
-    Ok(AddedCandidates {
+    AddedCandidates {
         ids: more.clone().map(|candidate| all.id(candidate).to_owned()).collect(),
         candidates: all.len(),
         distinct: all.distinct(),
         same_features: more.clone().map(earlier).collect(),
         same_molecule: same_molecules(all, more.start),
-        unknown: grown.into_iter().map(|grown| grown.unknown).collect(),
-    })
+        unknown: grown.iter().map(|grown| grown.unknown.clone()).collect(),
+    }
 }
 
 /// The candidates of the run of one model with the rows of a table.

@@ -69,12 +69,28 @@ impl Run {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
+        let config = Self::config_of_one(path)?;
+        Self::open_with(path, config, super::candidates::open(path)?, device)
+    }
+
+    /// The configuration of the run of one model.
+    pub(super) fn config_of_one(path: &Path) -> Result<Checked, Error> {
         let config = Folder::config(path)?;
         if config.ensemble.is_some() {
             let message = "an ensemble: open it as one, or one of its members/";
             return Err(Error::Run { path: path.into(), message: message.into() });
         }
-        let stored = Arc::new(super::candidates::open(path)?);
+        Ok(config)
+    }
+
+    /// Reads the run of one model, of which the configuration and the file of candidates are open.
+    pub(super) fn open_with(
+        path: &Path,
+        config: Checked,
+        stored: Stored,
+        device: &Device,
+    ) -> Result<Self, Error> {
+        let stored = Arc::new(stored);
         let candidates = Candidates::read(&stored)?;
         Self::read(path, config, (&stored, candidates), device)
     }

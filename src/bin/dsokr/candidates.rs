@@ -3,9 +3,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use dsokr::Error;
-use dsokr::basis::store::write_atomically;
+use dsokr::basis::store::{Prepared, prepare};
 use dsokr::decode::Precision;
-use dsokr::run::{AddedCandidates, WrittenShards, add_candidates, shard_candidates, tables};
+use dsokr::run::{
+    AddedCandidates, WrittenShards, add_candidates, check_output, shard_candidates, tables,
+};
 use serde::Serialize;
 
 use crate::{print, print_json};
@@ -69,7 +71,8 @@ struct Shard {
     /// those of the run to the last digit, from f16 those of the rounded coordinates.
     #[arg(long, default_value_t)]
     precision: Precision,
-    /// The folder for the shards; default: shards in the run directory. Shards that it holds are replaced.
+    /// The folder for the shards, outside of run directories; default: shards in the run directory. Shards that it
+    /// holds are replaced, all at once.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -94,9 +97,15 @@ fn shard(arguments: &Shard) -> Result<(), Error> {
 
 fn add(arguments: &Add) -> Result<(), Error> {
     let Add { run, file, features, dry_run, .. } = arguments;
-    let added = add_candidates(run, file, features, *dry_run)?;
     if let Some(out) = &arguments.out {
-        save(&added, out)?;
+        check_output("--out", out)?;
+    }
+    // on disk before anything is added, and in its place afterwards
+    let prepared =
+        |added: &AddedCandidates| arguments.out.as_ref().map(|out| table(added, out)).transpose();
+    let (added, prepared) = add_candidates(run, file, features, *dry_run, prepared)?;
+    if let Some(prepared) = prepared {
+        prepared.place()?;
     }
     let summary = Summary::of(&added);
     if arguments.json { print_json(&summary) } else { print(&summary.text(run, *dry_run)) }
@@ -160,8 +169,8 @@ impl Summary {
     }
 }
 
-/// Writes a row a candidate.
-fn save(added: &AddedCandidates, file: &Path) -> Result<(), Error> {
+/// Prepares a table with a row a candidate.
+fn table(added: &AddedCandidates, file: &Path) -> Result<Prepared, Error> {
     let members = added.unknown.len();
     let heading = |at: usize| match members {
         1 => "\tunknown".to_owned(),
@@ -170,7 +179,7 @@ fn save(added: &AddedCandidates, file: &Path) -> Result<(), Error> {
     let headings: String = (0..members).map(heading).collect();
     let name =
         |id: Option<&Option<String>>| tables::cell(id.and_then(Option::as_deref).unwrap_or(""));
-    Ok(write_atomically(file, |out| {
+    Ok(prepare(file, |out| {
         writeln!(out, "id{headings}\tsame features\tsame molecule")?;
         added.ids.iter().enumerate().try_for_each(|(row, id)| {
             write!(out, "{}", tables::cell(id))?;
