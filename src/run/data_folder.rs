@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use dsokr_basis::store::write_atomically;
+use dsokr_basis::store::{read_text, write_atomically};
 use dsokr_data::DataRoot;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ struct DataFolder {
     checksum: Option<String>,
 }
 
-/// Writes the folder of `root` into the run at `run`; drawn data have none.
+/// Writes the folder of `root` into the run at `run`, unless it is there already; drawn data have none.
 ///
 /// # Errors
 /// What the file system reports.
@@ -39,7 +39,12 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
     let checksum = Some(fingerprint(folder.as_os_str().as_encoded_bytes()));
     let text = serde_json::to_string_pretty(&DataFolder { folder, checksum });
     let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
-    Ok(write_atomically(&run.join(DATA), |out| writeln!(out, "{text}"))?)
+    let (file, text) = (run.join(DATA), text + "\n");
+    // one that is damaged is replaced
+    if read_text(&file).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    Ok(write_atomically(&file, |out| out.write_all(text.as_bytes()))?)
 }
 
 /// The folder of the data that the run at `run` was trained on; none where the run does not say.

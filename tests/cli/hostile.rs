@@ -157,14 +157,142 @@ fn a_long_smiles_is_cut_in_the_message() {
 }
 
 #[test]
-fn a_report_does_not_replace_the_files_of_a_run() {
+fn results_do_not_replace_the_files_of_a_run() {
     let sandbox = Sandbox::new();
     sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
-    let metrics = sandbox.read("run/metrics.json");
-    sandbox.fail(&["evaluate", "run", "--report", "run"], 2, &["--report = run", "run director"]);
-    assert_eq!(sandbox.read("run/metrics.json"), metrics);
-    assert!(!sandbox.path("run/ranks.tsv").exists());
-    sandbox.succeed(&["evaluate", "run", "--report", "run/report"]);
+    sandbox.write("new.tsv", "id\tname\nnew\tcyclobutan\n");
+    let all = || {
+        let names = fs::read_dir(sandbox.path("run")).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().path()).collect();
+        names.sort();
+        let bytes = |path: &std::path::PathBuf| fs::read(path).unwrap_or_default();
+        names.iter().map(|path| (path.clone(), bytes(path))).collect::<Vec<_>>()
+    };
+    let before = all();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(sandbox.path("run"), sandbox.path("link")).unwrap();
+    for (option, arguments, file) in [
+        ("--out", &["embed", "run", "data/small/test.tsv"][..], true),
+        ("--out", &["embed", "run", "data/small/outputs.tsv", "--outputs"], true),
+        ("--out", &["candidates", "add", "run", "new.tsv"], true),
+        ("--out", &["candidates", "add", "run", "new.tsv", "--dry-run"], true),
+        ("--out", &["candidates", "shard", "run", "--parts", "2"], false),
+        ("--out", &["export", "run", "--candidates"], false),
+        ("--report", &["evaluate", "run"], false),
+        ("--draw", &["evaluate", "run"], true),
+        ("--plot", &["sketch", "small.toml"], true),
+        ("--out", &["sweep", "small.toml", "--grid", "seed=1,2"], false),
+        ("--out", &["train", "small.toml", "--resume", "--seeds", "0..2"], false),
+        ("--out", &["fetch", "bibtex"], false),
+    ] {
+        let within = match file {
+            true => {
+                ["run/metrics.json", "run/new.svg", "run/checkpoint/new.svg", "run/none/../x.svg"]
+            }
+            false => ["run", "run/checkpoint", "run/report", "run/none/.."],
+        };
+        let linked = if file { "link/candidates.safetensors" } else { "link" };
+        let linked = if cfg!(unix) { linked } else { within[0] };
+        let plots = |path: &&str| option != "--plot" || path.ends_with(".svg");
+        for path in within.into_iter().chain([linked]).filter(plots) {
+            let call = [arguments, &[option, path]].concat();
+            let expected = [&format!("{option} = {path}"), "a path outside of", "a run directory"];
+            sandbox.fail(&call, 2, &expected);
+            assert!(all() == before, "{call:?}");
+        }
+    }
+    // a folder with a configuration is no run
+    fs::create_dir(sandbox.path("project")).unwrap();
+    sandbox.write("project/config.toml", CONFIG);
+    sandbox.succeed(&["evaluate", "run", "--report", "project/report"]);
+}
+
+/// A folder of results appears as a whole: nothing of an earlier one is left, and nothing else is lost.
+#[test]
+fn folders_of_results_are_replaced_as_a_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    let names = |folder: &str| {
+        let names = fs::read_dir(sandbox.path(folder)).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    let report = ["evaluate", "run", "--report", "results/report"];
+    let export = ["export", "run", "--candidates", "--out", "results/export"];
+    sandbox.succeed(&report);
+    let svg = names("results/report");
+    sandbox.succeed(&[&report[..], &["--figures", "png"]].concat());
+    let png: std::collections::BTreeSet<_> =
+        svg.iter().map(|name| name.replace(".svg", ".png")).collect();
+    assert_eq!(names("results/report"), png);
+    sandbox.succeed(&report);
+    assert_eq!(names("results/report"), svg);
+    sandbox.succeed(&export);
+    let exported = names("results/export");
+    sandbox.succeed(&export);
+    assert_eq!(names("results/export"), exported);
+    for (call, option, folder) in
+        [(&report[..], "--report", "results/report"), (&export, "--out", "results/export")]
+    {
+        sandbox.write(&format!("{folder}/notes.txt"), "mine");
+        let expected =
+            [&format!("{option} = {folder}, which holds notes.txt"), "is empty, or holds"];
+        sandbox.fail(call, 2, &expected);
+        assert_eq!(sandbox.read(&format!("{folder}/notes.txt")), "mine");
+    }
+    assert_eq!(names("results"), ["export", "report"].map(String::from).into());
+    // an encoder in the layout of transformers that is not an export
+    fs::create_dir(sandbox.path("encoder")).unwrap();
+    sandbox.write("encoder/config.json", "{}");
+    let export = ["export", "run", "--candidates", "--out", "encoder"];
+    sandbox.fail(&export, 2, &["--out = encoder, which holds config.json"]);
+    fs::create_dir(sandbox.path("here")).unwrap();
+    let mut here = sandbox.command(&["evaluate", "../run", "--report", "."]);
+    let output = here.current_dir(sandbox.path("here")).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("--report = .: allowed is a folder other than the current"),
+        "{errors}"
+    );
+}
+
+/// A terminal obeys escape sequences, and a table breaks at line breaks.
+#[test]
+fn ids_of_any_kind_are_printed_on_their_line() {
+    let sandbox = Sandbox::new();
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "run"]);
+    let long = "y".repeat(70_000);
+    let rows =
+        [("\u{1b}[31mred\u{9b}0m", "a\u{7}bell"), ("two\nlines\r", "a\tb\nc"), (&long, "long")];
+    let lines =
+        rows.map(|(id, name)| format!("{}\n", serde_json::json!({ "id": id, "name": name })));
+    sandbox.write("new.jsonl", &lines.concat());
+    sandbox.succeed(&["candidates", "add", "run", "new.jsonl"]);
+    let search = ["search", "run", "a ring of kind METH", "--top", "83"];
+    let text = sandbox.succeed(&search);
+    assert_eq!(text.lines().count(), 84, "{text:?}");
+    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+    for part in ["\\u001b[31mred\\u009b0m", "a\\u0007bell", "two lines ", "a b c"] {
+        assert!(text.contains(part), "no {part:?}");
+    }
+    // labels stand below one another, but that of the long id
+    let column = |line: &str| line.len() - line.trim_end().rsplit("  ").next().unwrap().len();
+    assert!(text.lines().filter(|line| column(line) > 200).count() == 1);
+    sandbox.write("texts.txt", "a ring of kind METH\n");
+    let predict = ["predict", "run", "texts.txt", "--top", "83", "--format", "tsv"];
+    let table = sandbox.succeed(&predict);
+    assert_eq!(table.lines().count(), 84, "{table:?}");
+    assert!(table.lines().all(|line| line.split('\t').count() == 5), "{table:?}");
+    assert!(!table.contains('\u{1b}'), "{table:?}");
+    // JSON has the ids as they are
+    let answer = json(&sandbox.succeed(&[&search[..], &["--json"]].concat()));
+    let found = answer["candidates"].as_array().unwrap();
+    for (id, label) in rows {
+        assert!(found.iter().any(|hit| hit["id"] == id && hit["label"] == label), "{id:?}");
+    }
+    let ask = ["candidates", "add", "run", "new.jsonl"];
+    let output = sandbox.run(&ask);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains('\u{1b}'));
 }
 
 #[test]

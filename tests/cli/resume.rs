@@ -236,6 +236,37 @@ fn a_loss_that_is_not_finite_stops_with_a_message_and_keeps_the_last_checkpoint(
     sandbox.succeed(&["search", "wild", "a ring"]);
 }
 
+/// A server that has read the run looks at names, sizes and dates of its files.
+#[test]
+fn resuming_a_complete_run_writes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("votes.toml", &format!("{CONFIG}\n[ensemble]\nseeds = 2\n"));
+    for config in ["small.toml", "votes.toml"] {
+        let train = ["train", config, "--quiet", "--out", "run"];
+        let _ = fs::remove_dir_all(sandbox.path("run"));
+        sandbox.succeed(&train);
+        let written = || {
+            let folders =
+                ["run".into(), "run/members/seed-0".to_string(), "run/members/seed-1".into()];
+            let entries =
+                folders.iter().filter_map(|folder| fs::read_dir(sandbox.path(folder)).ok());
+            let date =
+                |entry: fs::DirEntry| (entry.path(), entry.metadata().unwrap().modified().unwrap());
+            entries.flatten().map(|entry| date(entry.unwrap())).collect::<Vec<_>>()
+        };
+        let before = written();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        sandbox.succeed(&[&train[..], &["--resume"]].concat());
+        let mut after = written();
+        // the locks of members are beside them
+        let changed = |(path, date): &(std::path::PathBuf, std::time::SystemTime)| {
+            path.is_file() && !before.contains(&(path.clone(), *date))
+        };
+        after.retain(changed);
+        assert!(after.is_empty(), "{config}: {after:?}");
+    }
+}
+
 #[test]
 fn a_complete_run_is_not_trained_again_and_a_changed_configuration_is_refused() {
     let sandbox = Sandbox::new();

@@ -1,8 +1,11 @@
 //! Answers to texts, as `search` and `predict` print them.
 
-use dsokr::run::{EnsembleRun, Run, SearchAnswer};
+use dsokr::run::{EnsembleRun, Run, SearchAnswer, tables};
 use dsokr::{Error, PredictedOutput};
 use serde::Serialize;
+
+/// The widest column of ids, in characters; longer ids push their label aside.
+const WIDEST: usize = 64;
 
 /// The answer to one text.
 #[derive(Serialize)]
@@ -75,13 +78,14 @@ impl<'a> Answer<'a> {
     /// A table for people.
     pub fn text(&self) -> String {
         let ids = self.candidates.iter().map(|c| c.id.chars().count());
-        let width = ids.max().unwrap_or(0).max(2);
+        let width = ids.max().unwrap_or(0).clamp(2, WIDEST);
         let mut text = String::new();
         for Quantile { level, value } in &self.quantiles {
             text += &format!("{:>14}  {value}\n", format!("quantile {level}"));
         }
         text += &format!("{:>4} {:>8}  {:<width$}  label\n", "rank", "score", "id");
         if let Some(PredictedOutput { label, score }) = self.exact {
+            let label = tables::cell(label);
             text += &format!("{:>4} {score:>8.4}  {:<width$}  {label}\n", "all", "");
         }
         for c in &self.candidates {
@@ -89,7 +93,8 @@ impl<'a> Answer<'a> {
                 Some(count) if count > 1 => format!(" ({count} candidates)"),
                 Some(_) | None => String::new(),
             };
-            let Candidate { rank, score, id, label, .. } = c;
+            let Candidate { rank, score, .. } = c;
+            let (id, label) = (tables::cell(c.id), tables::cell(c.label));
             text += &format!("{rank:>4} {score:>8.4}  {id:<width$}  {label}{shared}\n");
         }
         text

@@ -29,6 +29,7 @@ mod sweep;
 mod texts;
 mod train;
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -158,7 +159,18 @@ fn main() -> ExitCode {
 /// Writes a line to standard error, if anybody reads it.
 fn print_error(line: std::fmt::Arguments) {
     use std::io::Write;
-    drop(writeln!(std::io::stderr(), "{line}"));
+    drop(writeln!(std::io::stderr(), "{}", visible(&line.to_string())));
+}
+
+/// A text whose control characters, which terminals obey, are escaped as JSON escapes them, so that JSON stays what
+/// it is. Line breaks and tabs stay.
+fn visible(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if obeyed(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// Writes a result as exactly one JSON object, on one line.
@@ -180,7 +192,7 @@ fn print_part(text: &str) -> Result<bool, Error> {
         return Ok(true);
     }
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(visible(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(Error::Io { path: "standard output".into(), message: e.to_string() }),

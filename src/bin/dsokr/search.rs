@@ -8,7 +8,7 @@ use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
 
 use crate::answers::Answer;
-use crate::{print, print_part};
+use crate::{print, print_error, print_part};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -80,7 +80,7 @@ fn prompt(arguments: &Arguments, run: &EnsembleRun) -> Result<(), Error> {
         match found {
             Ok(text) if print_part(&text)? => {}
             Ok(_) => return Ok(()),
-            Err(error) => eprintln!("error: {error}"),
+            Err(error) => print_error(format_args!("error: {error}")),
         }
     }
 }
