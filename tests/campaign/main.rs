@@ -10,12 +10,14 @@
 //! An attack is determined by its name and its seed, apart from the moments at which processes are
 //! killed. Each failure is printed with the command that repeats it.
 
+mod adds;
 mod command;
 mod configurations;
 mod crash;
 mod damage;
 mod disk;
 mod kills;
+mod outputs;
 mod runs;
 mod server;
 mod threads;
@@ -38,12 +40,14 @@ type Outcome = Result<String, String>;
 /// An attack by its name, and how often it is made in a round.
 type Attack = (&'static str, u64, fn(&mut World, u64) -> Outcome);
 
-const ATTACKS: [Attack; 7] = [
+const ATTACKS: [Attack; 9] = [
     ("kills", 1, kills::attack),
     ("damage", 4, damage::attack),
     ("configurations", 12, configurations::attack),
     ("disk", 1, disk::attack),
     ("crash", 3, crash::attack),
+    ("adds", 1, adds::attack),
+    ("outputs", 2, outputs::attack),
     ("threads", 1, threads::attack),
     ("server", 1, server::attack),
 ];

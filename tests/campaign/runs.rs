@@ -102,6 +102,19 @@ const KINDS: [Kind; 9] = [
     },
 ];
 
+/// An ensemble of kernel machines among molecules, to which candidates can be added.
+pub const VOTERS: Kind = Kind {
+    name: "voters",
+    config: "quickstart",
+    changes: &[
+        "sketch.size=40",
+        "encoder={kind='kernel-machine', lambda=0.01, inputs={kind='ngrams', blocks=[{kind='words', min=1, \
+         max=1}]}}",
+        "ensemble.members=[{name='a'}, {name='b', output={power=0.5}}, {name='c', sketch={size=60}}]",
+        "evaluation.split=validation",
+    ],
+};
+
 /// Where the attacks take place.
 pub struct World {
     folder: TempDir,
@@ -145,6 +158,11 @@ impl Kind {
     /// One of the kinds.
     pub fn draw(random: &mut Generator) -> &'static Self {
         &KINDS[below(random, KINDS.len())]
+    }
+
+    /// The kind of a name that there is.
+    pub fn named(name: &str) -> &'static Self {
+        KINDS.iter().find(|kind| kind.name == name).unwrap()
     }
 
     /// The arguments that train into `run`.

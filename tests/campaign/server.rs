@@ -38,7 +38,7 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/quickstart.toml");
     let train = ["train", configs.to_str().unwrap(), "--quiet", "--out", "run"];
     wait(&folder, start(&folder, &train, Limits::default()), TRAINING).success()?;
-    let mut server = Served::start(&folder)?;
+    let mut server = Served::start(&folder, "run")?;
     let good = good(&server.address)?;
     let (first, begun) = (server.memory(), Instant::now());
     let (next, seen) = (AtomicUsize::new(0), [requests / 10, requests / 2]);
@@ -68,6 +68,21 @@ pub fn attack(world: &mut World, seed: u64) -> Outcome {
     ))
 }
 
+/// Starts a server of a run, and searches there once.
+pub fn starts_and_answers(folder: &Path, run: &str) -> Result<(), String> {
+    let mut server = Served::start(folder, run)?;
+    let body = json!({ "texts": ["an amine with a chain"], "top": 3 });
+    let request = Request::search(body.to_string().as_bytes(), 200);
+    let answer = exchange(&mut None, &server.address, &request)?;
+    match answer.status {
+        200 => server.stop(),
+        status => {
+            let body = String::from_utf8_lossy(&answer.body);
+            Err(format!("a server that has just started answers {status}: {body}"))
+        }
+    }
+}
+
 /// Number of answers with the times of half and of 99 % of them.
 fn percentiles(times: &mut Vec<f32>) -> String {
     times.sort_by(f32::total_cmp);
@@ -91,8 +106,8 @@ impl Drop for Served<'_> {
 }
 
 impl<'a> Served<'a> {
-    fn start(folder: &'a Path) -> Result<Self, String> {
-        let child = start(folder, &["serve", "run", "--port", "0"], Limits::default());
+    fn start(folder: &'a Path, run: &str) -> Result<Self, String> {
+        let child = start(folder, &["serve", run, "--port", "0"], Limits::default());
         let mut served = Self { child, folder, address: String::new() };
         let begun = Instant::now();
         while served.address.is_empty() {
