@@ -133,8 +133,7 @@ impl Dropout {
             let mask: Vec<f32> = (0..n as u32).into_par_iter().map(|i| self.at(i)).collect();
             return x * Tensor::from_data(TensorData::new(mask, shape), &device);
         }
-        let elements = Tensor::<1, Int>::arange(0..n as i64, (&device, DType::I32));
-        x * self.factors(elements).reshape(shape)
+        x * self.factors(numbers(n, &device)).reshape(shape)
     }
 
     /// [`at`](Self::at) for 32-bit element numbers, computed on their device with the same bits.
@@ -151,6 +150,19 @@ impl Dropout {
         let kept = shift(mixed(x, 16), 1).greater_equal_elem(self.threshold as i32);
         kept.float().mul_scalar(self.scale)
     }
+}
+
+/// 0, …, n − 1 as 32-bit integers that wrap around, computed on a device.
+///
+/// They are sums of two short ranges, rows · width + column: Burn's fusion makes a range by a cumulative sum, in which
+/// each thread reads all elements before its own.
+fn numbers(n: usize, device: &Device) -> Tensor<1, Int> {
+    let width = n.isqrt().max(1);
+    let rows = n.div_ceil(width);
+    let range = |n: usize| Tensor::<1, Int>::arange(0..n as i64, (device, DType::I32));
+    let first = range(rows).mul_scalar(width as i32).reshape([rows, 1]);
+    let all = first + range(width).reshape([1, width]);
+    all.reshape([rows * width]).slice([0..n])
 }
 
 /// Whether a device is Burn's CPU engine.
@@ -226,6 +238,20 @@ mod tests {
                 let expected: Vec<f32> = numbers.iter().map(|&i| mask.at(i as u32)).collect();
                 assert_eq!(factors.into_data().try_to_vec::<f32>().unwrap(), expected);
             }
+        }
+    }
+
+    #[test]
+    fn numbers_of_elements_are_counted_from_0_without_a_gap() {
+        let device = Device::flex();
+        let large = [4_095, 4_096, 4_097, 65_535, 65_536, 300_007];
+        for n in (0..300).chain(large) {
+            let found = numbers(n, &device).into_data();
+            assert_eq!(found.try_to_vec::<i32>().unwrap(), (0..n as i32).collect::<Vec<_>>());
+            let mask = Pass::Train { key: 5 }.dropout(1, 0.3).unwrap().after(77);
+            let factors = mask.factors(numbers(n, &device)).into_data();
+            let expected: Vec<f32> = (0..n as u32).map(|i| mask.at(i)).collect();
+            assert_eq!(factors.try_to_vec::<f32>().unwrap(), expected, "{n}");
         }
     }
 
