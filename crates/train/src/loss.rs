@@ -3,7 +3,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use dsokr_basis::Features;
 use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_basis::loss::DistanceLoss;
-use dsokr_nn::Encoder;
+use dsokr_nn::{Encoder, Model};
 
 use crate::loss_config::{Contrastive, Kind, Softmax};
 use crate::{Error, LossConfig, Task};
@@ -13,6 +13,16 @@ const SMALLEST: f32 = 1e-12;
 
 /// The largest 1/τ, as in CLIP.
 const SHARPEST: f64 = 100.0;
+
+/// A model whose 1/τ is at most the largest one. It holds after each step: a bound inside the loss has no gradient
+/// beyond it, so that τ could not return.
+pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
+    let bound = |scale: Tensor<1>| {
+        let learns = scale.is_require_grad();
+        scale.clamp_max(SHARPEST.ln()).detach().set_require_grad(learns)
+    };
+    Model { scale: model.scale.map(|scale| scale.map(bound)), ..model }
+}
 
 /// A loss with what it needs of all training pairs.
 pub(super) enum Objective<'a> {
@@ -112,7 +122,7 @@ fn unit(rows: Tensor<2>) -> Tensor<2> {
 
 /// `s_ij = ⟨z_i, y_j⟩/τ` of unit rows, `scale` being ln 1/τ.
 fn similarities(z: Tensor<2>, y: Tensor<2>, scale: Tensor<1>) -> Tensor<2> {
-    let sharpness = scale.clamp_max(SHARPEST.ln()).exp().reshape([1, 1]);
+    let sharpness = scale.exp().reshape([1, 1]);
     z.matmul(y.transpose()) * sharpness
 }
 
@@ -133,7 +143,7 @@ mod tests {
     use dsokr_nn::{FrozenBasis, Mlp, MlpConfig, Model};
 
     use super::*;
-    use crate::TrainingConfig;
+    use crate::{GroupConfig, OptimizerName, TrainingConfig, Validation};
 
     const P: usize = 3;
     const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
@@ -226,6 +236,63 @@ mod tests {
 
     fn log_sum(scores: impl Iterator<Item = f64>) -> f64 {
         scores.map(f64::exp).sum::<f64>().ln()
+    }
+
+    /// The model after 20 steps towards targets, from a model whose encoder hardly learns.
+    fn trained(model: Model<Mlp>, targets: &[f32], optimizer: OptimizerName) -> Model<Mlp> {
+        let group = GroupConfig {
+            parameters: "encoder".into(),
+            optimizer: OptimizerName::Sgd,
+            learning_rate: 1e-9,
+        };
+        let config = TrainingConfig {
+            loss: LossConfig::Softmax(Softmax { temperature: 0.01 }),
+            optimizer,
+            // the gradient vanishes where targets are met
+            learning_rate: if optimizer == OptimizerName::Sgd { 500.0 } else { 0.5 },
+            groups: vec![group],
+            epochs: 20,
+            batch: 4,
+            warmup: 0,
+            clip: 0.0,
+            ..TrainingConfig::default()
+        };
+        let device = Device::flex().autodiff();
+        let inputs = [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from);
+        let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
+        let task = Task {
+            config: &config,
+            seed: 0,
+            device: &device,
+            inputs: &inputs,
+            targets,
+            residuals: &R,
+            validate,
+        };
+        crate::train(&task, model, None, &mut (), &mut ()).unwrap().model
+    }
+
+    #[test]
+    fn a_temperature_at_its_bound_returns() {
+        let device = Device::flex().autodiff();
+        let encoder = MlpConfig { hidden: vec![], dropout: 0.0 };
+        let encoder = encoder.init(2, &[0.0; P], &mut generator(0, "parameters", 0), &device);
+        let inputs = [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from);
+        let z = encoder.forward(&inputs.each_ref(), dsokr_nn::Pass::Evaluate);
+        let met = z.into_data().try_to_vec::<f32>().unwrap();
+        let missed = [&met[P..], &met[..P]].concat();
+        for optimizer in [OptimizerName::Sgd, OptimizerName::Adam, OptimizerName::AdamW] {
+            let model = Model::new(encoder.clone(), FrozenBasis::new(vec![0.0; P * P], P, &device));
+            let model = model.with_temperature(0.1, &device);
+            let scale =
+                |model: &Model<Mlp>| model.scale.as_ref().unwrap().val().into_scalar::<f32>();
+            // predictions that meet their targets sharpen, those that do not blur
+            let sharp = trained(model, &met, optimizer);
+            let bound = SHARPEST.ln() as f32;
+            assert!(scale(&sharp) == bound, "{optimizer:?}: {}", scale(&sharp));
+            let blurred = trained(sharp, &missed, optimizer);
+            assert!(scale(&blurred) < bound - 1.0, "{optimizer:?}: {}", scale(&blurred));
+        }
     }
 
     #[test]
