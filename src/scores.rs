@@ -1,7 +1,6 @@
 use std::fmt;
 use std::ops::Deref;
 
-use dsokr_basis::features::LabelVocabulary;
 use dsokr_basis::random::generator;
 use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
 use dsokr_molecule::graph::Graph;
@@ -13,6 +12,7 @@ use crate::config::Checked;
 use crate::exact::{ExactDecoder, PredictedOutput};
 use crate::expected_f1;
 use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
+use crate::metric::label_rows;
 use crate::molecules::{Distances, MoleculeScores};
 use crate::quantiles::QuantileScores;
 use crate::query_texts::QueryTexts;
@@ -85,9 +85,7 @@ impl OutputScores {
                 graphs(&pairs.collect::<Vec<_>>())
             }
             (Truth::Labels(truth), Truth::Labels(predicted)) => {
-                let both = [truth.as_slice(), predicted.as_slice()].concat();
-                let labels = LabelVocabulary::fit(&both)?;
-                let (truth, predicted) = (labels.rows(truth)?, labels.rows(predicted)?);
+                let [truth, predicted] = label_rows(truth, predicted)?;
                 Ok((Self::Labels(MultiLabelMetrics::of(&truth, &predicted)?), none))
             }
             (Truth::Rankings(truth), Truth::Rankings(predicted)) => {
@@ -210,6 +208,16 @@ impl Evaluation {
             self.queries.crossing = Some(found.crossing);
         }
         Ok(self)
+    }
+
+    /// The metrics of a random order of the candidates.
+    ///
+    /// # Errors
+    /// An evaluation of no queries.
+    pub fn chance(&self) -> Result<Scores, Error> {
+        let Metrics { candidates, duplicate_candidates, .. } = self.scores.ranks;
+        let ranks = Metrics::chance(&self.ranks, candidates, duplicate_candidates)?;
+        Ok(Scores { numbers: self.scores.numbers, ..ranks.into() })
     }
 
     /// The edit distance of each query, if outputs are molecules or graphs: of graphs without labels of
@@ -377,16 +385,13 @@ pub(crate) fn judged(
     Ok(Evaluation { scores, ranks, golds, outputs, named: None, queries })
 }
 
-/// The metrics of a random order of the candidates. Where outputs are compared, one candidate is
-/// drawn for each query.
+/// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
 pub(crate) fn chance(
     found: &Evaluation,
     candidates: &Candidates,
     config: &Checked,
 ) -> Result<Scores, Error> {
-    let Metrics { candidates: count, duplicate_candidates, .. } = found.scores.ranks;
-    let ranks = Metrics::chance(&found.ranks, count, duplicate_candidates)?;
-    let scores = Scores { numbers: found.scores.numbers, ..ranks.into() };
+    let scores = found.chance()?;
     let Some((truth, _)) = &found.outputs else { return Ok(scores) };
     let mut random = generator(config.seed, "chance", 0);
     let drawn =

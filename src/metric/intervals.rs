@@ -15,8 +15,8 @@ pub const RESAMPLES: usize = 10_000;
 /// Percentile bootstrap over queries: of the values that a metric takes on `resamples` draws of as
 /// many queries, with replacement, the interval reaches from the 2.5th to the 97.5th percentile.
 /// All metrics are computed on the same draws, which depend on `seed` and the number of queries
-/// alone. The macro F1 of a resample counts all labels. An interval that reaches infinity is left
-/// out.
+/// alone. The macro F1 of a resample leaves out labels that are in none of its sets. An interval that reaches
+/// infinity is left out.
 ///
 /// # Errors
 /// [`dsokr_decode::Error::TooFew`] for no queries and for less than 40 resamples.

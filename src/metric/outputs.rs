@@ -69,7 +69,7 @@ pub(super) const HAMMING_LOSS: Definition = Definition {
     value: |scores| labels(scores).map(|labels| labels.hamming_loss),
     samples: |evaluation| {
         let counts = LabelCounts::of(evaluation)?;
-        let share = |(common, all)| (all - 2 * common) as f64 / counts.labels as f64;
+        let share = |(common, all)| (all - 2 * common) as f64 / counts.columns as f64;
         Some(Samples::Mean(counts.sums().map(share).collect()))
     },
 };

@@ -1,6 +1,6 @@
 //! What a metric summarises, query by query.
 
-use dsokr_basis::features::LabelVocabulary;
+use dsokr_basis::features::{BitRows, LabelVocabulary};
 use dsokr_data::Truth;
 
 use crate::Evaluation;
@@ -13,7 +13,8 @@ pub(crate) enum Samples {
     Median(Vec<f64>),
     /// F1 of all labels of all queries together.
     MicroF1(LabelCounts),
-    /// The mean over labels of the F1 of a label.
+    /// The mean over labels of the F1 of a label, those in no set of the queries left out: none of them is predicted
+    /// wrongly or rightly.
     MacroF1(LabelCounts),
 }
 
@@ -41,12 +42,13 @@ impl Samples {
                 f1(common, all)
             }
             Self::MacroF1(counts) => {
-                let mut sums = vec![(0, 0); counts.labels];
+                let mut sums = vec![(0, 0); counts.columns];
                 for count in drawn.iter().flat_map(|&query| &counts.queries[query]) {
                     sums[count.label] = count.add(sums[count.label]);
                 }
-                let sum: f64 = sums.into_iter().map(|(common, all)| f1(common, all)).sum();
-                sum / counts.labels as f64
+                sums.retain(|&(_, all)| all > 0);
+                let sum: f64 = sums.iter().map(|&(common, all)| f1(common, all)).sum();
+                if sums.is_empty() { 1.0 } else { sum / sums.len() as f64 }
             }
         }
     }
@@ -54,8 +56,8 @@ impl Samples {
 
 /// The labels of the true and the predicted set of each query.
 pub(crate) struct LabelCounts {
-    /// Number of labels.
-    pub labels: usize,
+    /// Number of columns of [`label_rows`].
+    pub columns: usize,
     /// Those that are in either set, for each query.
     pub queries: Vec<Vec<LabelCount>>,
 }
@@ -79,8 +81,7 @@ impl LabelCounts {
         let Some((Truth::Labels(truth), Truth::Labels(predicted))) = &evaluation.outputs else {
             return None;
         };
-        let vocabulary = LabelVocabulary::fit(&[truth.as_slice(), predicted].concat()).ok()?;
-        let (truth, predicted) = (vocabulary.rows(truth).ok()?, vocabulary.rows(predicted).ok()?);
+        let [truth, predicted] = label_rows(truth, predicted).ok()?;
         let queries = (0..truth.len()).map(|query| {
             let mut sets = vec![0; truth.width()];
             let ones = truth.ones(query).chain(predicted.ones(query));
@@ -88,7 +89,7 @@ impl LabelCounts {
             let either = sets.into_iter().enumerate().filter(|&(_, sets)| sets > 0);
             either.map(|(label, sets)| LabelCount { label, sets }).collect()
         });
-        Some(Self { labels: truth.width(), queries: queries.collect() })
+        Some(Self { columns: truth.width(), queries: queries.collect() })
     }
 
     /// Common labels, and labels of both sets together, of each query.
@@ -97,9 +98,24 @@ impl LabelCounts {
     }
 }
 
-/// `2c / (t + q)` of c common labels and t + q labels of both sets; 0 for none.
+/// True and predicted sets as rows, with a column for each label in one of them; with one column where all sets are
+/// empty.
+pub(crate) fn label_rows(
+    truth: &[Vec<String>],
+    predicted: &[Vec<String>],
+) -> Result<[BitRows; 2], dsokr_basis::Error> {
+    let both = [truth, predicted].concat();
+    if both.iter().all(Vec::is_empty) {
+        let empty = |sets: &[Vec<String>]| BitRows::from_indices(1, sets.iter().map(|_| []));
+        return Ok([empty(truth)?, empty(predicted)?]);
+    }
+    let vocabulary = LabelVocabulary::fit(&both)?;
+    Ok([vocabulary.rows(truth)?, vocabulary.rows(predicted)?])
+}
+
+/// `2c / (t + q)` of c common labels and t + q labels of both sets; 1 for none.
 pub(super) fn f1(common: u64, all: u64) -> f64 {
-    if all == 0 { 0.0 } else { 2.0 * common as f64 / all as f64 }
+    if all == 0 { 1.0 } else { 2.0 * common as f64 / all as f64 }
 }
 
 #[cfg(test)]
@@ -121,13 +137,8 @@ mod tests {
         let set = |labels: &[&str]| labels.iter().map(|label| label.to_string()).collect();
         let truth = vec![set(&["a", "b"]), set(&["c"]), set(&[])];
         let predicted = vec![set(&["a"]), set(&["c", "a"]), set(&[])];
-        let rows = |labels: &[Vec<String>]| {
-            LabelVocabulary::fit(&[truth.as_slice(), predicted.as_slice()].concat())
-                .unwrap()
-                .rows(labels)
-                .unwrap()
-        };
-        let scores = dsokr_decode::MultiLabelMetrics::of(&rows(&truth), &rows(&predicted)).unwrap();
+        let rows = label_rows(&truth, &predicted).unwrap();
+        let scores = dsokr_decode::MultiLabelMetrics::of(&rows[0], &rows[1]).unwrap();
         let evaluation = Evaluation::of_outputs(Truth::Labels(truth), Truth::Labels(predicted));
         let counts = || LabelCounts::of(&evaluation).unwrap();
         let mean = counts().sums().map(|(common, all)| f1(common, all)).sum::<f64>() / 3.0;

@@ -11,8 +11,8 @@ use crate::{Error, LabelSet};
 /// 2011). Sizes are tried until no larger set can be better: L distinct labels in sets of S different sizes take
 /// O(L S) for each. Of equal Δ the first label is taken, of equal expectations the smaller set.
 ///
-/// An outcome is a set of columns, each at most once. The score of the answer is its expected F1. It is the empty
-/// set, with 0, only if all outcomes with a weight are empty: F1 counts as 0 where both sets are empty, as in
+/// An outcome is a set of columns, each at most once. The score of the answer is its expected F1. That of the empty set
+/// is the probability of an empty outcome: F1 is 1 where both sets are empty, as in
 /// [`MultiLabelMetrics`](crate::MultiLabelMetrics).
 ///
 /// # Errors
@@ -42,9 +42,10 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<LabelSet, Error> {
     }
     // the probability of each size, and of each label in sets of each size
     let mut sizes: BTreeMap<usize, f64> = BTreeMap::new();
-    for &(weight, labels) in outcomes.iter().filter(|(_, labels)| !labels.is_empty()) {
+    for &(weight, labels) in outcomes {
         *sizes.entry(labels.len()).or_default() += weight / total;
     }
+    let empty = sizes.remove(&0).unwrap_or(0.0);
     let places: BTreeMap<usize, usize> = sizes.keys().copied().zip(0..).collect();
     let mut labels: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for &(weight, outcome) in outcomes {
@@ -54,7 +55,7 @@ pub fn best_expected_f1(outcomes: &[(f64, &[u32])]) -> Result<LabelSet, Error> {
         }
     }
     let largest = sizes.last_key_value().map_or(0, |(&size, _)| size);
-    let mut best = LabelSet { labels: Vec::new(), score: 0.0 };
+    let mut best = LabelSet { labels: Vec::new(), score: empty };
     let mut gains: Vec<(f64, u32)> = Vec::with_capacity(labels.len());
     for k in 1..=labels.len() {
         let factor = |size: usize| 2.0 / (k + size) as f64;
@@ -89,7 +90,7 @@ mod tests {
     fn expected(set: u32, outcomes: &[(f64, u32)]) -> f64 {
         let total: f64 = outcomes.iter().map(|(weight, _)| weight).sum();
         let f1 = |other: u32| match set.count_ones() + other.count_ones() {
-            0 => 0.0,
+            0 => 1.0,
             both => 2.0 * f64::from((set & other).count_ones()) / f64::from(both),
         };
         outcomes.iter().map(|&(weight, other)| weight / total * f1(other)).sum()
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn no_other_set_has_a_larger_expected_f1() {
         const LABELS: u32 = 8;
-        let mut beyond = 0;
+        let (mut beyond, mut empty) = (0, 0);
         for case in 0..300 {
             let mut random = generator(1, "outcomes", case);
             let count = 1 + below(&mut random, 9);
@@ -120,7 +121,9 @@ mod tests {
             assert!((found.score - most).abs() < 1e-12, "{sets:?}: {found:?}, {most}");
             assert!((expected(mask, &sets) - most).abs() < 1e-12, "{sets:?}: {found:?}");
             beyond += usize::from(sets.iter().all(|&(_, set)| set != mask));
+            empty += usize::from(mask == 0 && sets.iter().any(|&(_, set)| set != 0));
         }
+        assert!(empty > 0, "the empty set is never the best");
         assert!(beyond > 20, "only {beyond} answers are no outcome");
     }
 
@@ -132,6 +135,6 @@ mod tests {
         }
         assert_eq!(best_expected_f1(&outcomes(2.0)).unwrap().labels, [1]);
         let empty = best_expected_f1(&[(1.0, &[])]).unwrap();
-        assert_eq!((empty.labels.len(), empty.score), (0, 0.0));
+        assert_eq!((empty.labels.len(), empty.score), (0, 1.0));
     }
 }

@@ -16,7 +16,11 @@ fn rows(labels: usize, sets: &Sets) -> BitRows {
 fn f1<T: Ord>(truth: &BTreeSet<T>, predicted: &BTreeSet<T>) -> f64 {
     let both = truth.intersection(predicted).count() as f64;
     let (precision, recall) = (both / predicted.len() as f64, both / truth.len() as f64);
-    if both == 0.0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) }
+    match (truth.is_empty() && predicted.is_empty(), both == 0.0) {
+        (true, _) => 1.0,
+        (false, true) => 0.0,
+        (false, false) => 2.0 * precision * recall / (precision + recall),
+    }
 }
 
 fn sets(labels: u32) -> impl Strategy<Value = Vec<(BTreeSet<u32>, BTreeSet<u32>)>> {
@@ -38,12 +42,15 @@ proptest! {
             (0..sets.len()).filter(|&i| sets[i].contains(&label)).collect()
         };
         let (t, p) = (cells(&truth), cells(&predicted));
-        let by_label = (0..130).map(|j| f1(&column(&truth, j), &column(&predicted, j)));
+        let labels: BTreeSet<u32> = truth.iter().chain(&predicted).flatten().copied().collect();
+        let by_label = labels.iter().map(|&j| f1(&column(&truth, j), &column(&predicted, j)));
+        let macro_f1 = if labels.is_empty() { 1.0 } else { by_label.sum::<f64>() / labels.len() as f64 };
+        prop_assert_eq!(found.labels, labels.len());
         let hamming = t.symmetric_difference(&p).count() as f64 / (n * 130.0);
         for (found, expected) in [
             (found.f1, sample),
             (found.micro_f1, f1(&t, &p)),
-            (found.macro_f1, by_label.sum::<f64>() / 130.0),
+            (found.macro_f1, macro_f1),
             (found.hamming_loss, hamming),
         ] {
             prop_assert!((found - expected).abs() < 1e-12, "{} {}", found, expected);
@@ -69,8 +76,10 @@ fn what_does_not_belong_together_is_refused() {
     assert_eq!(message(of(&two, &one)), "1 predicted label sets, expected 2");
     assert_eq!(message(of(&two, &narrow)), "2 predicted labels, expected 3");
     assert_eq!(message(of(&none, &none)), "no queries, at least 1 is needed");
-    let empty = of(&two, &two).unwrap();
-    assert_eq!((empty.f1, empty.hamming_loss), (0.5, 0.0));
+    let empty = rows(3, &vec![BTreeSet::new(); 2]);
+    let found = of(&empty, &empty).unwrap();
+    assert_eq!((found.f1, found.micro_f1, found.macro_f1), (1.0, 1.0, 1.0));
+    assert_eq!((found.labels, found.hamming_loss), (0, 0.0));
     let rank = |list: Vec<u32>, k| precision_at_k(&one, &[list], k);
     assert_eq!(rank(vec![0, 2], 2).unwrap(), 0.5);
     assert_eq!(message(rank(vec![0], 2)), "1 ranked labels, expected 2");
