@@ -56,11 +56,13 @@ pub(crate) fn rank_in(
 ) -> Result<Vec<Option<Rank>>, Error> {
     scoring::check(queries, candidates)?;
     check_gold(queries, gold, candidates.rows())?;
-    let tiles = QueryTile::all_to_compare(queries, candidates, blocking)?;
-    let golds: Vec<GoldTile<f32>> = tiles
-        .par_iter()
-        .map(|tile| gold_tile(queries, tile, gold, candidates))
-        .collect::<Result<_, _>>()?;
+    let prepared = QueryTile::all_to_compare(queries, candidates, blocking).and_then(|tiles| {
+        let gold_tile = |tile| gold_tile(queries, tile, gold, candidates);
+        let golds: Vec<GoldTile<f32>> =
+            tiles.par_iter().map(gold_tile).collect::<Result<_, _>>()?;
+        Ok((tiles, golds))
+    });
+    let (tiles, golds) = Ranks::current().agree(prepared)?;
     let tally = Tally::new(queries.len());
 
     scoring::scan(&tiles, candidates, blocking, |pass| {

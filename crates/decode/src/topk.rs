@@ -100,7 +100,8 @@ pub(crate) fn top_rows_in(
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     scoring::check(queries, candidates)?;
     check_k(k, candidates.rows() as u64)?;
-    let tiles = QueryTile::all_to_compare(queries, candidates, blocking)?;
+    let tiles = QueryTile::all_to_compare(queries, candidates, blocking);
+    let tiles = Ranks::current().agree(tiles)?;
     let lists: Vec<Shortlist> = (0..queries.len()).map(|_| Shortlist::new(k)).collect();
     scoring::scan(&tiles, candidates, blocking, |pass| {
         let tile = pass.tile;

@@ -151,8 +151,8 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let sources = Sources { start: fold.start(), members: fold.active().map(source).collect() };
     let tiles = sources.members.first().map_or(0, |source| source.tiles.len());
     let gold_tile = |tile| sources.gold_tile(tile, gold);
-    let golds: Vec<GoldTile<f64>> =
-        (0..tiles).into_par_iter().map(gold_tile).collect::<Result<_, _>>()?;
+    let golds = (0..tiles).into_par_iter().map(gold_tile).collect::<Result<_, _>>();
+    let golds: Vec<GoldTile<f64>> = Ranks::current().agree(golds)?;
     let tally = Tally::new(gold.len());
     let lists: Vec<Shortlist> = match k {
         0 => Vec::new(),
@@ -162,31 +162,33 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let cancellation = Cancellation::current();
     let rows = Ranks::current().part(refinement.classes.rows());
     let tasks = scoring::tasks(rows, tiles, blocking);
-    tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
-        let members = sources.members.iter();
-        let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
-        let blocks = blocks.collect::<Result<Vec<Block>, Error>>()?;
-        for tile in tiles {
-            cancellation.check()?;
-            let (queries, gold) = (&sources.members[0].tiles[tile].queries, &golds[tile]);
-            let lanes = gold.bars.len();
-            let mut counter = Counter::new(lanes);
-            for start in (0..span.len()).step_by(blocking.rows) {
-                let rows = start..(start + blocking.rows).min(span.len());
-                sources.combine(&blocks, tile, rows.clone(), buffers)?;
-                let rows = span.start + rows.start..span.start + rows.end;
-                let combined = &mut buffers.combined;
-                gold.place(rows.clone(), combined);
-                let multiplicities = refinement.classes.counts(rows.clone());
-                count(combined, &multiplicities, &gold.bars, &mut counter);
-                if k > 0 {
-                    offer(combined, lanes, rows.start, &lists[queries.clone()]);
+    let scanned =
+        tasks.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, tiles)| {
+            let members = sources.members.iter();
+            let blocks = members.map(|source| source.block(&source.rows[span.clone()]));
+            let blocks = blocks.collect::<Result<Vec<Block>, Error>>()?;
+            for tile in tiles {
+                cancellation.check()?;
+                let (queries, gold) = (&sources.members[0].tiles[tile].queries, &golds[tile]);
+                let lanes = gold.bars.len();
+                let mut counter = Counter::new(lanes);
+                for start in (0..span.len()).step_by(blocking.rows) {
+                    let rows = start..(start + blocking.rows).min(span.len());
+                    sources.combine(&blocks, tile, rows.clone(), buffers)?;
+                    let rows = span.start + rows.start..span.start + rows.end;
+                    let combined = &mut buffers.combined;
+                    gold.place(rows.clone(), combined);
+                    let multiplicities = refinement.classes.counts(rows.clone());
+                    count(combined, &multiplicities, &gold.bars, &mut counter);
+                    if k > 0 {
+                        offer(combined, lanes, rows.start, &lists[queries.clone()]);
+                    }
                 }
+                tally.add(queries.clone(), &counter);
             }
-            tally.add(queries.clone(), &counter);
-        }
-        Ok::<(), Error>(())
-    })?;
+            Ok::<(), Error>(())
+        });
+    Ranks::current().agree(scanned)?;
 
     Shortlist::merge(&lists)?;
     let mut lists = lists.into_iter();

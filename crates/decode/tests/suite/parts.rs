@@ -1,8 +1,12 @@
 //! Candidates that several ranks score in parts, against one that scores all of them.
 
-use dsokr_basis::ranks::threads;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use dsokr_basis::ranks::{Ranks, threads};
 use dsokr_decode::{
-    Candidates, Combination, Decoded, Ensemble, Hit, Member, Pool, Queries, Rank, rank, top_k,
+    CandidateBlocks, Candidates, CodedBlock, Combination, Decoded, Ensemble, Error, Hit, Member,
+    Pool, Queries, Rank, ScoreBlock, rank, top_k, top_rows,
 };
 
 use crate::common::{Set, golds, integer_queries, real_queries};
@@ -47,5 +51,100 @@ fn parts_of_the_candidates_find_what_all_of_them_do() {
                 }
             }
         }
+    }
+}
+
+/// Candidates of which one row, and codes, cannot be read on some rank.
+struct Damaged<'a>(&'a Candidates, bool);
+
+impl Damaged<'_> {
+    const ROW: usize = 0;
+
+    fn check(&self, damaged: bool) -> Result<(), Error> {
+        let error = || Error::Inconsistent("it is damaged".into());
+        if self.1 && damaged { Err(error()) } else { Ok(()) }
+    }
+}
+
+impl CandidateBlocks for Damaged<'_> {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+
+    fn rows(&self) -> usize {
+        self.0.distinct()
+    }
+
+    fn candidates(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn coded(&self, rows: Range<usize>) -> Result<Option<CodedBlock<'_>>, Error> {
+        self.check(rows.is_empty())?;
+        Ok(None)
+    }
+
+    fn block(&self, rows: Range<usize>) -> Result<ScoreBlock<'_>, Error> {
+        self.check(rows.contains(&Self::ROW))?;
+        self.0.block(rows)
+    }
+}
+
+/// What each of three ranks says of some work of which one part fails on rank 2.
+fn check_errors<T>(work: impl Fn(bool) -> Result<T, Error> + Sync, expected: &str) {
+    let found = threads(3, || {
+        let ranks = Ranks::current();
+        let error = work(ranks.rank() == 2).err().map(|error| error.to_string());
+        // in step they meet in the same exchange
+        (error.unwrap_or_default(), ranks.check_same("next step", "the same").is_ok())
+    });
+    for (rank, (error, in_step)) in found.iter().enumerate() {
+        assert!(error.contains(expected) && *in_step, "rank {rank}: {error}");
+        assert_eq!(error.starts_with("rank 2: "), rank != 2, "rank {rank}: {error}");
+    }
+}
+
+#[test]
+fn what_one_rank_cannot_read_ends_the_work_of_all() {
+    let candidates = &Set::reals(5, 60, 60, 3).candidates();
+    let rows = real_queries(5, 1, 3);
+    let queries = || Queries::new(3, &rows).unwrap();
+    // only rank 0 scores the gold row, and all ranks read it
+    let gold = [Some(Damaged::ROW as u32)];
+    check_errors(|fails| rank(&queries(), &gold, &Damaged(candidates, fails)), "it is damaged");
+    check_errors(|fails| top_rows(&queries(), &Damaged(candidates, fails), 5), "it is damaged");
+}
+
+#[test]
+fn a_block_that_is_damaged_on_one_rank_ends_the_work_of_an_ensemble_on_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let candidates = Set::reals(3, 900, 700, 600).candidates();
+    let [good, bad] = ["good", "bad"].map(|name| folder.path().join(name));
+    candidates.save_mapped(&good, &BTreeMap::new()).unwrap();
+    let bytes = std::fs::read(&good).unwrap();
+    let numbers: Vec<u8> =
+        candidates.coordinates().unwrap().iter().flat_map(|value| value.to_le_bytes()).collect();
+    let start = bytes.windows(64).position(|window| window == &numbers[..64]).unwrap();
+    let rows = real_queries(3, 2, 600);
+    let decode = |path: &std::path::Path, gold: u32| {
+        let candidates = Candidates::load(path)?;
+        let member = |name| Member {
+            name,
+            queries: Queries::new(600, &rows).unwrap(),
+            candidates: &candidates,
+            normalised: true,
+        };
+        let rule = Combination::Mean { weights: None, standardise: false };
+        let ensemble = Ensemble::new(vec![member("a"), member("b")])?;
+        ensemble.decode(Pool::Shared, &rule, &[Some(gold), None], 3)
+    };
+    assert!(decode(&good, 1).is_ok());
+    // in the rows of rank 0, of which the others read the gold one, and in those of rank 2
+    for (row, gold) in [(0, 0), (600, 0), (600, 600)] {
+        let mut flipped = bytes.clone();
+        flipped[start + 4 * 600 * row + 12] ^= 4;
+        std::fs::write(&bad, &flipped).unwrap();
+        let work = |fails| decode(if fails { &bad } else { &good }, gold);
+        check_errors(work, "of \"coordinates\"");
     }
 }
