@@ -13,7 +13,7 @@ use crate::scores::{Decoder, Evaluation, Scores, chance, evaluate};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset, Selected, Split};
 
-/// Evaluates coordinates on the splits of a data set, and knows their chance level and ceiling.
+/// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
 pub struct Evaluator<'a> {
     config: &'a Checked,
     dataset: &'a Dataset,

@@ -58,7 +58,7 @@ pub struct Request<'a> {
 pub struct Trained {
     /// The run directory.
     pub path: PathBuf,
-    /// Metrics, chance and ceiling.
+    /// Metrics, chance and perfect h.
     pub report: Report,
     /// Advice on the configuration and the data, a line each, where some applies; none for a run that
     /// was complete before.
@@ -128,15 +128,13 @@ fn run_as(
     }
     let resumed = (request.resume && exists).then_some(path.as_path());
     // a new run is locked when its folder is made
-    let (changes, _lock) = match resumed.filter(|_| ranks.is_first()) {
-        Some(path) => {
-            let locked = (changes::changes(path, config)?, RunLock::take(path)?);
-            // a complete run too: what was left when it was being finished
-            Folder::tidy(path);
-            locked
-        }
-        None => (Vec::new(), None),
-    };
+    let locked = resumed.filter(|_| ranks.is_first()).map(|path| {
+        let locked = (changes::changes(path, config)?, RunLock::take(path)?);
+        // a complete run too: what was left when it was being finished
+        Folder::tidy(path);
+        Ok::<_, Error>(locked)
+    });
+    let (changes, _lock) = ranks.agree(locked.transpose())?.unwrap_or_default();
     let learner = &config.encoder;
     // a device that does not exist is reported before data are read
     let device = request.processor.open()?;
@@ -210,10 +208,6 @@ fn run_as(
             return Ok(Trained { path, report, advice: Vec::new() });
         }
     }
-    let added = match resumed.filter(|_| ranks.is_first()) {
-        Some(path) => Folder::with_added(path)?,
-        None => None,
-    };
     let opener = |files: &PreparationFiles| match resumed {
         _ if !ranks.is_first() => Ok(Folder::open(&path, space.clone(), files)),
         None => {
@@ -245,15 +239,37 @@ fn run_as(
         resumed,
         folder: None,
     };
-    let Fitted { predictor, saved, held_out, summary, mut choices } = learner.fit(task)?;
+    let fitted = learner.fit(task)?;
     own.clear();
-    if !ranks.is_first() {
-        let report = of_first(ranks, || unreachable!("rank 0 makes the report"))?;
-        return Ok(Trained { path, report, advice: Vec::new() });
-    }
+    let mut advice = Vec::new();
+    let report = of_first(ranks, || {
+        let (report, lines) =
+            finish(request, task, fitted, &candidates, words.as_ref(), &data, started)?;
+        advice = lines;
+        Ok(report)
+    })?;
+    Ok(Trained { path, report, advice })
+}
+
+/// What rank 0 does after the fit: it completes the run directory, and makes the report and the advice.
+fn finish(
+    request: &Request,
+    task: &mut Task,
+    fitted: Fitted,
+    candidates: &Candidates,
+    words: Option<&PairWords>,
+    data: &str,
+    started: Instant,
+) -> Result<(Report, Vec<String>), Error> {
+    let Task { config, dataset, evaluator, resumed, .. } = *task;
+    let added = match resumed {
+        Some(path) => Folder::with_added(path)?,
+        None => None,
+    };
+    let Fitted { predictor, saved, held_out, summary, mut choices, advice: own } = fitted;
     let mut folder = match task.folder.take() {
         Some(folder) => folder,
-        None => opener(&PreparationFiles::new(predictor.preparation()?)?)?,
+        None => (task.opener)(&PreparationFiles::new(predictor.preparation()?)?)?,
     };
     if !saved {
         predictor.save(&mut folder)?;
@@ -280,10 +296,10 @@ fn run_as(
     };
     let corrected = match (hubs, &validation) {
         (Some((hubs, held_out)), Some(z)) => {
-            let (corrected, chosen) = correct(hubs, &evaluator, &candidates, &held_out.answers, z)?;
+            let (corrected, chosen) = correct(hubs, evaluator, candidates, &held_out.answers, z)?;
             choices.extend(chosen);
             if added.is_none() {
-                folder.replace_candidates(&corrected, &data)?;
+                folder.replace_candidates(&corrected, data)?;
             }
             Some(corrected)
         }
@@ -291,12 +307,11 @@ fn run_as(
     };
     let candidates: Cow<Candidates> = match corrected {
         Some(corrected) => Cow::Owned(corrected),
-        None => Cow::Borrowed(&candidates),
+        None => Cow::Borrowed(candidates),
     };
     let look = match (&config.decoding.second_look, &held_out) {
         (Some(settings), Some(held_out)) => {
-            let (look, part) =
-                second_look::fit(settings, words.as_ref(), task, &candidates, held_out)?;
+            let (look, part) = second_look::fit(settings, words, task, &candidates, held_out)?;
             folder.save_second_look(&look)?;
             if let Some(part) = part {
                 folder.save_held_part(&part, &dataset.train.ids)?;
@@ -310,7 +325,7 @@ fn run_as(
         Some(added) => {
             let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
             let all = hubs::of_all(added, &candidates, answers)?;
-            folder.replace_candidates(&all, &data)?;
+            folder.replace_candidates(&all, data)?;
             Cow::Owned(all)
         }
         None => candidates,
@@ -329,20 +344,21 @@ fn run_as(
         (SplitName::Validation, Some(z)) => z,
         _ => predictor.predict(evaluator.reported())?,
     };
-    let report = of_first(ranks, || folder.report_on(evaluator, &z))?;
+    let report = folder.report_on(evaluator, &z)?;
     let evidence = Evidence {
         config,
-        dataset: &dataset,
+        dataset,
         report: &report,
         choices: &choices,
         log: &folder.log_lines()?,
-        larger_sketch: &|| larger_sketch(config, &request.root, &dataset),
+        larger_sketch: &|| larger_sketch(config, &request.root, dataset),
     };
-    let advice = advice(&evidence).unwrap_or_else(|error| {
+    let mut advice = advice(&evidence).unwrap_or_else(|error| {
         warn!("no advice: {error}");
         Vec::new()
     });
-    Ok(Trained { path, report, advice })
+    advice.extend(own);
+    Ok((report, advice))
 }
 
 /// Refuses what several processes cannot share, and ranks whose configuration or version differ.
@@ -363,7 +379,7 @@ fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error> {
     Ok(())
 }
 
-/// A result of rank 0, on all ranks; `work` makes it there.
+/// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
 fn of_first<T: Serialize + DeserializeOwned>(
     ranks: &Ranks,
     work: impl FnOnce() -> Result<T, Error>,
@@ -372,8 +388,12 @@ fn of_first<T: Serialize + DeserializeOwned>(
         return work();
     }
     let wrong = |e: serde_json::Error| Error::Serialise(e.to_string());
-    let own = if ranks.is_first() { Some(work()?) } else { None };
-    let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec).map_err(wrong)?;
+    let made = || {
+        let own = ranks.is_first().then(work).transpose()?;
+        let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec).map_err(wrong)?;
+        Ok((own, text))
+    };
+    let (own, text) = ranks.agree::<_, Error>(made())?;
     let text = ranks.broadcast(|| text)?;
     own.map_or_else(|| serde_json::from_slice(&text).map_err(wrong), Ok)
 }

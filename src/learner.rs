@@ -285,6 +285,8 @@ pub struct Fitted {
     pub summary: Option<String>,
     /// The values that the fit chose from lists, for advice on these lists.
     pub choices: Vec<Choice>,
+    /// Lines of advice on its settings.
+    pub advice: Vec<String>,
 }
 
 /// Answers to training inputs by models that were fitted without their pair.
@@ -351,6 +353,13 @@ impl Fitted {
     /// A predictor that is saved after its fit.
     pub fn new(predictor: impl Predictor + 'static) -> Self {
         let predictor = Box::new(predictor);
-        Self { predictor, saved: false, held_out: None, summary: None, choices: Vec::new() }
+        Self {
+            predictor,
+            saved: false,
+            held_out: None,
+            summary: None,
+            choices: Vec::new(),
+            advice: Vec::new(),
+        }
     }
 }

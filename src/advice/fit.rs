@@ -62,6 +62,9 @@ pub(super) fn low_ceiling(evidence: &Evidence) -> Result<Option<String>, Error> 
         Some(LargerSketch { size: larger, perfect_h }) => {
             format!("{found}: a sketch of size {larger} reaches {perfect_h:.4} on validation")
         }
+        None if size >= evidence.dataset.train.ids.len() => {
+            format!("{found}, as large as the training data: try another kernel or other features")
+        }
         None => format!(
             "{found}: compare sizes and powers by `dsokr sketch`, or try another kernel or other features"
         ),

@@ -32,7 +32,7 @@ use crate::{Error, memory};
 use embedding::EmbeddingSearch;
 use inputs::{MachineInputs, MachineRows};
 use predictor::KernelMachine;
-use solver::{LambdaSearch, scaled, scaling, training_set, unknowns};
+use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_set, unknowns};
 
 impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
@@ -237,6 +237,7 @@ impl ClosedForm for PreparedMachine<'_> {
             tried: lambdas.to_vec(),
             bounds: [0.0, f64::INFINITY],
         };
+        let mut advice = None;
         let (model, held_out, curve, choices) = match (settings.embedding(), basis) {
             (Some(embedding), Some(basis)) => {
                 let outputs = TrainingOutputs::new(config, dataset, None, systems.clone());
@@ -263,7 +264,14 @@ impl ClosedForm for PreparedMachine<'_> {
             }
             _ => {
                 let best = search.best(space, config.decoding.needs_held_out())?;
-                (best.model, best.held_out, None, vec![lambda(best.lambda)])
+                let choices = match best.flat {
+                    true => Vec::new(),
+                    false => vec![lambda(best.lambda)],
+                };
+                if best.flat {
+                    advice = advice_on_unlike(settings, &scaled)?;
+                }
+                (best.model, best.held_out, None, choices)
             }
         };
         let mut summary = model.summary().to_string();
@@ -273,6 +281,7 @@ impl ClosedForm for PreparedMachine<'_> {
         let summary = Some(summary);
         let machine = KernelMachine { inputs: Arc::clone(&self.inputs), model, curve };
         let held_out = held_out.map(|answers| HeldOut::all(rows.len(), answers));
-        Ok(Fitted { held_out, summary, choices, ..Fitted::new(machine) })
+        let advice = advice.into_iter().collect();
+        Ok(Fitted { held_out, summary, choices, advice, ..Fitted::new(machine) })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use dsokr_basis::{Kernel, OutputKernel, RowSource};
 use dsokr_machines::{
     Cost, KernelModel, LastSystem, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver,
     Targets, TrainingInputs, TrainingSet,
@@ -73,6 +74,50 @@ pub(super) fn scaled<'a, 's>(
     })
 }
 
+/// Leave-one-out errors that differ by less than this share of them are equal.
+const FLAT: f64 = 1e-3;
+
+/// The most inputs that are compared with one another.
+const COMPARED: usize = 200;
+
+/// Inputs have nothing in common below this share of their own values.
+const UNLIKE: f64 = 0.01;
+
+/// Advice where all λ are equally good, if it is because most of the first training inputs have nothing in common:
+/// the kernel matrix is nearly diagonal, and the predictions for a new input nearly 0.
+pub(super) fn advice_on_unlike(
+    settings: &KernelMachineConfig,
+    rows: &MachineRows,
+) -> Result<Option<String>, Error> {
+    let n = rows.len().min(COMPARED);
+    let values = match rows {
+        MachineRows::Features(rows) => {
+            let first = rows.block(0..n)?;
+            settings.kernel.block(&first, &first)?
+        }
+        MachineRows::Gram(values) => values.submatrix(0, 0, n, n).to_owned(),
+    };
+    let alike = |i: usize, j: usize| {
+        i != j && values[(i, j)].abs() > UNLIKE * (values[(i, i)] * values[(j, j)]).sqrt()
+    };
+    let unlike = (0..n).filter(|&i| (0..n).all(|j| !alike(i, j))).count();
+    if 2 * unlike <= n {
+        return Ok(None);
+    }
+    let cure = match (rows, &settings.kernel) {
+        (MachineRows::Gram(_), _) => "try other kernels".to_owned(),
+        (_, Kernel::Gaussian { gamma } | Kernel::GaussianTanimoto { gamma }) => {
+            format!("try an encoder.kernel.gamma below {gamma}")
+        }
+        (MachineRows::Features(_), _) => "try another encoder.kernel or other inputs".into(),
+    };
+    let values = settings.lambda.values().len();
+    Ok(Some(format!(
+        "all {values} values of encoder.lambda are equally good, since {unlike} of {n} training inputs have nothing in \
+         common with the others under the kernel: {cure}"
+    )))
+}
+
 /// A solver with the training rows, scaled, and the targets.
 pub(super) struct LambdaSearch<'a> {
     pub settings: &'a KernelMachineConfig,
@@ -88,6 +133,8 @@ pub(super) struct BestModel {
     /// Leave-one-out predictions for the training rows, if they were asked for.
     pub held_out: Option<Vec<f32>>,
     pub lambda: f64,
+    /// Whether several λ were tried, and all are equally good.
+    pub flat: bool,
 }
 
 /// The training set of a solver.
@@ -144,36 +191,43 @@ impl LambdaSearch<'_> {
         let lambdas = match &self.settings.lambda {
             Lambda::One(lambda) if !self.settings.is_lipschitz() => {
                 let (model, held_out) = self.fit(*lambda, leave_one_out)?;
-                return Ok(BestModel { model, held_out, lambda: *lambda });
+                return Ok(BestModel { model, held_out, lambda: *lambda, flat: false });
             }
             several => several.values(),
         };
         if let (Some(space), Some(spectrum)) = (space, self.prepared.spectrum()?) {
             let errors = spectrum.errors(lambdas, space)?;
-            let mut best = (f64::INFINITY, f64::NAN);
+            let (mut best, mut worst) = ((f64::INFINITY, f64::NAN), 0.0f64);
             for (&lambda, error) in lambdas.iter().zip(errors) {
                 info!(lambda, error, "leave-one-out");
+                worst = worst.max(error);
                 if error < best.0 {
                     best = (error, lambda);
                 }
             }
+            let flat = lambdas.len() > 1 && worst - best.0 <= FLAT * worst;
             let (model, held_out) = self.fit(best.1, leave_one_out)?;
-            return Ok(BestModel { model, held_out, lambda: best.1 });
+            return Ok(BestModel { model, held_out, lambda: best.1, flat });
         }
         let metric = self.evaluator.config().evaluation.metric;
         let mut best: Option<(f64, f64, KernelModel)> = None;
+        let mut worst = f64::INFINITY;
         for &lambda in lambdas {
             let (model, _) = self.fit(lambda, false)?;
             let z = self.validation.predictions_of(&model)?;
             let scores = self.evaluator.evaluate(SplitName::Validation, &z)?.scores;
             let (score, value) = (metric.score(&scores), metric.value(&scores));
             info!(lambda, metric = %metric, value, "{}", model.summary());
+            worst = worst.min(score);
             if best.as_ref().is_none_or(|(least, ..)| score > *least) {
                 best = Some((score, lambda, model));
             }
         }
         match best {
-            Some((_, lambda, model)) => Ok(BestModel { model, held_out: None, lambda }),
+            Some((score, lambda, model)) => {
+                let flat = lambdas.len() > 1 && score == worst;
+                Ok(BestModel { model, held_out: None, lambda, flat })
+            }
             None => Err(Error::value("encoder.lambda", "[]", "at least one number above 0")),
         }
     }

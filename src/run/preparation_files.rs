@@ -3,19 +3,21 @@ use std::path::Path;
 
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
-use super::BASIS;
 use super::candidates::FILE as CANDIDATES;
 use super::card::FILE as CARD;
 use super::fingerprints::FILE as FINGERPRINTS;
+use super::held_out::{FILE as HELD_OUT, PART, PART_LOOK};
 use super::place::{CHANGES, DATA, FEATURES};
+use super::{BASIS, SECOND_LOOK};
 use crate::Error;
 
-/// The files of a run directory, which a recipe must not write.
-const OWN: [&str; 20] = [
+/// The files and folders of a run directory, which a recipe must not write.
+const OWN: [&str; 28] = [
     "config.toml",
     CARD,
     BASIS,
     CANDIDATES,
+    "candidates.next.safetensors",
     "encoder.safetensors",
     "checkpoint",
     CHANGES,
@@ -25,12 +27,19 @@ const OWN: [&str; 20] = [
     "embedding.svg",
     "examples.svg",
     FEATURES,
+    HELD_OUT,
+    PART,
     "inputs.safetensors",
+    "labels.json",
     "log.jsonl",
     "machine.safetensors",
     "metrics.json",
     "outputs.safetensors",
     "ridge.safetensors",
+    "scaling.safetensors",
+    SECOND_LOOK,
+    PART_LOOK,
+    "shards",
     "tensorboard",
 ];
 
@@ -77,4 +86,32 @@ pub(crate) fn check_preparation(model: &Stored, own: &str) -> Result<(), Error> 
     let message =
         format!("it belongs to inputs prepared with fingerprint {found}, the run's have {own}");
     Err(Error::Run { path: model.path().into(), message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preparation_writes_no_file_that_the_book_lists_as_the_runs() {
+        let book = concat!(env!("CARGO_MANIFEST_DIR"), "/book/src/files.md");
+        let page = std::fs::read_to_string(book).unwrap();
+        let table = page.lines().skip_while(|line| !line.starts_with("| file |")).skip(2);
+        let rows = table.take_while(|line| line.starts_with('|'));
+        let mut refused = 0;
+        for row in rows {
+            let mut cells = row.split('|').skip(1);
+            let (files, meaning) = (cells.next().unwrap(), cells.next().unwrap());
+            // names are between backquotes; of a folder the first part counts
+            for file in files.split('`').skip(1).step_by(2) {
+                let name = file.split('/').next().unwrap();
+                let one = vec![(&*name.to_owned().leak(), String::new())];
+                let own = !meaning.contains("preparation") && !meaning.contains("tokenizer");
+                assert_eq!(PreparationFiles::new(one).is_err(), own, "{name}");
+                refused += usize::from(own);
+            }
+        }
+        assert!(refused > 20, "{refused}");
+        assert!(PreparationFiles::new(vec![("lexicon.tsv", String::new())]).is_ok());
+    }
 }

@@ -21,8 +21,8 @@ pub struct Report {
     /// The metrics of a uniformly random order of the candidates; for molecules, of one candidate
     /// drawn for each query.
     pub chance: Scores,
-    /// *Perfect h*: the metrics of ψ̃(y) instead of the model's prediction, the upper bound that
-    /// the sketch allows (thesis, section 5.3). None if outputs are not sketched.
+    /// *Perfect h*: the metrics of ψ̃(y) instead of the model's prediction, those of a model that meets every
+    /// target exactly (thesis, section 5.3). A model can have better ones. None if outputs are not sketched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perfect_h: Option<Scores>,
     /// Number of rows that were skipped of each file of the data, where `data.on_bad_row` is `"skip"`.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use dsokr_basis::Ranks;
 use dsokr_data::Truth;
+use dsokr_decode::report::ReliabilityBin;
 use dsokr_decode::{CandidateBlocks, Candidates};
 use dsokr_molecule::{Molecule, functional_groups, ring_systems};
 use serde::Serialize;
@@ -199,11 +200,9 @@ fn nearest(model: &Model, text: &str) -> Result<Vec<Nearest>, Problem> {
     Ok(found.into_iter().zip(&places).map(near).collect())
 }
 
-/// How often first candidates with such a gap were right.
+/// How often first candidates with such a gap were right, or with the nearest ones where there are none.
 fn confidence(model: &Model, gap: f32) -> Option<Confidence> {
-    let bins = model.reliability()?;
-    let below = bins.iter().rev().find(|bin| bin.from <= f64::from(gap));
-    let bin = below.or(bins.first())?;
+    let bin = ReliabilityBin::nearest(model.reliability()?, gap.into())?;
     let (right, low, high) = (bin.right, bin.low, bin.high);
     Some(Confidence { gap, right, low, high, queries: bin.queries, from: bin.from, to: bin.to })
 }

@@ -105,12 +105,13 @@ pub(super) struct Quantile {
     pub value: f32,
 }
 
-/// How often first candidates with such a gap to the next score were right.
+/// How often first candidates with such a gap to the next score were right, or with the nearest gaps where no query
+/// has such a one.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Confidence {
     /// The gap of this query, among all candidates.
     pub gap: f32,
-    /// Share of validation queries with a similar gap whose first candidate was right.
+    /// Share of these validation queries whose first candidate was right.
     pub right: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,

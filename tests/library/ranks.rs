@@ -327,3 +327,46 @@ fn what_is_not_shared_is_refused_by_all_ranks() {
     }
     assert!(!folder.path("run").exists());
 }
+
+/// Puts a folder in the place of the metrics before they are written. Rank 0 evaluates.
+struct Block<'a>(&'a Path);
+
+impl Observer for Block<'_> {
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::Evaluation { .. }) {
+            std::fs::create_dir_all(self.0.join("metrics.json/inside")).expect("a folder");
+        }
+    }
+}
+
+#[test]
+fn an_error_of_rank_0_after_the_fit_is_that_of_all_ranks() {
+    let folder = Folder::new();
+    let (config, out) = (checked(&folder, CONFIG), folder.path("run"));
+    let found = threads(3, || {
+        let ranks = Ranks::current();
+        let request = Request { out: Some(out.clone()), ..Request::new(&config)? };
+        let error = request.run(&mut Block(&out)).err().map(|error| error.to_string());
+        // in step they meet in the same exchange
+        Ok::<_, Error>((error.unwrap_or_default(), ranks.check_same("next step", "the same")))
+    });
+    let found: Vec<_> = found.into_iter().map(|rank| rank.expect("a configuration")).collect();
+    for (rank, (error, in_step)) in found.iter().enumerate() {
+        assert!(error.contains("metrics.json"), "rank {rank}: {error}");
+        assert_eq!(error.starts_with("rank 0: "), rank > 0, "rank {rank}: {error}");
+        assert!(in_step.is_ok(), "rank {rank}");
+    }
+}
+
+#[test]
+fn a_run_that_rank_0_cannot_resume_is_refused_by_all_ranks() {
+    let (folder, _, one) = trained_alone();
+    let other = checked(&folder, &CONFIG.replacen("seed = 5", "seed = 6", 1));
+    let refused = train(3, &other, &one, true);
+    let errors: Vec<String> =
+        refused.into_iter().map(|rank| rank.err().expect("an error").to_string()).collect();
+    for (rank, error) in errors.iter().enumerate() {
+        assert!(error.contains("seed"), "rank {rank}: {error}");
+        assert_eq!(error.starts_with("rank 0: "), rank > 0, "rank {rank}: {error}");
+    }
+}

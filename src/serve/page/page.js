@@ -225,10 +225,12 @@ function sure(answer) {
   }
   const sureness = answer.confidence;
   if (sureness && state.skip === 0) {
+    const holds = sureness.from <= sureness.gap && sureness.gap <= sureness.to;
+    const gaps = holds ? "such a gap" : "the nearest gaps";
     const range = sureness.from === sureness.to ? number(sureness.from) : `${number(sureness.from)} to ${number(sureness.to)}`;
     lines.push(make("p", { class: "small" },
-      `The first score is ${number(sureness.gap)} above the next. Of ${sureness.queries} validation queries with such a `
-      + `gap (${range}), the first candidate was right for ${percent(sureness.right)} `
+      `The first score is ${number(sureness.gap)} above the next. Of ${sureness.queries} validation queries with ${gaps} `
+      + `(${range}), the first candidate was right for ${percent(sureness.right)} `
       + `(95 % interval ${percent(sureness.low)} to ${percent(sureness.high)}).`));
   }
   return lines;

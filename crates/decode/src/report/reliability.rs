@@ -29,6 +29,13 @@ impl ReliabilityBin {
     /// Names of the columns of [`ReliabilityBin::cells`].
     pub const COLUMNS: [&str; 7] = ["from", "to", "mean_score", "queries", "right", "low", "high"];
 
+    /// The bin that holds a score, else the one whose scores are nearest; of several the one of higher scores. None
+    /// where there are no bins.
+    pub fn nearest(bins: &[Self], score: f64) -> Option<&Self> {
+        let apart = |bin: &Self| (bin.from - score).max(score - bin.to).max(0.0);
+        bins.iter().rev().min_by(|a, b| apart(a).total_cmp(&apart(b)))
+    }
+
     /// The bin as texts, for a table.
     pub fn cells(&self) -> [String; 7] {
         let Self { from, to, mean_score, queries, right, low, high } = self;

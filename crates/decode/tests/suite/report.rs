@@ -2,7 +2,9 @@
 
 use crate::common::message;
 use dsokr_basis::random::{below, generator};
-use dsokr_decode::report::{QueryRow, compare, hits_curve, query_rows, rank_histogram, worst};
+use dsokr_decode::report::{
+    QueryRow, ReliabilityBin, compare, hits_curve, query_rows, rank_histogram, worst,
+};
 use dsokr_decode::{
     CandidateParts, Candidates, Combination, Ensemble, Member, Metrics, MissingGold, Pool, Queries,
     Rank, bootstrap,
@@ -219,4 +221,24 @@ fn reports_do_not_depend_on_threads() {
         pool.install(|| (compare(&a, &b, 200, 2).unwrap(), hits_curve(&a, 20, 200, 2).unwrap()))
     };
     assert_eq!(run(1), run(2));
+}
+
+#[test]
+fn the_bin_of_a_score_holds_it_or_is_the_nearest() {
+    let bin = |from: f64, to: f64| ReliabilityBin {
+        from,
+        to,
+        mean_score: from,
+        queries: 10,
+        right: 0.5,
+        low: 0.2,
+        high: 0.8,
+    };
+    let bins = [bin(0.0, 1.0), bin(2.0, 3.0), bin(3.0, 5.0)];
+    for (score, expected) in
+        [(-1.0, 0), (0.0, 0), (0.5, 0), (1.4, 0), (1.6, 1), (2.5, 1), (3.0, 2), (9.0, 2)]
+    {
+        assert_eq!(ReliabilityBin::nearest(&bins, score), Some(&bins[expected]), "{score}");
+    }
+    assert_eq!(ReliabilityBin::nearest(&[], 1.0), None);
 }
