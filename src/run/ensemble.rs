@@ -8,7 +8,7 @@ use dsokr_basis::Ranks;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, PerQuery,
-    Shards,
+    Pool, Shards,
 };
 
 use super::place::read_optional;
@@ -245,6 +245,23 @@ impl EnsembleRun {
         }
         found.named = named;
         Ok((found, decoded))
+    }
+
+    /// The evaluation of each member by itself, on the queries as it reads them.
+    ///
+    /// # Errors
+    /// As [`Run::evaluate`]; lists that name a candidate which a member lacks.
+    pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
+        let first = &self.members[0].candidates;
+        let own = |(run, split): (&Run, &Split)| match asked.pool() {
+            // lists hold places, which differ where members order their candidates differently
+            Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {
+                let lists = lists.moved(first, &run.candidates)?;
+                run.evaluate(split, Pool::PerQuery(&lists))
+            }
+            Pool::PerQuery(_) | Pool::Shared => run.evaluate(split, asked.pool()),
+        };
+        self.members.iter().zip(&asked.splits).map(own).collect()
     }
 
     /// The right output of each query that counts, and how the queries were decoded.

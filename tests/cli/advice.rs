@@ -56,6 +56,43 @@ fn a_low_ceiling_and_the_size_that_raises_it() {
     says(&text, &["perfect h has mrr 0.", "dsokr sketch"]);
 }
 
+#[test]
+fn a_sketch_as_large_as_the_data_is_not_compared_with_others() {
+    let sandbox = Sandbox::new();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let mut table = String::from("id\tname\tfirst\n");
+    for line in outputs.lines().skip(1) {
+        let name = line.split('\t').nth(1).unwrap();
+        writeln!(table, "{line}\t{}", &name[..2]).unwrap();
+    }
+    sandbox.write("data/small/coarse.tsv", &table);
+    let features = "output.features={kind=\"ngrams\", column=\"first\", min=1, max=2}";
+    let changes = |size| ["output.table=coarse.tsv", features, size];
+    let text = advice(&sandbox, "small.toml", &changes("sketch.size=60"));
+    says(&text, &["with sketch.size = 60, as large as the training data: try another kernel or"]);
+    assert!(!text.contains("dsokr sketch"), "{text}");
+    says(&advice(&sandbox, "small.toml", &changes("sketch.size=8")), &["dsokr sketch"]);
+}
+
+#[test]
+fn inputs_that_have_nothing_in_common_under_their_kernel() {
+    let sandbox = Sandbox::new();
+    sandbox.write("ridge.toml", &ridge("[0.001, 0.01, 0.1]"));
+    let kernel = |gamma: &str| format!("encoder.kernel={{name=\"gaussian\", gamma={gamma}}}");
+    let solver = "encoder.solver={name=\"conjugate-gradients\", sketch={size=60}}";
+    for changes in [vec![], vec![solver]] {
+        let far = kernel("1000000.0");
+        let text = advice(&sandbox, "ridge.toml", &[vec![&far[..]], changes.clone()].concat());
+        let expected = "all 3 values of encoder.lambda are equally good, since 60 of 60 training inputs have \
+                        nothing in common with the others under the kernel: try an encoder.kernel.gamma below 1000000";
+        says(&text, &[expected]);
+        assert!(!text.contains("of the 3 values tried"), "{text}");
+        let near = kernel("0.5");
+        let text = advice(&sandbox, "ridge.toml", &[vec![&near[..]], changes].concat());
+        assert!(!text.contains("in common"), "{text}");
+    }
+}
+
 fn ridge(lambda: &str) -> String {
     let start = CONFIG.find("[encoder]").unwrap();
     let end = CONFIG.find("[training]").unwrap();

@@ -355,3 +355,36 @@ fn members_that_diverged_go_on_with_a_lower_rate() {
     }
     sandbox.succeed(&["evaluate", "run"]);
 }
+
+#[test]
+fn members_with_candidates_in_another_order_have_their_own_metrics() {
+    let sandbox = Sandbox::new();
+    copy(&sandbox.path("data/small"), &sandbox.path("data/other"));
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let (head, rest) = outputs.split_once('\n').unwrap();
+    let reversed: Vec<&str> = [head].into_iter().chain(rest.lines().rev()).collect();
+    sandbox.write("data/other/outputs.tsv", &(reversed.join("\n") + "\n"));
+    sandbox.write("other.toml", &CONFIG.replacen("\"small\"", "\"other\"", 1));
+    let list = |at: usize| {
+        let listed = [at, (7 * at) % 60, (11 * at + 1) % 60, (13 * at + 2) % 60];
+        let mut ids: Vec<String> = listed.iter().map(|at| format!("\"o{at}\"")).collect();
+        ids.sort();
+        ids.dedup();
+        format!("{{\"query\": \"o{at}\", \"candidates\": [{}]}}\n", ids.join(", "))
+    };
+    sandbox.write("lists.jsonl", &(70..80).map(list).collect::<String>());
+    sandbox.succeed(&["train", "small.toml", "--quiet", "--out", "a"]);
+    sandbox.succeed(&["train", "other.toml", "--quiet", "--out", "b", "--set", "seed=1"]);
+    let evaluate = |runs: &[&str]| {
+        let call = [&["evaluate"], runs, &["--candidates", "lists.jsonl", "--json"]].concat();
+        json(&sandbox.succeed(&call))
+    };
+    let both = evaluate(&["a", "b"]);
+    for (at, run) in ["a", "b"].into_iter().enumerate() {
+        let (own, alone) = (&both["members"][at], evaluate(&[run]));
+        assert_eq!(own["run"], run, "{both}");
+        for metric in ["mrr", "hits@1", "mean_rank"] {
+            assert_eq!(number(own, metric), number(&alone, metric), "{run} {metric}: {both}");
+        }
+    }
+}

@@ -346,3 +346,32 @@ fn published_multi_label_files_have_configurations() {
         assert!(number(&json(&sandbox.succeed(&queries)), "f1") > 0.9);
     }
 }
+
+#[test]
+fn sets_that_are_all_empty_are_predicted_perfectly() {
+    let sandbox = sandbox(LABELS, "tanimoto");
+    let table = sandbox.read("data/small/outputs.tsv");
+    let mut emptied = String::new();
+    let mut lists = String::new();
+    for line in table.lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        // the last ten outputs are those of the test queries
+        let test = cells[0].strip_prefix('o').and_then(|at| at.parse::<usize>().ok());
+        let test = test.is_some_and(|at| at >= 70);
+        emptied += &[cells[0], cells[1], if test { "" } else { cells[2] }, cells[3]].join("\t");
+        emptied += "\n";
+        if test {
+            lists += &format!("{{\"query\": {0:?}, \"candidates\": [{0:?}]}}\n", cells[0]);
+        }
+    }
+    sandbox.write("data/small/outputs.tsv", &emptied);
+    sandbox.write("lists.jsonl", &lists);
+    sandbox.succeed(&["train", "small.toml", "--quiet"]);
+    let call = ["evaluate", "runs/small", "--candidates", "lists.jsonl", "--ci", "--json"];
+    let found = json(&sandbox.succeed(&call));
+    for metric in ["f1", "micro_f1", "macro_f1"] {
+        assert_eq!(number(&found, metric), 1.0, "{found}");
+        assert_eq!(found["intervals"][metric], serde_json::json!([1.0, 1.0]), "{found}");
+    }
+    assert_eq!((number(&found, "labels"), number(&found, "hamming_loss")), (0.0, 0.0), "{found}");
+}

@@ -5,6 +5,7 @@ use std::path::Path;
 use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 use serde::Deserialize;
 
+use crate::error::check_len;
 use crate::{Candidates, Error};
 
 /// A list of candidates a query, for tasks where each query chooses among its own.
@@ -139,6 +140,23 @@ impl PerQuery {
         let mut chosen = Self { offsets: vec![0], members: Vec::new(), ..*self };
         queries.iter().for_each(|&query| chosen.push(self.list(query)));
         chosen
+    }
+
+    /// The same lists of `from`, as indices of the same candidates in a different order.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for lists of other candidates than `from`; [`Error::Inconsistent`] for a listed candidate that
+    /// is not among `to`.
+    pub fn moved(&self, from: &Candidates, to: &Candidates) -> Result<Self, Error> {
+        check_len("candidates", from.len(), self.candidates)?;
+        let place = |&candidate: &u32| {
+            let id = from.id(candidate as usize);
+            let unknown =
+                || Error::Inconsistent(format!("candidate lists: unknown candidate {id:?}"));
+            to.find(id).map(|place| place as u32).ok_or_else(unknown)
+        };
+        let members = self.members.iter().map(place).collect::<Result<_, Error>>()?;
+        Ok(Self { members, candidates: to.len(), offsets: self.offsets.clone(), ..*self })
     }
 
     /// Number of queries.

@@ -7,11 +7,11 @@ use dsokr::basis::Ranks;
 use dsokr::basis::store::write_atomically;
 use dsokr::data::config::OnBadRow;
 use dsokr::data::{Inputs, Split, SplitName, Truth};
+use dsokr::decode::Rank;
 use dsokr::decode::report::{Comparison, Difference, compare};
-use dsokr::decode::{Metrics, Pool, Rank};
 use dsokr::device::Processor;
 use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, check_output, tables};
-use dsokr::{EXAMPLES, Error, Metric, RESAMPLES, Scores, drawing, intervals};
+use dsokr::{EXAMPLES, Error, Evaluation, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
 use crate::report::{self, Evaluated};
@@ -211,9 +211,7 @@ impl Shown {
             between = intervals(&found, RESAMPLES, runs.config().seed)?;
             metrics.ranks.mrr_ci95 = between.get("mrr").copied();
         }
-        let counts = (metrics.candidates, metrics.duplicate_candidates);
-        let chance = Metrics::chance(&found.ranks, counts.0, counts.1)?;
-        let chance = Scores { numbers: metrics.numbers, ..chance.into() };
+        let chance = found.chance()?;
         let (members, mut drawn) =
             if runs.members().len() > 1 { each(runs, asked)? } else { Default::default() };
         drawn.truncate(DRAWN);
@@ -324,25 +322,12 @@ fn curves(folders: &[PathBuf]) -> Result<Vec<(String, LearningCurve)>, Error> {
 
 /// The metrics of each run alone, and its ranks.
 fn each(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<(Vec<Own>, Vec<NamedRanks>), Error> {
-    let pool = asked.pool();
-    let own = |(at, (run, split)): (usize, (&Run, &Split))| {
-        let same = run.candidates.ids().eq(runs.members()[0].candidates.ids());
-        if let (Pool::PerQuery(_), false) = (pool, same) {
-            return Err(Error::Value {
-                key: "--candidates".into(),
-                found: format!(
-                    "the run {}, whose candidates are in a different order",
-                    runs.names()[at]
-                ),
-                allowed: "runs with their candidates in the same order".into(),
-            });
-        }
+    let own = |(at, evaluation): (usize, Evaluation)| {
         let weight = runs.rule.weights().map(|weights| weights[at]);
-        let evaluation = run.evaluate(split, pool)?;
         let (run, metrics) = (runs.names()[at].clone(), evaluation.scores);
-        Ok((Own { run: run.clone(), weight, metrics }, (run, evaluation.ranks)))
+        (Own { run: run.clone(), weight, metrics }, (run, evaluation.ranks))
     };
-    runs.members().iter().zip(asked.splits()).enumerate().map(own).collect()
+    Ok(runs.evaluate_members(asked)?.into_iter().enumerate().map(own).unzip())
 }
 
 /// Draws the first `count` true molecules or graphs beside the predicted ones.

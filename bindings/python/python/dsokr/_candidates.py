@@ -84,7 +84,7 @@ class Candidates:
         )
 
     def perfect_h(self, gold: Iterable[Any]) -> Ranks:
-        """The upper bound that the basis allows: each gold candidate's own coordinates are the prediction."""
+        """The ranks of a model that meets every target: each gold candidate's own coordinates are the prediction."""
         ids = texts(gold, "gold")
         return self.rank(self._inner.coordinates_of(ids), ids)
 

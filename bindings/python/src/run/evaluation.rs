@@ -2,8 +2,7 @@
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
 use dsokr::data::Inputs;
-use dsokr::decode::Metrics;
-use dsokr::run::{EnsembleRun, QueryAnswers, Run, tables};
+use dsokr::run::{EnsembleRun, QueryAnswers, tables};
 use dsokr::{Error, RESAMPLES, Scores, intervals};
 use pyo3::prelude::*;
 
@@ -31,8 +30,6 @@ impl Evaluation {
     /// Evaluates runs on queries.
     pub fn of(runs: &EnsembleRun, asked: &QueryAnswers) -> Result<Self, Error> {
         let (inner, decoded) = runs.evaluate(asked)?;
-        let found = &inner.scores;
-        let chance = Metrics::chance(&inner.ranks, found.candidates, found.duplicate_candidates)?;
         let split = asked.split();
         let texts = match &split.inputs {
             Inputs::Texts(texts) => texts.clone(),
@@ -44,17 +41,18 @@ impl Evaluation {
             let (id, label) = (candidates.id(hit.candidate), candidates.label(hit.candidate));
             Some((id.to_owned(), label.to_owned(), hit.score))
         });
-        let several = runs.members().len() > 1;
-        let own = |((run, split), name): ((&Run, _), &String)| {
-            Ok((name.clone(), run.evaluate(split, asked.pool())?.scores))
+        let members = match runs.members().len() {
+            1 => Vec::new(),
+            _ => {
+                let scores = runs.evaluate_members(asked)?.into_iter().map(|own| own.scores);
+                runs.names().iter().cloned().zip(scores).collect()
+            }
         };
-        let members = runs.members().iter().zip(asked.splits()).zip(runs.names());
-        let members = members.filter(|_| several).map(own).collect::<Result<_, Error>>()?;
         Ok(Self {
             queries: split.names().to_vec(),
             texts,
             best: best.collect(),
-            chance: chance.into(),
+            chance: inner.chance()?,
             members,
             seed: runs.config().seed,
             inner,

@@ -233,3 +233,21 @@ fn errors_name_file_and_line() {
     assert!(matches!(read(&path), Err(Error::File { line: Some(1), .. })));
     assert!(matches!(read(Path::new("/nowhere/lists.jsonl")), Err(Error::Io { .. })));
 }
+
+#[test]
+fn moved_lists_hold_the_same_candidates() {
+    let candidates = |ids: &[&str]| {
+        let ids: Vec<String> = ids.iter().map(|id| id.to_string()).collect();
+        let coordinates = (0..ids.len()).map(|at| at as f32).collect();
+        Candidates::new(CandidateParts { ids, dim: 1, coordinates, ..CandidateParts::default() })
+            .unwrap()
+    };
+    let (from, to) = (candidates(&["a", "b", "c", "d"]), candidates(&["c", "a", "d", "b"]));
+    let lists = PerQuery::new(&[vec![0, 2], vec![3], vec![1, 0, 3]], &from).unwrap();
+    let moved = lists.moved(&from, &to).unwrap();
+    assert_eq!(moved, PerQuery::new(&[vec![1, 0], vec![2], vec![3, 1, 2]], &to).unwrap());
+    assert_eq!(moved.moved(&to, &from).unwrap(), lists);
+    let fewer = candidates(&["a", "b", "d"]);
+    assert_eq!(message(lists.moved(&from, &fewer)), "candidate lists: unknown candidate \"c\"");
+    assert_eq!(message(lists.moved(&fewer, &to)), "3 candidates, expected 4");
+}
