@@ -8,9 +8,11 @@ use crate::config::Checked;
 use crate::golds::has_gold;
 use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
+use crate::query_texts::QueryTexts;
 use crate::run::Report;
 use crate::scores::{Decoder, Evaluation, Scores, chance, evaluate};
 use dsokr_data::SplitName;
+use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Selected, Split};
 
 /// Evaluates coordinates on the splits of a data set, and knows their chance level and perfect h.
@@ -147,6 +149,40 @@ impl<'a> Evaluator<'a> {
         let (metrics, perfect_h) = (found.scores, self.perfect(name)?);
         let skipped_rows = self.dataset.skipped.clone();
         Ok((Report { split: name, metrics, intervals, chance, perfect_h, skipped_rows }, drawn))
+    }
+
+    /// The predicted and the true output of each query of the report, as they are shown: the label, else the id.
+    /// Label sets are in one order.
+    pub(crate) fn predictions(&self, z: &[f32]) -> Result<Vec<(String, String)>, Error> {
+        let (split, candidates) = (self.reported(), self.decoder.candidates);
+        let pool = self.pool(self.config.evaluation.split);
+        let z = self.config.decoding.scaled(z, candidates.dim())?;
+        let queries = QueryTexts::of(split).queries(candidates.dim(), &z)?;
+        let outputs = &self.dataset.outputs;
+        let labelled = outputs.labels.iter().any(|label| !label.is_empty());
+        let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {
+            (_, false) => id.to_owned(),
+            (OutputFeatures::Labels { separator, .. }, true) => {
+                let mut labels: Vec<&str> = label.split(*separator).map(str::trim).collect();
+                labels.retain(|label| !label.is_empty());
+                labels.sort_unstable();
+                labels.join(&separator.to_string())
+            }
+            (_, true) => label.to_owned(),
+        };
+        let predicted: Vec<String> = match self.decoder.beyond(&queries, pool, self.config)? {
+            Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
+            None => {
+                let first = pool.top_k(&queries, candidates, 1)?.into_iter().flatten();
+                let first = first.map(|hit| hit.candidate);
+                first.map(|at| shown(candidates.label(at), candidates.id(at))).collect()
+            }
+        };
+        let truth = split.ids.iter().zip(&split.outputs).map(|(id, output)| {
+            let label = output.map_or("", |output| outputs.labels[output].as_str());
+            shown(label, id)
+        });
+        Ok(predicted.into_iter().zip(truth).collect())
     }
 
     /// The pairs of the report.

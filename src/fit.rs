@@ -351,6 +351,7 @@ fn finish(
         report: &report,
         choices: &choices,
         log: &folder.log_lines()?,
+        predictions: &|| evaluator.predictions(&z),
         larger_sketch: &|| larger_sketch(config, &request.root, dataset),
     };
     let mut advice = advice(&evidence).unwrap_or_else(|error| {

@@ -1,5 +1,7 @@
 //! Advice on the model.
 
+use std::collections::BTreeMap;
+
 use super::{Evidence, LargerSketch};
 use crate::compare::places;
 use crate::config::Checked;
@@ -19,8 +21,38 @@ pub(super) fn comparable(a: &Scores, b: &Scores, metric: Metric) -> Option<(Metr
     known(metric).or_else(|| Metric::all().find_map(known))
 }
 
-pub(super) fn worse_than_chance(evidence: &Evidence) -> Result<Option<String>, Error> {
-    Ok(below_chance("the model", evidence.config, evidence.report))
+/// That most predictions are one output, else that they are worse than chance. Predicted label sets are always
+/// compared; other outputs only where the model is worse than chance, for it takes another pass over the candidates.
+pub(super) fn one_output_or_worse_than_chance(
+    evidence: &Evidence,
+) -> Result<Option<String>, Error> {
+    let below = below_chance("the model", evidence.config, evidence.report);
+    let features = &evidence.config.output.features;
+    if features.are_numbers() || (below.is_none() && !features.are_labels()) {
+        return Ok(below);
+    }
+    let split = evidence.report.split.to_string();
+    Ok(one_output(&split, &(evidence.predictions)()?).or(below))
+}
+
+/// Whether most predictions are one output, and most of these are wrong.
+fn one_output(split: &str, predictions: &[(String, String)]) -> Option<String> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (predicted, truth) in predictions {
+        let (count, right) = counts.entry(predicted).or_default();
+        *count += 1;
+        *right += usize::from(predicted == truth);
+    }
+    let (output, (count, right)) = counts.into_iter().max_by_key(|(_, (count, _))| *count)?;
+    let all = predictions.len();
+    let name = if output.is_empty() { "the empty set" } else { output };
+    let line = || {
+        format!(
+            "{count} of {all} {split} predictions are one output, {name}, and right for {right} of them: try a \
+             smaller λ or more epochs, and under a kernel that is not normalised decoding.normalise = true"
+        )
+    };
+    (2 * count > all && 2 * right < count && all > 1).then(line)
 }
 
 pub(super) fn below_chance(subject: &str, config: &Checked, report: &Report) -> Option<String> {

@@ -24,6 +24,8 @@ pub(crate) struct Evidence<'a> {
     pub choices: &'a [Choice],
     /// The evaluations of a training by steps.
     pub log: &'a [LogLine<Scores>],
+    /// Finds the predicted and the true output of each query of the report.
+    pub predictions: &'a dyn Fn() -> Result<Vec<(String, String)>, Error>,
     /// Finds the sketch size at which perfect h is good enough.
     pub larger_sketch: &'a dyn Fn() -> Result<Option<LargerSketch>, Error>,
 }
@@ -39,7 +41,7 @@ type Rule = fn(&Evidence) -> Result<Option<String>, Error>;
 
 /// All rules, in the order of their lines.
 const RULES: [Rule; 8] = [
-    fit::worse_than_chance,
+    fit::one_output_or_worse_than_chance,
     fit::low_ceiling,
     fit::edge_of_grid,
     fit::still_learning,

@@ -46,7 +46,7 @@ impl KernelConfig {
         *self == Self::Fixed(kernel.clone())
     }
 
-    /// Whether `k(y, y) = 1` for every row that is not zero.
+    /// Whether `k(y, y) = 1` for every row.
     pub fn is_normalised(&self) -> bool {
         match self {
             Self::Fixed(kernel) => kernel.is_normalised(),

@@ -176,7 +176,7 @@ impl OutputConfig {
         self.summands().all(|kernel| kernel.tempering().normalised)
     }
 
-    /// Whether `k(c, c) = 1` for all candidates but those at the origin.
+    /// Whether `k(c, c) = 1` for all candidates.
     pub fn is_normalised(&self) -> bool {
         let tempering = self.tempering();
         match tempering.changes_nothing() {

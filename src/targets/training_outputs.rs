@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use dsokr_basis::features::{DenseRows, PartRows};
-use dsokr_basis::{Basis, Features, Kernel, RowKind, RowSource, SketchKind, SketchOptions};
+use dsokr_basis::{
+    Basis, Features, Kernel, OutputKernel, RowKind, RowSource, SketchKind, SketchOptions,
+};
 use tracing::warn;
 
 use dsokr_machines::LastSystem;
@@ -11,6 +13,9 @@ use crate::Error;
 use crate::config::{Checked, SummandConfig};
 use crate::run::BASIS;
 use dsokr_data::{Dataset, Selected};
+
+/// Rows that are read at once.
+const BLOCK: usize = 4096;
 
 /// The outputs of the training pairs, from which targets are made.
 pub struct TrainingOutputs<'a> {
@@ -195,14 +200,26 @@ pub(crate) fn fit_basis(
             let found = format!("true, with {} rows", outputs.kind());
             return Err(Error::value("sketch.full", found, allowed));
         }
-        let mut units = vec![0.0; width * width];
+        // under a normalised kernel the zero row has a feature of its own
+        let count = width + usize::from(kernel.is_normalised() && has_zero_row(outputs)?);
+        let mut units = vec![0.0; count * width];
         (0..width).for_each(|j| units[j * (width + 1)] = 1.0);
         let units = Features::Dense(DenseRows::new(width, units)?);
         let all = SketchKind::Subsampling { replacement: false };
-        return Ok(Basis::fit(kernel, &units, &options(&all, width))?);
+        return Ok(Basis::fit(kernel, &units, &options(&all, count))?);
     }
     let basis = Basis::fit(kernel, outputs, &options(&sketch.method, size))?;
     Ok(basis.tempered(&config.output.tempering(), outputs)?)
+}
+
+fn has_zero_row(rows: &dyn RowSource) -> Result<bool, Error> {
+    for start in (0..rows.len()).step_by(BLOCK) {
+        let block = rows.block(start..rows.len().min(start + BLOCK))?;
+        if block.squared_norms().contains(&0.0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The bases of the configuration's kernels, tempered, each of its part of the outputs' rows.

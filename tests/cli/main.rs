@@ -12,6 +12,7 @@ mod chebi20;
 mod compare;
 mod damage;
 mod data_root;
+mod empty_sets;
 mod ensembles;
 mod exports;
 #[cfg(feature = "fetch")]

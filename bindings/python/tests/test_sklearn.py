@@ -10,9 +10,12 @@ import dsokr
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone  # noqa: E402
+from sklearn.datasets import make_multilabel_classification  # noqa: E402
 from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: E402
-from sklearn.linear_model import Ridge  # noqa: E402
+from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
+from sklearn.metrics import f1_score  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.multiclass import OneVsRestClassifier  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
@@ -207,6 +210,22 @@ def test_structured_outputs(labelled, form, sizes):
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.coordinates(x), model.coordinates(x))
     assert np.array_equal(again.candidates_.constants, model.candidates_.constants)
+
+
+@pytest.mark.parametrize("output_kernel", ["tanimoto", "cosine"])
+@pytest.mark.parametrize("size", [None, 200])
+def test_empty_label_sets(output_kernel, size):
+    """Two empty sets are equal, so that the empty set is not nearest to every prediction."""
+    x, y = make_multilabel_classification(1500, n_features=50, n_classes=10, n_labels=3, random_state=0)
+    peer = OneVsRestClassifier(LogisticRegression(max_iter=1000)).fit(x[:1200], y[:1200])
+    model = IOKR("cosine", size, 1e-3, output_kernel=output_kernel).fit(x[:1200], y[:1200])
+    found = model.predict(x[1200:])
+    assert (y[:1200].sum(1) == 0).any() and (found.sum(1) == 0).mean() < 0.1
+
+    def f1(predicted):
+        return f1_score(y[1200:], predicted, average="samples", zero_division=1)
+
+    assert f1(found) > f1(peer.predict(x[1200:]))
 
 
 def test_search_over_size_and_alpha_of_iokr(labelled):

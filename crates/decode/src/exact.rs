@@ -3,9 +3,10 @@ use std::ops::RangeInclusive;
 use dsokr_basis::{Basis, Block, Cancellation, OutputKernel, RowKind, RowSource};
 use rayon::prelude::*;
 
+use crate::direction::{self, Direction};
 use crate::error::check_len;
 use crate::permutations::{PairWeights, PositionWeights, Ranking};
-use crate::{Error, LabelSet, Queries, direction, label_sets};
+use crate::{Error, LabelSet, Queries, label_sets};
 
 /// What the columns of output rows stand for, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +37,8 @@ pub enum PreImage {
 /// linear, cosine, n-gram, Kemeny and Hamming kernels), because a prediction is then a direction w in
 /// feature space, and `⟨z, ψ̃(y)⟩ = s(y) ⟨w, y⟩`. Predictions are either coordinates in a
 /// [basis](ExactSearch::in_basis), with `w = (Ω R Φ)ᵀ z`, or coefficients of
-/// [training outputs](ExactSearch::on_outputs), with `w = Σ_j α_j s(u_j) u_j`.
+/// [training outputs](ExactSearch::on_outputs), with `w = Σ_j α_j s(u_j) u_j`. The empty label set has a feature
+/// of its own under a normalised kernel, and is then searched with the others.
 ///
 /// ```
 /// use dsokr_basis::features::hamming_one_hot;
@@ -65,6 +67,8 @@ enum Space<'a> {
         kernel: &'a dyn OutputKernel,
         rows: Vec<f32>,
         width: usize,
+        /// The rows that are zero and have a feature of their own.
+        zeros: Vec<usize>,
     },
 }
 
@@ -94,7 +98,10 @@ impl<'a> ExactSearch<'a> {
         let block = dsokr_basis::features::read(outputs, 0..outputs.len())?;
         let rows = scaled(kernel, &block)?;
         let (width, count) = (block.width(), block.len());
-        Self { space: Space::Outputs { kernel, rows, width }, encoding }.checked(count)
+        let norms = block.squared_norms().into_iter().enumerate();
+        let zeros = norms.filter(|&(_, squared)| squared == 0.0 && kernel.is_normalised());
+        let zeros = zeros.map(|(row, _)| row).collect();
+        Self { space: Space::Outputs { kernel, rows, width, zeros }, encoding }.checked(count)
     }
 
     /// Searches for the prediction 0, which meets whatever could be refused.
@@ -125,11 +132,11 @@ impl<'a> ExactSearch<'a> {
         let kernel = self.kernel();
         match &self.encoding {
             Encoding::KemenySigns => {
-                let best = PairWeights::of_direction(kernel, &direction)?.best()?;
+                let best = PairWeights::of_direction(kernel, &direction.weights)?.best()?;
                 Ok(PreImage::Ranking(best))
             }
             Encoding::HammingOneHot => {
-                let best = PositionWeights::of_direction(kernel, &direction)?.best();
+                let best = PositionWeights::of_direction(kernel, &direction.weights)?.best();
                 Ok(PreImage::Ranking(best))
             }
             Encoding::LabelBits(sizes) => {
@@ -146,7 +153,7 @@ impl<'a> ExactSearch<'a> {
     }
 
     /// w of a prediction.
-    fn direction(&self, z: &[f32]) -> Result<Vec<f32>, Error> {
+    fn direction(&self, z: &[f32]) -> Result<Direction, Error> {
         match &self.space {
             Space::Basis(basis) if z.len() < basis.rank() => {
                 let mut padded = z.to_vec();
@@ -154,15 +161,16 @@ impl<'a> ExactSearch<'a> {
                 direction::direction(basis, &padded)
             }
             Space::Basis(basis) => direction::direction(basis, z),
-            Space::Outputs { rows, width, .. } => {
+            Space::Outputs { rows, width, zeros, .. } => {
                 let count = rows.len() / width.max(&1);
                 check_len("coefficients of training outputs", z.len(), count)?;
-                let mut direction = vec![0.0f64; *width];
+                let mut weights = vec![0.0f64; *width];
                 for (&alpha, row) in z.iter().zip(rows.chunks_exact(*width)) {
-                    let terms = direction.iter_mut().zip(row);
+                    let terms = weights.iter_mut().zip(row);
                     terms.for_each(|(w, &v)| *w += f64::from(alpha) * f64::from(v));
                 }
-                Ok(direction.into_iter().map(|w| w as f32).collect())
+                let weights = weights.into_iter().map(|w| w as f32).collect();
+                Ok(Direction { weights, zero: zeros.iter().map(|&at| f64::from(z[at])).sum() })
             }
         }
     }

@@ -2,7 +2,8 @@ use std::ops::RangeInclusive;
 
 use dsokr_basis::{Basis, OutputKernel};
 
-use crate::{Error, direction};
+use crate::Error;
+use crate::direction::{self, Direction};
 
 /// A set of labels and its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,8 @@ pub struct LabelSet {
 /// linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0 under a
 /// normalised kernel. With w the [direction](Basis::feature_direction) of z, the best set of k labels
 /// is that of the k largest weights, so that one pass over sorted weights sees every size. Of equal
-/// weights the first label is taken, of equal scores the smaller set.
+/// weights the first label is taken, of equal scores the smaller set. The empty set has the score that a
+/// normalised kernel gives it by its own feature ([`zero_row`](Basis::zero_row)).
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a basis that holds anchors or is tempered, [`Error::OutOfRange`] for
@@ -53,7 +55,7 @@ pub fn best_labels(
 /// The best set of labels for a direction in feature space, a weight for each label.
 pub(crate) fn best_in(
     kernel: &dyn OutputKernel,
-    weights: &[f32],
+    Direction { weights, zero }: &Direction,
     sizes: RangeInclusive<usize>,
 ) -> Result<LabelSet, Error> {
     let labels = weights.len();
@@ -79,7 +81,7 @@ pub(crate) fn best_in(
             true => 0.0,
             false => -0.5 * scale * scale * size as f64,
         };
-        let score = scale * sum + constant;
+        let score = if size == 0 { *zero } else { scale * sum + constant };
         if sizes.contains(&size) && best.is_none_or(|(_, most)| score > most) {
             best = Some((size, score));
         }

@@ -21,6 +21,10 @@ const TEMPERED: u32 = 2;
 /// The version of the layout of a basis of a sum of kernels.
 const SUM: u32 = 3;
 
+/// The version of the layout of a basis that is, or has as a part, one in which the zero row has coordinates of
+/// its own.
+const ZERO_ROW: u32 = 4;
+
 /// Metadata key of the weights and columns of a sum.
 const PARTS: &str = "parts";
 
@@ -32,7 +36,8 @@ const TEMPERING: &str = "tempering";
 const TEMPERED_ROWS: &str = "tempered_rows";
 
 impl Basis {
-    /// Writes the basis to a file, atomically: kind `basis`, version 1, or 2 where it is tempered.
+    /// Writes the basis to a file, atomically: kind `basis`, version 1, or 2 where it is tempered, 3 for a sum, and 4
+    /// where the [zero row](Self::zero_row) has coordinates of its own.
     ///
     /// Metadata: `kernel` and `sketch` (JSON, as in configuration files; a kernel that is not built in
     /// has its [name](OutputKernel::name) under `own_kernel` in the place of `kernel`), `size` (m), `seed`,
@@ -40,9 +45,10 @@ impl Basis {
     /// `spectrum` F64 `[p]`; `matrix` F32 `[p, d]` for a kernel that is linear in scaled features,
     /// else `weights` F64 `[a, p]` and the anchors' rows ([`Features::tensors`]). A tempered basis also
     /// has the metadata `tempering` (JSON) and `tempered_rows`, and where it is centred the tensor
-    /// `offset` F64 `[p]`. The basis of a [sum](Self::sum) is of version 3: it has the metadata `parts` (JSON, the
-    /// weight and the first column of each) in the place of the kernel, the tensor `turn` F32 `[p, P]`, and of
-    /// each part what is written above, under names that start with `0.`, `1.` and so on.
+    /// `offset` F64 `[p]`. The coordinates of the zero row are the tensor `zero` F32 `[p]`. The basis of a
+    /// [sum](Self::sum) has the metadata `parts` (JSON, the weight and the first column of each) in the place of the
+    /// kernel, the tensor `turn` F32 `[p, P]`, and of each part what is written above, under names that start with
+    /// `0.`, `1.` and so on.
     ///
     /// # Errors
     /// [`Error::Io`] when the file cannot be written.
@@ -57,7 +63,7 @@ impl Basis {
     /// version; [`Error::File`] for one that contradicts itself, and for a
     /// kernel that is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=SUM)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
         if stored.version() == SUM {
             stored.metadata(PARTS)?;
         }
@@ -66,7 +72,7 @@ impl Basis {
 
     /// The basis whose entries have a prefix, of built-in kernels.
     fn read(stored: &Stored, prefix: &str) -> Result<Self, Error> {
-        if stored.version() == SUM && stored.metadata(&format!("{prefix}{PARTS}")).is_ok() {
+        if stored.version() >= SUM && stored.metadata(&format!("{prefix}{PARTS}")).is_ok() {
             let sum = read_parts(stored, prefix)?;
             return Self::read_with(stored, prefix, Arc::new(sum.clone()), Some(sum));
         }
@@ -85,7 +91,7 @@ impl Basis {
     /// # Errors
     /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
-        let stored = Stored::open_versions(path, KIND, FITTED..=SUM)?;
+        let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
         let (key, given) = kernel_entry(&kernel);
         match stored.metadata(key) {
             Ok(found) if found == given => Self::read_with(&stored, "", Arc::new(kernel), None),
@@ -133,7 +139,8 @@ impl Basis {
                 let expected = format!("[{rank}, {width}]");
                 return Err(stored.bad_shape(&name("matrix"), &shape, expected));
             }
-            Map::linear(matrix.into_owned(), width, kind)
+            let zero = read_zero_row(stored, &name("zero"), rank)?;
+            Map::linear(matrix.into_owned(), zero, width, kind)
         } else {
             let anchors = Features::from_stored(stored, &name("anchors"), kind, width)?;
             let count = crate::RowSource::len(&anchors);
@@ -173,8 +180,18 @@ impl Basis {
         store::Contents::new(KIND, self.version(), &self.metadata(), &self.tensors()).checksum()
     }
 
+    /// Whether a zero row has coordinates of its own, in a part of a sum too.
+    fn has_zero_row(&self) -> bool {
+        match &self.map {
+            Map::Linear { zero, .. } => !zero.is_empty(),
+            Map::Anchored { .. } => false,
+            Map::Sum { sum, .. } => sum.parts().iter().any(|part| part.basis.has_zero_row()),
+        }
+    }
+
     fn version(&self) -> u32 {
         match (&self.map, &self.tempered) {
+            _ if self.has_zero_row() => ZERO_ROW,
             (Map::Sum { .. }, _) => SUM,
             (Map::Linear { .. } | Map::Anchored { .. }, Some(_)) => TEMPERED,
             (Map::Linear { .. } | Map::Anchored { .. }, None) => FITTED,
@@ -218,8 +235,11 @@ impl Basis {
         let rank = self.rank();
         let mut tensors = vec![Tensor::f64("spectrum", &[rank], &self.spectrum)];
         match &self.map {
-            Map::Linear { matrix, .. } => {
+            Map::Linear { matrix, zero, .. } => {
                 tensors.push(Tensor::f32("matrix", &[rank, self.width], matrix));
+                if !zero.is_empty() {
+                    tensors.push(Tensor::f32("zero", &[rank], zero));
+                }
             }
             Map::Anchored { weights, anchors } => {
                 let count = weights.len() / rank;
@@ -247,6 +267,10 @@ impl Basis {
 fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
     let key = format!("{prefix}{PARTS}");
     let listed: Vec<(f64, usize)> = stored.json(&key)?;
+    if listed.is_empty() {
+        let allowed = "the weight and the first column of at least one part";
+        return Err(stored.bad_metadata(&key, allowed));
+    }
     let width = stored.parsed(&format!("{prefix}row_width"), "a number of columns")?;
     let part = |(at, (weight, start)): (usize, (f64, usize))| {
         let basis = Basis::read(stored, &format!("{prefix}{at}."))?;
@@ -261,6 +285,18 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
     Ok(SumKernel::new(parts, width))
 }
 
+/// The coordinates of the zero row, where a file has them; else empty.
+fn read_zero_row(stored: &Stored, name: &str, rank: usize) -> Result<Vec<f32>, Error> {
+    if stored.version() < ZERO_ROW || !stored.names().any(|found| found == name) {
+        return Ok(Vec::new());
+    }
+    let (shape, zero) = stored.f32(name, 1)?;
+    if shape != [rank] {
+        return Err(stored.bad_shape(name, &shape, format!("[{rank}]")));
+    }
+    Ok(zero.into_owned())
+}
+
 /// How the basis in a file is tempered, if it is.
 fn read_tempered(
     stored: &Stored,
@@ -268,7 +304,7 @@ fn read_tempered(
     spectrum: &[f64],
 ) -> Result<Option<Tempered>, Error> {
     let key = format!("{prefix}{TEMPERING}");
-    let absent = stored.version() == SUM && stored.metadata(&key).is_err();
+    let absent = stored.version() >= SUM && stored.metadata(&key).is_err();
     if stored.version() < TEMPERED || absent {
         return Ok(None);
     }

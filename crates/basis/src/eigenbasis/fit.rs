@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading, multiply};
-use super::{Basis, Map, scaled};
+use super::{Basis, Map, scaled, zero_rows};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
 use crate::sketch::{COLUMNS, Columns};
 use crate::{Cancellation, Error, Kernel, OutputKernel, Ranks, Sketch, SketchOptions};
@@ -57,13 +57,20 @@ fn fit_linear(
     tolerance: f64,
 ) -> Result<(Vec<f64>, Map), Error> {
     let (m, d) = (sketch.m(), rows.width());
-    let sketched = sketched_features(kernel, rows, sketch)?;
-    let sketched = match rows.kind() {
+    let (sketched, zero) = sketched_features(kernel, rows, sketch)?;
+    let mut sketched = match rows.kind() {
         RowKind::Dense => MatRef::from_row_major_slice(&sketched, m, d),
         RowKind::Bits | RowKind::Sparse => MatRef::from_column_major_slice(&sketched, m, d),
     };
+    // the feature of the zero row behind the others
+    let joined;
+    if !zero.is_empty() {
+        let element = |i: usize, j: usize| if j < d { sketched[(i, j)] } else { zero[i] };
+        joined = Mat::from_fn(m, d + 1, element);
+        sketched = joined.as_ref();
+    }
     // The smaller of (RΦ)(RΦ)ᵀ and (RΦ)ᵀ(RΦ), which share their eigenvalues above 0.
-    let (spectrum, columns) = if m <= d {
+    let (spectrum, columns) = if m <= sketched.ncols() {
         let Eigen { values, vectors } =
             leading(multiply(sketched, sketched.transpose()), tolerance)?;
         let mut columns = multiply(sketched.transpose(), vectors.as_ref());
@@ -76,14 +83,17 @@ fn fit_linear(
             leading(multiply(sketched.transpose(), sketched), tolerance)?;
         (values, vectors)
     };
+    let features = columns.subrows(0, d);
     let matrix: Vec<f32> =
-        (0..columns.ncols()).flat_map(|j| columns.col(j).iter().map(|&v| v as f32)).collect();
-    Ok((spectrum, Map::linear(matrix, d, rows.kind())))
+        features.col_iter().flat_map(|column| column.iter().map(|&v| v as f32)).collect();
+    let own = columns.subrows(d, columns.nrows() - d);
+    let zero = own.row_iter().flat_map(|row| row.iter().map(|&v| v as f32)).collect();
+    Ok((spectrum, Map::linear(matrix, zero, d, rows.kind())))
 }
 
 impl Map {
-    /// From M, p × d row-major.
-    pub(super) fn linear(matrix: Vec<f32>, width: usize, kind: RowKind) -> Self {
+    /// From M, p × d row-major, and ψ̃(0).
+    pub(super) fn linear(matrix: Vec<f32>, zero: Vec<f32>, width: usize, kind: RowKind) -> Self {
         let rank = matrix.len() / width;
         let transposed = match kind {
             RowKind::Dense => Vec::new(),
@@ -91,16 +101,18 @@ impl Map {
                 (0..matrix.len()).map(|at| matrix[at % rank * width + at / rank]).collect()
             }
         };
-        Self::Linear { matrix, transposed }
+        Self::Linear { matrix, transposed, zero }
     }
 }
 
-/// `R Φ`, m × d, row-major for dense rows, else with m contiguous; Φ holds the scaled rows.
+/// `R Φ`, m × d, row-major for dense rows, else with m contiguous; Φ holds the scaled rows. Also the sum of the
+/// columns of R that belong to zero rows, m numbers, where these have a feature of their own and some of the
+/// numbers are not 0; else empty.
 fn sketched_features(
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
     sketch: &Sketch,
-) -> Result<Vec<f64>, Error> {
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let (m, d) = (sketch.m(), rows.width());
     let (cancellation, ranks) = (Cancellation::current(), Ranks::current());
     let dense = rows.kind() == RowKind::Dense;
@@ -112,7 +124,7 @@ fn sketched_features(
             m * columns.start..m * columns.end
         }
     };
-    let mut sum = vec![0.0f64; share.len()];
+    let (mut sum, mut zero) = (vec![0.0f64; share.len()], Vec::new());
     let bytes = size_of::<f32>() * (m * COLUMNS + if dense { m * d } else { 0 });
     let wave = wave(&ranks, bytes)?;
     for start in (0..sketch.blocks()).step_by(wave) {
@@ -124,6 +136,7 @@ fn sketched_features(
                 return Ok(None);
             }
             let rows = read(kernel, rows, &columns.rows)?;
+            let zero = sum_of_columns(&columns.values, m, &zero_rows(kernel, &rows));
             let (scales, rows) = match kernel.built_in() {
                 Some(Kernel::Linear) => (Vec::new(), rows),
                 _ => scaled(kernel, rows),
@@ -131,18 +144,24 @@ fn sketched_features(
             for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
                 column.iter_mut().for_each(|value| *value *= scale);
             }
-            Ok(Some(match rows {
+            let part = match rows {
                 Block::Dense(rows) => Part::Sum(product::sketch_dense(&columns.values, m, &rows)),
                 rows => Part::Factors(columns.values, rows),
-            }))
+            };
+            Ok(Some((part, zero)))
         });
-        let parts: Vec<Option<Part>> = blocks.collect::<Result<_, Error>>()?;
-        let (mut sums, mut factors) = (Vec::new(), Vec::new());
-        for part in parts.into_iter().flatten() {
+        let parts: Vec<Option<(Part, Vec<f64>)>> = blocks.collect::<Result<_, Error>>()?;
+        let (mut sums, mut factors, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
+        for (part, zero) in parts.into_iter().flatten() {
             match part {
                 Part::Sum(part) => sums.push(part),
                 Part::Factors(columns, rows) => factors.push((columns, rows)),
             }
+            zeros.extend(zero);
+        }
+        for part in ranks.gather_numbers(&zeros)?.concat().chunks_exact(m) {
+            zero.resize(m, 0.0);
+            zero.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         }
         if dense {
             sums = ranks.divide(sums, m * d)?.into_iter().flatten().collect();
@@ -160,7 +179,20 @@ fn sketched_features(
             product::sketch_sparse(&factors, m, share.start / m, &mut sum);
         }
     }
-    ranks.join(sum)
+    if zero.iter().all(|&value| value == 0.0) {
+        zero.clear();
+    }
+    Ok((ranks.join(sum)?, zero))
+}
+
+/// The sum of some columns of m numbers each; empty without columns.
+fn sum_of_columns(values: &[f32], m: usize, columns: &[usize]) -> Vec<f64> {
+    let mut sum = vec![0.0; if columns.is_empty() { 0 } else { m }];
+    for &column in columns {
+        let column = &values[column * m..(column + 1) * m];
+        sum.iter_mut().zip(column).for_each(|(sum, &value)| *sum += f64::from(value));
+    }
+    sum
 }
 
 /// Blocks of all ranks that are computed between two sums; a block takes so many bytes.

@@ -57,6 +57,9 @@ enum Map {
         matrix: Vec<f32>,
         /// Mᵀ, d × p row-major, for rows of bits and sparse rows; empty for dense rows.
         transposed: Vec<f32>,
+        /// ψ̃(0), p numbers, where the zero row has a feature of its own in which some anchor is not zero; else
+        /// empty, and ψ̃(0) = 0.
+        zero: Vec<f32>,
     },
     /// `ψ̃(y) = A (k(y, anchor_j))_j`. In `f64`: entries of A grow as `σ_p^{-1/2}` and cancel.
     Anchored {
@@ -114,8 +117,8 @@ impl Basis {
         tempered.map(|tempered| &tempered.offset[..])
     }
 
-    /// Whether `k(y, y) = 1`: of the tempered kernel, for every output, for a basis that was
-    /// [tempered](Self::tempered); else of the [`kernel`](Self::kernel), for rows that are not zero.
+    /// Whether `k(y, y) = 1` for every output: of the tempered kernel for a basis that was
+    /// [tempered](Self::tempered); else of the [`kernel`](Self::kernel).
     ///
     /// It is the k(y, y) that [`squared_norms`](Projection::squared_norms) hold. Decoding needs no
     /// constants then.
@@ -176,8 +179,18 @@ impl Basis {
         }
     }
 
+    /// The coordinates of the zero row, p numbers, where the basis is one matrix, the kernel is normalised and the
+    /// sketch has taken a zero row: it then has a feature of its own, beside those of the
+    /// [`matrix`](Self::matrix). None where they are zeros or those of any other row.
+    pub fn zero_row(&self) -> Option<&[f32]> {
+        match &self.map {
+            Map::Linear { zero, .. } if !zero.is_empty() => Some(zero),
+            Map::Linear { .. } | Map::Anchored { .. } | Map::Sum { .. } => None,
+        }
+    }
+
     /// The direction in feature space that coordinates z stand for: `w = (Ω R Φ)ᵀ z`, d numbers with
-    /// `⟨z, ψ̃(y)⟩ = s(⟨y,y⟩) ⟨w, y⟩` for every row y, s the kernel's
+    /// `⟨z, ψ̃(y)⟩ = s(⟨y,y⟩) ⟨w, y⟩` for every row y but the [`zero_row`](Self::zero_row), s the kernel's
     /// [`feature_scale`](OutputKernel::feature_scale). None where there are [`anchors`](Self::anchors),
     /// and for a [tempered](Self::tempered) basis, whose coordinates are shifted and scaled by what
     /// depends on the whole row.
@@ -210,6 +223,15 @@ impl Basis {
         }
         Ok(())
     }
+}
+
+/// The zero rows of a block under a kernel that gives them a feature of their own; none under the others.
+fn zero_rows(kernel: &dyn OutputKernel, rows: &crate::Block) -> Vec<usize> {
+    if !kernel.is_normalised() {
+        return Vec::new();
+    }
+    let norms = rows.squared_norms().into_iter().enumerate();
+    norms.filter(|&(_, squared)| squared == 0.0).map(|(row, _)| row).collect()
 }
 
 /// `s(⟨y,y⟩)` of each row as `f32`, and the rows they apply to.

@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::tempering::{DOUBLE, SINGLE};
-use super::{Basis, Map, scaled};
+use super::{Basis, Map, scaled, zero_rows};
 use crate::features::{self, Block, Features, RowSource, product, simd};
 use crate::{Cancellation, Error, Ranks};
 
@@ -203,12 +203,14 @@ impl Basis {
             (None, Map::Linear { .. } | Map::Anchored { .. }) => self.kernel.diagonal(&rows),
         };
         match &self.map {
-            Map::Linear { matrix, transposed } => {
+            Map::Linear { matrix, transposed, zero } => {
+                let zeros = self.with_own_feature(zero, &rows);
                 let (scales, rows) = scaled(self.kernel.as_ref(), rows);
                 product::project(matrix, transposed, &rows, out);
                 for (out, scale) in out.chunks_exact_mut(rank).zip(scales) {
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
+                zeros.iter().for_each(|row| out[row * rank..][..rank].copy_from_slice(zero));
                 if let Some(tempered) = &self.tempered {
                     let rows = out.chunks_exact_mut(rank).zip(&mut norms);
                     rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
@@ -236,6 +238,11 @@ impl Basis {
         Ok(norms)
     }
 
+    /// The zero rows of a block, where they have coordinates of their own.
+    fn with_own_feature(&self, zero: &[f32], rows: &Block) -> Vec<usize> {
+        if zero.is_empty() { Vec::new() } else { zero_rows(self.kernel.as_ref(), rows) }
+    }
+
     /// Coordinates of one block in `f64`, on one thread, p numbers a row, and k(y, y) of each: the
     /// tempered one, else that of the coordinates, `‖ψ̃(y)‖²`.
     pub(super) fn wide_block(
@@ -246,11 +253,15 @@ impl Basis {
     ) -> Result<(), Error> {
         let rank = self.rank();
         let noise = match &self.map {
-            Map::Linear { matrix, transposed } => {
+            Map::Linear { matrix, transposed, zero } => {
                 product::project_wide(matrix, transposed, rows, out);
                 for (out, squared) in out.chunks_exact_mut(rank).zip(rows.squared_norms()) {
                     let scale = self.kernel.feature_scale(squared).unwrap_or(1.0);
                     out.iter_mut().for_each(|value| *value *= scale);
+                }
+                for row in self.with_own_feature(zero, rows) {
+                    let out = out[row * rank..][..rank].iter_mut();
+                    out.zip(zero).for_each(|(out, &value)| *out = value.into());
                 }
                 SINGLE
             }

@@ -99,8 +99,9 @@ impl Basis {
     ) -> Self {
         let (rank, turned) = (self.rank(), spectrum.len());
         self.map = match self.map {
-            Map::Linear { matrix, .. } => {
-                Map::linear(times(turn, &matrix, rank, self.width), self.width, self.kind)
+            Map::Linear { matrix, zero, .. } => {
+                let zero = if zero.is_empty() { zero } else { times(turn, &zero, rank, 1) };
+                Map::linear(times(turn, &matrix, rank, self.width), zero, self.width, self.kind)
             }
             Map::Sum { sum, turn: before } => {
                 let turn = match before.is_empty() {

@@ -17,8 +17,9 @@ const TOLERANCE: f64 = 1e-12;
 /// - A value depends on its two rows alone: other blocks and other numbers of threads give the same
 ///   Gram matrix, the first to 1e-12 of its largest value, the second bit for bit.
 /// - The matrix is symmetric and positive semi-definite, both to 1e-12 of the largest (eigen)value.
-/// - The diagonal is that of the matrix, and 1 for rows that are not zero if the kernel is normalised.
-/// - A kernel with a feature scale is the inner product of scaled rows.
+/// - The diagonal is that of the matrix, and 1 for every row if the kernel is normalised.
+/// - A kernel with a feature scale is the inner product of scaled rows, and 1 for two zero rows if it is
+///   normalised.
 ///
 /// # Errors
 /// The first breach, in words.
@@ -83,16 +84,16 @@ fn diagonal(
     gram: &Mat<f64>,
     close: impl Fn(f64, f64) -> bool,
 ) -> Result<(), String> {
-    let (found, squared) = (kernel.diagonal(all), all.squared_norms());
+    let found = kernel.diagonal(all);
     if found.len() != all.len() {
         return Err(format!("the diagonal of {} rows has {} values", all.len(), found.len()));
     }
-    for (i, (&value, &squared)) in found.iter().zip(&squared).enumerate() {
+    for (i, &value) in found.iter().enumerate() {
         let own = gram[(i, i)];
         if !close(value, own) {
             return Err(format!("the diagonal of row {i} is {value}, k({i}, {i}) = {own}"));
         }
-        if kernel.is_normalised() && squared > 0.0 && !close(value, 1.0) {
+        if kernel.is_normalised() && !close(value, 1.0) {
             return Err(format!("the kernel is normalised, but k({i}, {i}) = {value}"));
         }
     }
@@ -106,10 +107,14 @@ fn scale(
     close: impl Fn(f64, f64) -> bool,
 ) -> Result<(), String> {
     let products = inner(all, all).map_err(|e| e.to_string())?;
+    let norms = all.squared_norms();
     let scales: Option<Vec<f64>> =
-        all.squared_norms().into_iter().map(|squared| kernel.feature_scale(squared)).collect();
+        norms.iter().map(|&squared| kernel.feature_scale(squared)).collect();
     let Some(scales) = scales else { return Ok(()) };
-    let linear = |i: usize, j: usize| scales[i] * scales[j] * products[(i, j)];
+    let linear = |i: usize, j: usize| match norms[i] + norms[j] == 0.0 && kernel.is_normalised() {
+        true => 1.0,
+        false => scales[i] * scales[j] * products[(i, j)],
+    };
     match pairs(all.len()).find(|&(i, j)| !close(gram[(i, j)], linear(i, j))) {
         Some((i, j)) => Err(format!(
             "k({i}, {j}) = {}, the product of the scaled rows is {}",

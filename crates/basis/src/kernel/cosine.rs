@@ -17,7 +17,10 @@ impl<K: CosineOf> Formula for K {
 
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
         let norms = (aa * bb).sqrt();
-        if norms > 0.0 { ab / norms } else { 0.0 }
+        match norms > 0.0 {
+            true => ab / norms,
+            false => f64::from(u8::from(aa == bb)),
+        }
     }
 
     fn is_normalised(&self) -> bool {

@@ -12,8 +12,7 @@ impl Formula for GaussianTanimoto {
     }
 
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
-        let own = |squared: f64| if squared > 0.0 { 1.0 } else { 0.0 };
-        let squared_distance = own(aa) + own(bb) - 2.0 * Tanimoto.evaluate(ab, aa, bb);
+        let squared_distance = 2.0 - 2.0 * Tanimoto.evaluate(ab, aa, bb);
         (-self.gamma * squared_distance.max(0.0)).exp()
     }
 

@@ -46,14 +46,14 @@ tagged! {
 
     /// `⟨a, b⟩`, on rows of any kind.
     Linear in linear = "linear";
-    /// `⟨a, b⟩ / (‖a‖ ‖b‖)`, on rows of any kind; 0 when a or b is zero.
+    /// `⟨a, b⟩ / (‖a‖ ‖b‖)`, on rows of any kind; 0 when one of a and b is zero, 1 when both are.
     Cosine in cosine = "cosine";
     /// `exp(−γ ‖a − b‖²)`, on rows of any kind.
     Gaussian {
         /// γ, above 0; `1/(2 width²)`.
         gamma: f64
     } in gaussian = "gaussian";
-    /// `⟨a, b⟩ / (‖a‖² + ‖b‖² − ⟨a, b⟩)`, on rows of any kind; 0 when a or b is zero.
+    /// `⟨a, b⟩ / (‖a‖² + ‖b‖² − ⟨a, b⟩)`, on rows of any kind; 1 when both are zero.
     Tanimoto in tanimoto = "tanimoto";
     /// `exp(−γ d²)`, d the distance of a and b in the feature space of the Tanimoto kernel.
     GaussianTanimoto {
@@ -114,8 +114,8 @@ impl OutputKernel for Kernel {
 
     /// All but the linear kernel are.
     ///
-    /// A zero row has `k(y, ·) = 0` under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels, so
-    /// `k(y, y) = 0`; Gaussian kernels give it 1 too.
+    /// Two zero rows are equal: k = 1. Under cosine, Tanimoto, n-gram, Kemeny and Hamming kernels a zero row
+    /// has `k(y, ·) = 0` with every other row.
     fn is_normalised(&self) -> bool {
         self.formula(|formula| formula.is_normalised())
     }
@@ -129,6 +129,7 @@ impl OutputKernel for Kernel {
     /// let rows = Features::Bits(BitRows::from_indices(4, [vec![0, 1, 2], vec![1, 2, 3], vec![]])?);
     /// let gram = Kernel::Tanimoto.block(&rows, &rows)?;
     /// assert_eq!((gram[(0, 0)], gram[(0, 1)], gram[(0, 2)]), (1.0, 0.5, 0.0));
+    /// assert_eq!(gram[(2, 2)], 1.0);
     /// # Ok::<(), dsokr_basis::Error>(())
     /// ```
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {

@@ -100,14 +100,15 @@ pub trait OutputKernel: Debug + Send + Sync {
     /// `k(y, y)` of each row.
     fn diagonal(&self, rows: &Block) -> Vec<f64>;
 
-    /// Whether `k(y, y) = 1` for every row that is not zero (default: false). Decoding then needs no
+    /// Whether `k(y, y) = 1` for every row, the zero row too (default: false). Decoding then needs no
     /// constants.
     fn is_normalised(&self) -> bool {
         false
     }
 
     /// s(⟨y,y⟩) for a kernel that is linear in scaled rows, `k(a, b) = ⟨s(⟨a,a⟩) a, s(⟨b,b⟩) b⟩`;
-    /// none (the default) for the others.
+    /// none (the default) for the others. Where such a kernel is [normalised](Self::is_normalised), the zero row
+    /// has a feature of its own: `k(0, 0) = 1`, and `k(0, b) = 0` for every other row b.
     ///
     /// Such a kernel needs no training rows after fitting (see [`Basis`](crate::Basis)).
     fn feature_scale(&self, squared_norm: f64) -> Option<f64> {

@@ -9,8 +9,9 @@ impl Formula for Tanimoto {
     }
 
     fn evaluate(&self, ab: f64, aa: f64, bb: f64) -> f64 {
+        // 0 of two zero rows only
         let union = aa + bb - ab;
-        if union > 0.0 { ab / union } else { 0.0 }
+        if union > 0.0 { ab / union } else { 1.0 }
     }
 
     fn is_normalised(&self) -> bool {

@@ -183,11 +183,14 @@ fn basis_is_orthonormal_in_the_rkhs() {
                     .unwrap();
             let matrix = basis.matrix();
             assert_eq!(matrix.rows, basis.rank());
-            let matrix: Rows = matrix
+            let mut matrix: Rows = matrix
                 .values
                 .chunks(matrix.columns)
                 .map(|row| row.iter().map(|&value| value.into()).collect())
                 .collect();
+            // the feature of the zero row is a column more
+            let own = matrix.iter_mut().zip(basis.zero_row().unwrap_or_default());
+            own.for_each(|(row, &zero)| row.push(zero.into()));
             let gram = match basis.anchors() {
                 None => product(&matrix, &transpose(&matrix)),
                 Some(anchors) => {
@@ -285,9 +288,28 @@ fn the_rank_is_that_of_the_features() {
 #[test]
 fn a_zero_kernel_is_an_error() {
     let rows = Features::Dense(DenseRows::new(3, vec![0.0; 30]).unwrap());
-    for kernel in [Kernel::Linear, Kernel::Cosine, Kernel::Tanimoto] {
-        let error = Basis::fit(kernel, &rows, &SketchOptions::new(UNIFORM, 4)).unwrap_err();
-        assert!(matches!(error, Error::ZeroKernel { .. }), "{error}");
+    let fit = |kernel| Basis::fit(kernel, &rows, &SketchOptions::new(UNIFORM, 4));
+    let error = fit(Kernel::Linear).unwrap_err();
+    assert!(matches!(error, Error::ZeroKernel { .. }), "{error}");
+    for kernel in [Kernel::Cosine, Kernel::Tanimoto, Kernel::GaussianTanimoto { gamma: 1.0 }] {
+        let projected = fit(kernel).unwrap().project(&rows).unwrap();
+        assert_eq!((projected.rank, &projected.squared_norms[..]), (1, &[1.0; 10][..]));
+        assert!(projected.coordinates.iter().all(|value| (value.abs() - 1.0).abs() < 1e-6));
+    }
+}
+
+/// A zero row that no row of the fit is equal to lies outside of the span.
+#[test]
+fn an_unknown_zero_row_is_outside_of_the_basis() {
+    let known = Features::Dense(DenseRows::new(2, vec![1.0, 0.0, 0.5, 2.0]).unwrap());
+    let zero = Features::Dense(DenseRows::new(2, vec![0.0, 0.0]).unwrap());
+    for kernel in [Kernel::Cosine, Kernel::Tanimoto] {
+        let basis = Basis::fit(kernel, &known, &SketchOptions::new(UNIFORM, 2)).unwrap();
+        let found = basis.project(&zero).unwrap();
+        assert_eq!(basis.zero_row(), None);
+        assert_eq!(found.coordinates, [0.0, 0.0]);
+        assert_eq!((found.squared_norms[0], found.residuals[0]), (1.0, 1.0));
+        assert_eq!(basis.unknown_shares(&zero).unwrap(), [1.0]);
     }
 }
 
@@ -475,7 +497,11 @@ fn the_direction_of_coordinates_has_their_products() {
         for (i, row) in expand(&rows).iter().enumerate() {
             let squared: f64 = row.iter().map(|y| y * y).sum();
             let along: f64 = direction.iter().zip(row).map(|(&w, y)| f64::from(w) * y).sum();
-            let found = along * kernel.feature_scale(squared).unwrap();
+            let zero = basis.zero_row().unwrap_or_default().iter().zip(&z);
+            let found = match squared == 0.0 {
+                true => zero.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum(),
+                false => along * kernel.feature_scale(squared).unwrap(),
+            };
             let pairs = projected.row(i).iter().zip(&z);
             let expected: f64 = pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
             let close = 1e-5 * (1.0 + projected.squared_norms[i]);

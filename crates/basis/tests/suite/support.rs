@@ -127,10 +127,11 @@ pub fn brute_force(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
         } else {
             (dot(x, y), dot(x, x) + dot(y, y) - dot(x, y))
         };
-        if all == 0.0 { 0.0 } else { common / all }
+        if all == 0.0 { 1.0 } else { common / all }
     };
     match *kernel {
         Kernel::Linear => dot(a, b),
+        Kernel::Cosine | Kernel::NGram if dot(a, a) + dot(b, b) == 0.0 => 1.0,
         Kernel::Cosine | Kernel::NGram => {
             let unit = |x: &[f64]| -> Vec<f64> {
                 let norm = dot(x, x).sqrt();

@@ -33,7 +33,7 @@ impl PairWeights {
     /// K(K−1)/2 wide, [`Error::Basis`] for a z of a different length; else as [`PairWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         Self::items_of(basis.row_width())?;
-        Self::of_direction(basis.kernel(), &direction(basis, z)?)
+        Self::of_direction(basis.kernel(), &direction(basis, z)?.weights)
     }
 
     /// The number of items in rows of a width.
@@ -64,7 +64,7 @@ impl PositionWeights {
     /// K² wide, [`Error::Basis`] for a z of a different length; else as [`PositionWeights::new`].
     pub fn of_prediction(basis: &Basis, z: &[f32]) -> Result<Self, Error> {
         Self::items_of(basis.row_width())?;
-        Self::of_direction(basis.kernel(), &direction(basis, z)?)
+        Self::of_direction(basis.kernel(), &direction(basis, z)?.weights)
     }
 
     /// The number of items in rows of a width.

@@ -33,7 +33,8 @@ fn problems() -> Vec<(Kernel, Features, Encoding)> {
         (Kernel::Hamming, one_hot.clone(), Encoding::HammingOneHot),
         (Kernel::Linear, one_hot, Encoding::HammingOneHot),
         (Kernel::Linear, labels.clone(), Encoding::LabelBits(0..=5)),
-        (Kernel::Cosine, labels, Encoding::LabelBits(1..=3)),
+        (Kernel::Cosine, labels.clone(), Encoding::LabelBits(1..=3)),
+        (Kernel::Cosine, labels, Encoding::LabelBits(0..=5)),
     ]
 }
 

@@ -10,6 +10,8 @@ pub(crate) struct LinearIndex {
     columns: ColumnIndex,
     /// s(⟨x,x⟩) of each row.
     scales: Vec<f32>,
+    /// The rows that are zero and have a feature of their own, ascending.
+    zeros: Vec<usize>,
 }
 
 impl LinearIndex {
@@ -19,7 +21,8 @@ impl LinearIndex {
             return None;
         };
         let scales = scales(kernel, rows)?;
-        Some(Self { columns: ColumnIndex::new(sparse), scales })
+        let zeros = zero_rows(kernel, rows);
+        Some(Self { columns: ColumnIndex::new(sparse), scales, zeros })
     }
 
     /// Number of rows.
@@ -42,8 +45,21 @@ impl LinearIndex {
         for (column, scale) in values.col_iter_mut().zip(scales) {
             column.iter_mut().zip(&self.scales).for_each(|(value, own)| *value *= own * scale);
         }
+        if !self.zeros.is_empty() {
+            let own = &self.zeros[..self.zeros.partition_point(|&row| row < limit)];
+            for query in zero_rows(kernel, queries) {
+                own.iter().for_each(|&row| values[(row, query)] = 1.0);
+            }
+        }
         Ok(values)
     }
+}
+
+/// The rows that are zero, under a normalised kernel, which is 1 for two of them.
+fn zero_rows(kernel: &dyn OutputKernel, rows: &Block) -> Vec<usize> {
+    let norms = rows.squared_norms().into_iter().enumerate();
+    let zero = |&(_, squared): &(usize, f64)| squared == 0.0 && kernel.is_normalised();
+    norms.filter(zero).map(|(row, _)| row).collect()
 }
 
 /// The scales of rows; none where one is so large or small that `f32` products would lose it.

@@ -338,8 +338,12 @@ fn threads_do_not_change_the_numbers() {
 #[test]
 fn single_precision_on_sparse_rows_agrees_with_double() {
     let mut random = generator(0, "sparse rows", 0);
+    // every tenth row is empty; two empty rows are equal under the cosine
     let rows: Vec<Vec<(u32, f32)>> = (0..300)
-        .map(|_| {
+        .map(|row| {
+            if row % 10 == 7 {
+                return Vec::new();
+            }
             let columns: Vec<u32> =
                 (0..80).filter(|&j| below(&mut random, 1 + u64::from(j) / 4) == 0).collect();
             columns.into_iter().map(|j| (j, 0.1 + below(&mut random, 9) as f32)).collect()
