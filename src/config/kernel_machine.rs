@@ -1,6 +1,6 @@
 use dsokr_basis::Kernel;
 use dsokr_basis::features::NgramConfig;
-use dsokr_machines::{Combination, Solver};
+use dsokr_machines::{Combination, LARGEST_LAMBDA, Solver};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -302,8 +302,8 @@ impl KernelMachineConfig {
         let lambdas = self.lambda.values();
         check(!lambdas.is_empty(), "encoder.lambda", "[]", "at least one number above 0")?;
         lambdas.iter().try_for_each(|&lambda| {
-            let holds = lambda > 0.0 && lambda.is_finite();
-            check(holds, "encoder.lambda", lambda, "finite numbers above 0")
+            let holds = lambda > 0.0 && lambda <= LARGEST_LAMBDA;
+            check(holds, "encoder.lambda", lambda, "numbers above 0, at most 1e100")
         })
     }
 }

@@ -52,6 +52,28 @@ fn pinball(quantiles: &[f64], observed: f64) -> f64 {
     LEVELS.iter().zip(quantiles).map(one).sum()
 }
 
+/// Numbers of 32 bits of this size are 128 apart, so that all of them are one.
+#[test]
+fn numbers_that_32_bits_do_not_tell_apart_are_refused() {
+    let sandbox = sandbox();
+    let outputs = sandbox.read("data/small/outputs.tsv");
+    let far = |start: u64| {
+        let mut lines = outputs.lines();
+        let mut table = format!("{}\n", lines.next().unwrap());
+        for (at, line) in lines.enumerate() {
+            let (rest, _) = line.rsplit_once('\t').unwrap();
+            table += &format!("{rest}\t{}\n", start + at as u64 % 20);
+        }
+        table
+    };
+    sandbox.write("data/small/outputs.tsv", &far(1_700_000_000));
+    let message = "the numbers in the column \"size\" lie between 1700000000 and 1700000019, and rounding to 32 \
+                   bits changes them by up to 19: subtract a constant from all of them";
+    sandbox.fail(&["train", "small.toml", "--quiet"], 2, &["outputs.tsv", message]);
+    sandbox.write("data/small/outputs.tsv", &far(1_700_000));
+    sandbox.succeed(&["train", "small.toml", "--quiet"]);
+}
+
 #[test]
 fn quantiles_are_trained_evaluated_and_searched() {
     let sandbox = sandbox();

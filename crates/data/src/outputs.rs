@@ -31,19 +31,45 @@ pub struct Outputs {
     pub features: FittedFeatures,
 }
 
-/// The numbers of a column; [`Error::Line`] for a cell that holds no finite number.
+/// The largest error of rounding to 32 bits, as a share of the range of the numbers.
+const ROUNDING: f64 = 1e-3;
+
+/// The numbers of a column, of 32 and of 64 bits; [`Error::Line`] for a cell that holds no finite number.
 fn numbers<'t>(
     table: &'t Table,
     column: &'t str,
-) -> Result<impl Iterator<Item = Result<f32, Error>> + 't, Error> {
+) -> Result<impl Iterator<Item = Result<(f32, f64), Error>> + 't, Error> {
     let number = move |(row, cell): (usize, &String)| {
-        let number = cell.trim().parse::<f32>().ok().filter(|number| number.is_finite());
-        number.ok_or_else(|| {
+        let cell = cell.trim();
+        let number = cell.parse::<f32>().ok().filter(|number| number.is_finite());
+        number.zip(cell.parse::<f64>().ok()).ok_or_else(|| {
             let message = format!("{cell:?} in the column {column:?}: allowed is a finite number");
             Error::line(table.path(), table.line(row), message)
         })
     };
     Ok(table.column(column)?.iter().enumerate().map(number))
+}
+
+/// The numbers of a column in 32 bits.
+///
+/// # Errors
+/// [`Error::Line`] for a cell that holds no finite number; [`Error::File`] for numbers that 32 bits do not tell
+/// apart.
+fn numbers_of_32_bits(table: &Table, column: &str) -> Result<Vec<f32>, Error> {
+    let (narrow, wide): (Vec<f32>, Vec<f64>) =
+        numbers(table, column)?.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let least = wide.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = wide.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let errors = narrow.iter().zip(&wide).map(|(&narrow, wide)| (f64::from(narrow) - wide).abs());
+    let error = errors.fold(0.0, f64::max);
+    if most > least && error > ROUNDING * (most - least) {
+        let message = format!(
+            "the numbers in the column {column:?} lie between {least} and {most}, and rounding to 32 bits changes \
+             them by up to {error}: subtract a constant from all of them"
+        );
+        return Err(Error::file(table.path(), message));
+    }
+    Ok(narrow)
 }
 
 /// The table that `read` reads, without the rows whose id or output cannot be read where such rows are
@@ -163,7 +189,7 @@ impl Outputs {
                 }))
             }
             OutputFeatures::Numbers { column } => {
-                let values = numbers(table, column)?.collect::<Result<Vec<f32>, _>>()?;
+                let values = numbers_of_32_bits(table, column)?;
                 own(Box::new(Features::from(DenseRows::new(1, values)?)))
             }
             OutputFeatures::Molecules { graph, .. } => {

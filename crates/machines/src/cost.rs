@@ -53,7 +53,9 @@ impl Solver {
                 let Cost { bytes, multiplications } = sketched(size);
                 let steps = 200.0 * n * size * p;
                 let work = fits * (multiplications + steps);
-                Cost { bytes: bytes + 24.0 * n * (size + p), multiplications: work }
+                // the gradient, that of a part of the rows on each thread, and the weights of a step
+                let steps = 8.0 * (threads + 8.0) * size * p;
+                Cost { bytes: bytes + 24.0 * n * (size + p) + steps, multiplications: work }
             }
         }
     }

@@ -5,6 +5,9 @@ use faer::MatRef;
 
 use crate::linear::Scalar;
 
+/// The largest λ: the squares of nλ, from which the condition of a system is computed, are finite.
+pub const LARGEST_LAMBDA: f64 = 1e100;
+
 /// Everything that can go wrong in this crate; each message says what was found and what is allowed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -131,11 +134,11 @@ impl Error {
         }
     }
 
-    /// Unless λ is a finite number above 0.
+    /// Unless λ is a number above 0, at most [`LARGEST_LAMBDA`].
     pub(crate) fn check_lambda(lambda: f64) -> Result<(), Self> {
-        match lambda > 0.0 && lambda.is_finite() {
+        match lambda > 0.0 && lambda <= LARGEST_LAMBDA {
             true => Ok(()),
-            false => Err(Self::value("lambda", lambda, "finite numbers above 0")),
+            false => Err(Self::value("lambda", lambda, "numbers above 0, at most 1e100")),
         }
     }
 

@@ -33,7 +33,7 @@ mod targets;
 
 pub use cost::Cost;
 pub use embedding::OutputEmbedding;
-pub use error::Error;
+pub use error::{Error, LARGEST_LAMBDA};
 pub use kernel_model::KernelModel;
 pub use lipschitz::{
     InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Pinball, Stop,

@@ -82,8 +82,7 @@ pub struct CandidateParts {
 
 impl CandidateParts {
     /// The points of rows in a basis, without ids, labels and classes: coordinates `ψ̃(c)` and constants
-    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish (except for a
-    /// zero row, which has k(c, c) = 0). The [`Ranks`](dsokr_basis::Ranks) of the scope share the work.
+    /// `b(c) = −½ k(c, c)`, shifted by ½ for normalised kernels, where they then vanish. The [`Ranks`](dsokr_basis::Ranks) of the scope share the work.
     ///
     /// # Errors
     /// As [`Basis::project_shared`].
@@ -217,6 +216,11 @@ impl Candidates {
     /// and of candidates that [shards](crate::Shards::some) give also those that are not asked for.
     pub fn multiplicity(&self, row: u32) -> u32 {
         self.classes.count(row as usize)
+    }
+
+    /// How many candidates share each distinct row.
+    pub(crate) fn multiplicities(&self) -> Cow<'_, [u32]> {
+        self.classes.counts(0..self.classes.rows())
     }
 
     /// With these multiplicities of the distinct rows, of whose candidates these are some.

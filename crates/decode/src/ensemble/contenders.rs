@@ -3,7 +3,7 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::fold::Fold;
+use super::fold::{Fold, tied};
 use super::whole::{Scratch, Sweep};
 use crate::{Error, Rank};
 
@@ -127,7 +127,9 @@ impl Field {
             let values = &self.values[member * self.counts.len()..][..self.counts.len()];
             step.add(combined, values.iter().copied());
         }
-        let contenders = combined.iter().copied().zip(self.counts.iter().copied());
+        let tolerance = fold.tolerance(self.candidates);
+        let contenders = combined.iter().map(|&score| tied(score, bar[0], tolerance));
+        let contenders = contenders.zip(self.counts.iter().copied());
         let scores = contenders.chain(std::iter::once((bar[0], self.tied)));
         Rank::among(scores, bar[0], self.candidates)
     }

@@ -4,7 +4,8 @@
 //! under every member go through the same operations, so they tie bit for bit. Ranks make more
 //! candidates tie than those, such as ranks (1, 2, 3) and (3, 1, 2); so that these tie too, and so
 //! that the order of the members does not matter, every term is rounded to a multiple of a quantum
-//! that is coarse enough for sums to be exact and far below the gap between neighbouring ranks.
+//! that is coarse enough for sums to be exact and far below the gap between neighbouring ranks. Where members
+//! weigh differently, sums that are some quanta apart tie.
 
 /// What of a member is combined.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +70,16 @@ impl Fold {
         }
     }
 
+    /// Combined scores that differ by at most this are the same. Weighted ranks, and their reciprocals, are rounded
+    /// before they are quantised, so that sums that are equal in real numbers may be some quanta apart; sums that
+    /// are not weighted are exact.
+    pub(super) fn tolerance(&self, pool: u64) -> f64 {
+        match self.weighted {
+            true => 2.0 * self.weights.len() as f64 * self.quantum(pool),
+            false => 0.0,
+        }
+    }
+
     /// How the values of one member enter combined scores.
     pub(super) fn step(&self, member: usize, pool: u64) -> Step {
         // Adding 1.5 · 2⁵² quanta leaves no bits below the quantum.
@@ -83,6 +94,11 @@ impl Fold {
             false => combined / self.weights.len() as f64,
         }
     }
+}
+
+/// A score, or the one that it ties with.
+pub(super) fn tied(score: f64, bar: f64, tolerance: f64) -> f64 {
+    if (score - bar).abs() <= tolerance { bar } else { score }
 }
 
 /// How the values of one member enter combined scores.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::fold::Fold;
+use super::fold::{Fold, tied};
 use super::member::member_error;
 use super::shared::{Decoded, Ensemble, shown};
 use super::values::Valuation;
@@ -122,7 +122,7 @@ impl Sweep<'_> {
                 Pool::Shared => {
                     self.score(at, task.clone(), scratch)
                         .map_err(|error| member_error(member, error))?;
-                    let block = scoring::fetch(member.candidates, 0..member.candidates.rows())?;
+                    let counts = member.candidates.multiplicities();
                     if let Some(look) = member.candidates.second_look() {
                         let rows = scratch.scores.chunks_exact_mut(member.candidates.rows());
                         for (query, scores) in task.clone().zip(rows) {
@@ -138,8 +138,7 @@ impl Sweep<'_> {
                     let rows = scratch.scores.chunks_exact(member.candidates.rows());
                     for (lane, scores) in rows.enumerate() {
                         let of = &self.ensemble.refinement.rows[at];
-                        let counts = &block.multiplicities;
-                        let values = scratch.valuation.of(self.fold.values, scores, counts);
+                        let values = scratch.valuation.of(self.fold.values, scores, &counts);
                         look(lane, at, Column { values, of });
                     }
                 }
@@ -218,6 +217,7 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         combined.clear();
         combined.resize(task.len() * points, fold.start());
         let candidates = sweep.candidates(task.start);
+        let tolerance = fold.tolerance(candidates);
         sweep.each(task.clone(), fold.active(), scratch, |lane, member, column| {
             let combined = &mut combined[lane * points..][..points];
             fold.step(member, candidates).add(combined, column.iter());
@@ -225,10 +225,16 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
         let finish = |(query, scores): (usize, &[f64])| {
             let hits = match pool {
                 _ if k == 0 => Vec::new(),
-                Pool::Shared => ensemble.expand(fold, leading(scores, k), k),
+                Pool::Shared => {
+                    let mut rows = leading(scores, k);
+                    level(&mut rows, tolerance);
+                    ensemble.expand(fold, rows, k)
+                }
                 Pool::PerQuery(lists) => {
                     let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
-                    shown(fold, crate::topk::best(scored.collect(), k))
+                    let mut listed = crate::topk::best(scored.collect(), k);
+                    level(&mut listed, tolerance);
+                    shown(fold, crate::topk::best(listed, k))
                 }
             };
             let Some(row) = gold[query] else {
@@ -236,13 +242,23 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
             };
             let bar = scores[sweep.point(query, row)?];
             let counts = (0..points).map(|point| sweep.count(point));
-            let rank = Rank::among(scores.iter().copied().zip(counts), bar, candidates)?;
+            let tied = scores.iter().map(|&score| tied(score, bar, tolerance));
+            let rank = Rank::among(tied.zip(counts), bar, candidates)?;
             Ok(Decoded { rank: Some(rank), gold_score: Some(fold.shown(bar) as f32), hits })
         };
         task.zip(combined.chunks_exact(points)).map(finish).collect::<Result<Vec<_>, _>>()
     };
     let tasks = sweep.tasks().into_par_iter().map_init(Default::default, one);
     Ok(tasks.collect::<Result<Vec<_>, Error>>()?.concat())
+}
+
+/// Gives those of a descending list that tie with the one before the same score.
+fn level<T>(list: &mut [(T, f64)], tolerance: f64) {
+    let mut bar = f64::INFINITY;
+    for (_, score) in list {
+        bar = tied(*score, bar, tolerance);
+        *score = bar;
+    }
 }
 
 /// The k best rows and their scores, or all.

@@ -12,7 +12,7 @@ use crate::linear::sum_of_parts;
 /// Least number of rows of a part.
 const ROWS: usize = 512;
 
-/// Most parts that the rows are cut into: so many sums are in flight.
+/// Most parts that the rows are cut into. As many of their sums as there are threads are in flight.
 const PARTS: usize = 64;
 
 /// Rows projected at once; constant, so that what meets in a product does not depend on the threads.
@@ -80,25 +80,26 @@ impl Design {
         slopes: impl Fn(usize, &[f64], &mut [f64]) -> [f64; 2] + Sync,
     ) -> (Mat<f64>, [f64; 2]) {
         let (n, d) = (self.len(), weights.ncols());
-        let parts: Vec<(Mat<f64>, [f64; 2])> = alpha
-            .par_chunks_mut(self.part * d)
-            .enumerate()
-            .map(|(at, alpha)| {
-                let (start, len) = (at * self.part, alpha.len() / d);
-                let rows = self.rows.as_ref().subcols(start, len);
-                let mut predictions = vec![0.0; len * d];
-                let out = MatMut::from_column_major_slice_mut(&mut predictions, d, len);
-                matmul(out, Accum::Replace, weights.transpose(), rows, 1.0, Par::Seq);
-                let sums = slopes(start, &predictions, alpha);
-                let alpha = MatRef::from_column_major_slice(&*alpha, d, len);
-                (multiply(rows, alpha.transpose()), sums)
-            })
-            .collect();
+        let part = |(at, alpha): &mut (usize, &mut [f64])| {
+            let (start, len) = (*at * self.part, alpha.len() / d);
+            let rows = self.rows.as_ref().subcols(start, len);
+            let mut predictions = vec![0.0; len * d];
+            let out = MatMut::from_column_major_slice_mut(&mut predictions, d, len);
+            matmul(out, Accum::Replace, weights.transpose(), rows, 1.0, Par::Seq);
+            let sums = slopes(start, &predictions, alpha);
+            let alpha = MatRef::from_column_major_slice(&**alpha, d, len);
+            (multiply(rows, alpha.transpose()), sums)
+        };
         let mut gradient = Mat::<f64>::zeros(self.rank(), d);
         let mut totals = [0.0; 2];
-        for (part, sums) in parts {
-            gradient += part;
-            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+        // as many sums at a time as there are threads, added in the order of the parts
+        let mut parts: Vec<_> = alpha.chunks_mut(self.part * d).enumerate().collect();
+        for wave in parts.chunks_mut(rayon::current_num_threads()) {
+            let found: Vec<(Mat<f64>, [f64; 2])> = wave.par_iter_mut().map(part).collect();
+            for (part, sums) in found {
+                gradient += part;
+                totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+            }
         }
         gradient *= faer::Scale(1.0 / n as f64);
         (gradient, totals.map(|total| total / n as f64))

@@ -145,6 +145,60 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
+/// Weighted sums of ranks, and of their reciprocals, that are equal in real numbers tie.
+#[test]
+fn weighted_ranks_that_are_equal_tie() {
+    let reciprocals = |first, constant| Combination::ReciprocalRank {
+        weights: Some(vec![first, 1.0 - first]),
+        constant,
+    };
+    // (r_1, r_2) of the gold candidate and of the one that ties with it: .6/2 + .4/4 = .6/3 + .4/2, and so on
+    for (rule, gold, other) in [
+        (reciprocals(0.6, 1.0), (1, 3), (2, 1)),
+        (reciprocals(0.7, 1.0), (2, 8), (5, 1)),
+        (reciprocals(0.9, 5.0), (4, 10), (5, 1)),
+        (reciprocals(0.7, 60.0), (4, 20), (10, 4)),
+        (Combination::Rank { weights: Some(vec![0.7, 0.3]) }, (1, 8), (4, 1)),
+        (Combination::Rank { weights: Some(vec![0.9, 0.1]) }, (2, 10), (3, 1)),
+    ] {
+        // candidates 0 and 1 have these ranks, the others those that are left
+        let count = 24;
+        let scores = |ranks: [usize; 2]| -> Vec<f32> {
+            let mut left = (1..=count).filter(|rank| !ranks.contains(rank));
+            let rank = |at: usize| ranks.get(at).copied().or_else(|| left.next()).unwrap_or(0);
+            (0..count).map(rank).map(|rank| -(rank as f32)).collect()
+        };
+        let model = |coordinates| {
+            Candidates::new(CandidateParts {
+                ids: (0..count).map(|at| format!("c{at:02}")).collect(),
+                dim: 1,
+                coordinates,
+                ..CandidateParts::default()
+            })
+            .unwrap()
+        };
+        let models = [model(scores([gold.0, other.0])), model(scores([gold.1, other.1]))];
+        let member = |candidates| Member {
+            name: "member",
+            queries: Queries::new(1, &[1.0]).unwrap(),
+            candidates,
+            normalised: true,
+        };
+        let ensemble = Ensemble::new(models.iter().map(member).collect()).unwrap();
+        for at in [0, 1] {
+            let found = ensemble.decode(Pool::Shared, &rule, &[Some(at)], count).unwrap();
+            let rank = found[0].rank.unwrap();
+            assert_eq!(rank.tied(), 2, "{rule:?}, {gold:?} and {other:?}");
+            let place = |candidate| found[0].hits.iter().position(|hit| hit.candidate == candidate);
+            assert_eq!(
+                place(0).map(|place| place + 1),
+                place(1),
+                "{rule:?}: the first comes first"
+            );
+        }
+    }
+}
+
 #[test]
 fn candidates_that_tie_under_every_member_tie() {
     // Three classes under one member, two under the other: four in common.
