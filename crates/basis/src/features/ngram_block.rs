@@ -9,6 +9,9 @@ use super::{NgramConfig, bucket};
 use crate::Error;
 use crate::random::{Fnv, finalise};
 
+/// Weights of n-grams, `ln((1 + n) / (1 + df)) + 1` with df ≤ n, of any number of texts.
+const WEIGHTS: std::ops::RangeInclusive<f32> = 1.0..=64.0;
+
 /// Texts of which one task counts the n-grams.
 const TEXTS: usize = 256;
 
@@ -91,8 +94,12 @@ impl NgramBlock {
             0 => terms == weights,
             buckets => terms == 0 && weights == buckets,
         };
-        if !whole || self.idf.iter().any(|v| !v.is_finite()) {
+        if !whole {
             return Err("terms and weights do not belong together".into());
+        }
+        if let Some(weight) = self.idf.iter().find(|weight| !WEIGHTS.contains(*weight)) {
+            let (least, most) = (WEIGHTS.start(), WEIGHTS.end());
+            return Err(format!("a weight of {weight}, allowed: {least} to {most}"));
         }
         self.fill_index();
         Ok(())

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ngram_block::NgramBlock;
 use super::ngram_config::CasedText;
-use super::{NgramConfig, SparseRows};
+use super::{NgramConfig, SparseRows, check_width};
 use crate::Error;
 
 /// A sparse row: distinct ascending indices and their values.
@@ -29,7 +29,8 @@ impl TfIdf {
     /// Collects the vocabulary and the document frequencies of `texts`, in parallel.
     ///
     /// # Errors
-    /// As [`NgramConfig::validate`]; [`Error::Unsupported`] when no n-gram occurs often enough.
+    /// As [`NgramConfig::validate`]; [`Error::Unsupported`] when no n-gram occurs often enough; [`Error::Shape`] for
+    /// more columns than 32 bits number.
     pub fn fit<'t>(
         configs: &[NgramConfig],
         texts: impl Iterator<Item = &'t str> + Clone,
@@ -44,6 +45,7 @@ impl TfIdf {
                 "the {texts} training texts give no n-gram: lower min_texts, or give longer texts"
             )));
         }
+        check_width(fitted.width())?;
         Ok(fitted)
     }
 
@@ -88,7 +90,7 @@ impl TfIdf {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFinite`] for weights that came from a file and overflow.
+    /// None for what [`fit`](Self::fit) or [`read`](Self::read) gave.
     pub fn rows<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Result<SparseRows, Error> {
         let rows: Vec<SparseRow> =
             texts.par_iter().map(|text| self.transform(text.as_ref())).collect();
@@ -113,6 +115,7 @@ impl TfIdf {
         for block in &mut read.blocks {
             block.complete().map_err(&fail)?;
         }
+        check_width(read.width()).map_err(|error| fail(error.to_string()))?;
         Ok(read)
     }
 }

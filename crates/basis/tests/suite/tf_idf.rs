@@ -38,6 +38,22 @@ fn json_gives_back_the_same_weights() {
     assert_eq!(read.transform("beta alpha"), fitted.transform("beta alpha"));
 }
 
+/// No number of texts gives such weights, by whose length a row cannot be divided.
+#[test]
+fn weights_that_no_fit_gives_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tf-idf.json");
+    let fitted =
+        TfIdf::fit(&[ngrams(NgramKind::Words, 1, 1)], ["alpha", "alpha"].into_iter()).unwrap();
+    let text = fitted.to_json();
+    assert!(text.contains("[1.0]"), "{text}");
+    for weight in ["0.0", "-1.0", "1e-30", "3e38"] {
+        std::fs::write(&file, text.replace("[1.0]", &format!("[{weight}]"))).unwrap();
+        let error = TfIdf::read(&file).unwrap_err().to_string();
+        assert!(error.contains("allowed: 1 to 64"), "{weight}: {error}");
+    }
+}
+
 #[test]
 fn nothing_to_learn_from_is_an_error() {
     let config = NgramConfig { min_texts: 3, ..ngrams(NgramKind::Words, 1, 1) };

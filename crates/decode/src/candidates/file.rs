@@ -231,6 +231,15 @@ impl Candidates {
         if let Some(&candidate) = by_id.iter().find(|&&candidate| candidate as usize >= ids.len()) {
             return Err(bad(format!("by_id names the candidate {candidate} of {}", ids.len())));
         }
+        // a mapped file keeps its ids on the disk, where a wrong order only leaves ids unfound
+        let id = |at: usize| ids.get(by_id[at] as usize);
+        let unordered = |&at: &usize| id(at - 1) >= id(at);
+        if !mapped && let Some(at) = (1..by_id.len()).find(unordered) {
+            let (before, after) = (id(at - 1), id(at));
+            return Err(bad(format!(
+                "by_id has {before:?} before {after:?}, expected the order of ids"
+            )));
+        }
         let added = match stored.all_metadata().contains_key(ADDED) {
             true => stored.parsed(ADDED, "a number of candidates")?,
             false => 0,

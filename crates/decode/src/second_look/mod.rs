@@ -56,6 +56,8 @@ pub struct SecondLook {
 #[derive(Clone, Debug)]
 pub struct LookExamples {
     size: usize,
+    /// Whether features have those of words; none where there are no queries yet.
+    words: Option<bool>,
     /// Of each query: the features of its first rows, row by row, and the position of the gold row.
     queries: Vec<(Vec<f32>, usize)>,
 }
@@ -63,7 +65,7 @@ pub struct LookExamples {
 impl LookExamples {
     /// No queries yet, of which the first `size` rows will count.
     pub fn new(size: usize) -> Self {
-        Self { size, queries: Vec::new() }
+        Self { size, words: None, queries: Vec::new() }
     }
 
     /// Number of queries.
@@ -78,14 +80,15 @@ impl LookExamples {
 
     /// Those behind the first `count`.
     pub fn without_first(&self, count: usize) -> Self {
-        Self { size: self.size, queries: self.queries[count.min(self.len())..].to_vec() }
+        let queries = self.queries[count.min(self.len())..].to_vec();
+        Self { size: self.size, words: self.words, queries }
     }
 
     /// Adds those of some queries whose gold row is among their first rows. Neither the clues nor the hubs of the
-    /// candidates may have seen the queries' golds. Either all examples have words, or none has.
+    /// candidates may have seen the queries' golds.
     ///
     /// # Errors
-    /// As [`top_rows`]; [`Error::Length`] unless there is a gold entry a query, and words are for the rows of the
+    /// As [`top_rows`]; [`Error::Inconsistent`] where some examples have words and others do not; [`Error::Length`] unless there is a gold entry a query, and words are for the rows of the
     /// candidates; [`Error::Unsupported`] for a query without text where there are words.
     pub fn add(
         &mut self,
@@ -95,6 +98,7 @@ impl LookExamples {
         clues: &Clues,
     ) -> Result<(), Error> {
         check_len("gold entries", gold.len(), queries.len())?;
+        same_words(self.words, clues)?;
         if let Some(words) = &clues.words {
             check_len("rows of the words", words.rows(), candidates.distinct())?;
         }
@@ -109,7 +113,21 @@ impl LookExamples {
         let lists = lists.into_par_iter().zip(gold).enumerate();
         let added = lists.map(one).collect::<Result<Vec<_>, Error>>()?;
         self.queries.extend(added.into_iter().flatten());
+        self.words = Some(clues.words.is_some());
         Ok(())
+    }
+}
+
+/// Refuses clues with words for examples without, and the reverse: their features are not the same.
+fn same_words(examples: Option<bool>, clues: &Clues) -> Result<(), Error> {
+    let with = |words| if words { "with" } else { "without" };
+    match (examples, clues.words.is_some()) {
+        (Some(examples), clues) if examples != clues => Err(Error::Inconsistent(format!(
+            "a second look has examples {} words and clues {} words",
+            with(examples),
+            with(clues)
+        ))),
+        (Some(_) | None, _) => Ok(()),
     }
 }
 
@@ -120,7 +138,7 @@ impl SecondLook {
     /// Fits the network to examples. `clues` are those of later queries, with words if the examples have words.
     ///
     /// # Errors
-    /// [`Error::TooFew`] for no examples, or fewer than two candidates.
+    /// [`Error::Inconsistent`] for clues that differ from the examples in that; [`Error::TooFew`] for no examples, or fewer than two candidates.
     pub fn fit(examples: &LookExamples, clues: Clues, seed: u64) -> Result<Self, Error> {
         if examples.size < 2 {
             return Err(Error::too_few(format!("a second look at {}", examples.size), 2));
@@ -129,6 +147,7 @@ impl SecondLook {
             let found = "no query whose gold is among its first candidates";
             return Err(Error::too_few(found, 1));
         }
+        same_words(examples.words, &clues)?;
         let features = Clues::features(clues.words.is_some());
         let network = Network::fit(features, &examples.queries, seed);
         Ok(Self { size: examples.size, clues, network })

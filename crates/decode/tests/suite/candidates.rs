@@ -159,10 +159,10 @@ fn flipped_bits_and_truncations_are_noticed() {
     refused("no file");
 }
 
-/// A well-formed file with one tensor exchanged.
+/// A well-formed file with one tensor exchanged, or one more.
 fn forge(path: &Path, exchange: Tensor) {
     let weights = [0.0, 1.0, 0.0, 2.0];
-    let tensors: Vec<_> = [
+    let own = [
         Tensor::f32("coordinates", &[2, 1], &[1.0, 2.0]),
         Tensor::f32("weights", &[2, 2], &weights),
         Tensor::u64("row_offsets", &[3], &[0, 1, 3]),
@@ -171,10 +171,9 @@ fn forge(path: &Path, exchange: Tensor) {
         Tensor::u64("id_offsets", &[4], &[0, 1, 2, 3]),
         Tensor::u8("labels", &[0], b""),
         Tensor::u64("label_offsets", &[4], &[0, 0, 0, 0]),
-    ]
-    .into_iter()
-    .map(|tensor| if tensor.name == exchange.name { exchange.clone() } else { tensor })
-    .collect();
+    ];
+    let others = own.into_iter().filter(|tensor| tensor.name != exchange.name);
+    let tensors: Vec<_> = others.chain([exchange.clone()]).collect();
     Contents::new("candidates", 1, &BTreeMap::new(), &tensors).write(path).unwrap();
 }
 
@@ -184,6 +183,8 @@ fn files_that_contradict_themselves_are_refused() {
     let path = folder.path().join("candidates.safetensors");
     forge(&path, Tensor::u8("labels", &[0], b""));
     assert_eq!(*Candidates::load(&path).unwrap().members(1), [1, 2]);
+    forge(&path, Tensor::u32("by_id", &[3], &[0, 1, 2]));
+    assert_eq!(Candidates::load(&path).unwrap().find("c"), Some(2));
     for exchange in [
         Tensor::f32("weights", &[2, 2], &[0.0, 1.0, 0.0, 3.0]),
         Tensor::f32("weights", &[2, 2], &[0.0, 0.5, 0.0, 2.0]),
@@ -203,6 +204,9 @@ fn files_that_contradict_themselves_are_refused() {
         Tensor::u64("id_offsets", &[4], &[0, 1, 2, 4]),
         Tensor::u64("id_offsets", &[4], &[0, 2, 1, 3]),
         Tensor::u8("ids", &[3], &[b'a', 0xFF, b'c']),
+        Tensor::u32("by_id", &[3], &[0, 1, 3]),
+        Tensor::u32("by_id", &[3], &[1, 0, 2]),
+        Tensor::u32("by_id", &[3], &[0, 1, 1]),
     ] {
         let name = exchange.name.clone();
         forge(&path, exchange);

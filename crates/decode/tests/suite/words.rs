@@ -90,6 +90,11 @@ fn look(candidates: &Candidates) -> SecondLook {
     let error = message(examples.add(&known, &gold, candidates, &clues));
     assert!(error.contains("query #0 has no text"), "{error}");
     examples.add(&known.with_texts(&texts).unwrap(), &gold, candidates, &clues).unwrap();
+    // features without words are not those with words
+    let without = Clues { words: None, ..clues.clone() };
+    let error = message(examples.add(&known, &gold, candidates, &without));
+    assert_eq!(error, "a second look has examples with words and clues without words");
+    assert_eq!(error, message(SecondLook::fit(&examples.without_first(1), without, 0)));
     SecondLook::fit(&examples, clues, 0).unwrap()
 }
 

@@ -30,6 +30,9 @@ impl Offset {
 fn quantile(values: impl Iterator<Item = f64>, level: f64) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_unstable_by(f64::total_cmp);
-    let at = (level * sorted.len() as f64).ceil() as usize;
-    sorted.get(at.saturating_sub(1)).copied().unwrap_or(0.0)
+    // the first k with k/n ≥ τ; the product τ n is rounded and may be above the k that it stands for
+    let count = sorted.len() as f64;
+    let most = (level * count).ceil();
+    let at = if (most - 1.0) / count >= level { most - 1.0 } else { most };
+    sorted.get((at as usize).saturating_sub(1)).copied().unwrap_or(0.0)
 }

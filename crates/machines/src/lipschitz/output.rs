@@ -1,6 +1,6 @@
 //! Output matrices: how the outputs of a machine share what they learn.
 
-use dsokr_basis::eigenbasis::{Eigen, symmetric_eigen};
+use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
 use faer::{Mat, MatRef};
 
 use super::loss::check_levels;
@@ -79,7 +79,7 @@ impl OutputMatrix {
     /// M itself.
     pub fn dense(&self) -> Mat<f64> {
         match &self.root {
-            Some(root) => root * root.transpose(),
+            Some(root) => multiply(root.as_ref(), root.transpose()),
             None => Mat::identity(self.width, self.width),
         }
     }

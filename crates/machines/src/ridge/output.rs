@@ -3,6 +3,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, read};
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Cancellation, Features, Kernel, OutputKernel, Ranks, RowKind, RowSource};
@@ -211,7 +212,7 @@ impl OutputSpace {
                 for range in blocks(0..outputs.len()) {
                     // k × len: columns of the outputs' Gram matrix
                     let gram = self.wide(outputs, range.clone())?;
-                    let product = gram.transpose() * residuals;
+                    let product = multiply(gram.transpose(), residuals);
                     for (j, out) in out.iter_mut().enumerate() {
                         let own = residuals.col(j).subrows(range.start, range.len());
                         let terms = own.iter().zip(product.col(j).iter());

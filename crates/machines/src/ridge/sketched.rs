@@ -106,8 +106,9 @@ impl SketchedFit {
     /// `h_i = t_iᵀ (Σ t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
     ///
     /// # Errors
-    /// [`Error::Length`] for rows or targets that are not those of the fit; errors from reading
-    /// them.
+    /// [`Error::Length`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row that the
+    /// others say nothing of, `1 − h_i ≤ 0` up to rounding, under a λ that is too small; errors from reading the
+    /// rows.
     pub fn leave_one_out(
         &self,
         rows: &dyn RowSource,
@@ -125,7 +126,16 @@ impl SketchedFit {
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
             self.factor.whiten(features.as_mut())?;
             for (row, column) in range.zip(features.col_iter()) {
-                let (left, row) = (1.0 - column.squared_norm_l2(), row - own.start);
+                let left = 1.0 - column.squared_norm_l2();
+                // the sum has as many terms as the column; a NaN is refused too
+                if !(left > f64::EPSILON * self.inputs.len() as f64) {
+                    let lambda = self.model.summary.lambda;
+                    return Err(Error::Numeric(format!(
+                        "the leave-one-out prediction of row {row} divides by {left:e}: raise lambda, which is \
+                         {lambda:e}"
+                    )));
+                }
+                let row = row - own.start;
                 for (j, out) in out[row * width..(row + 1) * width].iter_mut().enumerate() {
                     let target = targets[(row, j)];
                     *out = (target - (target - f64::from(*out)) / left) as f32;

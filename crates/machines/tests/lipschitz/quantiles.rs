@@ -70,6 +70,26 @@ fn a_constant_kernel_gives_the_empirical_quantile() {
     }
 }
 
+/// 0.07 · 100 and 0.55 · 100 are above 7 and 55 in 64 bits.
+#[test]
+fn the_offset_is_the_first_number_that_reaches_its_level() {
+    let y: Vec<f64> = (1..=100).map(f64::from).collect();
+    let x = Features::Dense(DenseRows::new(1, vec![1.0; 100]).unwrap());
+    for (level, expected) in [(0.07, 7.0), (0.55, 55.0), (0.5, 50.0), (0.501, 51.0), (0.999, 100.0)]
+    {
+        let problem = LipschitzProblem {
+            loss: Loss::pinball(vec![level]),
+            output: OutputMatrix::identity(1).unwrap(),
+            lambda: 1e-6,
+            offset: Offset::Constant,
+        };
+        let basis = Basis::fit(Kernel::Linear, &x, &SketchOptions::new(&EVERY, 1)).unwrap();
+        let targets = Targets::new(1, y.clone()).unwrap();
+        let machine = fit_on(basis, &x, &targets, &problem, &Stop { steps: 1, ..Stop::default() });
+        assert_eq!(machine.unwrap().offset(), [expected], "{level}");
+    }
+}
+
 #[test]
 fn quantiles_cover_their_share_and_follow_the_true_ones() {
     let levels = [0.1, 0.3, 0.5, 0.7, 0.9];

@@ -12,14 +12,14 @@ fn lambda_and_lengths() {
     let problem = Problem::new(10, 50);
     let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let x = problem.inputs();
-    for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+    for lambda in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e154] {
         let error = fit(kernel_x(), &x, &targets, lambda, Precision::Double).unwrap_err();
         assert!(matches!(error, Error::Value { .. }));
         let error = fit_sketched(kernel_x(), &x, &targets, &EVERY, 3, 0, lambda).unwrap_err();
         assert!(matches!(error, Error::Value { .. }));
     }
     let error = fit(kernel_x(), &x, &targets, 0.0, Precision::Double).unwrap_err();
-    assert_eq!(error.to_string(), "lambda is 0, allowed: finite numbers above 0");
+    assert_eq!(error.to_string(), "lambda is 0, allowed: numbers above 0, at most 1e100");
     let few = targets.select(&[0, 1]).unwrap();
     let error = fit(kernel_x(), &x, &few, 1.0, Precision::Double).unwrap_err();
     assert_eq!(error.to_string(), "2 rows of targets, expected 10");
@@ -33,6 +33,20 @@ fn lambda_and_lengths() {
     let bad = Kernel::Gaussian { gamma: 0.0 };
     let error = fit(bad, &x, &targets, 1.0, Precision::Double).unwrap_err();
     assert!(error.to_string().contains("gamma = "));
+}
+
+/// With every input in the sketch and a λ that rounding swallows, no row says anything of the others.
+#[test]
+fn leave_one_out_predictions_of_rows_by_themselves_are_refused() {
+    let problem = Problem::new(10, 53);
+    let (_, targets) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
+    let (x, kernel) = (problem.inputs(), Kernel::Gaussian { gamma: 50.0 });
+    let fitted = fit_sketched(kernel.clone(), &x, &targets, &EVERY, 10, 0, 1e-30).unwrap();
+    let error = fitted.leave_one_out(&x, &targets).unwrap_err();
+    assert!(matches!(error, Error::Numeric(_)), "{error}");
+    assert!(error.to_string().contains("raise lambda, which is 1e-30"), "{error}");
+    let fitted = fit_sketched(kernel, &x, &targets, &EVERY, 10, 0, 1e-3).unwrap();
+    assert!(fitted.leave_one_out(&x, &targets).is_ok());
 }
 
 #[test]
