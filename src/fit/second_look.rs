@@ -38,7 +38,7 @@ pub(super) struct PairWords<'a> {
     lexicon: Arc<dyn Lexicon>,
     texts: &'a [String],
     /// Of each training pair what its text says and what holds of its output.
-    pairs: Vec<[Vec<bool>; 2]>,
+    pairs: Vec<(Vec<bool>, Vec<Option<bool>>)>,
 }
 
 impl<'a> PairWords<'a> {
@@ -59,10 +59,10 @@ impl<'a> PairWords<'a> {
         }
         let holds = |output: &Option<usize>| match output {
             Some(output) => lexicon.holds(&dataset.outputs.labels[*output]),
-            None => vec![false; lexicon.len()],
+            None => vec![Some(false); lexicon.len()],
         };
         let pairs = texts.par_iter().zip(&dataset.train.outputs);
-        let pairs = pairs.map(|(text, output)| [lexicon.said(text), holds(output)]).collect();
+        let pairs = pairs.map(|(text, output)| (lexicon.said(text), holds(output))).collect();
         Ok(Some(Self { lexicon, texts, pairs }))
     }
 
@@ -74,7 +74,7 @@ impl<'a> PairWords<'a> {
     /// The weights by some training pairs.
     fn fit(&self, pairs: impl Iterator<Item = usize>) -> Result<Words, Error> {
         let pairs = pairs.map(|pair| &self.pairs[pair]);
-        let pairs = pairs.map(|[said, holds]| (said.as_slice(), holds.as_slice()));
+        let pairs = pairs.map(|(said, holds)| (said.as_slice(), holds.as_slice()));
         Ok(Words::fit(Arc::clone(&self.lexicon), pairs)?)
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn words_need(
     let Some(lexicon) = read_lexicon(settings, root)? else { return Ok(None) };
     // of a training pair what its text says and what holds of its output, of a candidate what holds
     let lists = 2 * dataset.train.ids.len() + dataset.outputs.candidates.len();
-    let list = lexicon.len() + size_of::<OnceLock<Vec<bool>>>();
+    let list = lexicon.len() + size_of::<OnceLock<Vec<Option<bool>>>>();
     let what = "words of texts and facts";
     Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
 }

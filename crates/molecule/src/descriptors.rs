@@ -1,6 +1,6 @@
 //! Configurations by name: R and S, E and Z.
 
-use crate::molecule::{BondOrder, Molecule};
+use crate::molecule::{Atom, Element, Molecule};
 use crate::stereo::Geometry;
 
 /// What the configurations of a molecule are called.
@@ -12,8 +12,8 @@ pub(crate) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Ligands are ranked as the first rule of Cahn, Ingold and Prelog does, by iterated ranks of
-    /// neighbours: a double bond counts twice, hydrogens last. Where two ligands differ only far off, or
+    /// Ligands are ranked by the first two rules of Cahn, Ingold and Prelog: by atomic numbers, iterated over
+    /// neighbours, and where these leave ligands alike by masses. Where two ligands differ only far off, or
     /// in their own configurations, the full rules can say otherwise.
     pub(crate) fn of(molecule: &Molecule) -> Self {
         if molecule.centers.is_empty() && molecule.geometries.is_empty() {
@@ -51,36 +51,85 @@ pub(crate) fn code(name: Option<bool>) -> u32 {
     name.map_or(3, |first| if first { 1 } else { 2 })
 }
 
-/// Ranks of atoms, larger for higher priority; equal for atoms that the rule does not distinguish.
+/// Ranks of atoms, larger for higher priority; equal for atoms that the rules do not distinguish.
 fn ranks(molecule: &Molecule) -> Vec<usize> {
-    let atoms = molecule.atoms();
-    let start = atoms
-        .iter()
-        .map(|atom| (u32::from(atom.element.atomic_number()), atom.isotope.map_or(0, u32::from)));
-    let (mut ranks, mut classes) = dense(&start.collect::<Vec<_>>());
-    // a round that finds no further class is the last
-    loop {
-        let key = |atom: usize| {
-            let mut around = Vec::new();
-            for n in molecule.neighbors(atom) {
-                let bond = molecule.bonds()[n.bond];
-                let copies = match bond.order {
-                    _ if bond.aromatic => 3,
-                    BondOrder::Dative => 2,
-                    order => 2 * usize::from(order.multiplicity()),
-                };
-                around.extend(std::iter::repeat_n(ranks[n.atom] + 1, copies));
-            }
-            around.extend(std::iter::repeat_n(0, 2 * usize::from(atoms[atom].hydrogens)));
-            around.sort_unstable_by(|a, b| b.cmp(a));
-            (ranks[atom], around)
-        };
-        let keys: Vec<(usize, Vec<usize>)> = (0..atoms.len()).map(key).collect();
-        let (next, count) = dense(&keys);
-        if count == classes {
-            return ranks;
+    let mut elements: Vec<Element> = molecule.atoms().iter().map(|atom| atom.element).collect();
+    elements.sort_unstable();
+    elements.dedup();
+    let nodes = Nodes { molecule, elements };
+    // rule 1, atomic numbers; where it leaves atoms alike, rule 2, masses
+    let ranks = nodes.refined(&nodes.of(|atom| atom.element, |element| element));
+    let mass = |atom: &Atom| match atom.isotope {
+        Some(mass) => f64::from(mass).to_bits(),
+        None => atom.element.weight().to_bits(),
+    };
+    let masses = nodes.of(mass, |element| element.weight().to_bits());
+    let mut ranks = nodes.refined(&ranks.into_iter().zip(masses).collect::<Vec<_>>());
+    ranks.truncate(molecule.atoms().len());
+    ranks
+}
+
+/// What is ranked: the atoms of a molecule, a hydrogen, and a duplicate of each element.
+///
+/// A double bond puts a duplicate of either end at the other one. Nothing is bound to it.
+struct Nodes<'a> {
+    molecule: &'a Molecule,
+    /// Those of the molecule, ascending.
+    elements: Vec<Element>,
+}
+
+impl Nodes<'_> {
+    /// A value of each node, in the order atoms, hydrogen, duplicates.
+    fn of<T>(&self, atom: impl Fn(&Atom) -> T, of_element: impl Fn(Element) -> T) -> Vec<T> {
+        let leaves = [Element::H].iter().chain(&self.elements);
+        let leaves = leaves.map(|&element| of_element(element));
+        self.molecule.atoms().iter().map(atom).chain(leaves).collect()
+    }
+
+    /// The nodes bound to an atom, each twice, so that an aromatic bond has half a duplicate.
+    fn around(&self, atom: usize) -> Vec<usize> {
+        let atoms = self.molecule.atoms();
+        let mut around = Vec::new();
+        // an isotope of hydrogen that ends a bond is a leaf as other hydrogens are
+        if atoms[atom].element == Element::H {
+            return around;
         }
-        (ranks, classes) = (next, count);
+        for n in self.molecule.neighbors(atom) {
+            let bond = self.molecule.bonds()[n.bond];
+            around.extend([n.atom; 2]);
+            let duplicates = match bond.aromatic {
+                true => 1,
+                false => 2 * (usize::from(bond.order.multiplicity()) - 1),
+            };
+            let place = self.elements.binary_search(&atoms[n.atom].element);
+            let place = place.unwrap_or_else(|place| place);
+            around.extend(std::iter::repeat_n(atoms.len() + 1 + place, duplicates));
+        }
+        let hydrogens = 2 * usize::from(atoms[atom].hydrogens);
+        around.extend(std::iter::repeat_n(atoms.len(), hydrogens));
+        around
+    }
+
+    /// Ranks of the nodes by a key, and where keys are equal by the ranks around them, and so on.
+    fn refined<K: Ord>(&self, keys: &[K]) -> Vec<usize> {
+        let atoms = self.molecule.atoms().len();
+        let around: Vec<Vec<usize>> = (0..atoms).map(|atom| self.around(atom)).collect();
+        let (mut ranks, mut classes) = dense(keys);
+        // a round that finds no further class is the last
+        loop {
+            let key = |node: usize| {
+                let around = around.get(node).map_or(&[][..], Vec::as_slice);
+                let mut around: Vec<usize> = around.iter().map(|&node| ranks[node]).collect();
+                around.sort_unstable_by(|a, b| b.cmp(a));
+                (ranks[node], around)
+            };
+            let keys: Vec<(usize, Vec<usize>)> = (0..ranks.len()).map(key).collect();
+            let (next, count) = dense(&keys);
+            if count == classes {
+                return ranks;
+            }
+            (ranks, classes) = (next, count);
+        }
     }
 }
 
@@ -156,5 +205,28 @@ mod tests {
             assert_eq!(names(smiles), [Some(together)], "{name}");
         }
         assert_eq!(names("CC=CC"), []);
+    }
+
+    #[test]
+    fn ligands_are_ranked_by_atomic_numbers_and_then_by_masses() {
+        // Names are those of RDKit's CIP labeler.
+        for (smiles, name, right, left) in [
+            // heavier isotopes precede where all atomic numbers are the same
+            ("[C@@H](C)([13CH3])O", "carbon 13 before carbon", 1, 0),
+            ("[C@@H](C)([11CH3])O", "carbon before carbon 11", 0, 1),
+            ("[C@@](C)([2H])(N)O", "deuterium after carbon", 0, 1),
+            ("[C@@H](C)([2H])O", "deuterium before hydrogen", 0, 1),
+            ("[C@@H](CC)(C[13CH3])O", "carbon 13, a bond further", 1, 0),
+            // a difference of atomic numbers precedes one of masses that is nearer
+            ("[C@@H]([13CH2]C)(CO)N", "oxygen before carbon 13", 1, 0),
+            ("[C@@H](CC)([13CH2]O)N", "oxygen before carbon", 1, 0),
+            ("[C@@H](C([2H])C)(CCF)O", "fluorine before deuterium", 1, 0),
+            // what a multiple bond duplicates has nothing bound to it
+            ("[C@@H](C=O)(C(O)O)C", "an aldehyde and its hydrate", 0, 1),
+            ("C#C[C@]1(O)CCCC1(C)C", "an ethynyl group and a carbon with three", 0, 1),
+        ] {
+            let found = centers(smiles);
+            assert_eq!(found, (right, left), "{name}");
+        }
     }
 }

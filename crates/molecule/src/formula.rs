@@ -31,7 +31,7 @@ impl Element {
     }
 
     /// Standard atomic weight; 0 for the wildcard.
-    fn weight(self) -> f64 {
+    pub(crate) fn weight(self) -> f64 {
         let place = usize::from(self.0).checked_sub(1);
         place.and_then(|place| WEIGHTS.get(place)).copied().unwrap_or(0.0)
     }

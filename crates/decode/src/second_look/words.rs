@@ -19,8 +19,9 @@ pub trait Lexicon: Debug + Send + Sync {
     /// Of each pair whether a text has the words.
     fn said(&self, text: &str) -> Vec<bool>;
 
-    /// Of each pair whether the fact holds of the output with this [label](Candidates::label).
-    fn holds(&self, label: &str) -> Vec<bool>;
+    /// Of each pair whether the fact holds of the output with this [label](Candidates::label); none where
+    /// that is not known.
+    fn holds(&self, label: &str) -> Vec<Option<bool>>;
 
     /// The lexicon as a text, which the file of a second look keeps.
     fn text(&self) -> &str;
@@ -36,14 +37,14 @@ pub trait Lexicon: Debug + Send + Sync {
 ///
 /// is what a text says of a candidate: the log-likelihood ratio of the facts with and without the text, as if they
 /// were independent, with one further pair that is counted and expected. Words that are a bad sign of their fact have
-/// weights near 0.
+/// weights near 0. A fact that is not known to hold or not is not counted and adds nothing.
 #[derive(Clone, Debug)]
 pub struct Words {
     lexicon: Arc<dyn Lexicon>,
     /// Of each pair of words and fact the weight at `2 s + h`.
     weights: Vec<[f64; 4]>,
     /// What holds of each distinct row of the candidates, found when it is needed.
-    rows: Arc<Vec<OnceLock<Vec<bool>>>>,
+    rows: Arc<Vec<OnceLock<Vec<Option<bool>>>>>,
 }
 
 /// Files keep the lexicon as a text, and rows are found again.
@@ -60,14 +61,16 @@ impl Words {
     /// [`Error::Length`] unless there is one value for each pair of words and fact.
     pub fn fit<'p>(
         lexicon: Arc<dyn Lexicon>,
-        pairs: impl IntoIterator<Item = (&'p [bool], &'p [bool])>,
+        pairs: impl IntoIterator<Item = (&'p [bool], &'p [Option<bool>])>,
     ) -> Result<Self, Error> {
         let mut counts = vec![[0.0_f64; 4]; lexicon.len()];
         for (said, holds) in pairs {
             check_len("values of what a text says", said.len(), lexicon.len())?;
             check_len("values of what holds", holds.len(), lexicon.len())?;
             for (counts, (&said, &holds)) in counts.iter_mut().zip(said.iter().zip(holds)) {
-                counts[cell(said, holds)] += 1.0;
+                if let Some(holds) = holds {
+                    counts[cell(said, holds)] += 1.0;
+                }
             }
         }
         let weight = |counts: [f64; 4]| {
@@ -132,7 +135,10 @@ impl Words {
                 self.lexicon.holds(candidates.label(first as usize))
             });
             let pairs = said.iter().zip(holds).zip(&self.weights);
-            pairs.map(|((&said, &holds), weights)| weights[cell(said, holds)]).sum::<f64>() as f32
+            let weight = |((&said, &holds), weights): ((&bool, &Option<bool>), &[f64; 4])| {
+                holds.map_or(0.0, |holds| weights[cell(said, holds)])
+            };
+            pairs.map(weight).sum::<f64>() as f32
         };
         rows.map(score).collect()
     }

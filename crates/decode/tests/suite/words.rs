@@ -9,7 +9,7 @@ use dsokr_decode::{
 
 use crate::common::message;
 
-/// The text has the letter, and so has the label.
+/// The text has the letter, and so has the label. Of a label with a question mark, nothing is known.
 #[derive(Debug)]
 struct Letters(&'static str);
 
@@ -28,8 +28,9 @@ impl Lexicon for Letters {
         self.of(text)
     }
 
-    fn holds(&self, label: &str) -> Vec<bool> {
-        self.of(&label.to_lowercase())
+    fn holds(&self, label: &str) -> Vec<Option<bool>> {
+        let known = |holds: bool| (!label.contains('?')).then_some(holds);
+        self.of(&label.to_lowercase()).into_iter().map(known).collect()
     }
 
     fn text(&self) -> &str {
@@ -41,6 +42,11 @@ const GROUPS: usize = 30;
 
 /// Of each group a candidate A and a candidate B, which lie side by side.
 fn candidates() -> Candidates {
+    labelled(["A", "B"])
+}
+
+/// The same with other labels.
+fn labelled(labels: [&str; 2]) -> Candidates {
     let count = 2 * GROUPS;
     let point = |candidate: usize| {
         let angle = 0.2 * (candidate / 2) as f32 + 0.001 * (candidate % 2) as f32;
@@ -48,7 +54,7 @@ fn candidates() -> Candidates {
     };
     Candidates::new(CandidateParts {
         ids: (0..count).map(|candidate| format!("c{candidate}")).collect(),
-        labels: (0..count).map(|candidate| ["A", "B"][candidate % 2].to_owned()).collect(),
+        labels: (0..count).map(|candidate| labels[candidate % 2].to_owned()).collect(),
         class: (0..count as u32).collect(),
         dim: 2,
         coordinates: (0..count).flat_map(point).collect(),
@@ -74,8 +80,14 @@ fn lexicon() -> Arc<dyn Lexicon> {
 
 fn words() -> Words {
     let (a, b) = ([true, false, false], [false, true, false]);
-    let pairs = (0..20).map(|pair| if pair % 2 == 0 { (&a[..], &a[..]) } else { (&b[..], &b[..]) });
-    Words::fit(lexicon(), pairs).unwrap()
+    let (has_a, has_b) = (a.map(Some), b.map(Some));
+    // of every third pair nothing is known, and it is not counted
+    let pair = |pair| match pair % 3 {
+        0 => (&a[..], &has_a[..]),
+        1 => (&b[..], &has_b[..]),
+        _ => (&b[..], &[None; 3][..]),
+    };
+    Words::fit(lexicon(), (0..30).map(pair)).unwrap()
 }
 
 fn look(candidates: &Candidates) -> SecondLook {
@@ -88,7 +100,8 @@ fn look(candidates: &Candidates) -> SecondLook {
     assert!(error.contains("0 rows of the words, expected 60"), "{error}");
     clues.words = clues.words.map(|words| words.for_rows(candidates.distinct()));
     let error = message(examples.add(&known, &gold, candidates, &clues));
-    assert!(error.contains("query #0 has no text"), "{error}");
+    // all are without, and any thread may say it first
+    assert!(error.contains("query #") && error.contains(" has no text"), "{error}");
     examples.add(&known.with_texts(&texts).unwrap(), &gold, candidates, &clues).unwrap();
     // features without words are not those with words
     let without = Clues { words: None, ..clues.clone() };
@@ -119,6 +132,23 @@ fn words_decide_between_candidates_that_lie_side_by_side() {
     let lists = PerQuery::new(&lists, &looking).unwrap();
     let hits = Pool::PerQuery(&lists).top_k(&with, &looking, 1).unwrap();
     assert_eq!(hits[0][0].candidate, 0);
+}
+
+#[test]
+fn what_is_not_known_of_a_candidate_is_no_evidence() {
+    let unknown = labelled(["C", "?"]);
+    // moved by nothing, a second look has no facts of other candidates
+    let look = look(&candidates()).moved(&[0.0; 2]).unwrap();
+    let looking = unknown.with_second_look(look).unwrap();
+    let (z, ..) = queries();
+    // of C neither letter holds
+    let texts = vec!["ab".to_owned(); GROUPS];
+    let queries = Queries::new(2, &z).unwrap().with_texts(&texts).unwrap();
+    let pairs: Vec<Vec<u32>> = (0..GROUPS as u32).map(|at| vec![2 * at, 2 * at + 1]).collect();
+    let pairs = PerQuery::new(&pairs, &looking).unwrap();
+    let hits = Pool::PerQuery(&pairs).top_k(&queries, &looking, 1).unwrap();
+    let first: Vec<usize> = hits.iter().map(|hits| hits[0].candidate).collect();
+    assert_eq!(first, (0..GROUPS).map(|at| 2 * at + 1).collect::<Vec<_>>());
 }
 
 #[test]
@@ -191,7 +221,7 @@ fn weights_are_logarithms_of_counts_over_expected_counts() {
     }
     // nobody says x
     assert_eq!(weights[8..], [0.0; 4]);
-    let pairs = [(&[true][..], &[true, false, false][..])];
+    let pairs = [(&[true][..], &[Some(true), None, None][..])];
     let error: Error = Words::fit(lexicon(), pairs).unwrap_err();
     assert!(error.to_string().contains("1 values of what a text says, expected 3"), "{error}");
 }

@@ -32,7 +32,7 @@ use part::{Part, Whole};
 /// let facts: Vec<Fact> = ["group Ester", "charge negative | components", "part c1ccncc1"]
 ///     .iter().map(|fact| fact.parse()).collect::<Result<_, _>>()?;
 /// let salt = Molecule::parse("[Na+].[O-]C(=O)c1ccncc1")?;
-/// assert_eq!(Fact::which(&facts, salt), [false, true, true]);
+/// assert_eq!(Fact::which(&facts, salt), [Some(false), Some(true), Some(true)]);
 /// # Ok::<(), dsokr_molecule::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,26 +60,38 @@ struct Known {
 }
 
 impl Fact {
-    /// Which of the facts hold of a molecule.
+    /// Which of the facts hold of a molecule; none where the search for a part is given up, after 2²⁰ steps.
     #[must_use]
-    pub fn which(facts: &[Self], molecule: Molecule) -> Vec<bool> {
+    pub fn which(facts: &[Self], molecule: Molecule) -> Vec<Option<bool>> {
         let known = Known {
             groups: functional_groups(&molecule),
             chains: chain_lengths(&molecule),
             whole: Whole::of(molecule),
         };
-        facts.iter().map(|fact| fact.0.iter().any(|form| form.holds(&known))).collect()
+        facts.iter().map(|fact| fact.holds(&known)).collect()
+    }
+
+    fn holds(&self, known: &Known) -> Option<bool> {
+        let mut all_known = true;
+        for form in &self.0 {
+            match form.holds(known) {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => all_known = false,
+            }
+        }
+        all_known.then_some(false)
     }
 }
 
 impl Form {
-    fn holds(&self, known: &Known) -> bool {
+    fn holds(&self, known: &Known) -> Option<bool> {
         let molecule = &known.whole.molecule;
         let atoms = molecule.atoms();
-        match self {
+        Some(match self {
             Self::Atom(element) => molecule.count(*element) > 0,
             Self::Group(group) => known.groups.contains_key(group),
-            Self::Part(part) => part.is_in(&known.whole),
+            Self::Part(part) => return part.is_in(&known.whole),
             Self::Chain(length) => known.chains.contains(length),
             Self::Charge(sum) => molecule.charge() == *sum,
             Self::Negative => molecule.charge() < 0,
@@ -93,7 +105,7 @@ impl Form {
             }),
             Self::Components => molecule.components().iter().any(|&component| component > 0),
             Self::Isotope => atoms.iter().any(|atom| atom.isotope.is_some()),
-        }
+        })
     }
 
     fn parse(text: &str) -> Result<Self, Error> {

@@ -9,7 +9,7 @@ use crate::molecule::{BondOrder, Element, Molecule};
 const LARGEST: usize = 64;
 
 /// Most atoms that are tried. The search for a large ring in a sheet of other rings takes time that grows
-/// exponentially. The facts of the program's lexicon are the same without a limit, for all molecules of ChEBI-20.
+/// exponentially. The facts of the program's lexicon are all known, for all molecules of ChEBI-20.
 const TRIES: usize = 1 << 20;
 
 /// A part that molecules may have, written as a SMILES.
@@ -70,14 +70,20 @@ impl Part {
         Ok(Self { whole: Whole::of(molecule), steps })
     }
 
-    /// Whether a molecule has the part, and a search of [`TRIES`] finds it.
-    pub fn is_in(&self, whole: &Whole) -> bool {
+    /// Whether a molecule has the part; none if a search of [`TRIES`] does not tell.
+    pub fn is_in(&self, whole: &Whole) -> Option<bool> {
         let enough = |(&(element, aromatic), &count): (&(Element, bool), &usize)| {
             let number = |aromatic| whole.atoms.get(&(element, aromatic)).copied().unwrap_or(0);
             number(true) + if aromatic { 0 } else { number(false) } >= count
         };
-        self.whole.atoms.iter().all(enough)
-            && self.extend(whole, &mut Vec::with_capacity(self.steps.len()), &mut 0)
+        if !self.whole.atoms.iter().all(enough) {
+            return Some(false);
+        }
+        let mut tries = 0;
+        match self.extend(whole, &mut Vec::with_capacity(self.steps.len()), &mut tries) {
+            false if tries > TRIES => None,
+            known => Some(known),
+        }
     }
 
     /// Whether the steps that follow those of `found`, which has the atom of each, can be taken too.

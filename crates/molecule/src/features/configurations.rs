@@ -15,8 +15,8 @@ use crate::molecule::Molecule;
 ///
 /// Molecules that differ in configurations alone have the same [`Morgan`] features, and others here.
 /// A centre's code is combined with 1 for R, 2 for S and 3 where its ligands are alike; a double bond's
-/// with 1 for Z, 2 for E and 3. Ligands are ranked by the first of the Cahn–Ingold–Prelog rules, of which
-/// a few configurations need more.
+/// with 1 for Z, 2 for E and 3. Ligands are ranked by the first two Cahn–Ingold–Prelog rules, atomic numbers
+/// and masses; a few configurations need more.
 ///
 /// ```
 /// use dsokr_molecule::{Configurations, HashedFeatures, Molecule};

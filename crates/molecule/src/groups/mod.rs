@@ -43,7 +43,7 @@ functional_groups! {
     CarboxylicAcid,
     /// –COO⁻.
     Carboxylate,
-    /// –COO–C, not in a ring.
+    /// –COO–C on carbon or hydrogen, not in a ring.
     Ester,
     /// An ester whose both ends are in one ring.
     Lactone,
@@ -63,9 +63,9 @@ functional_groups! {
     Imide,
     /// N–CO–N.
     Urea,
-    /// –CO–S.
+    /// –CO–S–C on carbon or hydrogen.
     Thioester,
-    /// –CO–halogen.
+    /// –CO–halogen, chloroformates and carbamoyl chlorides included.
     AcylHalide,
     /// –CHO on carbon or hydrogen.
     Aldehyde,
@@ -75,9 +75,9 @@ functional_groups! {
     RingOxo,
     /// C=S.
     Thiocarbonyl,
-    /// OH on a saturated carbon with at most one carbon neighbour.
+    /// OH on a saturated carbon with at most one carbon neighbour, other than in a hemiacetal.
     PrimaryAlcohol,
-    /// OH on a saturated carbon with two carbon neighbours.
+    /// OH on a saturated carbon with two carbon neighbours, other than in a hemiacetal.
     SecondaryAlcohol,
     /// OH on a saturated carbon with three carbon neighbours.
     TertiaryAlcohol,
@@ -105,9 +105,9 @@ functional_groups! {
     Ammonium,
     /// N⁺ with four carbons.
     QuaternaryAmmonium,
-    /// C=N, other than in the groups below.
+    /// C=N, other than in the groups below, in nitrones and in diazo groups.
     Imine,
-    /// C=N–O.
+    /// C=N–O, other than in a nitrone.
     Oxime,
     /// C(=N)–N.
     Amidine,
@@ -117,17 +117,17 @@ functional_groups! {
     Hydrazine,
     /// N–O single bond, no double bond on the nitrogen.
     Hydroxylamine,
-    /// –NO₂.
+    /// –NO₂ on carbon, so not in nitrates and nitramines.
     Nitro,
-    /// –N=O.
+    /// –N=O, other than in a nitrite.
     Nitroso,
-    /// C≡N.
+    /// C≡N whose nitrogen has no other neighbour, without charges.
     Nitrile,
-    /// Three nitrogens in a row.
+    /// N=N⁺=N⁻ or N⁻–N⁺≡N.
     Azide,
     /// C–N=N–C.
     Azo,
-    /// N⁺–O⁻ other than in a nitro group.
+    /// N⁺–O⁻ other than in NO₂, nitrones included.
     NOxide,
     /// SH on carbon.
     Thiol,
@@ -236,12 +236,8 @@ pub fn functional_groups(molecule: &Molecule) -> BTreeMap<FunctionalGroup, usize
                 FunctionalGroup::Hydrazine
             }
             ([Element::N, Element::N], BondOrder::Double)
-                if !bond.aromatic && [a, b].iter().all(|&n| molecule.degree(n) == 2) =>
+                if !bond.aromatic && view.is_azo([a, b]) =>
             {
-                // An azide is counted at its middle atom.
-                if [a, b].iter().any(|&n| view.is_azide_middle(n)) {
-                    continue;
-                }
                 FunctionalGroup::Azo
             }
             _ => continue,

@@ -31,6 +31,17 @@ impl View<'_> {
         neighbors.filter(|n| self.atom(n.atom).element == element).count()
     }
 
+    fn multiple_bonds(&self, atom: usize) -> usize {
+        let neighbors = self.molecule.neighbors(atom).iter();
+        neighbors.filter(|n| self.order(n).multiplicity() > 1).count()
+    }
+
+    fn valence(&self, atom: usize) -> u8 {
+        let neighbors = self.molecule.neighbors(atom).iter();
+        let bonds: u8 = neighbors.map(|n| self.order(n).multiplicity()).sum();
+        bonds + self.atom(atom).hydrogens
+    }
+
     /// No charge, no aromaticity, single bonds only.
     pub(super) fn is_plain(&self, atom: usize) -> bool {
         self.atom(atom).charge == 0
@@ -69,10 +80,22 @@ impl View<'_> {
             && ends.iter().any(|&c| self.molecule.degree(c) == 1 && self.atom(c).hydrogens == 3)
     }
 
+    /// N⁺ between two nitrogens, one of them at the end: in a protonated triazole, none is.
     pub(super) fn is_azide_middle(&self, atom: usize) -> bool {
+        let neighbors = self.molecule.neighbors(atom);
+        let ends =
+            |n: &Neighbor| self.molecule.degree(n.atom) == 1 && self.atom(n.atom).hydrogens == 0;
         self.atom(atom).charge == 1
-            && self.molecule.degree(atom) == 2
+            && neighbors.len() == 2
             && self.neighbors_of(atom, Element::N) == 2
+            && neighbors.iter().any(ends)
+    }
+
+    /// N=N between two carbons.
+    pub(super) fn is_azo(&self, nitrogens: [usize; 2]) -> bool {
+        nitrogens.iter().all(|&nitrogen| {
+            self.molecule.degree(nitrogen) == 2 && self.neighbors_of(nitrogen, Element::C) == 1
+        })
     }
 
     pub(super) fn of_carbon(&self, carbon: usize) -> Option<FunctionalGroup> {
@@ -90,8 +113,11 @@ impl View<'_> {
         let halogens = self.molecule.neighbors(carbon).iter();
         let halogens = halogens.filter(|n| self.atom(n.atom).element.is_halogen()).count();
         match (&oxygens[..], &nitrogens[..]) {
-            ([], []) if !sulfurs.is_empty() => Some(G::Thioester),
-            ([], []) if halogens > 0 => Some(G::AcylHalide),
+            _ if halogens > 0 => Some(G::AcylHalide),
+            ([], []) if !sulfurs.is_empty() => match sulfurs[..] {
+                [sulfur] if self.neighbors_of(sulfur, Element::C) == 2 => Some(G::Thioester),
+                _ => None,
+            },
             ([], []) => {
                 match (self.atom(carbon).hydrogens, self.neighbors_of(carbon, Element::C)) {
                     (1.., 0..=1) => Some(G::Aldehyde),
@@ -114,6 +140,7 @@ impl View<'_> {
                     Some(G::Amide)
                 }
             }
+            ([_], []) if !sulfurs.is_empty() => None,
             ([oxygen], []) => match (self.atom(*oxygen).charge, self.molecule.degree(*oxygen)) {
                 (-1, 1) => Some(G::Carboxylate),
                 (0, 1) => Some(G::CarboxylicAcid),
@@ -135,8 +162,10 @@ impl View<'_> {
 
     fn of_carbon_without_oxo(&self, carbon: usize) -> Option<FunctionalGroup> {
         use FunctionalGroup as G;
-        if !self.bound(carbon, Element::N, BondOrder::Triple).is_empty() {
-            return Some(G::Nitrile);
+        if let [nitrogen] = self.bound(carbon, Element::N, BondOrder::Triple)[..] {
+            // else an isonitrile, a cyanide ion or the oxide of a nitrile
+            let neutral = [carbon, nitrogen].iter().all(|&atom| self.atom(atom).charge == 0);
+            return (neutral && self.molecule.degree(nitrogen) == 1).then_some(G::Nitrile);
         }
         if !self.bound(carbon, Element::S, BondOrder::Double).is_empty() {
             return Some(G::Thiocarbonyl);
@@ -147,8 +176,14 @@ impl View<'_> {
         let [imine] = self.bound(carbon, Element::N, BondOrder::Double)[..] else {
             return None;
         };
+        if self.multiple_bonds(imine) > 1 {
+            // a diazo group
+            return None;
+        }
         if self.neighbors_of(imine, Element::O) > 0 {
-            return Some(G::Oxime);
+            // else a nitrone, which is an N-oxide
+            let oxime = self.atom(imine).charge == 0 && self.molecule.degree(imine) == 2;
+            return oxime.then_some(G::Oxime);
         }
         match self.bound(carbon, Element::N, BondOrder::Single).len() {
             0 => Some(G::Imine),
@@ -165,7 +200,7 @@ impl View<'_> {
         let carbons = self.bound(oxygen, Element::C, BondOrder::Single);
         match (self.atom(oxygen).charge, &carbons[..], self.molecule.degree(oxygen)) {
             (-1, [carbon], 1) if !self.is_acyl(*carbon) => Some(G::Alkoxide),
-            (0, [carbon], 1) => self.of_hydroxy(*carbon),
+            (0, [carbon], 1) if self.atom(oxygen).hydrogens == 1 => self.of_hydroxy(*carbon),
             (0, [a, b], 2) => {
                 if self.carbonyl_neighbors(oxygen) == 2 {
                     Some(G::Anhydride)
@@ -197,6 +232,11 @@ impl View<'_> {
         if !self.bound(carbon, Element::C, BondOrder::Double).is_empty() {
             return Some(G::Enol);
         }
+        let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
+        let hemiacetal = oxygens.iter().any(|&o| self.neighbors_of(o, Element::C) == 2);
+        if hemiacetal || self.multiple_bonds(carbon) > 0 {
+            return None;
+        }
         match self.neighbors_of(carbon, Element::C) {
             0 | 1 => Some(G::PrimaryAlcohol),
             2 => Some(G::SecondaryAlcohol),
@@ -210,11 +250,17 @@ impl View<'_> {
         let oxides = oxides.iter().filter(|&&o| self.atom(o).charge == -1).count();
         let double_o = self.bound(nitrogen, Element::O, BondOrder::Double).len();
         match (self.atom(nitrogen).charge, oxides, double_o) {
-            (1, 1.., 1..) => return Some(G::Nitro),
+            // A second form has five valences: N(=O)=O. Nitrates and nitramines have no carbon there.
+            (1, 1.., 1..) | (0, 0, 2) => {
+                return (self.neighbors_of(nitrogen, Element::C) == 1).then_some(G::Nitro);
+            }
             (1, 1.., 0) => return Some(G::NOxide),
-            // Written with five valences: N(=O)=O.
-            (0, 0, 2) => return Some(G::Nitro),
-            (0, 0, 1) => return Some(G::Nitroso),
+            (0, 0, 1) if self.valence(nitrogen) == 5 => return Some(G::NOxide),
+            (0, 0, 1) => {
+                // else a nitrite
+                let oxygens = self.neighbors_of(nitrogen, Element::O);
+                return (self.molecule.degree(nitrogen) == 2 && oxygens == 1).then_some(G::Nitroso);
+            }
             _ => {}
         }
         if self.is_azide_middle(nitrogen) {
