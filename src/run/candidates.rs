@@ -182,7 +182,8 @@ mod tests {
         };
         assert!(replace_all(folder.path(), &members, full).is_err());
         assert_eq!(all(), ["newer", "newer"]);
-        let left = members.iter().chain([&folder.path().to_path_buf()]).flat_map(|folder| {
+        let own = folder.path().to_path_buf();
+        let left = members.iter().chain([&own]).flat_map(|folder| {
             fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name())
         });
         let mut left: Vec<_> = left.collect();
