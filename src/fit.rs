@@ -25,6 +25,7 @@ use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
 use crate::run::{
     FEATURES, Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
+    with_added,
 };
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
@@ -263,7 +264,7 @@ fn finish(
 ) -> Result<(Report, Vec<String>), Error> {
     let Task { config, dataset, evaluator, resumed, .. } = *task;
     let added = match resumed {
-        Some(path) => Folder::with_added(path)?,
+        Some(path) => with_added(path)?,
         None => None,
     };
     let Fitted { predictor, saved, held_out, summary, mut choices, advice: own } = fitted;

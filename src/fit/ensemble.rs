@@ -15,7 +15,7 @@ use crate::Error;
 use crate::advice::{Member, of_ensemble};
 use crate::config::{Checked, EnsembleConfig, HeldOutWeights};
 use crate::metric::{RESAMPLES, intervals};
-use crate::run::{EnsembleRun, Folder, MEMBERS, Report, RunLock};
+use crate::run::{EnsembleRun, Folder, MEMBERS, Report, RunLock, settle_members};
 use crate::scores::chance;
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
@@ -32,7 +32,7 @@ pub(super) fn run(
         let changes = changes::changes(&path, request.config)?;
         let lock = RunLock::take(&path)?;
         Folder::tidy(&path);
-        Folder::settle(&path, request.config)?;
+        settle_members(&path, request.config)?;
         changes::record_in_ensemble(&path, request.config, &changes)?;
         lock
     } else {

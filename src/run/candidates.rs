@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dsokr_basis::store::{Stored, sync_folder, write_atomically};
 use dsokr_decode::Candidates;
@@ -12,6 +13,7 @@ use super::ensemble::inner;
 use super::place::{name, run_of};
 use super::{Folder, MEMBERS};
 use crate::Error;
+use crate::config::Checked;
 
 /// The file of a run directory.
 pub(super) const FILE: &str = "candidates.safetensors";
@@ -114,6 +116,18 @@ pub(super) fn replace_all(
         .and_then(|()| Ok(write_atomically(&ensemble.join(SWITCH), |_| Ok(()))?));
     let settled = settle(ensemble, members);
     written.and(settled)
+}
+
+/// The candidates of a run, if some were added to those of its training.
+pub(crate) fn with_added(run: &Path) -> Result<Option<Candidates>, Error> {
+    let all = Candidates::read(&Arc::new(open(run)?))?;
+    Ok(Some(all).filter(|all| all.added() > 0))
+}
+
+/// As [`settle`], of the members that the ensemble's configuration has.
+pub(crate) fn settle_members(ensemble: &Path, config: &Checked) -> Result<(), Error> {
+    let members = inner(ensemble, config)?.into_iter().map(|(_, place)| place);
+    settle(ensemble, &members.collect::<Vec<_>>())
 }
 
 /// Ends a replacement that a killed process has begun, or undoes it.

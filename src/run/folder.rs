@@ -184,19 +184,6 @@ impl Folder {
         Err(Error::DataChanged { path: path.into() })
     }
 
-    /// The candidates of the run at `path`, if some were added to those of its training.
-    pub(crate) fn with_added(path: &Path) -> Result<Option<Candidates>, Error> {
-        let stored = Arc::new(super::candidates::open(path)?);
-        Ok(Some(Candidates::read(&stored)?).filter(|all| all.added() > 0))
-    }
-
-    /// Ends or undoes what a killed process has begun to add to the candidates of an ensemble's members.
-    pub(crate) fn settle(path: &Path, config: &Checked) -> Result<(), Error> {
-        let places: Vec<PathBuf> =
-            super::ensemble::inner(path, config)?.into_iter().map(|(_, place)| place).collect();
-        super::candidates::settle(path, &places)
-    }
-
     /// Replaces the candidates by ones with different constants.
     pub(crate) fn replace_candidates(
         &self,

@@ -68,6 +68,7 @@ mod tensorboard;
 mod trained;
 mod weights;
 
+pub(crate) use candidates::{settle_members, with_added};
 pub(crate) use data_folder::save_data_folder;
 pub use distinct::{DistinctAnswer, DistinctHit};
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
