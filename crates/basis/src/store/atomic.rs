@@ -12,7 +12,7 @@ use crate::Error;
 /// The content goes to a temporary file `.NAME.XXXXXX.partial` in the same directory, which is
 /// synced and renamed; then the directory is synced, where its file system can do that. Writes are
 /// buffered (1 MiB); readers of the old file keep reading the old content. A process that is killed
-/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`].
+/// meanwhile leaves the temporary file; the next write of `path` removes it, as does [`remove_partial`](super::remove_partial).
 ///
 /// # Errors
 /// [`Error::Io`] with `path` and what the operating system or `write` said. Up to the renaming,
