@@ -146,6 +146,85 @@ def test_ensembles(model, other):
     assert pickle.loads(pickle.dumps(fitted)).rule == fitted.rule
 
 
+def test_members_whose_candidates_have_another_order(tmp_path):
+    def train(name, molecules):
+        data = tmp_path / "data" / name
+        data.mkdir(parents=True)
+        # each text has words of its own molecule
+        texts = [f"{x}\tmolecule {x.lower()} of {len(x)} atoms" for x in sorted(molecules)]
+        (data / "molecules.tsv").write_text("id\tsmiles\n" + "".join(f"{x}\t{x}\n" for x in molecules))
+        for split, lines in [("train", texts[:16]), ("validation", texts[16:])]:
+            (data / f"{split}.tsv").write_text("\n".join(["id\tdescription", *lines]) + "\n")
+        config = tmp_path / f"{name}.toml"
+        config.write_text(
+            f"""
+[data]
+folder = "{name}"
+
+[output]
+table = "molecules.tsv"
+label = "smiles"
+features = {{ kind = "ngrams", column = "smiles", min = 1, max = 2 }}
+kernel = {{ name = "cosine" }}
+
+[sketch]
+size = 8
+
+[encoder]
+kind = "kernel-machine"
+inputs = {{ kind = "ngrams", blocks = [{{ kind = "words", min = 1, max = 1 }}] }}
+lambda = 0.01
+"""
+        )
+        return dsokr.train(config, out=tmp_path / f"run-{name}", data=tmp_path / "data")
+
+    molecules = ["C" * n + end for n in range(1, 6) for end in "NOFS"]
+    one, two = train("one", molecules), train("two", molecules[::-1])
+    lists = tmp_path / "lists.jsonl"
+    queries = sorted(molecules)[16:]
+    line = lambda at, own: json.dumps({"query": own, "candidates": [own, *sorted(set(molecules[at : at + 9]) - {own})]})
+    lists.write_text("".join(line(at, own) + "\n" for at, own in enumerate(queries)))
+    found = dsokr.Ensemble.load([one.path, two.path]).evaluate("validation", candidates=lists)
+    for model in [one, two]:
+        assert found.members[str(model.path)] == model.evaluate("validation", candidates=lists).metrics
+
+
+def test_chance_of_numbers_has_no_ranks(tmp_path):
+    data = tmp_path / "data" / "flats"
+    data.mkdir(parents=True)
+    rows = [f"a{at}\t{'many' if at % 2 else 'few'} rooms\t{400 + 10 * at}" for at in range(16)]
+    (data / "flats.tsv").write_text("\n".join(["id\tdescription\trent", *rows]) + "\n")
+    config = tmp_path / "flats.toml"
+    config.write_text(
+        """
+[data]
+source = "pool"
+folder = "flats"
+file = "flats.tsv"
+splits = { order = "file", train = 12, validation = 2, test = 2 }
+
+[output]
+features = { kind = "numbers", column = "rent" }
+kernel = { name = "linear" }
+
+[sketch]
+full = true
+
+[encoder]
+kind = "kernel-machine"
+inputs = { kind = "ngrams", blocks = [{ kind = "words", min = 1, max = 1 }] }
+solver = { name = "lipschitz", sketch = { size = 12 }, loss = { name = "pinball", levels = [0.1, 0.5, 0.9] } }
+lambda = 0.001
+
+[evaluation]
+metric = "pinball"
+"""
+    )
+    model = dsokr.train(config, out=tmp_path / "run", data=tmp_path / "data")
+    found = model.evaluate("validation")
+    assert found.chance["numbers"] and "pinball" in str(found) and "MRR" not in str(found)
+
+
 def test_the_directory_of_an_ensemble(folder, config):
     own = folder / "configs" / "ensemble.toml"
     text = config.read_text() + "\n[[ensemble.members]]\nname = 'a'\n[[ensemble.members]]\nname = 'b'\nseed = 1\n"
