@@ -3,8 +3,8 @@
 use dsokr_basis::loss::{Huber, Square};
 use dsokr_basis::{Mat, SketchKind};
 use dsokr_machines::{
-    Error, InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Stop,
-    Targets,
+    Error, InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Solver,
+    Stop, Targets,
 };
 
 use crate::support::{
@@ -259,5 +259,25 @@ fn targets_that_the_offset_fits_need_no_steps() {
             fit_on(basis(&x, &EVERY, 10), &x, &targets, &problem, &Stop::default()).unwrap();
         assert!(solved(&machine).converged, "{}", machine.summary());
         assert!(machine.predict(&x).unwrap().iter().all(|f| (f - 2.5).abs() < 1e-6));
+    }
+}
+
+/// What a plan of memory counts covers what a fit holds: features, targets and slopes of all rows, and the gradient of a
+/// part of the rows on each thread.
+#[test]
+fn the_cost_covers_what_is_held() {
+    let solver: Solver = serde_json::from_str(
+        r#"{"name": "lipschitz", "sketch": {"size": 2000}, "loss": {"name": "square"}}"#,
+    )
+    .unwrap();
+    for threads in [1, 64] {
+        let (n, p, d) = (10_000.0, 2000.0, 2000.0);
+        let gradients = (threads as f64 + 1.0) * p * d;
+        let held = 8.0 * (n * p + 3.0 * n * d + gradients);
+        let found = solver.cost(10_000, 2000, 1, threads).bytes;
+        assert!(found >= held, "{threads} threads: {found}, {held}");
+        // without those of the threads
+        let others = 8.0 * ((2.0 + threads as f64) * p * p + 3.0 * p * d + 3.0 * n * (p + d));
+        assert!(found >= others + 8.0 * threads as f64 * p * d, "{threads} threads: {found}");
     }
 }
