@@ -104,9 +104,7 @@ impl Request<'_> {
         let mut trained = Vec::new();
         for &seed in seeds.values() {
             info!("seed {seed}");
-            let mut config = (**self.config).clone();
-            config.seed = seed;
-            let config = config.validate()?;
+            let config = self.config.with_seed(seed)?;
             let out = Some(path.join(format!("seed-{seed}")));
             let request = Request { config: &config, out, resume: true, ..self.clone() };
             trained.push((seed, request.run(observer)?));

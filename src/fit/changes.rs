@@ -30,6 +30,13 @@ pub(super) struct Change {
     now: Option<toml::Value>,
 }
 
+impl Change {
+    fn raises_epochs(&self) -> bool {
+        let number = |value: &Option<toml::Value>| value.as_ref()?.as_integer();
+        self.key == "training.epochs" && number(&self.now) > number(&self.before)
+    }
+}
+
 /// One line of `changes.jsonl`.
 #[derive(Serialize)]
 struct ChangeLine<'a> {
@@ -45,16 +52,19 @@ struct ChangeLine<'a> {
 ///
 /// # Errors
 /// [`Error::Changed`] for a value that may not change, one that no override has set, and for every one
-/// of a complete run.
+/// of a complete run that does not go on: it goes on from a checkpoint if `training.epochs` is raised.
 pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Error> {
     let changes = differing(path, config)?;
-    let complete = Folder::finished(path)?.is_some();
+    let raised = changes.iter().any(Change::raises_epochs) && Folder::has_checkpoint(path);
+    let goes_on = raised || Folder::finished(path)?.is_none();
     for Change { key, before, now } in &changes {
         let changeable = CHANGEABLE.contains(&key.as_str());
-        let hint = match (changeable, complete, config.is_set(key)) {
-            (true, false, true) => continue,
-            (true, true, _) => ", and the run is complete".into(),
-            (true, false, false) => format!("; --set {key}=VALUE beside --resume changes it"),
+        let hint = match (changeable, goes_on, config.is_set(key)) {
+            (true, true, true) => continue,
+            (true, false, _) => {
+                ", and the run is complete: a training goes on if training.epochs is raised".into()
+            }
+            (true, true, false) => format!("; --set {key}=VALUE beside --resume changes it"),
             (false, ..) => String::new(),
         };
         let show =
@@ -71,7 +81,7 @@ pub(super) fn changes(path: &Path, config: &Checked) -> Result<Vec<Change>, Erro
 }
 
 /// Writes the changed configuration into the run at `path`, whose coordinates have the fingerprint
-/// `space`, and a line of `changes.jsonl` for each change.
+/// `space`, and a line of `changes.jsonl` for each change. The run is not complete from then on.
 pub(super) fn record(
     path: &Path,
     config: &Checked,
@@ -85,6 +95,8 @@ pub(super) fn record(
         true => Checkpoint::load(&path.join(CHECKPOINT), space)?.step,
         false => 0,
     };
+    // first: a run with a report is complete as its configuration says
+    Folder::reopen(path)?;
     write(path, config, changes, Some(step))
 }
 

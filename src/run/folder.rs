@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dsokr_basis::store::{self, Stored, Tensor, read_text, write_atomically};
+use dsokr_basis::store::{self, Stored, Tensor, read_text, sync_folder, write_atomically};
 use dsokr_decode::{Candidates, SecondLook};
 use dsokr_nn::parameters::Parameters;
 
@@ -289,6 +289,17 @@ impl Folder {
         fingerprints::replace(path, CHANGES, &(before + lines))?;
         fingerprints::replace(path, CONFIG, &config.to_toml()?)?;
         write_card(path, config, None)
+    }
+
+    /// Removes the final report of the run at `path`, if there is one, so that it is not complete.
+    pub(crate) fn reopen(path: &Path) -> Result<(), Error> {
+        let file = path.join("metrics.json");
+        match fs::remove_file(&file).and_then(|()| sync_folder(path)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Io { path: file, message: e.to_string() })
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// The final report of the run at `path`, if it is complete.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use safetensors::SafeTensors;
 
-use crate::sandbox::{CONFIG, Sandbox, json, unstable_training};
+use crate::sandbox::{BAG, CONFIG, RIDGE, Sandbox, json, unstable_training};
 
 /// Parameters and other tensors of a file by name, the optimiser's left out: it lists its tensors in
 /// no particular order.
@@ -359,7 +359,48 @@ fn a_training_that_diverged_goes_on_with_a_lower_rate() {
     assert!(!before.is_empty() && !after.is_empty(), "{log}");
     assert!(after.iter().all(|line| line["learning_rate"].as_f64().unwrap() <= 0.01), "{log}");
     sandbox.succeed(&["evaluate", "run"]);
-    // a complete run is what it is
+    // a complete run has no steps left
     let again = rate("training.learning_rate=0.02", &["--resume"]);
-    sandbox.fail(&again, 2, &["training.learning_rate", "complete"]);
+    sandbox.fail(&again, 2, &["training.learning_rate", "complete", "training.epochs is raised"]);
+}
+
+#[test]
+fn a_complete_run_goes_on_for_more_epochs() {
+    let sandbox = Sandbox::new();
+    let epochs = |count, out, more: &[&'static str]| {
+        let constant = ["training.warmup=0", "training.decay=none"];
+        let sets = constant.into_iter().chain([count]).flat_map(|change| ["--set", change]);
+        let train = ["train", "small.toml", "--quiet", "--out", out];
+        train.into_iter().chain(sets).chain(more.iter().copied()).collect::<Vec<_>>()
+    };
+    let resume = &["--resume"][..];
+    sandbox.succeed(&epochs("training.epochs=4", "run", &[]));
+    sandbox.fail(&epochs("training.epochs=3", "run", resume), 2, &["training.epochs", "complete"]);
+    sandbox.succeed(&epochs("training.epochs=6", "run", resume));
+    sandbox.succeed(&epochs("training.epochs=6", "straight", &[]));
+    assert_same(&sandbox, "run", "straight");
+    assert_eq!(sandbox.read("run/config.toml"), sandbox.read("straight/config.toml"));
+
+    // a kernel machine has no epochs
+    sandbox.write("small.toml", &CONFIG.replace(BAG, RIDGE));
+    sandbox.succeed(&epochs("training.epochs=4", "machine", &[]));
+    let more = epochs("training.epochs=6", "machine", resume);
+    sandbox.fail(&more, 2, &["training.epochs", "complete"]);
+}
+
+#[test]
+fn runs_of_several_seeds_go_on_with_changed_settings() {
+    let sandbox = Sandbox::new();
+    let seeds = ["train", "small.toml", "--quiet", "--out", "runs", "--seeds", "0..2"];
+    sandbox.succeed(&seeds);
+    // one of them was interrupted
+    std::fs::remove_file(sandbox.path("runs/seed-1/metrics.json")).unwrap();
+    let more = ["--resume", "--set", "training.epochs=6"];
+    sandbox.succeed(&[&seeds[..], &more].concat());
+    for seed in ["runs/seed-0", "runs/seed-1"] {
+        let log = sandbox.read(&format!("{seed}/log.jsonl"));
+        let last: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+        assert_eq!(last["epoch"], 6, "{seed}");
+        assert!(sandbox.path(&format!("{seed}/metrics.json")).exists(), "{seed}");
+    }
 }
