@@ -82,7 +82,7 @@ pub(crate) use held_out::drawn_pairs;
 pub use learning::LearningCurve;
 pub(crate) use lock::RunLock;
 pub use output::{OutputFolder, check_output};
-pub(crate) use place::FEATURES;
+pub(crate) use place::{FEATURES, read_optional};
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use query_answers::QueryAnswers;
 pub use record::Record;

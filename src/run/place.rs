@@ -51,7 +51,7 @@ pub(super) fn name(run: &Path) -> String {
 }
 
 /// The text of a file that a run may lack.
-pub(super) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
+pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
     match read_text(file) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),

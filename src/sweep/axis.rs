@@ -29,10 +29,13 @@ pub enum AxisValues {
         high: f64,
         /// Whether logarithms are drawn uniformly, not the numbers.
         logarithmic: bool,
-        /// Whether numbers are whole, as both ends were written.
+        /// Whether numbers are whole: both ends were written so, and the key is not one of fractions.
         whole: bool,
     },
 }
+
+/// The most settings of a sweep.
+const MOST: usize = 10_000;
 
 /// One value for each key of a sweep, in the order of its axes.
 pub type Setting = Vec<(String, String)>;
@@ -95,7 +98,7 @@ fn list(text: &str) -> Option<Vec<String>> {
 /// All combinations of the values of axes; the last axis changes fastest.
 ///
 /// # Errors
-/// [`Error::Value`] for no axis and for a range.
+/// [`Error::Value`] for no axis, for a range, and for more than 10,000 settings.
 pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
     check(axes)?;
     let mut settings: Vec<Setting> = vec![Vec::new()];
@@ -104,6 +107,10 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
             let allowed = "a list of values: a range needs --random N";
             return Err(Error::value("--grid", format!("a range of {key}"), allowed));
         };
+        if settings.len().saturating_mul(values.len()) > MOST {
+            let found = format!("{} × {} settings", settings.len(), values.len());
+            return Err(Error::value("--grid", found, format!("at most {MOST}")));
+        }
         let extended = settings.iter().flat_map(|setting| {
             values.iter().map(|value| {
                 let own = (key.clone(), value.clone());
@@ -121,11 +128,11 @@ pub fn grid(axes: &[Axis]) -> Result<Vec<Setting>, Error> {
 /// same settings. Settings that are drawn twice are left out.
 ///
 /// # Errors
-/// [`Error::Value`] for no axis and for a count of 0.
+/// [`Error::Value`] for no axis, and for a count of 0 or above 10,000.
 pub fn random(axes: &[Axis], count: usize, seed: u64) -> Result<Vec<Setting>, Error> {
     check(axes)?;
-    if count == 0 {
-        return Err(Error::value("--random", 0, "at least 1"));
+    if !(1..=MOST).contains(&count) {
+        return Err(Error::value("--random", count, format!("1 to {MOST}")));
     }
     let setting = |at: usize| {
         let mut random = generator(seed, "sweep", at as u64);
@@ -230,6 +237,14 @@ mod tests {
             assert!((40..95).contains(&count), "{size}: {count} of {}", drawn.len());
         }
         assert!(drawn.iter().all(|setting| (1e-4..=1e-2).contains(&number(setting, 0))));
-        assert!(random(&axes, 0, 7).is_err());
+        for count in [0, 10_001, usize::MAX] {
+            let error = random(&axes, count, 7).unwrap_err().to_string();
+            assert!(error.contains(&format!("{count}")) && error.contains("1 to 10000"), "{error}");
+        }
+        let hundred = (0..100).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
+        let axes = ["a", "b", "c"].map(|key| axis(&format!("{key}={hundred}")));
+        assert_eq!(grid(&axes[..2]).unwrap().len(), 10_000);
+        let error = grid(&axes).unwrap_err().to_string();
+        assert!(error.contains("10000 × 100") && error.contains("at most 10000"), "{error}");
     }
 }

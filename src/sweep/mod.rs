@@ -1,6 +1,7 @@
 //! Trainings of one configuration with different settings, compared on the validation split.
 
 mod axis;
+mod before;
 mod table;
 
 use std::collections::BTreeMap;
@@ -88,22 +89,23 @@ impl SweepRequest<'_> {
     ///
     /// Every setting is evaluated on the validation split alone, whatever `evaluation.split` says, so that
     /// nothing is chosen on test pairs. A run that is finished is not trained again, and one that was
-    /// interrupted goes on: the same request continues a sweep, and more values extend it. A training
-    /// that diverges is listed as failed.
+    /// interrupted goes on: the same request continues a sweep, and other values extend it. The tables keep
+    /// the runs of an earlier sweep in the folder. A training that diverges is listed as failed.
     ///
     /// # Errors
-    /// Settings that are not valid, before any training; errors of a training.
+    /// Settings that are not valid, and a folder with a sweep over other keys or of a different configuration,
+    /// before any training; errors of a training.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<Sweep, Error> {
         let base = Config::load_with(self.config, self.overrides)?;
         let settings = match self.random {
-            Some(count) => random(self.axes, count, base.seed)?,
+            Some(count) => random(&of_type(self.axes, &base)?, count, base.seed)?,
             None => grid(self.axes)?,
         };
         let default = || PathBuf::from("runs").join(format!("{}-sweep", base.name));
         let path = self.out.clone().unwrap_or_else(default);
         let configs = settings.iter().map(|setting| self.config_of(setting));
         let configs = configs.collect::<Result<Vec<Checked>, Error>>()?;
-        let mut runs = Vec::new();
+        let mut runs = self.others(&path, &settings)?;
         for (at, (setting, config)) in settings.iter().zip(&configs).enumerate() {
             info!("setting {} of {}: {}", at + 1, settings.len(), title(setting));
             let out = path.join(folder(setting));
@@ -182,6 +184,24 @@ impl SweepRun {
             (None, _) => f64::NEG_INFINITY,
         }
     }
+}
+
+/// Axes whose ranges have fractions where the key has, also if both ends are whole.
+fn of_type(axes: &[Axis], base: &Checked) -> Result<Vec<Axis>, Error> {
+    let text = base.to_toml()?;
+    let table: toml::Table =
+        text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+    let of_type = |axis: &Axis| {
+        let mut parts = axis.key.split('.').map(str::trim);
+        let value = parts.next().and_then(|first| table.get(first));
+        let value = parts.fold(value, |value, part| value?.get(part));
+        let mut axis = axis.clone();
+        if let AxisValues::Range { whole, .. } = &mut axis.values {
+            *whole &= !value.is_some_and(toml::Value::is_float);
+        }
+        axis
+    };
+    Ok(axes.iter().map(of_type).collect())
 }
 
 fn title(setting: &Setting) -> String {

@@ -150,6 +150,31 @@ fn sweeps_try_all_settings_and_go_on_where_they_stopped() {
     assert!(sandbox.path(file).exists());
     assert_eq!(written(&other), before, "a finished run stays as it is");
     assert_eq!(sandbox.read("sweep/sweep.csv"), csv);
+
+    // other values extend the tables
+    let grid = |rates: &str, size: &str, more: &[&str]| -> Vec<String> {
+        let axes = ["--grid", &format!("training.learning_rate={rates}"), "--grid", size];
+        let sweep = ["sweep", "small.toml", "--out", "sweep"];
+        [&sweep[..], &axes, more].concat().into_iter().map(String::from).collect()
+    };
+    let arguments = grid("3e-3", "sketch.size=20", &[]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let text = sandbox.succeed(&arguments);
+    assert!(text.contains("| 3e-3 | 20 | ") && text.contains("| 1e-5 | 3 | "), "{text}");
+    let longer = sandbox.read("sweep/sweep.csv");
+    assert_eq!(longer.lines().count(), 6);
+    assert!(csv.lines().all(|line| longer.lines().any(|other| other == line)), "{longer}");
+    // not those of other keys or of a different configuration, which nothing is trained for
+    let refused = |arguments: Vec<String>, says: &[&str]| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        sandbox.fail(&arguments, 2, says);
+        assert_eq!(sandbox.read("sweep/sweep.csv"), longer);
+    };
+    let keys = ["sweep.json", "sketch.size, not training.learning_rate, training.epochs", "--out"];
+    refused(grid("3e-3", "training.epochs=2", &[]), &keys);
+    let set = ["--set", "training.batch=4"];
+    refused(grid("5e-3", "sketch.size=20", &set), &["a different configuration", "--out"]);
+    assert!(!sandbox.path("sweep/training.learning_rate=5e-3,sketch.size=20").exists());
 }
 
 #[test]
@@ -170,11 +195,22 @@ fn random_sweeps_draw_from_ranges() {
     assert_eq!(names(&three).len(), 3);
     assert!(names(&two).iter().all(|name| names(&three).contains(name)), "{three}");
 
+    // a key with fractions has them between whole ends too
+    let range = "training.learning_rate=1..5:log";
+    let fractions = ["sweep", "small.toml", "--random", "3", "--grid", range, "--out", "fractions"];
+    let found = json(&sandbox.succeed(&[&fractions[..], &["--json"]].concat()));
+    let drawn = found["runs"].as_array().unwrap().iter();
+    let drawn: Vec<f64> =
+        drawn.map(|run| run["setting"][0].as_str().unwrap().parse().unwrap()).collect();
+    assert!(drawn.iter().all(|rate| (1.0..=5.0).contains(rate) && rate.fract() > 0.0), "{drawn:?}");
+
     let fails = |arguments: &[&str], says: &[&str]| {
         sandbox.fail(&[&["sweep", "small.toml"], arguments].concat(), 2, says);
     };
     fails(&[], &["--grid"]);
     fails(&axes, &["--random"]);
+    let many = ["--random", "99999999999"];
+    fails(&[&many[..], &axes].concat(), &["--random = 99999999999", "1 to 10000"]);
     fails(&["--grid", "sketch.size"], &["sketch.size", "allowed"]);
     fails(&["--grid", "sketch.size=5,0"], &["sketch.size = 0"]);
     fails(&["--grid", "sketch.sizes=5,6"], &["sizes"]);
@@ -200,6 +236,8 @@ fn a_setting_that_diverges_is_listed_last() {
         last["value"].is_null() && last["failure"].as_str().unwrap().contains("step"),
         "{last}"
     );
+    let svg = sandbox.read("runs/small-sweep/sweep.svg");
+    assert!(svg.contains(">failed</text>"), "{svg}");
 }
 
 #[test]

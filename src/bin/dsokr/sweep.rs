@@ -18,10 +18,11 @@ pub struct Arguments {
     /// The configuration (TOML); see the book's page on the configuration.
     config: PathBuf,
     /// A key and its values; repeated, all combinations are tried. With --random also a range:
-    /// training.learning_rate=1e-4..1e-2:log draws logarithms, and whole ends give whole numbers.
+    /// training.learning_rate=1e-4..1e-2:log draws logarithms. Whole ends give whole numbers, except of keys
+    /// that have fractions.
     #[arg(long = "grid", value_name = "SECTION.KEY=A,B,…", required = true)]
     axes: Vec<Axis>,
-    /// Random search: number of settings that are drawn from the lists and ranges.
+    /// Random search: number of settings that are drawn from the lists and ranges, at most 10000.
     #[arg(long, value_name = "N")]
     random: Option<usize>,
     /// The folder of the runs; default: runs/NAME-sweep.

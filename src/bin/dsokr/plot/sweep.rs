@@ -10,19 +10,24 @@ use super::panel::{Interval, Panel, Series, figure};
 use super::{save, title};
 
 /// A panel for each key: a point with its 95 % interval for each run, the best one in a color of its
-/// own.
+/// own. Runs without a value lie at the end of the bad values.
 pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
-    let runs: Vec<&SweepRun> = sweep.runs.iter().filter(|run| run.value.is_some()).collect();
-    if runs.is_empty() {
-        return Ok(());
-    }
+    let runs: Vec<&SweepRun> = sweep.runs.iter().collect();
+    // what lies outside an axis is drawn at its end
+    let bad = if sweep.larger_is_better { f64::NEG_INFINITY } else { f64::INFINITY };
     let panels = sweep.keys.iter().enumerate().map(|(at, key)| {
         let values: Vec<&str> = runs.iter().map(|run| run.setting[at].as_str()).collect();
         let (x, places) = places(key, &values);
         let known: Vec<_> = runs.iter().copied().zip(places).collect();
+        let (known, failed): (Vec<_>, Vec<_>) =
+            known.into_iter().partition(|(run, _)| run.value.is_some());
         // the best run is the first one; it is drawn last, above the others
-        let (best, others) = known.split_at(1);
-        let series = [series("other settings", others), series("best", best)].into();
+        let (best, others) = known.split_at(known.len().min(1));
+        let mut series = vec![series("other settings", others), series("best", best)];
+        if !failed.is_empty() {
+            let points = failed.iter().map(|(_, x)| (*x, bad)).collect();
+            series.push(Series { name: "failed".into(), points, ..Series::default() });
+        }
         Panel { x, y: Axis::linear(format!("validation {}", title(&sweep.metric))), series }
     });
     save(path, &figure(&panels.collect::<Vec<_>>()))
