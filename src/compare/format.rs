@@ -207,11 +207,16 @@ fn escaped(text: impl AsRef<str>) -> String {
     escaped
 }
 
-/// A field of comma-separated values, quoted where it must be (RFC 4180).
+/// A text as a field of comma-separated values for a spreadsheet, quoted where it must be (RFC 4180). An
+/// apostrophe precedes what the spreadsheet takes for a formula: what begins with `=`, `+`, `-`, `@`, a tab or a
+/// carriage return and is not a number.
 pub(crate) fn quoted(field: &str) -> String {
+    let number = field.parse::<f64>().is_ok_and(f64::is_finite);
+    let formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !number;
+    let field = format!("{}{field}", if formula { "'" } else { "" });
     match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
+        false => field,
     }
 }
 
@@ -219,6 +224,28 @@ pub(crate) fn quoted(field: &str) -> String {
 mod tests {
     use super::super::PairedDifference;
     use super::*;
+
+    #[test]
+    fn fields_are_no_formulas_of_a_spreadsheet() {
+        for (text, field) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(1,2)", "\"'@SUM(1,2)\""),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "\"'\r=1\""),
+            ("-inf", "'-inf"),
+            // numbers stay numbers, and texts texts
+            ("-1.5", "-1.5"),
+            ("+3e-4", "+3e-4"),
+            ("a=1", "a=1"),
+            ("1-2", "1-2"),
+            ("C[N+](C)C", "C[N+](C)C"),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text), field, "{text:?}");
+        }
+    }
 
     fn comparison() -> RunComparison {
         let value = |run: &str, value, difference| RunValue {

@@ -11,6 +11,8 @@ const MOST: usize = 999;
 impl Molecule {
     /// A V2000 mol block with the coordinates of the [drawing](Self::svg) and Kekulé bonds; configurations are
     /// left out. Molecules of more than 999 atoms or bonds, which the format cannot hold, have an empty block.
+    /// The title is one line of at most 80 characters, without control characters; a space precedes one that
+    /// would end a record of an SD file (`$$$$`).
     ///
     /// ```
     /// use dsokr_molecule::Molecule;
@@ -26,8 +28,10 @@ impl Molecule {
         let (atoms, bonds) = (molecule.atoms(), molecule.bonds());
         let holds = atoms.len() <= MOST && bonds.len() <= MOST;
         let (atoms, bonds) = if holds { (atoms, bonds) } else { (&[][..], &[][..]) };
-        // the title is one line of at most 80 characters
-        let title: String = title.chars().filter(|c| !c.is_control()).take(80).collect();
+        let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        let title: String = title.chars().filter(|&c| !breaks(c)).collect();
+        let space = if title.starts_with("$$$$") { " " } else { "" };
+        let title: String = space.chars().chain(title.chars()).take(80).collect();
         let mut block = format!("{title}\n  dsokr\n\n");
         // writing to a string cannot fail
         let _ =
@@ -93,6 +97,11 @@ mod tests {
             "{block}"
         );
         assert_eq!(lines[8..11].iter().filter(|line| line.ends_with("  2  0")).count(), 1);
+        for title in ["$$$$", "$$\n$$ x", "\r$$$$"] {
+            let block = Molecule::parse("C").unwrap().mol_block(title);
+            assert!(block.starts_with(" $$$$"), "{block}");
+            assert_eq!(block.lines().count(), 6, "{block}");
+        }
         assert!(lines[11].starts_with("M  CHG  1 ") && lines[11].ends_with("  -1"));
         assert!(lines[12].starts_with("M  ISO  1 ") && lines[12].ends_with("  13"));
         assert_eq!(lines[13], "M  END");
