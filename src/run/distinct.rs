@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use dsokr_data::{Split, Truth};
 use dsokr_decode::report::{ReliabilityBin, reliability};
-use dsokr_decode::{Candidates, Decoded, Hit, MissingGold, Pool, Rank};
+use dsokr_decode::{Candidates, Decoded, Hit, MissingGold, Pool, Rank, Standing, Standings};
 
 use super::ranking::Ranking;
 use super::{EnsembleRun, QueryAnswers, Run, SearchAnswer};
 use crate::Error;
 use crate::query_texts::QueryTexts;
+
+/// The most hits of all queries that are kept to find ties among them.
+const HITS: usize = 1 << 18;
 
 /// A candidate of a search, with the duplicates that score the same bit for bit.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,9 +63,9 @@ impl EnsembleRun {
         self.ask_with(read, None, |_, _| Ok(z.to_vec()))
     }
 
-    /// For each query the hits at the places `places` among the distinct candidates for which `wanted` is
-    /// true, best first; fewer at the end. Ranks, ties and gaps are those among all candidates. `wanted` gets the
-    /// candidates of the [answer](SearchAnswer::candidates) and the number of one of them.
+    /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
+    /// fewer at the end. Ranks, ties and gaps are those among all candidates. `wanted` says it of each candidate, or
+    /// of each that the [`shards`](Self::shards) of this process hold; without it all are.
     ///
     /// # Errors
     /// Members whose candidates or queries differ from the first one's; a score that is not finite.
@@ -70,37 +73,58 @@ impl EnsembleRun {
         &self,
         asked: &QueryAnswers,
         places: Range<usize>,
-        wanted: impl Fn(&Candidates, usize) -> bool,
+        wanted: Option<&[bool]>,
     ) -> Result<Vec<DistinctAnswer>, Error> {
         let ranking = self.ranking(asked)?;
-        let all = ranking.candidates();
-        let mut count = places.end.saturating_add(2).min(all);
-        let (found, named) = loop {
-            let (ranked, named) = ranking.top_k(asked.pool(), &self.rule, count)?;
-            let candidates = named.as_ref().unwrap_or(&self.members()[0].candidates);
-            let class_of = |candidate: usize| match &ranking {
-                Ranking::Whole(ensemble) => ensemble.class_of(candidate),
-                Ranking::Shards(..) => candidates.class_of(candidate),
-            };
-            let wanted = |candidate: usize| wanted(candidates, candidate);
-            let fold = |hits: &Vec<Hit>| folded(class_of, hits, count == all, wanted);
-            let found: Option<Vec<Folded>> = ranked.iter().map(fold).collect();
-            match found {
-                Some(found)
-                    if count == all || found.iter().all(|own| own.hits.len() >= places.end) =>
-                {
-                    break (found, named.map(Arc::new));
-                }
-                Some(_) | None => count = count.saturating_mul(4).min(all),
+        let first = match wanted {
+            None => self.first_hits(&ranking, asked.pool(), places.end)?,
+            Some(_) => None,
+        };
+        let (found, named) = match first {
+            Some((found, named)) => {
+                let page = |mut own: Folded| {
+                    own.hits = own.hits.into_iter().skip(places.start).take(places.len()).collect();
+                    own
+                };
+                (found.into_iter().map(page).collect(), named)
+            }
+            None => {
+                let (found, named) = ranking.standings(&self.rule, wanted, places)?;
+                (found.into_iter().map(Folded::of).collect::<Vec<_>>(), named)
             }
         };
-        let further = self.further(asked, ranking.queries())?;
+        let (further, named) = (self.further(asked, ranking.queries())?, named.map(Arc::new));
         let answer = |(found, further): (Folded, SearchAnswer)| {
-            let hits = found.hits.into_iter().skip(places.start).take(places.len());
             let further = SearchAnswer { named: named.clone(), ..further };
-            DistinctAnswer { hits: hits.collect(), gap: found.gap, further }
+            DistinctAnswer { hits: found.hits, gap: found.gap, further }
         };
         Ok(found.into_iter().zip(further).map(answer).collect())
+    }
+
+    /// The first `count` hits of each query from a few more candidates; none where so few do not say how many tie
+    /// with the last one, or are too many to keep.
+    fn first_hits(
+        &self,
+        ranking: &Ranking,
+        pool: Pool,
+        count: usize,
+    ) -> Result<Option<FoldedHits>, Error> {
+        let all = ranking.candidates();
+        let more = count.saturating_add(2).min(all);
+        if ranking.queries().len().saturating_mul(more) > HITS {
+            return Ok(None);
+        }
+        let (ranked, named) = ranking.top_k(pool, &self.rule, more)?;
+        let candidates = named.as_ref().unwrap_or(&self.members()[0].candidates);
+        let class_of = |candidate: usize| match ranking {
+            Ranking::Whole(ensemble) => ensemble.class_of(candidate),
+            Ranking::Shards(..) => candidates.class_of(candidate),
+        };
+        let found = ranked.iter().map(|hits| folded(class_of, hits, more == all));
+        let found: Option<Vec<Folded>> = found.collect();
+        let enough = |found: &Vec<Folded>| found.iter().all(|own| own.hits.len() >= count);
+        let found = found.filter(|found| more == all || enough(found));
+        Ok(found.map(|found| (found, named)))
     }
 
     /// The rank and the score of chosen candidates of each query, by id, among all candidates.
@@ -142,7 +166,7 @@ impl EnsembleRun {
         asked: &QueryAnswers,
         bins: usize,
     ) -> Result<Vec<ReliabilityBin>, Error> {
-        let answers = self.distinct(asked, 0..1, |_, _| true)?;
+        let answers = self.distinct(asked, 0..1, None)?;
         let mut decoded = match self.first_ranks(asked.split().truth.as_ref(), &answers)? {
             Some(ranks) => {
                 let ranked = |(answer, rank): (&DistinctAnswer, _)| {
@@ -202,6 +226,9 @@ impl EnsembleRun {
     }
 }
 
+/// Those of all queries, with the candidates that they are numbers of where these are in shards.
+type FoldedHits = (Vec<Folded>, Option<Candidates>);
+
 /// The distinct candidates of a query.
 struct Folded {
     hits: Vec<DistinctHit>,
@@ -209,14 +236,26 @@ struct Folded {
     gap: Option<f32>,
 }
 
-/// The wanted hits without duplicates; none where more hits are needed to know what ties with the first one.
+impl Folded {
+    fn of(Standings { hits, gap }: Standings) -> Self {
+        let hit = |Standing { candidates, score, above, tied, gap }: Standing| {
+            let mut candidates = candidates.into_iter().map(|candidate| candidate as usize);
+            DistinctHit {
+                candidate: candidates.next().unwrap_or_default(),
+                duplicates: candidates.collect(),
+                score,
+                rank: above as usize + 1,
+                tied: tied as usize,
+                gap,
+            }
+        };
+        Self { hits: hits.into_iter().map(hit).collect(), gap }
+    }
+}
+
+/// The hits without duplicates; none where more hits are needed to know what ties with the first one.
 /// The last rows of hits that are not all there are left out, because their ties and gaps are not known.
-fn folded(
-    class_of: impl Fn(usize) -> u32,
-    hits: &[Hit],
-    whole: bool,
-    wanted: impl Fn(usize) -> bool,
-) -> Option<Folded> {
+fn folded(class_of: impl Fn(usize) -> u32, hits: &[Hit], whole: bool) -> Option<Folded> {
     let mut rows: Vec<DistinctHit> = Vec::new();
     let mut first_gap = None;
     let mut place = 0;
@@ -243,8 +282,7 @@ fn folded(
             first_gap = gap;
         }
         for mut duplicates in groups {
-            let Some(at) = duplicates.iter().position(|&own| wanted(own)) else { continue };
-            let (tied, candidate) = (same - duplicates.len(), duplicates.remove(at));
+            let (tied, candidate) = (same - duplicates.len(), duplicates.remove(0));
             rows.push(DistinctHit { candidate, duplicates, score, rank: place + 1, tied, gap });
         }
         place += same;

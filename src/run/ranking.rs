@@ -1,6 +1,8 @@
+use std::ops::Range;
+
 use dsokr_decode::{
     Candidates, Combination, Decoded, Ensemble, Hit, Metrics, MissingGold, Pool, Queries, Rank,
-    Shards,
+    Shards, Standings,
 };
 
 use crate::Error;
@@ -79,6 +81,36 @@ impl Ranking<'_> {
                 Metrics::from_ranks(ranks, shards.len(), shards.len() - shards.distinct())?
             }
         })
+    }
+
+    /// The best wanted candidates at some places and where they stand among all, with the candidates that they are
+    /// numbers of; see [`top_k`](Self::top_k).
+    pub fn standings(
+        &self,
+        rule: &Combination,
+        wanted: Option<&[bool]>,
+        places: Range<usize>,
+    ) -> Result<(Vec<Standings>, Option<Candidates>), Error> {
+        match self {
+            Self::Whole(ensemble) => Ok((ensemble.standings(rule, wanted, places)?, None)),
+            Self::Shards(shards, queries, name) => {
+                let found = shards.standings(queries, wanted, places);
+                let mut found = found.map_err(|error| scoring_error(name, error))?;
+                let mut numbers: Vec<&mut u32> = found
+                    .iter_mut()
+                    .flat_map(|query| &mut query.hits)
+                    .flat_map(|hit| &mut hit.candidates)
+                    .collect();
+                if numbers.is_empty() {
+                    return Ok((found, None));
+                }
+                let some = shards.some(numbers.iter().map(|number| **number as usize))?;
+                for number in &mut numbers {
+                    **number = some.place(**number as usize)? as u32;
+                }
+                Ok((found, Some(some.into())))
+            }
+        }
     }
 
     /// The k best candidates, with the candidates that they are numbers of: those of the shards that are hits,

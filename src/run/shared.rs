@@ -84,8 +84,7 @@ impl EnsembleRun {
     }
 
     /// The shards of the candidates, if they are in shards.
-    #[cfg(feature = "serve")]
-    pub(crate) fn shards(&self) -> Option<&Shards> {
+    pub fn shards(&self) -> Option<&Shards> {
         self.shards.as_ref()
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dsokr_basis::Ranks;
+use dsokr_basis::{Cancellation, Ranks};
 use dsokr_data::Truth;
 use dsokr_decode::report::ReliabilityBin;
 use dsokr_decode::{CandidateBlocks, Candidates};
@@ -26,6 +26,15 @@ use crate::run::{DistinctAnswer, DistinctHit};
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
 
+/// Parts of a model that are read in the background.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Needs {
+    /// The training texts.
+    pub training: bool,
+    /// What filters compare.
+    pub properties: bool,
+}
+
 /// A request about a model.
 pub(super) trait Asked: Serialize + Send + 'static {
     /// What other ranks know it by.
@@ -40,11 +49,16 @@ pub(super) trait Asked: Serialize + Send + 'static {
     /// Number of queries.
     fn queries(&self) -> usize;
 
+    /// What of a model must be read before.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
 }
 
 macro_rules! asked {
-    ($($request:ident $name:literal -> $answer:ty, $queries:expr, $compute:expr;)*) => {$(
+    ($($request:ident $name:literal -> $answer:ty, $queries:expr, $needs:expr, $compute:expr;)*) => {$(
         impl Asked for $request {
             const NAME: &'static str = $name;
             type Answer = $answer;
@@ -57,6 +71,10 @@ macro_rules! asked {
                 $queries(self)
             }
 
+            fn needs(&self) -> Needs {
+                $needs(self)
+            }
+
             fn answer(&self, model: &Model, limits: &Limits) -> Result<$answer, Problem> {
                 $compute(model, limits, self)
             }
@@ -64,12 +82,22 @@ macro_rules! asked {
     )*};
 }
 
+fn none<T>(_: &T) -> Needs {
+    Needs::default()
+}
+
+impl SearchRequest {
+    pub(super) fn needs(&self) -> Needs {
+        Needs { training: self.explain && self.texts.is_some(), properties: self.filter.is_some() }
+    }
+}
+
 asked! {
-    SearchRequest "search" -> SearchResponse, SearchRequest::queries, search;
-    EmbedRequest "embed" -> EmbedResponse, EmbedRequest::queries, embed;
-    RankRequest "rank" -> RankResponse, RankRequest::queries, rank;
-    CandidatesRequest "candidates" -> CandidatesResponse, |_| 0, candidates;
-    DrawingRequest "drawing" -> String, |_| 0, drawing;
+    SearchRequest "search" -> SearchResponse, SearchRequest::queries, SearchRequest::needs, search;
+    EmbedRequest "embed" -> EmbedResponse, EmbedRequest::queries, none, embed;
+    RankRequest "rank" -> RankResponse, RankRequest::queries, none, rank;
+    CandidatesRequest "candidates" -> CandidatesResponse, |_| 0, none, candidates;
+    DrawingRequest "drawing" -> String, |_| 0, none, drawing;
 }
 
 pub(super) fn search(
@@ -81,13 +109,15 @@ pub(super) fn search(
         return Err(Problem::value("top", request.top, format!("1 to {}", limits.hits)));
     }
     let queries = Queries::of_search(request, limits)?;
+    limits.check_all("top", queries.len().saturating_mul(request.top))?;
     let kept = request.filter.as_ref().map(|filter| Kept::of(model, filter)).transpose()?;
     let asked = queries.ask(model)?;
     let places = request.skip..request.skip.saturating_add(request.top);
-    let keep = |all: &Candidates, at: usize| kept.as_ref().is_none_or(|kept| kept.holds(all, at));
-    let answers = model.runs.distinct(&asked, places, keep)?;
+    let wanted = kept.as_ref().map(|kept| kept.each.as_slice());
+    let answers = model.runs.distinct(&asked, places, wanted)?;
     let candidates = model.runs.candidates();
     let shown = |(query, answer)| {
+        Cancellation::current().check().map_err(Error::from)?;
         let text = queries.text(query).filter(|_| request.explain);
         shown(model, text, answer)
     };
@@ -102,10 +132,9 @@ pub(super) fn search(
 
 /// The candidates that pass a filter.
 struct Kept {
-    wanted: Wanted,
-    /// Whether each candidate does; none where they are in shards.
-    each: Option<Vec<bool>>,
-    /// How many do.
+    /// Whether each candidate does, of those that this process holds.
+    each: Vec<bool>,
+    /// How many of all do.
     count: usize,
 }
 
@@ -123,23 +152,11 @@ impl Kept {
             return Err(Problem::value("filter", found, allowed));
         };
         let each = molecules.wanted(&wanted);
-        let mut count = [each.iter().filter(|&&wanted| wanted).count() as u64];
-        let each = match model.runs.shards() {
-            None => Some(each),
-            Some(_) => {
-                Ranks::current().sum(&mut count).map_err(Error::from)?;
-                None
-            }
+        let count = match model.runs.shards() {
+            None => each.iter().filter(|&&wanted| wanted).count(),
+            Some(shards) => shards.count_wanted(&each).map_err(Error::from)?,
         };
-        Ok(Self { wanted, each, count: count[0] as usize })
-    }
-
-    /// Whether a candidate passes, of those of an answer.
-    fn holds(&self, candidates: &Candidates, at: usize) -> bool {
-        match &self.each {
-            Some(each) => each[at],
-            None => self.wanted.holds_label(candidates.label(at)),
-        }
+        Ok(Self { each, count })
     }
 }
 
@@ -290,6 +307,7 @@ fn rank(model: &Model, limits: &Limits, request: &RankRequest) -> Result<RankRes
         let allowed = format!("a list for each query, of which there are {}", queries.len());
         return Err(Problem::value("ids", found, allowed));
     }
+    limits.check_all("ids", request.ids.iter().map(Vec::len).sum())?;
     for ids in &request.ids {
         check_count(limits, ids)?;
         known(model.runs.numbers(ids)?, ids)?;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dsokr_basis::Ranks;
 use hyper::server::conn::http1;
@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 
+use super::host::is_loopback;
 use super::{Server, together};
 use crate::Error;
 
@@ -82,11 +83,25 @@ fn listen(
                 "an address of this machine",
             ),
         })?;
+        check_clock()?;
         let stop = signals().map_err(failed)?;
         listening(listener.local_addr().map_err(failed)?)?;
         run(listener, server, stop).await;
         Ok(())
     })
+}
+
+/// Refuses a clock whose time the date of an answer cannot be: hyper panics there.
+fn check_clock() -> Result<(), Error> {
+    const YEAR_10000: u64 = 253_402_300_800;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    match now.is_ok_and(|now| now.as_secs() < YEAR_10000) {
+        true => Ok(()),
+        false => {
+            let allowed = "a time from 1970 to 9999, as answers have it";
+            Err(Error::value("the clock", "a time before 1970 or after 9999", allowed))
+        }
+    }
 }
 
 /// What is ready at the first signal to stop.
@@ -190,7 +205,7 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
     http.timer(TokioTimer::new()).header_read_timeout(limits.head);
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections.max(1)));
-    let loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let loopback = listener.local_addr().is_ok_and(|address| is_loopback(address.ip()));
     let router = server.routes(loopback || !limits.hosts.is_empty());
     let mut stop = pin!(stop);
     loop {
@@ -202,6 +217,11 @@ pub async fn run(listener: TcpListener, server: &Server, stop: impl Future<Outpu
             () = &mut stop => break,
             next = next => next,
         };
+        if let Err(error) = check_clock() {
+            tracing::warn!("connections are closed: {error}");
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        }
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {

@@ -1,6 +1,6 @@
 //! Answers as files.
 
-use super::answer::Asked;
+use super::answer::{Asked, Needs};
 use super::problem::Problem;
 use super::requests::{ExportRequest, Format, SearchRequest};
 use super::responses::{Hit, Outputs};
@@ -28,6 +28,10 @@ impl Asked for ExportRequest {
 
     fn queries(&self) -> usize {
         self.search.queries()
+    }
+
+    fn needs(&self) -> Needs {
+        self.search.needs()
     }
 
     /// The hits of the one query of a search.

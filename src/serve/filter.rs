@@ -120,11 +120,6 @@ impl Wanted {
         Ok(Self { formula, mass, groups, similar })
     }
 
-    /// Whether a candidate with a label is wanted.
-    pub(super) fn holds_label(&self, label: &str) -> bool {
-        Properties::of(label).is_some_and(|own| self.holds(&own))
-    }
-
     fn holds(&self, own: &Properties) -> bool {
         let [low, high] = self.mass;
         let formula = self.formula.as_ref().is_none_or(|(wanted, more)| {

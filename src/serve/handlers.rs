@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dsokr_molecule::FunctionalGroup;
 
-use super::answer::Asked;
+use super::answer::{Asked, Needs};
 use super::problem::{Body, ErrorBody, Parameters, Problem};
 use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
@@ -37,6 +37,7 @@ impl Server {
     async fn answer<A: Asked>(&self, request: A) -> Result<A::Answer, Problem> {
         let (model, server) = (self.model(request.model())?, self.clone());
         self.0.counters.queries.fetch_add(request.queries() as u64, Relaxed);
+        model.wait(request.needs(), self.limits().read).await?;
         let compute = move || {
             together::pass(A::NAME, &request)?;
             request.answer(&model, server.limits())
@@ -103,6 +104,11 @@ fn typed(kind: &'static str, body: String) -> Response {
 ))]
 pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
     let shared = Arc::clone(&server.0);
+    let texts = Needs { training: true, ..Needs::default() };
+    for model in &shared.models {
+        // what is not read by then is said to be missing
+        let _ = model.wait(texts, shared.limits.read).await;
+    }
     let described = server.0.workers.compute(move || {
         let limits = &shared.limits;
         Ok(ModelsResponse {
@@ -110,6 +116,7 @@ pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsRe
             models: shared.models.iter().map(|model| model.description()).collect(),
             groups: FunctionalGroup::ALL.iter().map(|group| group.name()).collect(),
             most_hits: limits.hits,
+            most_hits_of_all: limits.all_hits,
             most_queries: limits.queries,
             longest_text: limits.text,
         })

@@ -26,13 +26,18 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     }
 }
 
+/// Whether an address is one of this machine alone, also as `::ffff:127.0.0.1`.
+pub(super) fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
 /// Refuses requests to other names than those of this machine and of [`Limits::hosts`](super::Limits::hosts). The
 /// owner of any site can let its name lead to 127.0.0.1, where its page would read the answers (DNS rebinding).
 pub(super) async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
     let found = host(&request);
     let allowed = found.as_deref().is_some_and(|host| {
         let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        address.is_ok_and(|address| address.is_loopback())
+        address.is_ok_and(is_loopback)
             || host.eq_ignore_ascii_case("localhost")
             || server.0.limits.hosts.iter().any(|name| host.eq_ignore_ascii_case(name))
     });

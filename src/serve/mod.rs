@@ -32,7 +32,8 @@
 //!
 //! Nothing in a request is a path of a file. What is computed runs outside of the threads that read and write
 //! connections; requests wait in a queue of
-//! [`Limits::waiting`], and further ones get the status 503 with `Retry-After`.
+//! [`Limits::waiting`], and further ones get the status 503 with `Retry-After`. So do those that need what is still
+//! read or computed in the background. The work for a client that has gone is cancelled.
 
 mod answer;
 mod api;
@@ -64,6 +65,7 @@ use dsokr_basis::Ranks;
 use crate::Error;
 
 use self::metrics::Counters;
+use self::problem::Problem;
 use self::work::Workers;
 
 pub use self::connections::{block_on, run};
@@ -80,6 +82,8 @@ pub struct Limits {
     pub queries: usize,
     /// The most hits for each query, and ids of a list; default: 1,000.
     pub hits: usize,
+    /// The most hits that a request asks for, and ids of its lists, those of all queries together; default: 10,000.
+    pub all_hits: usize,
     /// The most connections at once; default: 512.
     pub connections: usize,
     /// The most requests that are computed at once; default: the number of processors.
@@ -88,6 +92,8 @@ pub struct Limits {
     pub waiting: usize,
     /// How long the head of a request may take, and a connection may be idle; default: 15 s.
     pub head: Duration,
+    /// How long a request waits for what is read in the background after the start; default: 5 s.
+    pub read: Duration,
     /// How long a request may take, with its body; default: 60 s.
     pub request: Duration,
     /// How long the client may take to read an answer; default: 60 s.
@@ -106,14 +112,29 @@ impl Default for Limits {
             text: 10_000,
             queries: 64,
             hits: 1_000,
+            all_hits: 10_000,
             connections: 512,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             waiting: 128,
             head: Duration::from_secs(15),
+            read: Duration::from_secs(5),
             request: Duration::from_secs(60),
             answer: Duration::from_secs(60),
             stop: Duration::from_secs(60),
             hosts: Vec::new(),
+        }
+    }
+}
+
+impl Limits {
+    /// Refuses more hits than [`all_hits`](Self::all_hits), of all queries together.
+    fn check_all(&self, key: &str, hits: usize) -> Result<(), Problem> {
+        match hits <= self.all_hits {
+            true => Ok(()),
+            false => {
+                let allowed = format!("at most {}, those of all queries together", self.all_hits);
+                Err(Problem::value(key, format!("{hits} hits"), allowed))
+            }
         }
     }
 }
@@ -132,7 +153,8 @@ struct Shared {
 
 impl Server {
     /// A server of at least one model; the first is that of requests that name none. A thread of its own
-    /// begins to read what explains answers, which the first requests would wait for otherwise. Of several
+    /// begins to read what explains answers and what filters compare; requests that need it wait up to
+    /// [`Limits::read`], others do not. Of several
     /// [`Ranks`] the first listens ([`block_on`]), and all answer; they read it before.
     ///
     /// # Errors
@@ -153,7 +175,7 @@ impl Server {
         let workers = match Ranks::current().size() {
             1 => {
                 let warm = models.clone();
-                std::thread::spawn(move || warm.iter().for_each(|model| model.prepare()));
+                std::thread::spawn(move || read(&warm));
                 Workers::new(limits.workers, limits.waiting)
             }
             _ => Workers::of_ranks(limits.waiting),
@@ -174,7 +196,7 @@ impl Server {
     /// Waits until everything that explains answers is read. Several ranks read it in [`block_on`].
     pub fn prepare(&self) {
         if !self.0.workers.are_ranks() {
-            self.models().for_each(Model::prepare);
+            read(&self.0.models);
         }
     }
 
@@ -207,4 +229,10 @@ impl Server {
         }
         served.layer(axum::middleware::from_fn_with_state(self.clone(), handlers::watch))
     }
+}
+
+/// Reads what explains answers of all models, and then how often they are right, for which no answer waits.
+fn read(models: &[Arc<Model>]) {
+    models.iter().for_each(|model| model.read_explanations());
+    models.iter().for_each(|model| work::in_background(|| model.read_reliability()));
 }

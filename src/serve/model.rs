@@ -9,9 +9,12 @@ use burn::tensor::Device;
 use dsokr_basis::RowSource;
 use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
+use tokio::sync::watch;
 
+use super::answer::Needs;
 use super::description;
 use super::filter::Molecules;
+use super::problem::Problem;
 use super::responses::{ModelDescription, Outputs};
 use super::training::Training;
 use super::work;
@@ -38,6 +41,17 @@ pub struct Model {
     training: OnceLock<Result<Training, String>>,
     validation: OnceLock<Result<Split, String>>,
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
+    /// How many of these are known, in the order of [`Known`].
+    known: watch::Sender<Option<Known>>,
+}
+
+/// What is read in the background, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Known {
+    /// Training texts and validation queries.
+    Texts,
+    /// What filters compare.
+    Properties,
 }
 
 impl Model {
@@ -78,6 +92,7 @@ impl Model {
             training: OnceLock::new(),
             validation: OnceLock::new(),
             reliability: OnceLock::new(),
+            known: watch::Sender::new(None),
         })
     }
 
@@ -98,20 +113,35 @@ impl Model {
         &self.runs.members()[0]
     }
 
-    /// Reads what explains answers; what cannot be read is logged once.
-    pub(super) fn prepare(&self) {
-        self.read_explanations();
-        // no answer waits for these
-        work::in_background(|| self.read_reliability());
-    }
-
-    /// As [`prepare`](Self::prepare), but for how often first candidates are right.
+    /// Reads what explains answers and what filters compare; what cannot be read is logged once.
     pub(super) fn read_explanations(&self) {
-        self.molecules();
         if self.reads_texts() {
             self.warn("the training texts", self.training().err());
         }
         self.warn("the validation queries", self.validation().err());
+        let known = |what| self.known.send_modify(|known| *known = (*known).max(Some(what)));
+        known(Known::Texts);
+        // searches that need no filter go on meanwhile
+        work::in_background(|| {
+            self.molecules();
+        });
+        known(Known::Properties);
+    }
+
+    /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
+    pub(super) async fn wait(&self, needs: Needs, limit: Duration) -> Result<(), Problem> {
+        let (last, what) = match needs {
+            Needs { properties: true, .. } => (Known::Properties, "the properties for filters"),
+            Needs { training: true, .. } => (Known::Texts, "the texts of the data"),
+            Needs { .. } => return Ok(()),
+        };
+        let mut known = self.known.subscribe();
+        let known = known.wait_for(|known| known.is_some_and(|known| known >= last));
+        match tokio::time::timeout(limit, known).await {
+            Ok(Ok(_)) => Ok(()),
+            // the sender lives as long as the model
+            Ok(Err(_)) | Err(_) => Err(Problem::unread(what)),
+        }
     }
 
     /// Finds out how often first candidates are right.
@@ -131,7 +161,7 @@ impl Model {
     }
 
     /// What filters compare, if candidates are molecules and not too many: of all candidates, or of those in the
-    /// shards of this rank.
+    /// shards of this rank. It takes long for many, so requests wait for it before they take a worker.
     pub(super) fn molecules(&self) -> Option<&Molecules> {
         let count = self.runs.candidates();
         let known = self.outputs == Outputs::Molecules && count <= Molecules::MOST;
@@ -181,15 +211,16 @@ impl Model {
     pub(super) fn description(&self) -> ModelDescription {
         let mut described = self.description.clone();
         described.notice = self.notice();
-        match self.validation() {
-            Ok(split) => {
+        match self.validation.get() {
+            Some(Ok(split)) => {
                 described.width = split.inputs.vectors().ok().map(|rows| rows.width());
                 described.examples = description::examples(split);
             }
-            Err(reason) => described.missing.push(format!("validation queries: {reason}")),
+            Some(Err(reason)) => described.missing.push(format!("validation queries: {reason}")),
+            None => described.missing.push("validation queries: they are still read".into()),
         }
         if self.reads_texts()
-            && let Err(reason) = self.training()
+            && let Some(Err(reason)) = self.training.get()
         {
             described.missing.push(format!("training texts: {reason}"));
         }

@@ -10,6 +10,7 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::{StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
+use dsokr_basis::Cancellation;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response as OpenApiResponse, ResponseBuilder};
@@ -42,7 +43,10 @@ impl IntoResponses for ErrorBody {
             (415, "A body whose content type is not application/json"),
             (421, "A request that is addressed to a name that is not allowed"),
             (422, "A value that is not allowed"),
-            (503, "Too many requests wait already"),
+            (
+                503,
+                "Too many requests wait already, or what the request needs is still read or computed",
+            ),
         ];
         let response = |(status, description): (u16, &str)| {
             let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody")));
@@ -78,6 +82,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait already: try again")
     }
 
+    /// Something that is not read yet.
+    pub(super) fn unread(what: &str) -> Self {
+        let error = format!("{what} are still read after the start of the server: try again");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
+    }
+
     /// An error of the server itself, which its log has.
     pub(super) fn failed(error: impl std::fmt::Display) -> Self {
         tracing::error!("a request failed: {error}");
@@ -89,6 +99,10 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error.is_request() {
             true => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error),
+            // nobody waits for the answer
+            false if Cancellation::current().is_cancelled() => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error)
+            }
             false => Self::failed(error),
         }
     }

@@ -16,7 +16,8 @@ pub(super) struct SearchRequest {
     pub vectors: Option<Vec<Vec<f32>>>,
     /// Predicted coordinates, made by any program, for models that are no ensembles.
     pub coordinates: Option<Vec<Vec<f32>>>,
-    /// The most hits for each query.
+    /// The most hits for each query. With several queries it is limited further: `GET /api/models` has the most hits
+    /// of all queries together.
     #[serde(default = "ten")]
     #[schema(default = 10, minimum = 1, maximum = 1000)]
     pub top: usize,
@@ -93,7 +94,7 @@ pub(super) struct RankRequest {
     pub vectors: Option<Vec<Vec<f32>>>,
     /// Predicted coordinates, made by any program, for models that are no ensembles.
     pub coordinates: Option<Vec<Vec<f32>>>,
-    /// Ids of candidates: a list for each query.
+    /// Ids of candidates: a list for each query. `GET /api/models` has the most ids of all lists together.
     #[schema(example = json!([["60726"]]))]
     pub ids: Vec<Vec<String>>,
 }

@@ -216,6 +216,8 @@ pub(super) struct ModelsResponse {
     pub groups: Vec<String>,
     /// The most hits for each query.
     pub most_hits: usize,
+    /// The most hits of all queries of a request together, and ids to rank.
+    pub most_hits_of_all: usize,
     /// The most queries of a request.
     pub most_queries: usize,
     /// The longest text in characters.

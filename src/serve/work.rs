@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dsokr_basis::Cancellation;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::problem::Problem;
@@ -67,7 +68,8 @@ impl Workers {
         self.inside.load(Relaxed)
     }
 
-    /// The result of a computation, which goes on to its end once it has begun.
+    /// The result of a computation, which is cancelled when nobody waits for it any more: the client has gone, or the
+    /// time for the request is over. One of several ranks goes on once it has begun, with the others.
     pub(super) async fn compute<T: Send + 'static>(
         &self,
         compute: impl FnOnce() -> Result<T, Problem> + Send + 'static,
@@ -77,19 +79,24 @@ impl Workers {
             return Err(Problem::overloaded());
         }
         let ended = || Problem::failed("the workers have ended");
+        let cancellation = Cancellation::default();
+        let _cancelled = Cancelled(cancellation.clone());
         let free = match &self.place {
             Place::Threads(free) => Arc::clone(free),
             Place::Ranks(tasks, _) => {
                 let (answer, computed) = oneshot::channel();
-                // a client that has gone gets no answer
-                let task = move || drop(answer.send(compute()));
+                let task = move || {
+                    if !cancellation.is_cancelled() {
+                        drop(answer.send(compute()));
+                    }
+                };
                 tasks.send(Some(Box::new(task))).map_err(|_| ended())?;
                 return computed.await.unwrap_or_else(|_| Err(ended()));
             }
         };
         let Ok(worker) = free.acquire_owned().await else { return Err(ended()) };
         let computed = tokio::task::spawn_blocking(move || {
-            let result = compute();
+            let result = cancellation.scope(compute);
             drop(worker);
             result
         });
@@ -112,11 +119,51 @@ pub(super) fn in_background(compute: impl FnOnce() + Send) {
     }
 }
 
+/// Cancels a computation when its result is not waited for any more.
+struct Cancelled(Cancellation);
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// A place in the queue, left when the request ends or its connection is closed.
 struct Queued<'a>(&'a AtomicUsize);
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_computation_that_nobody_waits_for_is_cancelled() {
+        let workers = Workers::new(1, 1);
+        let (sender, cancelled) = channel();
+        let compute = move || {
+            let request = Cancellation::current();
+            while !request.is_cancelled() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let _ = sender.send(());
+            // which no log tells of
+            Err::<(), _>(Problem::from(crate::Error::from(dsokr_basis::Error::Cancelled)))
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let short = Duration::from_millis(20);
+            assert!(tokio::time::timeout(short, workers.compute(compute)).await.is_err());
+            // the only worker is free again
+            assert_eq!(workers.compute(|| Ok(3)).await.unwrap_or_else(|e| panic!("{e:?}")), 3);
+        });
+        assert!(cancelled.recv_timeout(Duration::from_secs(60)).is_ok());
+        assert_eq!(workers.inside(), 0);
     }
 }

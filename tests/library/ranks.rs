@@ -8,7 +8,7 @@ use dsokr::basis::ranks::{Ranks, threads};
 use dsokr::config::Checked;
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
-use dsokr::decode::{Decoded, Hit, Precision, Rank};
+use dsokr::decode::{Candidates, Decoded, Hit, Precision, Rank};
 use dsokr::run::shard_candidates;
 use dsokr::train::{Event, Observer};
 use dsokr::{Config, EnsembleRun, Error, Request, Run, Scores, Trained, fit};
@@ -253,7 +253,14 @@ fn named(runs: &EnsembleRun) -> Result<Named, Error> {
     let hits = answer.hits.iter().map(hit).collect();
     let texts = runs.ask(|run| run.texts(&[text, "An ether."]), None)?;
     let mut distinct = Vec::new();
-    for answer in runs.distinct(&texts, 0..40, |all, at| !all.label(at).contains("Br"))? {
+    let wanted = |all: &Candidates| -> Vec<bool> {
+        (0..all.len()).map(|at| !all.label(at).contains("Br")).collect()
+    };
+    let wanted = match runs.shards() {
+        Some(shards) => shards.held().flat_map(wanted).collect(),
+        None => wanted(&run.candidates),
+    };
+    for answer in runs.distinct(&texts, 0..40, Some(&wanted))? {
         let all = answer.further.candidates(run);
         let id = |at: usize| all.id(at).to_owned();
         distinct.extend(answer.hits.iter().map(|own| {

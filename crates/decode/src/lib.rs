@@ -58,6 +58,7 @@ pub mod report;
 mod scoring;
 mod second_look;
 mod shards;
+mod standing;
 mod topk;
 
 pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
@@ -82,6 +83,7 @@ pub use queries::Queries;
 pub use rank::Rank;
 pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
 pub use shards::{Place, ShardSet, Shards, SomeCandidates};
+pub use standing::{Standing, Standings};
 pub use topk::{Hit, RowHit, top_k, top_rows};
 
 /// The program of the README, which runs as a test.

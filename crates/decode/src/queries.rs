@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::Error;
 use crate::error::{check_len, check_whole_rows};
@@ -78,6 +79,17 @@ impl<'a> Queries<'a> {
     /// All coordinates, `[q × p]` row-major.
     pub fn rows(&self) -> &'a [f32] {
         self.rows
+    }
+
+    /// Some of the queries, which there are.
+    pub(crate) fn part(&self, queries: Range<usize>) -> Self {
+        let Self { dim, rows, names, texts } = *self;
+        Self {
+            dim,
+            rows: &rows[queries.start * dim..queries.end * dim],
+            names: names.map(|names| &names[queries.clone()]),
+            texts: texts.map(|texts| &texts[queries]),
+        }
     }
 
     /// The prediction for a query.

@@ -8,6 +8,7 @@ use dsokr_basis::Ranks;
 use rayon::prelude::*;
 
 use crate::scoring::{self, Blocking, LANES, QueryTile, Scores};
+use crate::standing::WantedRows;
 use crate::{CandidateBlocks, Candidates, Error, Queries};
 
 /// A candidate and its score.
@@ -89,13 +90,15 @@ pub fn top_rows(
     candidates: &dyn CandidateBlocks,
     k: usize,
 ) -> Result<Vec<Vec<RowHit>>, Error> {
-    top_rows_in(queries, candidates, k, Blocking::of(queries.dim()))
+    top_rows_in(queries, candidates, k, None, Blocking::of(queries.dim()))
 }
 
+/// As [`top_rows`], of the rows that are wanted.
 pub(crate) fn top_rows_in(
     queries: &Queries,
     candidates: &dyn CandidateBlocks,
     k: usize,
+    wanted: Option<&WantedRows>,
     blocking: Blocking,
 ) -> Result<Vec<Vec<RowHit>>, Error> {
     scoring::check(queries, candidates)?;
@@ -111,12 +114,14 @@ pub(crate) fn top_rows_in(
         // nothing can be left out before the lists are full
         let full = bars.iter().all(|&bar| bar > f32::NEG_INFINITY);
         let offer = |row, lane: usize, score: f32, _| {
-            lists[lane].offer(row, score.into());
+            if wanted.is_none_or(|wanted| wanted.has(row)) {
+                lists[lane].offer(row, score.into());
+            }
         };
         if full && pass.reach(&bars, offer)? {
             return Ok(());
         }
-        pass.each(|scores| match look(&scores, lists) {
+        pass.each(|scores| match look(&scores, lists, wanted) {
             true => Ok(()),
             false => scores.not_finite(queries, tile),
         })
@@ -158,8 +163,8 @@ fn descending(a: f64, b: f64) -> Ordering {
     b.partial_cmp(&a).unwrap_or(Ordering::Equal)
 }
 
-/// Offers a tile of scores to the shortlists of its queries; false if one is not finite.
-fn look(scores: &Scores, lists: &[Shortlist]) -> bool {
+/// Offers the wanted ones of a tile of scores to the shortlists of its queries; false if a score is not finite.
+fn look(scores: &Scores, lists: &[Shortlist], wanted: Option<&WantedRows>) -> bool {
     let mut largest = [0; LANES];
     for (group, lists) in lists.chunks(LANES).enumerate() {
         let mut bar = [f32::INFINITY; LANES];
@@ -177,7 +182,7 @@ fn look(scores: &Scores, lists: &[Shortlist]) -> bool {
                 reached |= score >= bar[lane];
                 largest[lane] = largest[lane].max(score.to_bits() & 0x7FFF_FFFF);
             }
-            if reached {
+            if reached && wanted.is_none_or(|wanted| wanted.has(scores.first_row + at)) {
                 for (lane, list) in lists.iter().enumerate() {
                     let score = row[lane] + constant;
                     if score >= bar[lane] {
@@ -314,7 +319,7 @@ mod tests {
                 constants: &[0.0; 4],
                 multiplicities: &[1; 4],
             };
-            assert!(look(&scores, &lists));
+            assert!(look(&scores, &lists, None));
         }
         let rows = lists.map(|list| list.finish().iter().map(|hit| hit.row).collect::<Vec<_>>());
         assert_eq!(rows, [[0, 1], [9, 0]]);

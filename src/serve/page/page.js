@@ -31,7 +31,13 @@ async function ask(path, body, signal) {
   const options = body === undefined ? { signal } : {
     method: "POST", signal, headers: { "content-type": "application/json" }, body: JSON.stringify(body),
   };
-  const response = await fetch(path, options);
+  let response = await fetch(path, options);
+  // what is still read after the start of the server, or too many others that wait
+  for (let tries = 0; response.status === 503 && tries < 20; tries++) {
+    const seconds = Number(response.headers.get("retry-after")) || 1;
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    response = await fetch(path, options);
+  }
   if (response.ok) return response;
   const text = await response.text();
   let message = text;

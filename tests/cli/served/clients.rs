@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use dsokr::device::Processor;
 use dsokr::serve::{self, Limits, Model, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Answer, Served, TEXT, answer, send, trained};
+use super::{Answer, Served, TEXT, answer, molecules, send, trained};
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -32,6 +32,18 @@ fn wrong_requests_are_refused_with_what_is_allowed() {
         ("/api/search", json!({"texts": text, "top": 0}), 422, "1 to 1000"),
         ("/api/search", json!({"texts": text, "top": 1001}), 422, "1001"),
         ("/api/search", json!({"texts": text, "top": -1}), 422, "top"),
+        (
+            "/api/search",
+            json!({"texts": vec!["a"; 64], "top": 1000}),
+            422,
+            "at most 10000, those of all",
+        ),
+        (
+            "/api/rank",
+            json!({"texts": vec!["a"; 20], "ids": vec![vec!["o3"; 600]; 20]}),
+            422,
+            "12000 hits",
+        ),
         ("/api/search", json!({"texts": text, "tops": 3}), 422, "unknown field `tops`"),
         ("/api/search", json!({"texts": text, "filter": {"formula": "C6"}}), 422, "no molecules"),
         ("/api/search", json!({"texts": [3]}), 422, "texts[0]"),
@@ -154,8 +166,16 @@ fn a_stopped_server_finishes_what_it_has_begun() {
 /// A server in this process with its address, and the thread that stops with the process.
 fn local(sandbox: &Sandbox, limits: Limits) -> String {
     let model = Model::open(&sandbox.path("runs/small"), &Processor::Cpu.open().unwrap()).unwrap();
+    listen(model, limits)
+}
+
+/// As [`local`], for a model, of which everything is read unless requests are not to wait.
+fn listen(model: Model, limits: Limits) -> String {
+    let wait = !limits.read.is_zero();
     let server = Server::new(vec![model], limits).unwrap();
-    server.prepare();
+    if wait {
+        server.prepare();
+    }
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -203,6 +223,58 @@ fn an_overloaded_server_says_when_to_come_back() {
         assert_eq!(refused.status, 503, "{}", refused.body);
         assert!(refused.head.contains("retry-after: 1"), "{}", refused.head);
     }
+}
+
+/// What is read in the background takes no worker from requests that do not need it, and those that do are told when
+/// to come back.
+#[test]
+fn a_request_that_needs_what_is_still_read_comes_back() {
+    let sandbox = molecules();
+    let model = Model::open(&sandbox.path("molecules"), &Processor::Cpu.open().unwrap()).unwrap();
+    let address = listen(model, Limits { workers: 1, read: Duration::ZERO, ..Limits::default() });
+    let ask = |body: Value| {
+        let body = body.to_string();
+        send(&address, "POST", "/api/search", "application/json", body.as_bytes())
+    };
+    let filter = || ask(json!({"texts": ["a bromide"], "filter": {"formula": "Br*"}}));
+    let first = filter();
+    assert_eq!(first.status, 503, "{}", first.body);
+    assert!(first.head.contains("retry-after: 1"), "{}", first.head);
+    assert!(first.body.contains("the properties for filters are still read"), "{}", first.body);
+    assert_eq!(ask(json!({"texts": ["a bromide"]})).status, 200);
+    for attempt in 0.. {
+        let answer = filter();
+        if answer.status == 200 {
+            break;
+        }
+        assert!(answer.status == 503 && attempt < 1_000, "{}", answer.body);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A library of C makes the clock of the process one of 1969.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clock_before_1970_is_refused() {
+    let sandbox = trained();
+    let source = "#include <time.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+        int clock_gettime(clockid_t id, struct timespec *time) {\n\
+          int failed = syscall(SYS_clock_gettime, id, time);\n\
+          if (!failed && id == CLOCK_REALTIME) time->tv_sec = -1000000;\n  return failed;\n}\n";
+    sandbox.write("clock.c", source);
+    let library = sandbox.path("clock.so");
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(sandbox.path("clock.c"));
+    if !compiler.status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no compiler of C");
+        return;
+    }
+    let mut command = sandbox.command(&["serve", "--port", "0", "runs/small"]);
+    command.env("LD_PRELOAD", &library);
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("the clock") && !errors.contains("panicked"), "{errors}");
 }
 
 /// Many requests for large answers over one connection; the last one closes it.
@@ -297,6 +369,18 @@ fn requests_to_names_of_others_are_refused() {
         assert_eq!(refused.status, 421, "{path} {hosts:?}: {}", refused.body);
         assert!(refused.body.contains("localhost, 127.0.0.1, [::1], search.example.org"));
         assert_eq!(ask(&open, "/api/models", hosts).status, 200, "{hosts:?}");
+    }
+    let mapped = Served::start(&sandbox, &["runs/small", "--host", "::ffff:127.0.0.1"]);
+    let port = mapped.address.rsplit(':').next().unwrap();
+    let mapped = format!("127.0.0.1:{port}");
+    for (host, status) in
+        [("evil.example", 421), ("[::ffff:127.0.0.1]:80", 200), ("localhost", 200)]
+    {
+        let mut stream = TcpStream::connect(&mapped).unwrap();
+        stream
+            .write_all(format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes())
+            .unwrap();
+        assert_eq!(answer(stream).status, status, "{host}");
     }
     for name in ["a:80", "http://a", "a b", "", "u@a"] {
         let call = ["serve", "runs/small", "--port", "0", "--allow-host", name];

@@ -1,11 +1,15 @@
+use std::ops::Range;
+
 use super::combination::Combination;
-use super::fold::Values;
+use super::fold::{Fold, Values};
 use super::member::{Member, member_error};
 use super::shared::{Decoded, Ensemble};
 use super::streamed;
 use super::whole::{self, Sweep};
+use crate::error::check_len;
+use crate::standing::{self, Found, WantedRows, wanted_first, wanted_rows};
 use crate::topk::check_k;
-use crate::{Error, Hit, Pool, Rank};
+use crate::{Error, Hit, Pool, Rank, Standings};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
@@ -58,6 +62,53 @@ impl Ensemble<'_> {
             Pool::Shared if plain && !self.members.iter().any(looks) => streamed::decode(&sweep, k),
             Pool::Shared | Pool::PerQuery(_) => whole::decode(&sweep, k),
         }
+    }
+
+    /// The best wanted candidates of each query at some places, with where they stand among all candidates;
+    /// `wanted` says it of each candidate, and all are without it. Of the places only those that there are.
+    ///
+    /// Scores are those of [`decode`](Self::decode), and candidates tie whose combined scores, in f64, are equal.
+    /// Memory does not grow with the product of queries and candidates: scores of one model are compared as they
+    /// are computed, and where all scores of a query are needed at once, which is so here for several members too, each
+    /// thread of the current rayon pool holds two million of them, or those of one query.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `wanted` has an entry a candidate; else as [`decode`](Self::decode).
+    pub fn standings(
+        &self,
+        rule: &Combination,
+        wanted: Option<&[bool]>,
+        places: Range<usize>,
+    ) -> Result<Vec<Standings>, Error> {
+        let mut fold = rule.fold(&self.members)?;
+        if let Some(wanted) = wanted {
+            check_len("wanted candidates", wanted.len(), self.candidates().len())?;
+        }
+        let classes = &*self.refinement.classes;
+        let rows = wanted.map(|wanted| WantedRows::new([(0, wanted_rows(classes, wanted))]));
+        let alone = match &self.members[..] {
+            [member] => {
+                let looks = member.candidates.second_look().is_some();
+                if looks {
+                    fold = Fold::sum(Values::Scores, 1, None);
+                }
+                Some(member).filter(|_| !looks && fold.values == Values::Scores)
+            }
+            _ => None,
+        };
+        let found = match alone {
+            Some(member) => {
+                standing::find(&member.queries, member.candidates, rows.as_ref(), places)
+                    .map_err(|error| member_error(member, error))?
+            }
+            None => {
+                let sweep = Sweep { ensemble: self, pool: Pool::Shared, fold: &fold, gold: &[] };
+                whole::find(&sweep, rows.as_ref(), places)?
+            }
+        };
+        let members = |row: usize| wanted_first(&classes.members(row..row + 1), wanted);
+        let standings = |found: Found| found.standings(|score| fold.shown(score), members);
+        Ok(found.into_iter().map(standings).collect())
     }
 
     /// Ranks the gold candidate of every query; see [`Ensemble::decode`].

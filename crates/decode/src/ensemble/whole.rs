@@ -1,6 +1,7 @@
 //! Rules that need all scores of a query at once: ranks and standardised scores; and lists of
 //! candidates, which are short. One member's scores of a few queries exist at a time.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use dsokr_basis::Cancellation;
@@ -12,11 +13,14 @@ use super::shared::{Decoded, Ensemble, shown};
 use super::values::Valuation;
 use crate::pool::{Buffers, missing_gold};
 use crate::scoring::{self, Blocking, QueryTile};
+use crate::standing::{self, Found, WantedRows};
 use crate::topk::Shortlist;
 use crate::{CandidateBlocks, Error, Pool, Rank};
 
 /// Queries whose scores a thread holds.
 const QUERIES: usize = 32;
+/// Scores that a thread holds where queries are many.
+const SCORES: usize = 1 << 21;
 
 /// The values of one query under one member.
 ///
@@ -64,8 +68,12 @@ pub(super) struct Scratch {
 impl Sweep<'_> {
     /// Queries that are swept together: a tile, or one with a list.
     pub(super) fn tasks(&self) -> Vec<Range<usize>> {
+        self.tasks_of(QUERIES)
+    }
+
+    fn tasks_of(&self, size: usize) -> Vec<Range<usize>> {
         let (queries, size) = match self.pool {
-            Pool::Shared => (self.ensemble.queries(), QUERIES),
+            Pool::Shared => (self.ensemble.queries(), size),
             Pool::PerQuery(lists) => (lists.len(), 1),
         };
         let task = |start: usize| start..(start + size).min(queries);
@@ -126,13 +134,11 @@ impl Sweep<'_> {
                     if let Some(look) = member.candidates.second_look() {
                         let rows = scratch.scores.chunks_exact_mut(member.candidates.rows());
                         for (query, scores) in task.clone().zip(rows) {
-                            look.lift(
-                                &member.queries,
-                                query,
-                                |row| row,
-                                scores,
-                                member.candidates,
-                            )?;
+                            let (queries, candidates) = (&member.queries, member.candidates);
+                            match self.ensemble.members.len() {
+                                1 => look.replace(queries, query, scores, candidates)?,
+                                _ => look.lift(queries, query, |row| row, scores, candidates)?,
+                            }
                         }
                     }
                     let rows = scratch.scores.chunks_exact(member.candidates.rows());
@@ -174,6 +180,30 @@ impl Sweep<'_> {
         Ok(())
     }
 
+    /// What `finish` makes of each query and its combined scores of all points, so many queries at a time.
+    fn combined<T: Send>(
+        &self,
+        size: usize,
+        finish: impl Fn(usize, &[f64]) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let (fold, cancellation) = (self.fold, Cancellation::current());
+        let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
+            cancellation.check()?;
+            let points = self.points(task.start);
+            combined.clear();
+            combined.resize(task.len() * points, fold.start());
+            let candidates = self.candidates(task.start);
+            self.each(task.clone(), fold.active(), scratch, |lane, member, column| {
+                let combined = &mut combined[lane * points..][..points];
+                fold.step(member, candidates).add(combined, column.iter());
+            })?;
+            let queries = task.zip(combined.chunks_exact(points));
+            queries.map(|(query, scores)| finish(query, scores)).collect::<Result<Vec<_>, _>>()
+        };
+        let tasks = self.tasks_of(size).into_par_iter().map_init(Default::default, one);
+        Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
+    }
+
     /// Scores of some queries with all rows of a member, into `scores[query · rows + row]`.
     fn score(&self, at: usize, task: Range<usize>, scratch: &mut Scratch) -> Result<(), Error> {
         let member = &self.ensemble.members[at];
@@ -210,46 +240,51 @@ impl Sweep<'_> {
 /// Ranks and the best k candidates of all queries.
 pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
     let Sweep { ensemble, pool, fold, gold } = *sweep;
-    let cancellation = Cancellation::current();
-    let one = |(combined, scratch): &mut (Vec<f64>, Scratch), task: Range<usize>| {
-        cancellation.check()?;
-        let points = sweep.points(task.start);
-        combined.clear();
-        combined.resize(task.len() * points, fold.start());
-        let candidates = sweep.candidates(task.start);
+    sweep.combined(QUERIES, |query, scores| {
+        let candidates = sweep.candidates(query);
         let tolerance = fold.tolerance(candidates);
-        sweep.each(task.clone(), fold.active(), scratch, |lane, member, column| {
-            let combined = &mut combined[lane * points..][..points];
-            fold.step(member, candidates).add(combined, column.iter());
-        })?;
-        let finish = |(query, scores): (usize, &[f64])| {
-            let hits = match pool {
-                _ if k == 0 => Vec::new(),
-                Pool::Shared => {
-                    let mut rows = leading(scores, k);
-                    level(&mut rows, tolerance);
-                    ensemble.expand(fold, rows, k)
-                }
-                Pool::PerQuery(lists) => {
-                    let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
-                    let mut listed = crate::topk::best(scored.collect(), k);
-                    level(&mut listed, tolerance);
-                    shown(fold, crate::topk::best(listed, k))
-                }
-            };
-            let Some(row) = gold[query] else {
-                return Ok(Decoded { rank: None, gold_score: None, hits });
-            };
-            let bar = scores[sweep.point(query, row)?];
-            let counts = (0..points).map(|point| sweep.count(point));
-            let tied = scores.iter().map(|&score| tied(score, bar, tolerance));
-            let rank = Rank::among(tied.zip(counts), bar, candidates)?;
-            Ok(Decoded { rank: Some(rank), gold_score: Some(fold.shown(bar) as f32), hits })
+        let hits = match pool {
+            _ if k == 0 => Vec::new(),
+            Pool::Shared => {
+                let mut rows = leading(scores, k);
+                level(&mut rows, tolerance);
+                ensemble.expand(fold, rows, k)
+            }
+            Pool::PerQuery(lists) => {
+                let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
+                let mut listed = crate::topk::best(scored.collect(), k);
+                level(&mut listed, tolerance);
+                shown(fold, crate::topk::best(listed, k))
+            }
         };
-        task.zip(combined.chunks_exact(points)).map(finish).collect::<Result<Vec<_>, _>>()
-    };
-    let tasks = sweep.tasks().into_par_iter().map_init(Default::default, one);
-    Ok(tasks.collect::<Result<Vec<_>, Error>>()?.concat())
+        let Some(row) = gold[query] else {
+            return Ok(Decoded { rank: None, gold_score: None, hits });
+        };
+        let bar = scores[sweep.point(query, row)?];
+        let counts = (0..scores.len()).map(|point| sweep.count(point));
+        let tied = scores.iter().map(|&score| tied(score, bar, tolerance));
+        let rank = Rank::among(tied.zip(counts), bar, candidates)?;
+        Ok(Decoded { rank: Some(rank), gold_score: Some(fold.shown(bar) as f32), hits })
+    })
+}
+
+/// The best wanted rows of all queries at some places. A thread holds [`SCORES`] scores, or those of one query.
+pub(super) fn find(
+    sweep: &Sweep,
+    wanted: Option<&WantedRows>,
+    places: Range<usize>,
+) -> Result<Vec<Found>, Error> {
+    let size = (SCORES / sweep.ensemble.distinct().max(1)).clamp(1, QUERIES);
+    let tolerance = sweep.fold.tolerance(sweep.ensemble.candidates().len() as u64);
+    sweep.combined(size, |_, scores| {
+        let mut scores = Cow::Borrowed(scores);
+        if tolerance > 0.0 {
+            let mut rows = leading(&scores, scores.len());
+            level(&mut rows, tolerance);
+            rows.into_iter().for_each(|(row, score)| scores.to_mut()[row] = score);
+        }
+        Ok(standing::among(&scores, |row| sweep.count(row), wanted, places.clone()))
+    })
 }
 
 /// Gives those of a descending list that tie with the one before the same score.

@@ -95,7 +95,7 @@ fn ranks_and_lists_do_not_depend_on_the_blocks() {
             let blocking = Blocking { queries: queries_per, rows: rows_per, span };
             let ranks = crate::gold_tile::rank_in(&queries, &gold, &rows, blocking).unwrap();
             let hubs = crate::Hubs::of_in(&queries, &rows, 9, blocking).unwrap();
-            (ranks, crate::topk::top_rows_in(&queries, &rows, 9, blocking).unwrap(), hubs)
+            (ranks, crate::topk::top_rows_in(&queries, &rows, 9, None, blocking).unwrap(), hubs)
         };
         let reference = run(192, 256, 4096);
         for (queries_per, rows_per, span) in

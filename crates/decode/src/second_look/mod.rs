@@ -199,6 +199,33 @@ impl SecondLook {
         Ok(logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect())
     }
 
+    /// The places of the first scores, best first.
+    fn places(&self, scores: &[f32]) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..scores.len()).collect();
+        let order = |&a: &usize, &b: &usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b));
+        if self.size < places.len() {
+            places.select_nth_unstable_by(self.size, order);
+            places.truncate(self.size);
+        }
+        places.sort_unstable_by(order);
+        places
+    }
+
+    /// Replaces the scores of the first rows of a query among those of all rows, as a run of one model shows them.
+    pub(crate) fn replace(
+        &self,
+        queries: &Queries,
+        query: usize,
+        scores: &mut [f32],
+        candidates: &Candidates,
+    ) -> Result<(), Error> {
+        let places = self.places(scores);
+        let first: Vec<(usize, f32)> = places.iter().map(|&at| (at, scores[at])).collect();
+        let anew = self.scores(queries, query, &first, candidates)?;
+        places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);
+        Ok(())
+    }
+
     /// Replaces the scores of the first rows of a query, as ensembles of several members combine them.
     /// `row` is the row that a score belongs to.
     pub(crate) fn lift(
@@ -209,13 +236,7 @@ impl SecondLook {
         scores: &mut [f32],
         candidates: &Candidates,
     ) -> Result<(), Error> {
-        let mut places: Vec<usize> = (0..scores.len()).collect();
-        let order = |&a: &usize, &b: &usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b));
-        if self.size < places.len() {
-            places.select_nth_unstable_by(self.size, order);
-            places.truncate(self.size);
-        }
-        places.sort_unstable_by(order);
+        let places = self.places(scores);
         let first: Vec<(usize, f32)> = places.iter().map(|&at| (row(at), scores[at])).collect();
         let Some(&(_, lowest)) = first.last() else { return Ok(()) };
         let logits = self.network.logits(&self.clues.of(queries, query, &first, candidates)?);

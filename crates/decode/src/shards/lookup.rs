@@ -1,6 +1,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{OwnShard, Shards};
+use crate::standing::wanted_first;
 use crate::{CandidateParts, Candidates, Error};
 
 /// Where a candidate is among all.
@@ -137,18 +138,22 @@ impl Shards {
         Ok(SomeCandidates { candidates, numbers })
     }
 
-    /// The first k candidates of some rows, by number.
+    /// The first k candidates of some rows, by number; the first wanted one first, where `wanted` says it of the
+    /// candidates of each shard of this rank.
     pub(super) fn members(
         &self,
         rows: impl Iterator<Item = usize>,
         k: usize,
+        wanted: Option<&[&[bool]]>,
     ) -> Result<HashMap<usize, Vec<u32>>, Error> {
-        let wanted: BTreeSet<usize> = rows.collect();
+        let chosen: BTreeSet<usize> = rows.collect();
         let mut listed = Vec::<u64>::new();
-        for own in self.answering() {
+        for (at, own) in self.own.iter().enumerate().filter(|(_, own)| own.answers) {
             let rows = &own.shard.rows;
-            for &row in wanted.range(rows.clone()) {
+            let wanted = wanted.map(|wanted| wanted[at]);
+            for &row in chosen.range(rows.clone()) {
                 let members = own.shard.candidates.members((row - rows.start) as u32);
+                let members = wanted_first(&members, wanted);
                 let members = &members[..members.len().min(k)];
                 listed.extend([row as u64, members.len() as u64]);
                 listed.extend(members.iter().map(|&at| u64::from(own.shard.number(at as usize))));

@@ -221,9 +221,9 @@ impl Shards {
         self.len() == 0
     }
 
-    /// The candidates of which this rank answers what others ask: of all ranks together each candidate once.
+    /// The candidates that this rank holds, shard by shard. Ranks that share a shard hold the same ones.
     pub fn held(&self) -> impl Iterator<Item = &Candidates> {
-        self.own.iter().filter(|own| own.answers).map(|own| &own.shard.candidates)
+        self.own.iter().map(|own| &own.shard.candidates)
     }
 
     /// The ranks, which must be those that have opened the shards: others hold other parts.

@@ -15,5 +15,6 @@ mod permutations;
 mod rank;
 mod report;
 mod shards;
+mod standings;
 mod top_k;
 mod words;

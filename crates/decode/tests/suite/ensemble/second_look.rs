@@ -35,6 +35,16 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     assert!(look.moved(&[0.5]).unwrap_err().to_string().contains("coordinates of the origin"));
     let candidates = first.candidates.clone().with_second_look(look).unwrap();
     let looking = Member { candidates: &candidates, ..first };
+    // one model: the hits of a search with filters are those without
+    let alone = Ensemble::new(vec![Member { candidates: &candidates, ..first }]).unwrap();
+    let rule = Combination::default();
+    let hits = alone.top_k(Pool::Shared, &rule, 40).unwrap();
+    for (found, hits) in alone.standings(&rule, None, 0..40).unwrap().iter().zip(&hits) {
+        let listed =
+            found.hits.iter().flat_map(|own| own.candidates.iter().map(|&c| (c, own.score)));
+        let hits = hits.iter().map(|hit| (hit.candidate as u32, hit.score));
+        assert!(listed.take(40).eq(hits));
+    }
     let ensemble = Ensemble::new(vec![looking, second]).unwrap();
     let (lists, listed) = lists(3, &models);
     let lists = PerQuery::new(&lists, &candidates).unwrap();

@@ -1,0 +1,254 @@
+//! Where the best wanted candidates of a query stand among all candidates.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use dsokr_basis::Ranks;
+
+use crate::classes::Classes;
+use crate::scoring::{self, Blocking, QueryTile, Scores};
+use crate::topk::{Shortlist, top_rows_in};
+use crate::{CandidateBlocks, Error, Queries};
+
+/// The most rows of several queries that are found at once.
+const HITS: usize = 1 << 17;
+
+/// A distinct row of candidates, with its place among all candidates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The candidates of the row: the first that is wanted, then the others in their order, wanted or not.
+    pub candidates: Vec<u32>,
+    /// Their score.
+    pub score: f32,
+    /// Number of candidates with a higher score.
+    pub above: u64,
+    /// Number of candidates of other rows with the same score.
+    pub tied: u64,
+    /// The score minus that of the next candidate of another row; none for the last one.
+    pub gap: Option<f32>,
+}
+
+/// The best wanted candidates of a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standings {
+    /// The hits, best first, ties in the order of the rows.
+    pub hits: Vec<Standing>,
+    /// The gap of the best candidate of all, wanted or not.
+    pub gap: Option<f32>,
+}
+
+/// Distinct rows with a wanted candidate, of rows from a first one on.
+pub(crate) struct WantedRows(Vec<(usize, Vec<bool>)>);
+
+impl WantedRows {
+    pub(crate) fn new(parts: impl IntoIterator<Item = (usize, Vec<bool>)>) -> Self {
+        Self(parts.into_iter().collect())
+    }
+
+    pub(crate) fn has(&self, row: usize) -> bool {
+        let part = |(first, rows): &(usize, Vec<bool>)| rows.get(row.checked_sub(*first)?).copied();
+        self.0.iter().find_map(part).unwrap_or(false)
+    }
+}
+
+/// Whether each row has a wanted candidate.
+pub(crate) fn wanted_rows(classes: &Classes, wanted: &[bool]) -> Vec<bool> {
+    let mut rows = vec![false; classes.rows()];
+    let candidates = wanted.iter().enumerate().filter(|(_, wanted)| **wanted);
+    candidates.for_each(|(candidate, _)| rows[classes.of(candidate) as usize] = true);
+    rows
+}
+
+/// The candidates of a row, of which the first that is wanted comes first.
+pub(crate) fn wanted_first(members: &[u32], wanted: Option<&[bool]>) -> Vec<u32> {
+    let mut members = members.to_vec();
+    let is_wanted = |&own: &u32| wanted.is_none_or(|wanted| wanted[own as usize]);
+    let first = members.iter().position(is_wanted).unwrap_or(0);
+    members[..=first].rotate_right(1);
+    members
+}
+
+/// How many candidates have each of some scores, or lie between them.
+pub(crate) struct Ladder {
+    /// The scores, descending, each once.
+    steps: Vec<f64>,
+    /// Candidates of each score.
+    on: Vec<u64>,
+    /// Candidates above each score and below the one before it, and at last those below all.
+    between: Vec<u64>,
+    /// The highest score among these.
+    highest: Vec<f64>,
+}
+
+impl Ladder {
+    /// Of the scores of rows, best first.
+    pub(crate) fn of(rows: &[(usize, f64)]) -> Self {
+        let mut steps: Vec<f64> = rows.iter().map(|&(_, score)| score).collect();
+        steps.dedup();
+        let (on, between) = (vec![0; steps.len()], vec![0; steps.len() + 1]);
+        Self { highest: vec![f64::NEG_INFINITY; between.len()], steps, on, between }
+    }
+
+    fn step(&self, score: f64) -> usize {
+        self.steps.partition_point(|&step| step > score)
+    }
+
+    pub(crate) fn count(&mut self, score: f64, candidates: u32) {
+        let at = self.step(score);
+        if self.steps.get(at) == Some(&score) {
+            self.on[at] += u64::from(candidates);
+        } else {
+            self.between[at] += u64::from(candidates);
+            self.highest[at] = self.highest[at].max(score);
+        }
+    }
+
+    /// Adds up what each of several [`Ranks`] has counted.
+    fn merge(ladders: &mut [Self]) -> Result<(), Error> {
+        let ranks = Ranks::current();
+        if ranks.size() == 1 {
+            return Ok(());
+        }
+        let counts = |own: &mut Self| [own.on.as_slice(), &own.between].concat();
+        let mut sums = ladders.iter_mut().flat_map(counts).collect::<Vec<_>>();
+        ranks.sum(&mut sums)?;
+        let highest: Vec<f64> = ladders.iter().flat_map(|own| own.highest.clone()).collect();
+        let highest = ranks.gather_numbers(&highest)?;
+        let (mut sums, mut place) = (sums.into_iter(), 0);
+        for own in ladders {
+            let counts = own.on.iter_mut().chain(&mut own.between);
+            counts.zip(&mut sums).for_each(|(count, sum)| *count = sum);
+            for (at, own) in own.highest.iter_mut().enumerate() {
+                *own = highest.iter().map(|all| all[place + at]).fold(*own, f64::max);
+            }
+            place += own.highest.len();
+        }
+        Ok(())
+    }
+
+    /// The numbers of candidates above and of a score, and the next score below.
+    fn place(&self, score: f64) -> (u64, u64, Option<f64>) {
+        let at = self.step(score);
+        let above = self.between[..=at].iter().chain(&self.on[..at]).sum();
+        let next = match self.between[at + 1] {
+            0 => self.steps.get(at + 1).copied(),
+            _ => Some(self.highest[at + 1]),
+        };
+        (above, self.on[at], next)
+    }
+}
+
+/// The best rows of a query and how many candidates are around them.
+pub(crate) struct Found {
+    /// The wanted rows at the places that are asked for, best first.
+    pub rows: Vec<(usize, f64)>,
+    pub ladder: Ladder,
+    /// The two best rows of all.
+    pub first: Vec<(usize, f64)>,
+}
+
+impl Found {
+    /// With the candidates of each row, the first wanted one first. `shown` is the score that answers show.
+    pub(crate) fn standings(
+        self,
+        shown: impl Fn(f64) -> f64,
+        members: impl Fn(usize) -> Vec<u32>,
+    ) -> Standings {
+        let shown = |score| shown(score) as f32;
+        let standing = |&(row, score): &(usize, f64)| {
+            let candidates = members(row);
+            let (above, same, next) = self.ladder.place(score);
+            let tied = same - candidates.len() as u64;
+            let next = if tied > 0 { Some(score) } else { next };
+            let gap = next.map(|next| shown(score) - shown(next));
+            Standing { candidates, score: shown(score), above, tied, gap }
+        };
+        let hits = self.rows.iter().map(standing).collect();
+        let gap = match self.first[..] {
+            [(_, best), (_, next), ..] => Some(shown(best) - shown(next)),
+            _ => None,
+        };
+        Standings { hits, gap }
+    }
+}
+
+/// The best wanted rows of each query at some places, in blocks of candidates that are scored twice. Memory is
+/// that of the rows, whatever the number of candidates.
+pub(crate) fn find(
+    queries: &Queries,
+    candidates: &dyn CandidateBlocks,
+    wanted: Option<&WantedRows>,
+    places: Range<usize>,
+) -> Result<Vec<Found>, Error> {
+    let blocking = Blocking::of(queries.dim());
+    let last = places.end.min(candidates.rows());
+    let mut all = Vec::with_capacity(queries.len());
+    let size = (HITS / last.max(1)).max(1);
+    for start in (0..queries.len()).step_by(size) {
+        let queries = queries.part(start..(start + size).min(queries.len()));
+        let top = |k, wanted| {
+            let rows = top_rows_in(&queries, candidates, k, wanted, blocking)?.into_iter();
+            let row = |hit: crate::RowHit| (hit.row, f64::from(hit.score));
+            Ok::<_, Error>(rows.map(move |rows| rows.into_iter().map(row).collect::<Vec<_>>()))
+        };
+        let first = top(2.min(candidates.rows()), None)?;
+        let chosen = top(last, wanted)?.map(|rows| rows.into_iter().skip(places.start).collect());
+        let chosen: Vec<Vec<(usize, f64)>> = chosen.collect();
+        let ladders = count(&queries, candidates, &chosen, blocking)?;
+        let found = chosen.into_iter().zip(ladders).zip(first);
+        all.extend(found.map(|((rows, ladder), first)| Found { rows, ladder, first }));
+    }
+    Ok(all)
+}
+
+/// Counts the candidates around the scores of some rows of each query.
+fn count(
+    queries: &Queries,
+    candidates: &dyn CandidateBlocks,
+    rows: &[Vec<(usize, f64)>],
+    blocking: Blocking,
+) -> Result<Vec<Ladder>, Error> {
+    let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::of(rows))).collect();
+    let tiles = QueryTile::all(queries, blocking);
+    scoring::scan(&tiles, candidates, blocking, |pass| {
+        let ladders = &ladders[pass.tile.queries.clone()];
+        pass.each(|Scores { products, lanes, constants, multiplicities, .. }| {
+            for (lane, ladder) in ladders.iter().enumerate() {
+                let mut ladder = ladder.lock().unwrap_or_else(PoisonError::into_inner);
+                let products = products.iter().skip(lane).step_by(lanes);
+                for ((product, constant), &count) in products.zip(constants).zip(multiplicities) {
+                    ladder.count(f64::from(product + constant), count);
+                }
+            }
+            Ok(())
+        })
+    })?;
+    let ladders = ladders.into_iter();
+    let mut ladders: Vec<Ladder> =
+        ladders.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    Ladder::merge(&mut ladders)?;
+    Ok(ladders)
+}
+
+/// The best wanted rows of a query at some places, from the scores of all rows.
+pub(crate) fn among(
+    scores: &[f64],
+    count: impl Fn(usize) -> u32,
+    wanted: Option<&WantedRows>,
+    places: Range<usize>,
+) -> Found {
+    let best = |k: usize, wanted: Option<&WantedRows>| {
+        let list = Shortlist::new(k.min(scores.len()));
+        let mut bar = list.bar();
+        for (row, &score) in scores.iter().enumerate() {
+            if score >= bar && wanted.is_none_or(|wanted| wanted.has(row)) {
+                bar = list.offer(row, score);
+            }
+        }
+        list.into_sorted()
+    };
+    let rows: Vec<_> = best(places.end, wanted).into_iter().skip(places.start).collect();
+    let mut ladder = Ladder::of(&rows);
+    scores.iter().enumerate().for_each(|(row, &score)| ladder.count(score, count(row)));
+    Found { rows, ladder, first: best(2, None) }
+}

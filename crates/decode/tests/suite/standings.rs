@@ -1,0 +1,148 @@
+//! Where wanted candidates stand among all, against comparing every score.
+
+use dsokr_basis::ranks::threads;
+use dsokr_decode::{
+    Candidates, Combination, Ensemble, Error, Member, Precision, Queries, Shards, Standing,
+    Standings,
+};
+
+use crate::common::{Set, integer_queries, message, real_queries};
+
+/// The hits of a query at some places by brute force, from the score of each candidate.
+fn expected(
+    set: &Set,
+    score: impl Fn(usize) -> f64,
+    wanted: &[bool],
+    places: (usize, usize),
+) -> Standings {
+    let scores: Vec<f64> = set.all().into_iter().map(score).collect();
+    let members = |row: usize| -> Vec<usize> {
+        set.all().into_iter().filter(|&c| set.class[c] as usize == row).collect()
+    };
+    let standing = |row: usize| {
+        let mut own = members(row);
+        let score = scores[own[0]];
+        let first = own.iter().position(|&c| wanted[c])?;
+        let first = own.remove(first);
+        let others = || set.all().into_iter().filter(|&c| set.class[c] as usize != row);
+        let next = others().map(|c| scores[c]).filter(|&other| other <= score);
+        let next = next.fold(f64::NEG_INFINITY, f64::max);
+        Some(Standing {
+            candidates: [first].iter().chain(&own).map(|&c| c as u32).collect(),
+            score: score as f32,
+            above: scores.iter().filter(|&&other| other > score).count() as u64,
+            tied: others().filter(|&c| scores[c] == score).count() as u64,
+            gap: next.is_finite().then_some(score as f32 - next as f32),
+        })
+    };
+    let mut hits: Vec<Standing> = (0..set.rows.len()).filter_map(standing).collect();
+    hits.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap());
+    let mut rows: Vec<f64> = (0..set.rows.len()).map(|row| scores[members(row)[0]]).collect();
+    rows.sort_by(|a, b| b.partial_cmp(a).unwrap());
+    let gap = rows.get(1).map(|next| rows[0] as f32 - *next as f32);
+    let hits = hits.into_iter().skip(places.0).take(places.1 - places.0).collect();
+    Standings { hits, gap }
+}
+
+/// Filters that keep all, every third, one, the last duplicates, and none.
+fn filters(count: usize) -> Vec<Vec<bool>> {
+    let filter = |keep: &dyn Fn(usize) -> bool| (0..count).map(keep).collect();
+    vec![
+        filter(&|_| true),
+        filter(&|at| at % 3 == 1),
+        filter(&|at| at == count / 2),
+        filter(&|at| at + 4 > count),
+        filter(&|_| false),
+    ]
+}
+
+fn member<'a>(name: &'a str, rows: &'a [f32], candidates: &'a Candidates) -> Member<'a> {
+    let queries = Queries::new(dsokr_decode::CandidateBlocks::dim(candidates), rows).unwrap();
+    Member { name, queries, candidates, normalised: true }
+}
+
+#[test]
+fn wanted_candidates_stand_where_every_comparison_says() {
+    // small integers tie in large numbers
+    for (seed, queries, count, distinct, dim) in
+        [(1, 1, 1, 1, 1), (2, 17, 40, 9, 2), (3, 3, 300, 257, 3), (4, 2, 400, 390, 30)]
+    {
+        let set = Set::integers(seed, count, distinct, dim);
+        let (candidates, rows) = (set.candidates(), integer_queries(seed, queries, dim));
+        let ensemble = Ensemble::new(vec![member("a", &rows, &candidates)]).unwrap();
+        let other: Vec<f32> = rows.iter().map(|value| 1.0 - value).collect();
+        let pair = vec![member("a", &rows, &candidates), member("b", &other, &candidates)];
+        let pair = Ensemble::new(pair).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let of = distinct.min(3);
+        Shards::write(&candidates, folder.path(), of, Precision::F32, "x", &Default::default())
+            .unwrap();
+        for wanted in filters(count) {
+            for places in [(0, 1), (0, 12), (5, 9), (distinct - 1, distinct + 5)] {
+                let of = |score: &dyn Fn(usize, usize) -> f64| -> Vec<Standings> {
+                    let one = |query| expected(&set, |c| score(query, c), &wanted, places);
+                    (0..queries).map(one).collect()
+                };
+                let rule = Combination::default();
+                let score = |rows: &[f32], query: usize, c: usize| {
+                    set.score(&rows[query * dim..][..dim], c)
+                };
+                let single = of(&|query, c| score(&rows, query, c));
+                let range = places.0..places.1;
+                assert_eq!(
+                    ensemble.standings(&rule, Some(&wanted), range.clone()).unwrap(),
+                    single
+                );
+                let mean = of(&|query, c| (score(&rows, query, c) + score(&other, query, c)) / 2.0);
+                assert_eq!(pair.standings(&rule, Some(&wanted), range.clone()).unwrap(), mean);
+                if wanted.iter().all(|&wanted| wanted) {
+                    assert_eq!(ensemble.standings(&rule, None, range.clone()).unwrap(), single);
+                }
+                for size in [1, 5] {
+                    let find = || {
+                        let shards = Shards::open(folder.path(), "x")?;
+                        let held = shards.held().flat_map(|own| own.ids().map(str::to_owned));
+                        let own = |id: String| wanted[id[1..].parse::<usize>().unwrap()];
+                        let own: Vec<bool> = held.map(own).collect();
+                        let count = shards.count_wanted(&own)?;
+                        assert_eq!(count, wanted.iter().filter(|&&wanted| wanted).count());
+                        shards.standings(&Queries::new(dim, &rows)?, Some(&own), range.clone())
+                    };
+                    for found in threads(size, find) {
+                        assert_eq!(
+                            found.unwrap_or_else(|e: Error| panic!("{e}")),
+                            single,
+                            "{size}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn standings_agree_with_ranks_and_hits() {
+    let (count, dim, queries) = (3000, 24, 300);
+    let set = Set::reals(7, count, 2500, dim);
+    let (candidates, rows) = (set.candidates(), real_queries(7, queries, dim));
+    let ensemble = Ensemble::new(vec![member("a", &rows, &candidates)]).unwrap();
+    let rule = Combination::default();
+    let found = ensemble.standings(&rule, None, 0..6).unwrap();
+    let hits = ensemble.top_k(dsokr_decode::Pool::Shared, &rule, 6).unwrap();
+    for (query, (found, hits)) in found.iter().zip(&hits).enumerate() {
+        let listed =
+            found.hits.iter().flat_map(|own| own.candidates.iter().map(|&c| (c, own.score)));
+        let hits: Vec<_> = hits.iter().map(|hit| (hit.candidate as u32, hit.score)).collect();
+        assert_eq!(listed.take(6).collect::<Vec<_>>(), hits, "{query}");
+        let gold = Some(candidates.class_of(found.hits[2].candidates[0] as usize));
+        let mut golds = vec![None; queries];
+        golds[query] = gold;
+        if query % 50 == 0 {
+            let rank = ensemble.rank(dsokr_decode::Pool::Shared, &rule, &golds).unwrap()[query];
+            assert_eq!(rank.unwrap().above(), found.hits[2].above);
+        }
+    }
+    let short = ensemble.standings(&rule, Some(&[true]), 0..1);
+    assert!(message(short).contains("wanted candidates"));
+}
