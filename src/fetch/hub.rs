@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dsokr_nn::pretrained::COMPANIONS;
+use dsokr_nn::pretrained::{COMPANIONS, Pretrained};
 
 use super::table::{RemoteFile, Unpack};
 use super::{Network, Progress, failed, io};
@@ -114,14 +114,19 @@ impl<'a> Model<'a> {
         let commit = headers.get("x-repo-commit").and_then(|text| text.to_str().ok());
         let plain =
             |commit: &&str| commit.chars().all(|c| c.is_ascii_hexdigit()) && !commit.is_empty();
-        let commit = commit.filter(plain).unwrap_or(self.revision).to_owned();
+        let known = commit.filter(plain);
+        let commit = known.unwrap_or(self.revision).to_owned();
         let snapshots = self.cache.join("snapshots");
-        // continued by the next call where it is cut off
+        // continued by the next call where it is cut off, if the files are of the same commit
         let here = snapshots.join(format!(".{commit}.partial"));
+        if known.is_none() && here.exists() {
+            fs::remove_dir_all(&here).map_err(|e| io(&here, &e))?;
+        }
         fs::create_dir_all(&here).map_err(|e| io(&here, &e))?;
         for file in files() {
             self.file(network, file, &here)?;
         }
+        self.check(&here)?;
         let mut weights = false;
         for file in WEIGHTS {
             weights = weights || self.file(network, file, &here)?;
@@ -153,6 +158,15 @@ impl<'a> Model<'a> {
             })?;
         }
         Ok(snapshot)
+    }
+
+    /// Reads the configuration and the tokenizer, which have no checksums; wrong ones are removed.
+    fn check(&self, here: &Path) -> Result<(), Error> {
+        let Err(error) = Pretrained::open_without_weights(here) else { return Ok(()) };
+        for file in files() {
+            let _ = fs::remove_file(here.join(file));
+        }
+        Err(failed(format!("{}/{}", self.endpoint, self.name), error.to_string()))
     }
 
     /// Downloads a file, if the model has it.

@@ -9,6 +9,7 @@
 mod convert;
 pub mod hub;
 mod network;
+mod part;
 mod table;
 mod unpack;
 
@@ -26,8 +27,8 @@ pub use table::{Conversion, DataSet, RemoteFile, Table, Unpack};
 
 /// Where downloads lie until they are unpacked, under the data root.
 const WORK: &str = ".fetch";
-/// The file there that a process locks.
-const LOCK: &str = "lock";
+/// The file there that a process locks; no name in a table begins with a dot.
+const LOCK: &str = ".lock";
 
 /// Where files come from, and where they go.
 pub struct Fetch<'a> {

@@ -1,6 +1,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -9,18 +9,22 @@ use ring::digest::{Context, Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 use ureq::http::{HeaderMap, Response, StatusCode};
 use ureq::{Agent, Body};
 
+use super::part::{Part, Source};
 use super::table::RemoteFile;
 use super::{failed, io};
 use crate::Error;
+
+/// New bytes after which a download is tried again as often as at first.
+const LITTLE: u64 = 1 << 16;
 
 /// How files are downloaded.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// The longest time without an answer or a byte.
     pub timeout: Duration,
-    /// How often a download that brings nothing new is tried again.
+    /// How often a download is tried again that brings nothing new, or fewer than 64 KiB.
     pub retries: u32,
-    /// The time before the first new try; it grows with each one.
+    /// The time before a new try; it grows with each one that brings nothing new.
     pub pause: Duration,
 }
 
@@ -56,15 +60,6 @@ enum Cut {
     Final(Error),
 }
 
-/// The parts of a download on disk.
-struct Part<'a> {
-    /// The bytes.
-    file: PathBuf,
-    /// The version that they are of: an entity tag or a date, for `If-Range`.
-    version: PathBuf,
-    of: &'a RemoteFile,
-}
-
 impl Network {
     fn agent(&self, redirects: u32) -> Agent {
         let config = Agent::config_builder()
@@ -84,11 +79,12 @@ impl Network {
         Ok((parts.status, parts.headers))
     }
 
-    /// Downloads a file to `path` and checks it. What an earlier call has left is continued, where the server
-    /// has the same version still.
+    /// Downloads a file to `path` and checks it. What an earlier call has left of the same address is continued,
+    /// where the server has the same version still.
     ///
     /// # Errors
-    /// [`Error::Fetch`] for an answer other than success, a connection that fails again and again, and
+    /// [`Error::Fetch`] for an answer other than success, connections that fail again and again or bring little
+    /// each, bytes in a coding of their own where `file` has no checksum, and
     /// bytes that differ from what `file` says; these are removed. What the file system reports.
     pub fn download(
         &self,
@@ -97,38 +93,40 @@ impl Network {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Download, Error> {
         if path.is_file() {
-            // a call that was stopped before it unpacked
-            return Ok(Download { sha256: check(file, path, &file.url)? });
+            // of a call that was stopped before it unpacked; without a checksum it may be any file of that name
+            if file.has_checksum()
+                && let Ok(sha256) = check(file, path, &file.url)
+            {
+                return Ok(Download { sha256 });
+            }
+            fs::remove_file(path).map_err(|e| io(path, &e))?;
         }
-        let beside = |suffix: &str| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        let part = Part { file: beside(".part"), version: beside(".version"), of: file };
-        let mut idle = 0;
+        let part = Part::beside(path, file);
+        let (mut idle, mut reached) = (0, part.len());
         loop {
-            let before = part.len();
-            match self.request(&part, before, progress) {
+            match self.request(&part, part.len(), progress) {
                 Ok(()) => break,
                 Err(Cut::Final(error)) => return Err(error),
                 Err(Cut::Again(message)) => {
-                    idle = if part.len() > before { 0 } else { idle + 1 };
+                    // parts that shrink and grow again bring nothing new
+                    idle += 1;
+                    if part.len() >= reached + LITTLE {
+                        (idle, reached) = (0, part.len());
+                    }
                     if idle > self.retries {
                         let tries = idle;
                         return Err(failed(
                             &file.url,
-                            format!("{message}; {tries} tries brought nothing new"),
+                            format!("{message}; {tries} tries brought nothing new, or too little"),
                         ));
                     }
                     tracing::warn!("{}: {message}; it is tried again", file.url);
-                    thread::sleep(self.pause * idle);
+                    thread::sleep(self.pause * idle.max(1));
                 }
             }
         }
         let sha256 = check(file, &part.file, &file.url).inspect_err(|_| part.remove())?;
-        fs::rename(&part.file, path).map_err(|e| io(path, &e))?;
-        let _ = fs::remove_file(&part.version);
+        part.finish(path)?;
         Ok(Download { sha256 })
     }
 
@@ -139,12 +137,12 @@ impl Network {
         have: u64,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Cut> {
-        let url = &part.of.url;
+        let url = part.url();
         let again = |message: String| Err(Cut::Again(message));
-        let mut request = self.agent(10).get(url);
+        let mut request = self.agent(10).get(url).header("Accept-Encoding", "identity");
         // without a version the server could send the rest of a different file
-        let version = fs::read_to_string(&part.version).ok().filter(|_| have > 0);
-        if let Some(version) = &version {
+        let source = part.source().filter(|source| have > 0 && source.version().is_some());
+        if let Some(version) = source.as_ref().and_then(|source| source.version()) {
             request = request.header("Range", format!("bytes={have}-")).header("If-Range", version);
         }
         let answer = match request.call() {
@@ -155,42 +153,49 @@ impl Network {
             Err(error) => return again(error.to_string()),
         };
         let status = answer.status();
-        let start = match status {
-            StatusCode::OK => 0,
-            StatusCode::PARTIAL_CONTENT if starts_at(&answer, have) => have,
-            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
-                part.remove();
-                return again(format!("{status} for the bytes from {have} on"));
-            }
+        let rest = || source.and_then(|source| source.rest(answer.headers(), have));
+        let (start, (end, total)) = match status {
+            StatusCode::OK => (0, whole(answer.headers())),
+            StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => match rest() {
+                Some((end, total)) if status == StatusCode::PARTIAL_CONTENT => {
+                    (have, (Some(end), total))
+                }
+                Some(_) | None => {
+                    part.remove();
+                    let message =
+                        format!("{status}, not the bytes from {have} on of the same version");
+                    return again(message);
+                }
+            },
             StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
                 return again(format!("the server answers {status}"));
             }
             _ if status.is_server_error() => return again(format!("the server answers {status}")),
             _ => return Err(Cut::Final(failed(url, format!("the server answers {status}")))),
         };
-        self.receive(part, start, answer, progress)
+        if let Some(coding) = coding(answer.headers()).filter(|_| !part.of.has_checksum()) {
+            let message = format!(
+                "the server sends it with Content-Encoding: {coding}, which was not asked for; allowed without a \
+                 checksum in the table is identity"
+            );
+            return Err(Cut::Final(failed(url, message)));
+        }
+        self.receive(part, (start, end, total), answer, progress)
     }
 
-    /// Writes the bytes of an answer behind the first `start` ones.
+    /// Writes the bytes of an answer behind the first `start` ones, up to `end` of `total`.
     fn receive(
         &self,
         part: &Part,
-        start: u64,
+        (start, end, total): (u64, Option<u64>, Option<u64>),
         answer: Response<Body>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Cut> {
         let disk = |e: std::io::Error| Cut::Final(io(&part.file, &e));
         if start == 0 {
-            part.remove();
-            if let Some(version) = version(answer.headers()) {
-                fs::write(&part.version, version).map_err(disk)?;
-            }
+            let source = Source::of(part.url(), answer.headers(), total);
+            part.begin(&source).map_err(Cut::Final)?;
         }
-        let length = answer
-            .headers()
-            .get("content-length")
-            .and_then(|text| text.to_str().ok()?.parse().ok());
-        let total = length.map(|length: u64| start.saturating_add(length));
         let most = part.of.bytes.unwrap_or(part.of.most_bytes);
         if let Some(total) = total.filter(|&total| total > most) {
             let message = format!("the server announces {total} bytes; allowed are {most}");
@@ -237,6 +242,10 @@ impl Network {
                 let message = format!("more than {most} bytes arrive; allowed are {most}");
                 return Err(Cut::Final(failed(&part.of.url, message)));
             }
+            if end.is_some_and(|end| bytes > end) {
+                part.remove();
+                return Err(Cut::Again("more bytes arrive than the server announced".into()));
+            }
             file.write_all(&block).map_err(disk)?;
             progress(Progress { name: &part.of.name, bytes, total });
         }
@@ -248,28 +257,17 @@ impl Network {
     }
 }
 
-impl Part<'_> {
-    fn len(&self) -> u64 {
-        fs::metadata(&self.file).map_or(0, |data| data.len())
-    }
-
-    fn remove(&self) {
-        for file in [&self.file, &self.version] {
-            let _ = fs::remove_file(file);
-        }
-    }
+/// The end of a whole file, and so its size, where the server says it.
+fn whole(headers: &HeaderMap) -> (Option<u64>, Option<u64>) {
+    let length = headers.get("content-length").and_then(|text| text.to_str().ok()?.parse().ok());
+    (length, length)
 }
 
-/// A strong entity tag, else the date of the last change.
-fn version(headers: &HeaderMap) -> Option<String> {
-    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
-    text("etag").filter(|tag| !tag.starts_with("W/")).or_else(|| text("last-modified"))
-}
-
-/// Whether the part that the server sends begins at a byte.
-fn starts_at(answer: &Response<Body>, byte: u64) -> bool {
-    let range = answer.headers().get("content-range").and_then(|text| text.to_str().ok());
-    range.is_some_and(|range| range.starts_with(&format!("bytes {byte}-")))
+/// The coding of an answer whose bytes are not those of the file.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let coding = headers.get("content-encoding")?;
+    let coding = String::from_utf8_lossy(coding.as_bytes()).trim().to_lowercase();
+    Some(coding).filter(|coding| !coding.is_empty() && coding != "identity")
 }
 
 /// Checks the size, the SHA-256 and the git id of a download, which errors call `name`, and returns its SHA-256.

@@ -2,6 +2,7 @@
 
 mod archives;
 mod downloads;
+mod liars;
 mod sets;
 
 use std::collections::BTreeMap;

@@ -99,7 +99,11 @@ fn a_pretrained_encoder_comes_from_the_hub() {
                 let length = format!("Content-Length: {}\r\n", bytes.len());
                 send(stream, "200 OK", &(commit + &length), b"");
             }
-            // the first answer is damaged
+            // the first answers are damaged
+            ("config.json", _) if before == 0 => {
+                let page = b"<html>log in first</html>";
+                send_part(stream, asked, "\"a\"", page, usize::MAX);
+            }
             ("blob", _) if before == 0 => {
                 send_part(stream, asked, "\"b\"", &vec![1; bytes.len()], usize::MAX);
             }
@@ -124,6 +128,9 @@ fn a_pretrained_encoder_comes_from_the_hub() {
             String::from_utf8(output.stderr).unwrap(),
         )
     };
+    let (code, _, errors) = train(&server.address, "hub:owner/tiny", "a");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(errors.contains("config.json") && !sandbox.path("a").exists(), "{errors}");
     let (code, _, errors) = train(&server.address, "hub:owner/tiny", "a");
     assert_eq!(code, Some(1), "{errors}");
     assert!(errors.contains("SHA-256") && errors.contains("model.safetensors"), "{errors}");
