@@ -16,6 +16,8 @@ mod configurations;
 mod crash;
 mod damage;
 mod disk;
+mod fetch;
+mod filters;
 mod kills;
 mod outputs;
 mod runs;
@@ -50,6 +52,8 @@ const ATTACKS: [Attack; 9] = [
     ("outputs", 2, outputs::attack),
     ("threads", 1, threads::attack),
     ("server", 1, server::attack),
+    ("filters", 1, filters::attack),
+    ("fetch", 4, fetch::attack),
 ];
 
 /// The options behind `--`.

@@ -124,13 +124,16 @@ pub struct World {
     pub traced: BTreeMap<&'static str, Vec<Change>>,
     /// Requests of an attack on a server.
     pub requests: usize,
+    /// A run with many candidates.
+    pub grown: Option<PathBuf>,
     next: usize,
 }
 
 impl World {
     pub fn new(requests: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, finished: BTreeMap::new(), traced: BTreeMap::new(), requests, next: 0 }
+        let (finished, traced) = (BTreeMap::new(), BTreeMap::new());
+        Self { folder, finished, traced, requests, grown: None, next: 0 }
     }
 
     /// A new empty folder.

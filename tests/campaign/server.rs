@@ -92,10 +92,10 @@ fn percentiles(times: &mut Vec<f32>) -> String {
 }
 
 /// A running server.
-struct Served<'a> {
+pub struct Served<'a> {
     child: Child,
     folder: &'a Path,
-    address: String,
+    pub address: String,
 }
 
 impl Drop for Served<'_> {
@@ -106,7 +106,7 @@ impl Drop for Served<'_> {
 }
 
 impl<'a> Served<'a> {
-    fn start(folder: &'a Path, run: &str) -> Result<Self, String> {
+    pub fn start(folder: &'a Path, run: &str) -> Result<Self, String> {
         let child = start(folder, &["serve", run, "--port", "0"], Limits::default());
         let mut served = Self { child, folder, address: String::new() };
         let begun = Instant::now();
@@ -128,16 +128,25 @@ impl<'a> Served<'a> {
     }
 
     /// Its memory in MB; 0 where the system does not say it.
-    fn memory(&self) -> f64 {
+    pub fn memory(&self) -> f64 {
+        self.size("VmRSS:")
+    }
+
+    /// The most that it has been.
+    pub fn most_memory(&self) -> f64 {
+        self.size("VmHWM:")
+    }
+
+    fn size(&self, key: &str) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
         let size = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok());
         size.unwrap_or(0.0) / 1024.0
     }
 
     /// Asks it to stop, which must take no error, and no time.
-    fn stop(&mut self) -> Result<(), String> {
+    pub fn stop(&mut self) -> Result<(), String> {
         let id = self.child.id().to_string();
         std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
         let begun = Instant::now();
@@ -159,7 +168,7 @@ impl<'a> Served<'a> {
 }
 
 /// What is sent, and the status that it must get; none where the client breaks it off.
-struct Request {
+pub struct Request {
     bytes: Vec<u8>,
     status: Option<u16>,
     /// The answer to a good request.
@@ -167,7 +176,7 @@ struct Request {
 }
 
 impl Request {
-    fn new(start: &str, kind: &str, body: &[u8], status: u16) -> Self {
+    pub fn new(start: &str, kind: &str, body: &[u8], status: u16) -> Self {
         let length = body.len();
         let head = format!(
             "{start} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
@@ -312,14 +321,14 @@ fn client(
     }
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
 }
 
 /// The answer to a request over a connection, which is made where there is none.
-fn exchange(
+pub fn exchange(
     connection: &mut Option<TcpStream>,
     address: &str,
     request: &Request,
