@@ -30,7 +30,7 @@ impl SparseBatch {
 #[derive(Clone, Debug)]
 pub struct Bag {
     pub batch: Arc<SparseBatch>,
-    /// Whether the gradient of the table is [by rows](crate::RowGradient).
+    /// Whether the gradient of the table is [by rows](super::RowGradient).
     pub by_rows: bool,
 }
 

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 
 use super::buffer::Shared;
-use super::product::{Product, Threads, View};
+use super::operands::{Product, Threads, View};
 
 /// Rows of a tile.
 const ROWS: usize = 8;

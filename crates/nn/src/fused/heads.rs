@@ -8,7 +8,7 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::buffer::{Fresh, Shared, wrap};
-use super::product::{Operands, Product, Threads, View};
+use super::operands::{Operands, Product, Threads, View};
 use super::sequences::Sequences;
 use super::simd::{exp, largest, simd, sum};
 use crate::Dropout;

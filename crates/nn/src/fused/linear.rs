@@ -4,8 +4,8 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::buffer::{Fresh, contiguous, owned, sides, values, wrap};
+use super::operands::{Operands, Product, Threads, View};
 use super::operation::CpuOp;
-use super::product::{Operands, Product, Threads, View};
 use super::simd::{normal, simd};
 use crate::Dropout;
 

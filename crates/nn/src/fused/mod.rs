@@ -30,14 +30,17 @@ mod dot;
 mod heads;
 mod linear;
 mod norm;
+mod operands;
 mod operation;
 mod product;
+mod row_gradient;
 mod sequences;
 mod simd;
 #[cfg(test)]
 mod tests;
 
 pub use bag::SparseBatch;
+pub use row_gradient::RowGradient;
 pub use sequences::Sequences;
 
 use std::sync::Arc;
@@ -53,9 +56,8 @@ pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
 use linear::{Affine, AffineGelu, Linear};
 use norm::ResidualNorm;
+use operands::Operands;
 pub(crate) use operation::{CpuOp, apply, primitive};
-use product::Operands;
-pub(crate) use simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// Whether the fused loops compute tensors like this one.
 pub(crate) fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
@@ -231,15 +233,15 @@ pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
 }
 
 /// As [`bag`]; on the CPU engine the gradient of the table costs what the batch touches: it is [by
-/// rows](crate::RowGradient).
+/// rows](RowGradient).
 ///
-/// The table must have at most [`RowGradient::ROWS`](crate::RowGradient::ROWS) rows, and the graph may use
+/// The table must have at most [`RowGradient::ROWS`] rows, and the graph may use
 /// it only here.
 ///
 /// # Panics
 /// As [`bag`]; for a larger table.
 pub fn bag_by_rows(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
-    assert!(table.dims()[0] <= crate::RowGradient::ROWS, "too many rows for a gradient by rows");
+    assert!(table.dims()[0] <= RowGradient::ROWS, "too many rows for a gradient by rows");
     bag_with(table, batch, true)
 }
 

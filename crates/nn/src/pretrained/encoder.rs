@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Pretrained;
 use crate::pass::check_dropout;
 use crate::transformer::Body;
-use crate::{Error, PartSize, Pooling, Precision, Transformer, size};
+use crate::{Error, PartSize, Pooling, Precision, Transformer};
 
 /// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
 /// fine-tuned with a linear head.
@@ -80,7 +80,7 @@ impl PretrainedConfig {
     /// Its size with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
         let recomputes = self.activation_checkpointing;
-        size::transformer(model.architecture(), recomputes, self.precision, length, coordinates)
+        model.architecture().size(recomputes, self.precision, length, coordinates)
     }
 
     /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it

@@ -1,5 +1,5 @@
-use crate::Error;
 use crate::pass::check_dropout;
+use crate::{Error, PartSize, Precision, fused, size};
 
 /// Sizes and rates of a transformer with post-norm layers, GELU and learned positions, as in BERT
 /// (Devlin et al. 2019).
@@ -64,5 +64,43 @@ impl Architecture {
     /// Longest text in tokens.
     pub fn longest(&self) -> usize {
         self.positions.saturating_sub(self.first_position)
+    }
+
+    /// The size of a transformer with a head onto `coordinates`, on texts of `length` tokens, whose products have
+    /// `precision`.
+    pub(crate) fn size(
+        &self,
+        recomputes: bool,
+        precision: Precision,
+        length: f64,
+        coordinates: usize,
+    ) -> Vec<PartSize> {
+        let Self { vocabulary, positions, types, layers, width, heads, feed_forward, .. } = *self;
+        let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);
+        let kept = if recomputes { 1.0 } else { depth };
+        let share = fused::step_time(precision);
+        let tables = |keys: &'static str, rows: f64| PartSize {
+            keys: keys.into(),
+            parameters: rows * width,
+            activations: 0.0,
+            products: 0.0,
+        };
+        vec![
+            tables("tokens.vocabulary × width", (vocabulary + types) as f64),
+            tables("max_length × width", positions as f64),
+            PartSize {
+                keys: "layers × width".into(),
+                parameters: depth * (4.0 * width * width + 9.0 * width),
+                activations: length * width * (12.0 * kept + depth) + kept * heads as f64 * length,
+                products: share * depth * length * (4.0 * width * width + 2.0 * length * width),
+            },
+            PartSize {
+                keys: "layers × width × feed_forward".into(),
+                parameters: depth * (2.0 * width * inner + inner),
+                activations: 3.0 * kept * length * inner,
+                products: share * 2.0 * depth * length * width * inner,
+            },
+            size::layers("width", &[self.width, coordinates]),
+        ]
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tokens::TokensConfig;
 use super::{Architecture, Body, Pooling};
-use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, init, size};
+use crate::{Encoder, Error, PartSize, Pass, Precision, TokenIds, init};
 
 /// A transformer encoder that is trained from scratch: post-norm layers with GELU, learned positions
 /// and a linear head.
@@ -85,9 +85,8 @@ impl TransformerConfig {
 
     /// Its size over `vocabulary` tokens with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, vocabulary: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
-        let architecture = self.architecture(vocabulary);
         let recomputes = self.activation_checkpointing;
-        size::transformer(&architecture, recomputes, self.precision, length, coordinates)
+        self.architecture(vocabulary).size(recomputes, self.precision, length, coordinates)
     }
 
     /// Draws a transformer over `vocabulary` tokens with `offset.len()` coordinates; `offset` becomes

@@ -1,7 +1,7 @@
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 
-use crate::fused::{ROWS_AHEAD, add_scaled, prefetch};
+use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
 /// The gradient of a table `[rows, p]` of which only some rows have one: a tensor `[touched, 1 + p]` in the
 /// place of one of the table's shape. Each of its rows is the number of a table row, ascending, and that
