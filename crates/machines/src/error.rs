@@ -1,10 +1,6 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use faer::MatRef;
-
-use crate::linear::Scalar;
-
 /// The largest λ: the squares of nλ, from which the condition of a system is computed, are finite.
 pub const LARGEST_LAMBDA: f64 = 1e100;
 
@@ -155,21 +151,6 @@ impl Error {
             }
             None => Ok(()),
         }
-    }
-
-    /// Unless all elements of a matrix are finite; `place` gives the row and column that a message names.
-    pub(crate) fn check_matrix<T: Scalar>(
-        what: &'static str,
-        matrix: MatRef<T>,
-        place: impl Fn(usize, usize) -> (usize, usize),
-    ) -> Result<(), Self> {
-        for (j, values) in matrix.col_iter().enumerate() {
-            if let Some(i) = values.iter().position(|value| !value.wide().is_finite()) {
-                let ((row, column), value) = (place(i, j), values[i].wide());
-                return Err(Self::NotFinite { what, row, column, value });
-            }
-        }
-        Ok(())
     }
 
     pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {

@@ -26,6 +26,7 @@ mod error;
 mod kernel_model;
 mod linear;
 mod lipschitz;
+mod loss;
 mod ridge;
 mod solver;
 mod summary;
@@ -36,9 +37,10 @@ pub use embedding::OutputEmbedding;
 pub use error::{Error, LARGEST_LAMBDA};
 pub use kernel_model::KernelModel;
 pub use lipschitz::{
-    InputFeatures, LipschitzModel, LipschitzProblem, Loss, Offset, OutputMatrix, Pinball, Stop,
-    coverage, crossing_loss, pinball_loss,
+    InputFeatures, LipschitzModel, LipschitzProblem, Offset, OutputMatrix, Stop, coverage,
+    crossing_loss, pinball_loss,
 };
+pub use loss::{Loss, Pinball};
 pub use ridge::{
     Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LastSystem,
     OutputSpace, Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,

@@ -5,7 +5,8 @@ use faer::MatRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lipschitz::{InputFeatures, LipschitzProblem, Loss, Offset, OutputMatrix, Stop};
+use crate::lipschitz::{InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop};
+use crate::loss::Loss;
 use crate::ridge::{
     Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, fit_averaged,
     fit_conjugate_gradients, fit_gram, fit_sketched,

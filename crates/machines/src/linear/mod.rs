@@ -10,8 +10,10 @@ mod panels;
 mod scalar;
 mod solve;
 
-use faer::Mat;
+use faer::{Mat, MatRef};
 use rayon::prelude::*;
+
+use crate::Error;
 
 pub(crate) use cholesky::{Factor, NoFactor};
 pub(crate) use nonnegative::nonnegative;
@@ -37,4 +39,19 @@ pub(crate) fn sum_of_parts(
         sums.into_iter().for_each(|sum| total += sum);
     }
     total
+}
+
+/// Unless all elements of a matrix are finite; `place` gives the row and column that a message names.
+pub(crate) fn check_finite<T: Scalar>(
+    what: &'static str,
+    matrix: MatRef<T>,
+    place: impl Fn(usize, usize) -> (usize, usize),
+) -> Result<(), Error> {
+    for (j, values) in matrix.col_iter().enumerate() {
+        if let Some(i) = values.iter().position(|value| !value.wide().is_finite()) {
+            let ((row, column), value) = (place(i, j), values[i].wide());
+            return Err(Error::NotFinite { what, row, column, value });
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use super::{PANEL, Scalar};
+use super::{PANEL, Scalar, check_finite};
 use crate::Error;
 
 /// The lower half of a symmetric matrix, in panels of [`PANEL`] rows from column 0 to the diagonal.
@@ -84,7 +84,7 @@ impl<T: Scalar> Panels<T> {
     pub(crate) fn check_finite(&self, what: &'static str) -> Result<(), Error> {
         let mut panels = self.panels.iter().enumerate();
         panels.try_for_each(|(at, panel)| {
-            Error::check_matrix(what, panel.as_ref(), |i, j| (at * PANEL + i, j))
+            check_finite(what, panel.as_ref(), |i, j| (at * PANEL + i, j))
         })
     }
 

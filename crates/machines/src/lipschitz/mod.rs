@@ -1,14 +1,12 @@
 //! Sketched kernel machines with Lipschitz losses.
 
 mod design;
-mod loss;
 mod model;
 mod offset;
 mod output;
 mod quantiles;
 mod solver;
 
-pub use loss::{Loss, Pinball};
 pub use model::{InputFeatures, LipschitzModel, LipschitzProblem};
 pub use offset::Offset;
 pub use output::OutputMatrix;

@@ -11,10 +11,10 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::design::Design;
-use super::loss::Loss;
 use super::offset::Offset;
 use super::output::OutputMatrix;
 use super::solver::{Stop, solve};
+use crate::loss::Loss;
 use crate::summary::{Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};

@@ -1,4 +1,4 @@
-use super::loss::Loss;
+use crate::loss::Loss;
 use crate::{Error, Targets};
 
 /// The constant b of `f(x) = b + h(x)`, which is not regularised, nor fitted further.

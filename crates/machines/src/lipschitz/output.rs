@@ -3,8 +3,8 @@
 use dsokr_basis::eigenbasis::{Eigen, multiply, symmetric_eigen};
 use faer::{Mat, MatRef};
 
-use super::loss::check_levels;
 use crate::Error;
+use crate::loss::check_levels;
 
 /// Eigenvalues up to this share of the largest one are rounding.
 const TOLERANCE: f64 = 1e-10;

@@ -1,7 +1,7 @@
 //! Measures of predicted quantiles.
 
-use super::loss::{Loss, check_levels};
 use crate::Error;
+use crate::loss::{Loss, check_levels};
 
 /// The mean pinball loss, summed over the levels, of predicted quantiles (n × d row-major) of n
 /// numbers.

@@ -24,8 +24,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::design::Design;
-use super::loss::Loss;
 use super::output::OutputMatrix;
+use crate::loss::Loss;
 use crate::summary::LipschitzSummary;
 use crate::{Error, Targets};
 

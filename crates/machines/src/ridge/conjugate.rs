@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{Map, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
-use crate::linear::{Factor, PANEL, Panels, row_major};
+use crate::linear::{Factor, PANEL, Panels, check_finite, row_major};
 use crate::summary::{Convergence, Inputs, Precision, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
@@ -192,7 +192,7 @@ impl<'a> System<'a> {
         for range in blocks(own.clone(), size) {
             let features = inputs.features(&read(rows, range.clone())?)?;
             let place = |i: usize, j: usize| (range.start + j, i);
-            Error::check_matrix("kernel matrix", features.as_ref(), place)?;
+            check_finite("kernel matrix", features.as_ref(), place)?;
             targets.add_products(range.clone(), features.as_ref(), &mut sides);
             let mut chosen = Vec::new();
             while let Some(row) = sample.next_if(|&row| row < range.end) {

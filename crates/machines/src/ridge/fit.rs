@@ -2,26 +2,13 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::features::read;
-use dsokr_basis::{Block, Cancellation, OutputKernel, RowSource};
-use faer::{Mat, MatRef};
-use rayon::prelude::*;
+use dsokr_basis::{OutputKernel, RowSource};
+use faer::MatRef;
 
-use super::linear_index::LinearIndex;
-use super::model::RidgeModel;
-use super::system::RidgeSystem;
-use crate::linear::{Panels, Scalar};
+use super::system::{Fitted, RidgeSystem};
 use crate::summary::Precision;
 use crate::targets::check;
 use crate::{Error, Targets};
-
-/// A model with the system that gave it.
-#[derive(Clone, Debug)]
-pub struct Fitted {
-    /// The model.
-    pub model: RidgeModel,
-    pub(super) system: Arc<RidgeSystem>,
-}
 
 /// Fits `ĥ(x) = Σ_i α_i(x) ψ(y_i)`, `α(x) = (K + nλI)⁻¹ k^x`, on all training rows.
 ///
@@ -75,62 +62,4 @@ pub fn fit_gram(
 ) -> Result<Fitted, Error> {
     check(gram.nrows(), targets, lambda)?;
     Arc::new(RidgeSystem::of_gram(gram, lambda, precision)?).fit(targets)
-}
-
-/// The lower half of the Gram matrix of the rows.
-pub(crate) fn gram<T: Scalar>(
-    kernel: &dyn OutputKernel,
-    rows: &dyn RowSource,
-) -> Result<Panels<T>, Error> {
-    let cancellation = Cancellation::current();
-    let gram = Panels::try_new(rows.len(), |range| {
-        cancellation.check()?;
-        let values = kernel.block(&read(rows, range.clone())?, &read(rows, 0..range.end)?)?;
-        Ok::<_, Error>(Mat::from_fn(values.nrows(), values.ncols(), |i, j| T::of(values[(i, j)])))
-    })?;
-    gram.check_finite("kernel matrix")?;
-    Ok(gram)
-}
-
-/// As [`gram`] in `f32`; a kernel that is linear in scaled sparse rows by their common columns.
-pub(super) fn single(
-    kernel: &dyn OutputKernel,
-    rows: &dyn RowSource,
-    all: &Block,
-) -> Result<Panels<f32>, Error> {
-    let Some(index) = LinearIndex::new(kernel, all) else {
-        return gram(kernel, rows);
-    };
-    let cancellation = Cancellation::current();
-    let gram = Panels::try_new(rows.len(), |range| {
-        cancellation.check()?;
-        let block = read(rows, range.clone())?;
-        Ok::<_, Error>(index.values(kernel, &block, range.end)?.transpose().to_owned())
-    })?;
-    gram.check_finite("kernel matrix")?;
-    Ok(gram)
-}
-
-impl Fitted {
-    /// What the model would predict for each training row had it been fitted on the others, with the
-    /// same nλ: `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
-    /// multiplications for the diagonal.
-    ///
-    /// # Errors
-    /// [`Error::Length`] for targets that are not those of the fit.
-    pub fn leave_one_out(&self, targets: &Targets) -> Result<Vec<f32>, Error> {
-        let (n, width) = (self.model.summary.rows, self.model.width);
-        Error::check_length("rows of targets", targets.len(), n)?;
-        Error::check_length("coordinates", targets.width(), width)?;
-        let diagonal = self.system.inverse_diagonal()?;
-        let mut out = vec![0.0f32; n * width];
-        let targets = targets.dense::<f64>(0..n);
-        out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {
-            for (j, out) in out.iter_mut().enumerate() {
-                let alpha = self.model.weights.at(i * width + j);
-                *out = (targets[(i, j)] - alpha / diagonal[i]) as f32;
-            }
-        });
-        Ok(out)
-    }
 }

@@ -4,7 +4,7 @@ use dsokr_basis::eigenbasis::leading;
 use faer::{Mat, MatRef};
 
 use crate::Error;
-use crate::linear::{Factor, NoFactor, Panels};
+use crate::linear::{Factor, NoFactor, Panels, check_finite};
 
 /// Asymmetry and negative eigenvalues that are rounding, as a share of the largest value or of the trace.
 const TOLERANCE: f64 = 1e-8;
@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-8;
 pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let (n, what) = (gram.nrows(), "the kernel matrix");
     Error::check_length("columns of the kernel matrix", gram.ncols(), n)?;
-    Error::check_matrix("kernel matrix", gram, |row, column| (row, column))?;
+    check_finite("kernel matrix", gram, |row, column| (row, column))?;
     let values = gram.col_iter().flat_map(|column| column.iter());
     let largest = values.fold(0.0f64, |largest, value| largest.max(value.abs()));
     if n > 0 && largest == 0.0 {

@@ -7,7 +7,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::fit::gram;
+use super::gram::gram;
 use super::output::OutputSpace;
 use super::precomputed;
 use super::problem::InputSketch;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use dsokr_basis::features::read;
 use dsokr_basis::{Features, OutputKernel, RowSource};
 use faer::MatRef;
+use rayon::prelude::*;
 
-use super::fit::{Fitted, gram, single};
+use super::gram::{gram, single};
 use super::model::{Map, RidgeModel, Weights};
 use super::precomputed;
 use crate::linear::{Factor, Panels, Scalar, row_major};
@@ -173,6 +174,38 @@ impl RidgeSystem {
             && (anchors.kind(), anchors.len(), anchors.width())
                 == (rows.kind(), rows.len(), rows.width())
             && anchors.block(0..anchors.len())? == read(rows, 0..rows.len())?)
+    }
+}
+
+/// A model with the system that gave it.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The model.
+    pub model: RidgeModel,
+    system: Arc<RidgeSystem>,
+}
+
+impl Fitted {
+    /// What the model would predict for each training row had it been fitted on the others, with the
+    /// same nλ: `z_{−i} = ψ_i − α_i / ((K + nλI)⁻¹)_ii`, n × p row-major. No refitting: n³/3
+    /// multiplications for the diagonal.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for targets that are not those of the fit.
+    pub fn leave_one_out(&self, targets: &Targets) -> Result<Vec<f32>, Error> {
+        let (n, width) = (self.model.summary.rows, self.model.width);
+        Error::check_length("rows of targets", targets.len(), n)?;
+        Error::check_length("coordinates", targets.width(), width)?;
+        let diagonal = self.system.inverse_diagonal()?;
+        let mut out = vec![0.0f32; n * width];
+        let targets = targets.dense::<f64>(0..n);
+        out.par_chunks_mut(width).enumerate().for_each(|(i, out)| {
+            for (j, out) in out.iter_mut().enumerate() {
+                let alpha = self.model.weights.at(i * width + j);
+                *out = (targets[(i, j)] - alpha / diagonal[i]) as f32;
+            }
+        });
+        Ok(out)
     }
 }
 
