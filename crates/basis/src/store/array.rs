@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bytemuck::Pod;
 
+use super::Mapping;
 use super::mapping::Advice;
-use super::{Mapping, Stored};
 use crate::Error;
 
 /// Numbers in memory of their own, or in a file that stays mapped.
@@ -90,7 +90,7 @@ impl<T: Pod> std::fmt::Debug for Array<T> {
 /// A tensor of a mapped file whose blocks are verified when they are first read.
 pub struct CheckedArray<T: Pod> {
     values: Array<T>,
-    stored: Arc<Stored>,
+    mapping: Arc<Mapping>,
     name: String,
     /// Bytes of a block, and the checksum of each.
     block: usize,
@@ -103,14 +103,14 @@ pub struct CheckedArray<T: Pod> {
 
 impl<T: Pod> CheckedArray<T> {
     pub(super) fn new(
-        stored: Arc<Stored>,
+        mapping: Arc<Mapping>,
         name: &str,
         values: Array<T>,
         block: usize,
         sums: Array<u32>,
     ) -> Self {
         let verified = (0..sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self { values, stored, name: name.to_owned(), block, sums, scattered: false, verified }
+        Self { values, mapping, name: name.to_owned(), block, sums, scattered: false, verified }
     }
 
     /// The same, read from disk for what is asked for alone, and not for what is around it.
@@ -162,7 +162,7 @@ impl<T: Pod> CheckedArray<T> {
                 let message = format!(
                     "damaged: checksum of block {block} of {name:?} {found:08x}, the file says {expected:08x}"
                 );
-                return Err(Error::file(self.stored.path(), message).into());
+                return Err(Error::file(&self.mapping.path, message).into());
             }
             check(start, values)?;
             let (word, bit) = bit(block);

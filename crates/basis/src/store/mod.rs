@@ -11,6 +11,8 @@
 
 mod array;
 mod atomic;
+mod checksum;
+mod element;
 mod folder;
 mod input;
 mod mapping;
@@ -20,10 +22,11 @@ mod write;
 
 pub use array::{Array, CheckedArray};
 pub use atomic::{Prepared, create_folder, prepare, sync_folder, write_atomically};
+pub use element::Element;
 pub use folder::{new_folder, replace_folder};
 pub use input::{BYTE_ORDER_MARK, LONGEST_TEXT, open_input, read_bytes, read_text};
 pub(crate) use mapping::{Entry, Mapping, elements};
-pub use read::{Checked, Element, Stored};
+pub use read::{Checked, Stored};
 pub use temporary::{remove_abandoned, remove_partial};
 pub use write::{Contents, Filling, Tensor};
 

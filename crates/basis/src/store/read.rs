@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use half::f16;
 use safetensors::Dtype;
 
-use super::write::Sum;
+use super::checksum::Sum;
 use super::{
-    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Entry, KIND, Mapping, SMALL_BLOCK, VERSION,
-    elements,
+    Array, BLOCK, BLOCKS, CHECKSUM, CheckedArray, Element, Entry, KIND, Mapping, SMALL_BLOCK,
+    VERSION, elements,
 };
 use crate::Error;
 
@@ -193,7 +192,7 @@ impl Stored {
     /// # Errors
     /// As [`f32`](Self::f32); [`Error::File`] for a wrong number of checksums.
     pub fn checked_array<T: Element>(
-        self: &Arc<Self>,
+        &self,
         name: &str,
         rank: usize,
     ) -> Result<Option<Checked<T>>, Error> {
@@ -209,7 +208,7 @@ impl Stored {
         };
         let values = Array::of(self.mapping(), entry.bytes.clone());
         let shape = entry.shape.clone();
-        Ok(Some((shape, CheckedArray::new(Arc::clone(self), name, values, block, sums))))
+        Ok(Some((shape, CheckedArray::new(self.mapping(), name, values, block, sums))))
     }
 
     /// Element type and shape of a tensor.
@@ -286,22 +285,3 @@ fn block_size(bytes: usize, sums: usize) -> Option<usize> {
 
 /// Shape and elements of a tensor that is verified block by block.
 pub type Checked<T> = (Vec<usize>, CheckedArray<T>);
-
-/// Types of elements that files hold.
-pub trait Element: Pod {
-    /// The type in the file.
-    const DTYPE: Dtype;
-    /// Its name.
-    const NAME: &'static str;
-}
-
-macro_rules! element_types {
-    ($($element:ty, $dtype:ident;)*) => {$(
-        impl Element for $element {
-            const DTYPE: Dtype = Dtype::$dtype;
-            const NAME: &'static str = stringify!($dtype);
-        }
-    )*};
-}
-
-element_types! { u8, U8; u32, U32; u64, U64; f16, F16; f32, F32; f64, F64; }
