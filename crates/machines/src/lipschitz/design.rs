@@ -87,7 +87,7 @@ impl Design {
             let out = MatMut::from_column_major_slice_mut(&mut predictions, d, len);
             matmul(out, Accum::Replace, weights.transpose(), rows, 1.0, Par::Seq);
             let sums = slopes(start, &predictions, alpha);
-            let alpha = MatRef::from_column_major_slice(&**alpha, d, len);
+            let alpha = MatRef::from_column_major_slice(alpha, d, len);
             (multiply(rows, alpha.transpose()), sums)
         };
         let mut gradient = Mat::<f64>::zeros(self.rank(), d);

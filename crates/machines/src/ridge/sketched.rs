@@ -127,8 +127,8 @@ impl SketchedFit {
             self.factor.whiten(features.as_mut())?;
             for (row, column) in range.zip(features.col_iter()) {
                 let left = 1.0 - column.squared_norm_l2();
-                // the sum has as many terms as the column; a NaN is refused too
-                if !(left > f64::EPSILON * self.inputs.len() as f64) {
+                // the sum has as many terms as the column
+                if left.is_nan() || left <= f64::EPSILON * self.inputs.len() as f64 {
                     let lambda = self.model.summary.lambda;
                     return Err(Error::Numeric(format!(
                         "the leave-one-out prediction of row {row} divides by {left:e}: raise lambda, which is \
