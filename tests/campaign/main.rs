@@ -42,7 +42,7 @@ type Outcome = Result<String, String>;
 /// An attack by its name, and how often it is made in a round.
 type Attack = (&'static str, u64, fn(&mut World, u64) -> Outcome);
 
-const ATTACKS: [Attack; 9] = [
+const ATTACKS: [Attack; 11] = [
     ("kills", 1, kills::attack),
     ("damage", 4, damage::attack),
     ("configurations", 12, configurations::attack),
