@@ -144,6 +144,10 @@ mod tests {
         let mean = counts().sums().map(|(common, all)| f1(common, all)).sum::<f64>() / 3.0;
         assert_eq!(mean, scores.f1);
         assert_eq!(Samples::MicroF1(counts()).value(&[0, 1, 2]), scores.micro_f1);
-        assert_eq!(Samples::MacroF1(counts()).value(&[0, 1, 2]), scores.macro_f1);
+        let macro_f1 = Samples::MacroF1(counts());
+        assert_eq!(macro_f1.value(&[0, 1, 2]), scores.macro_f1);
+        // c is right, a is wrong, and b is in no set of this query
+        assert_eq!(macro_f1.value(&[1, 1, 1]), 0.5);
+        assert_eq!(macro_f1.value(&[2]), 1.0);
     }
 }
