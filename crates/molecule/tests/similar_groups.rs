@@ -87,10 +87,14 @@ fn groups_of_carbonyls_are_told_apart() {
 fn hydroxy_groups_are_told_apart() {
     check(&[
         ("ethanol", "CCO", &[(G::PrimaryAlcohol, 1)]),
-        ("1-methoxyethanol", "COC(C)O", &[(G::Ether, 1), (G::Methoxy, 1)]),
-        ("2-methoxypropan-2-ol", "COC(C)(C)O", &[(G::Ether, 1), (G::Methoxy, 1)]),
+        ("1-methoxyethanol", "COC(C)O", &[(G::Ether, 1), (G::Methoxy, 1), (G::Hemiacetal, 1)]),
+        (
+            "2-methoxypropan-2-ol",
+            "COC(C)(C)O",
+            &[(G::Ether, 1), (G::Methoxy, 1), (G::Hemiacetal, 1)],
+        ),
         ("2-methoxyethanol", "COCCO", &[(G::Ether, 1), (G::Methoxy, 1), (G::PrimaryAlcohol, 1)]),
-        ("oxan-2-ol", "OC1CCCCO1", &[(G::Ether, 1)]),
+        ("oxan-2-ol", "OC1CCCCO1", &[(G::Ether, 1), (G::Hemiacetal, 1)]),
         ("oxan-3-ol", "OC1CCCOC1", &[(G::Ether, 1), (G::SecondaryAlcohol, 1)]),
         ("propane-2,2-diol", "CC(C)(O)O", &[(G::SecondaryAlcohol, 2)]),
         ("ethenol", "C=CO", &[(G::Enol, 1), (G::Alkene, 1)]),

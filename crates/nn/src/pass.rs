@@ -162,7 +162,7 @@ fn numbers(n: usize, device: &Device) -> Tensor<1, Int> {
     let range = |n: usize| Tensor::<1, Int>::arange(0..n as i64, (device, DType::I32));
     let first = range(rows).mul_scalar(width as i32).reshape([rows, 1]);
     let all = first + range(width).reshape([1, width]);
-    all.reshape([rows * width]).narrow(0, 0, n)
+    all.reshape([rows * width]).slice(0..n)
 }
 
 /// Whether a device is Burn's CPU engine.

@@ -81,6 +81,8 @@ functional_groups! {
     SecondaryAlcohol,
     /// OH on a saturated carbon with three carbon neighbours.
     TertiaryAlcohol,
+    /// OH on a saturated carbon that an ether oxygen is on, as in cyclic sugars.
+    Hemiacetal,
     /// OH on an aromatic carbon.
     Phenol,
     /// OH on a carbon of a C=C bond.

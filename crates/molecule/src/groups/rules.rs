@@ -232,10 +232,12 @@ impl View<'_> {
         if !self.bound(carbon, Element::C, BondOrder::Double).is_empty() {
             return Some(G::Enol);
         }
-        let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
-        let hemiacetal = oxygens.iter().any(|&o| self.neighbors_of(o, Element::C) == 2);
-        if hemiacetal || self.multiple_bonds(carbon) > 0 {
+        if self.multiple_bonds(carbon) > 0 {
             return None;
+        }
+        let oxygens = self.bound(carbon, Element::O, BondOrder::Single);
+        if oxygens.iter().any(|&o| self.neighbors_of(o, Element::C) == 2) {
+            return Some(G::Hemiacetal);
         }
         match self.neighbors_of(carbon, Element::C) {
             0 | 1 => Some(G::PrimaryAlcohol),

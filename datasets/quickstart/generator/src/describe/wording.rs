@@ -65,6 +65,9 @@ pub(super) fn names(group: G) -> &'static [(&'static str, &'static str)] {
             ("tertiary alcohol", "tertiary alcohols"),
             ("tertiary hydroxyl", "tertiary hydroxyls"),
         ],
+        G::Hemiacetal => {
+            &[("hemiacetal", "hemiacetals"), ("hemiacetal group", "hemiacetal groups")]
+        }
         G::Phenol => &[
             ("phenol", "phenols"),
             ("phenolic hydroxyl", "phenolic hydroxyls"),
