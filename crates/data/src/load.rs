@@ -87,8 +87,8 @@ impl Source<'_> {
     }
 
     /// Reads a file of queries, in the layout of the configuration's own files, without its outputs.
-    /// `root` is needed where [`DataConfig::has_input_files`] holds. Rows that have their numbers as ids
-    /// are outputs of their own, unless the file is that of the configuration under `root`.
+    /// `root` is needed where [`has_input_files`](crate::config::DataConfig::has_input_files) holds. Rows that have
+    /// their numbers as ids are outputs of their own, unless the file is that of the configuration under `root`.
     ///
     /// # Errors
     /// As [`Source::load`]; [`Error::Value`] where all data are drawn.

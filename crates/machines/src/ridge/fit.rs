@@ -49,7 +49,7 @@ pub fn fit(
 }
 
 /// Fits on the Gram matrix of a precomputed kernel, n × n. The model predicts by
-/// [`predict_gram`](RidgeModel::predict_gram).
+/// [`predict_gram`](crate::RidgeModel::predict_gram).
 ///
 /// # Errors
 /// As [`fit`]; [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the
