@@ -18,6 +18,7 @@ tolerance = 1e-9
 }
 
 mod custom;
+mod floors;
 mod pages;
 mod ranks;
 mod recipe;
