@@ -4,6 +4,7 @@ mod changes;
 mod ensemble;
 mod fingerprint;
 mod hubs;
+mod processes;
 mod second_look;
 
 use std::borrow::Cow;
@@ -13,8 +14,6 @@ use std::time::Instant;
 use dsokr_basis::Ranks;
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice, larger_sketch};
@@ -35,6 +34,7 @@ use dsokr_train::{Event, Observer};
 
 use fingerprint::fingerprint;
 pub(crate) use hubs::{CrossFit, correct, left_out, rest};
+use processes::{check_shared, of_first};
 use second_look::PairWords;
 pub(crate) use second_look::{need as second_look_need, words_need};
 
@@ -361,43 +361,6 @@ fn finish(
     });
     advice.extend(own);
     Ok((report, advice))
-}
-
-/// Refuses what several processes cannot share, and ranks whose configuration or version differ.
-fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error> {
-    ranks.check_same("version", env!("CARGO_PKG_VERSION"))?;
-    ranks.check_same("configuration's fingerprint", &config.fingerprint()?)?;
-    let found = ranks.size();
-    if config.ensemble.is_some() {
-        let allowed = "1 for an ensemble; each of its members may have several";
-        return Err(Error::value("number of processes", found, allowed));
-    }
-    if !config.encoder.shares_training() {
-        let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
-                       with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
-                       \"averaged\" their fit";
-        return Err(Error::value("number of processes", found, allowed));
-    }
-    Ok(())
-}
-
-/// A result of rank 0, on all ranks; `work` makes it there, and an error of it is that of all.
-fn of_first<T: Serialize + DeserializeOwned>(
-    ranks: &Ranks,
-    work: impl FnOnce() -> Result<T, Error>,
-) -> Result<T, Error> {
-    if ranks.size() == 1 {
-        return work();
-    }
-    let wrong = |e: serde_json::Error| Error::Serialise(e.to_string());
-    let made = || {
-        let own = ranks.is_first().then(work).transpose()?;
-        let text = own.as_ref().map_or(Ok(Vec::new()), serde_json::to_vec).map_err(wrong)?;
-        Ok((own, text))
-    };
-    let (own, text) = ranks.agree::<_, Error>(made())?;
-    let text = ranks.broadcast(|| text)?;
-    own.map_or_else(|| serde_json::from_slice(&text).map_err(wrong), Ok)
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,
