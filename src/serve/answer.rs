@@ -10,6 +10,7 @@ use dsokr_molecule::{Molecule, functional_groups, ring_systems};
 use serde::Serialize;
 
 use super::filter::{Molecules, Wanted, fingerprint, tanimoto};
+use super::model::Needs;
 use super::problem::Problem;
 use super::queries::Queries;
 use super::requests::{
@@ -25,15 +26,6 @@ use crate::run::{DistinctAnswer, DistinctHit};
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
-
-/// Parts of a model that are read in the background.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Needs {
-    /// The training texts.
-    pub training: bool,
-    /// What filters compare.
-    pub properties: bool,
-}
 
 /// A request about a model.
 pub(super) trait Asked: Serialize + Send + 'static {

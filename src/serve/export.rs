@@ -1,6 +1,7 @@
 //! Answers as files.
 
-use super::answer::{Asked, Needs};
+use super::answer::Asked;
+use super::model::Needs;
 use super::problem::Problem;
 use super::requests::{ExportRequest, Format, SearchRequest};
 use super::responses::{Hit, Outputs};

@@ -11,7 +11,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dsokr_molecule::FunctionalGroup;
 
-use super::answer::{Asked, Needs};
+use super::answer::Asked;
+use super::model::Needs;
 use super::problem::{Body, ErrorBody, Parameters, Problem};
 use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,

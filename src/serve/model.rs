@@ -11,7 +11,6 @@ use dsokr_data::{InputKind, Split, SplitName};
 use dsokr_decode::report::ReliabilityBin;
 use tokio::sync::watch;
 
-use super::answer::Needs;
 use super::description;
 use super::filter::Molecules;
 use super::problem::Problem;
@@ -43,6 +42,15 @@ pub struct Model {
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
     /// How many of these are known, in the order of [`Known`].
     known: watch::Sender<Option<Known>>,
+}
+
+/// Parts of a model that are read in the background.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Needs {
+    /// The training texts.
+    pub training: bool,
+    /// What filters compare.
+    pub properties: bool,
 }
 
 /// What is read in the background, one after the other.
