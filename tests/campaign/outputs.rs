@@ -43,7 +43,7 @@ const WRITERS: [Writer; 5] = [
         name: "report",
         versions: [
             &["evaluate", "run", "--split", "validation", "--quiet"],
-            &["evaluate", "other", "--split", "validation", "--quiet", "--figures", "svg,png"],
+            &["evaluate", "other", "--split", "validation", "--quiet"],
         ],
         option: "--report",
         folder: true,

@@ -72,7 +72,7 @@ impl Source<'_> {
         }
     }
 
-    /// Reads the training pairs, where a file holds them alone without the features of their outputs.
+    /// Reads the training pairs, where a file holds only them, without the features of their outputs.
     ///
     /// # Errors
     /// As [`Source::load`].

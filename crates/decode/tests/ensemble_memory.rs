@@ -1,4 +1,4 @@
-//! No member's score matrix ever exists. Alone in its process, so that the peak is its own.
+//! No member's score matrix ever exists. In a process of its own, so that the peak is its own.
 #![cfg(target_os = "linux")]
 
 #[path = "suite/common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Rules of ranks do not copy the coordinates of a mapped file to which candidates were added. Alone in its process, so that the
+//! Rules of ranks do not copy the coordinates of a mapped file to which candidates were added. In a process of its own, so that the
 //! peak is its own.
 #![cfg(target_os = "linux")]
 

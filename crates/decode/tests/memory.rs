@@ -1,4 +1,4 @@
-//! Streamed candidates do not pile up in memory. Alone in its process, so that the peak is its own.
+//! Streamed candidates do not pile up in memory. In a process of its own, so that the peak is its own.
 #![cfg(target_os = "linux")]
 
 use std::ops::Range;
