@@ -76,7 +76,7 @@ pub use golds::{ChosenGold, Golds};
 pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
 pub use metrics::{Metrics, PoolSizes};
-pub use multi_label::{MultiLabelMetrics, precision_at_k};
+pub use multi_label::MultiLabelMetrics;
 pub use per_query::PerQuery;
 pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
