@@ -88,7 +88,7 @@ fn open_all(folder: &Path, before: usize, done: &AtomicBool) -> Result<usize, St
     let (mut count, mut last) = (0, before);
     while !done.load(Relaxed) {
         let found = candidates(folder)?;
-        if found < last || (found - before) % EACH != 0 || found > before + ADDS * EACH {
+        if found < last || !(found - before).is_multiple_of(EACH) || found > before + ADDS * EACH {
             return Err(format!("{found} candidates after {last}, of {before} at the start"));
         }
         (count, last) = (count + 1, found);
