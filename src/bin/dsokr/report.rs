@@ -84,8 +84,8 @@ pub fn write(
     FOLDER.write(folder, |here| fill(here, found, metrics))
 }
 
-/// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv`
-/// alone is written of those about ranks, and `worst.tsv` is about edit distances.
+/// Writes the files that book/src/files.md describes. Where ranks carry no information, `ranks.tsv` is the only
+/// file about ranks, and `worst.tsv` is about edit distances.
 fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Result<(), Error> {
     let put = |name: &str, text: &str| {
         write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))

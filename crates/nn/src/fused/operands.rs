@@ -44,7 +44,7 @@ impl<'a> View<'a> {
 /// Whether a product may use the thread pool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// The calling thread alone.
+    /// Only the calling thread.
     One,
     /// All threads of the pool.
     All,
