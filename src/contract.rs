@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_nn::{Encoder, Pass, contract, parameters};
 
-use crate::run::PreparationFiles;
+use crate::run_dir::PreparationFiles;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::Split;
 

@@ -9,7 +9,7 @@ use crate::golds::has_gold;
 use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
 use crate::query_texts::QueryTexts;
-use crate::run::Report;
+use crate::run_dir::Report;
 use crate::scores::{Decoder, Evaluation, Scores, chance, evaluate};
 use dsokr_data::SplitName;
 use dsokr_data::config::OutputFeatures;

@@ -22,9 +22,9 @@ use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
 use crate::learner::{Fitted, Task};
-use crate::run::{
+use crate::run_dir::candidates::with_added;
+use crate::run_dir::{
     FEATURES, Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
-    with_added,
 };
 use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
@@ -345,7 +345,11 @@ fn finish(
         (SplitName::Validation, Some(z)) => z,
         _ => predictor.predict(evaluator.reported())?,
     };
-    let report = folder.report_on(evaluator, &z)?;
+    let (report, drawings) = evaluator.report(&z)?;
+    if let Some(svg) = drawings {
+        folder.save_examples(&svg)?;
+    }
+    Folder::finish(folder.path(), config, &report)?;
     let evidence = Evidence {
         config,
         dataset,

@@ -8,14 +8,14 @@ use std::path::Path;
 use burn::tensor::Device;
 use dsokr_basis::Ranks;
 use dsokr_basis::store::read_text;
-use dsokr_decode::{Candidates, SecondLook};
+use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 
 use crate::Error;
 use crate::config::{Checked, Config};
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
-use crate::run::{Folder, PreparationFiles};
+use crate::run_dir::{Folder, HeldOut, PreparationFiles};
 use crate::targets::{OutputTargets, TrainingOutputs};
 use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::Observer;
@@ -287,32 +287,6 @@ pub struct Fitted {
     pub choices: Vec<Choice>,
     /// Lines of advice on its settings.
     pub advice: Vec<String>,
-}
-
-/// Answers to training inputs by models that were fitted without their pair.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HeldOut {
-    /// The training pairs that are answered, in rising order.
-    pub pairs: Vec<usize>,
-    /// Their coordinates `[pairs × p]`.
-    pub answers: Vec<f32>,
-}
-
-impl HeldOut {
-    /// Answers to all training inputs `[n × p]`.
-    pub fn all(n: usize, answers: Vec<f32>) -> Self {
-        Self { pairs: (0..n).collect(), answers }
-    }
-}
-
-/// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
-pub(crate) struct HeldPart {
-    /// The answers to them, at unit length.
-    pub answers: HeldOut,
-    /// Their texts, where the second look has words.
-    pub texts: Option<Vec<String>>,
-    /// What the second look would be without them.
-    pub look: SecondLook,
 }
 
 /// A value that was chosen from a list.

@@ -72,6 +72,7 @@ mod quantiles;
 mod query_texts;
 mod rankings;
 mod recipe;
+mod run_dir;
 mod scaling;
 mod scores;
 
@@ -102,9 +103,7 @@ pub use fit::{Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
 pub use kinds::{EncoderTable, register};
 pub use labels::LabelScores;
-pub use learner::{
-    Choice, ClosedForm, CrossFitted, Fitted, HeldOut, Learner, Predictor, StoredRun, Task,
-};
+pub use learner::{Choice, ClosedForm, CrossFitted, Fitted, Learner, Predictor, StoredRun, Task};
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, MoleculeScores, drawing};
 pub use network::Network;
@@ -112,4 +111,5 @@ pub use quantiles::{Coverage, QuantileScores, Quantiles};
 pub use rankings::RankingScores;
 pub use recipe::{Prepare, Recipe, Start};
 pub use run::{EnsembleRun, Run};
+pub use run_dir::HeldOut;
 pub use scores::{Evaluation, Origin, OutputScores, Scores};

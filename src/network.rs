@@ -11,9 +11,9 @@ use tracing::info;
 
 use crate::config::{Checked, Config, KernelConfig};
 use crate::fit::{CrossFit, left_out, rest};
-use crate::learner::{Fitted, HeldOut, Learner, Predictor, StoredRun, Task};
+use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
-use crate::run::{BASIS, Folder, PreparationFiles};
+use crate::run_dir::{BASIS, Folder, HeldOut, PreparationFiles};
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::{Best, embed};

@@ -4,7 +4,7 @@ use super::fit::{below_chance, comparable};
 use crate::Scores;
 use crate::compare::places;
 use crate::config::Checked;
-use crate::run::Report;
+use crate::run_dir::Report;
 
 /// A member of an ensemble.
 pub(crate) struct Member<'a> {

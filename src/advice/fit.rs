@@ -6,7 +6,7 @@ use super::{Evidence, LargerSketch};
 use crate::compare::places;
 use crate::config::Checked;
 use crate::metric::{Metric, Needs};
-use crate::run::Report;
+use crate::run_dir::Report;
 use crate::{Error, Scores};
 
 /// Perfect h below this share of the best possible metric is low.

@@ -9,7 +9,7 @@ use dsokr_data::Dataset;
 use dsokr_train::LogLine;
 
 use crate::config::Checked;
-use crate::run::Report;
+use crate::run_dir::Report;
 use crate::{Choice, Error, Scores};
 
 pub(crate) use ensemble::{Member, of_ensemble};

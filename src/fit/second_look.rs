@@ -12,13 +12,14 @@ use rayon::prelude::*;
 use tracing::info;
 
 use super::hubs::{folds, rest};
+use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
-use crate::learner::{HeldPart, Task};
+use crate::learner::Task;
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
 use crate::molecules::are_smiles;
+use crate::run_dir::{HeldOut, HeldPart};
 use crate::targets::OutputTargets;
-use crate::{Error, HeldOut};
 
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {

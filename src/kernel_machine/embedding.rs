@@ -7,7 +7,7 @@ use super::inputs::MachineRows;
 use super::solver::LambdaSearch;
 use crate::Error;
 use crate::config::EmbeddingConfig;
-use crate::run::{EmbeddingCurve, EmbeddingPoint};
+use crate::run_dir::{EmbeddingCurve, EmbeddingPoint};
 use dsokr_data::SplitName;
 
 /// The data from which embeddings are learned, and the evaluator that chooses one.

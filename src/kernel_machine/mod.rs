@@ -23,9 +23,10 @@ use crate::config::{
 use crate::evaluator::Evaluator;
 use crate::fit::second_look_need;
 use crate::learner::{
-    Choice, ClosedForm, CrossFitted, Fitted, HeldOut, Learner, Predictor, StoredRun, Task,
+    Choice, ClosedForm, CrossFitted, Fitted, Learner, Predictor, StoredRun, Task,
 };
 use crate::memory::Need;
+use crate::run_dir::HeldOut;
 use crate::targets::{OutputTargets, TrainingOutputs};
 use crate::{Error, memory};
 

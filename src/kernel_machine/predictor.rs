@@ -9,7 +9,7 @@ use super::inputs::MachineInputs;
 use crate::Error;
 use crate::config::KernelMachineConfig;
 use crate::learner::{Predictor, StoredRun};
-use crate::run::{EmbeddingCurve, Folder, PreparationFiles, check_preparation};
+use crate::run_dir::{EmbeddingCurve, Folder, PreparationFiles, check_preparation};
 use dsokr_data::Split;
 use dsokr_train::check_basis;
 

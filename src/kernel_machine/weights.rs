@@ -17,7 +17,7 @@ use super::solver::{scaled, scaling, training_set};
 use crate::Error;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
 use crate::memory::Need;
-use crate::run::drawn_pairs;
+use crate::run_dir::drawn_pairs;
 use crate::targets::{TrainingOutputs, summand_candidates};
 
 /// The basis of the sum of the configuration's kernels, weighted so that leave-one-out answers to training

@@ -11,22 +11,19 @@ use dsokr_decode::{
     Pool, Shards,
 };
 
-use super::place::read_optional;
 use super::ranking::Ranking;
-use super::{Folder, QueryAnswers, Run, candidates, fingerprints};
+use super::{QueryAnswers, Run};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::query_texts::QueryTexts;
+use crate::run_dir::{Folder, candidates, fingerprints, inner, read_optional};
 use crate::scores::{Decoder, Evaluation, judged};
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
 
 /// The rule of an ensemble's directory, with the weights that were fitted.
 const RULE: &str = "combination.json";
-
-/// The folder of the members in an ensemble's directory.
-pub(crate) const MEMBERS: &str = "members";
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
@@ -353,16 +350,6 @@ fn same_candidates(path: &Path, opened: &[(String, Run)]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Names and run directories of an ensemble's members.
-pub(super) fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error> {
-    let members = config.members()?.into_iter();
-    let place = |member: Checked| {
-        let inner = path.join(MEMBERS).join(&member.name);
-        (member.name.clone(), inner)
-    };
-    Ok(members.map(place).collect())
 }
 
 fn read_rule(path: &Path) -> Result<Combination, Error> {

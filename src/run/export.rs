@@ -7,8 +7,9 @@ use dsokr_data::{write_matrix, write_vector};
 use dsokr_decode::CandidateBlocks;
 use dsokr_nn::pretrained::is_exported;
 
-use super::{OutputFolder, Run, tables};
+use super::{OutputFolder, Run};
 use crate::Error;
+use crate::run_dir::tables;
 
 const POINTS: &str = "candidates.npy";
 const VECTORS: &str = "candidates-l2.npy";

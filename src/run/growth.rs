@@ -10,11 +10,9 @@ use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::ensemble::inner;
-use super::place::FEATURES;
-use super::{Folder, RunLock, candidates, held_out};
 use crate::config::Search;
 use crate::molecules::{are_smiles, canonical};
+use crate::run_dir::{FEATURES, Folder, RunLock, candidates, held_out, inner};
 use crate::{Error, scaling, targets};
 
 /// Candidates that were added to a run.

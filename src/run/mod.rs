@@ -1,98 +1,27 @@
-//! Run directories: a training writes them, and evaluation and search read nothing else.
-//!
-//! | file | holds |
-//! |---|---|
-//! | `config.toml` | the configuration, with all defaults |
-//! | `README.md` | the card: data and licence, metrics with intervals, how to train it again and use it |
-//! | `data.json` | the folder of the data that it was trained on |
-//! | `fingerprints.safetensors` | the fingerprints of the text files, and the names of the other files |
-//! | `basis.safetensors` | the eigenbasis of the sketched output kernel |
-//! | `scaling.safetensors` | means and standard deviations of the outputs' features, where they are standardised |
-//! | `outputs.safetensors` | of a kernel machine: the mean of the targets, and without a sketch the outputs that span the predictions |
-//! | `features.safetensors` | the columns of the outputs' features, with which candidates are added |
-//! | `labels.json` | the names of the labels, for exact search |
-//! | `candidates.safetensors` | ids, labels and coordinates of the candidates |
-//! | `shards/` | the candidates in shards, which several processes share, if [`shard_candidates`] has written them |
-//! | `ngrams.json`, `tokenizer.json`, … | what turns texts or vectors into inputs |
-//! | `encoder.safetensors` | the best model so far |
-//! | `ridge.safetensors` | of a kernel machine: the fitted model |
-//! | `machine.safetensors`, `inputs.safetensors` | of one under a Lipschitz loss: the model, and the basis of the inputs |
-//! | `held-out.safetensors` | answers to training inputs by models that have not seen their pair, where `decoding.held_out` keeps them and where candidates are corrected for hubs |
-//! | `second-look.safetensors` | the second look, with `decoding.second_look` |
-//! | `held-out-part.safetensors`, `second-look-part.safetensors` | beside it where `decoding.held_out` keeps answers: those to a part of the pairs that neither hub constants nor this second look have seen |
-//! | `embedding.json`, `embedding.svg` | the validation figure of each rank of a learned embedding |
-//! | `checkpoint/last.safetensors` | the last state, for `--resume` |
-//! | `log.jsonl` | a line an evaluation: [`LogLine`](dsokr_train::LogLine) |
-//! | `tensorboard/` | event files of TensorBoard, if `logging.tensorboard` is true |
-//! | `changes.jsonl` | a line for each setting that a resumed training changed |
-//! | `examples.svg` | some true molecules beside the predicted ones, if outputs are molecules |
-//! | `metrics.json` | the final metrics with their 95 % intervals, seed, version, date and the configuration's fingerprint; a run that has this file is complete |
-//!
-//! An ensemble's directory holds `config.toml`, the run directories of its members under `members/`,
-//! `combination.json`, the rule with the weights that were fitted, `README.md` and `metrics.json`.
-//!
-//! While a process writes the run `NAME`, the file `.NAME.lock` beside it is locked. A new run is filled as
-//! the folder `.NAME.XXXXXX.partial`, with random letters, and renamed.
-//!
-//! Every file is replaced atomically. Candidates, encoder and checkpoint name their basis, and the
-//! encoder also names the preparation of its inputs. A run directory can be moved or copied to a
-//! different machine.
+//! Trained runs, and what they answer.
 
-mod candidates;
-mod card;
-mod create;
-mod data_folder;
 mod distinct;
-mod embedding;
 mod ensemble;
 mod export;
-pub(crate) mod fingerprints;
-mod folder;
 mod growth;
-mod held_out;
-mod learning;
-mod lock;
 mod output;
 mod outputs;
-mod place;
-mod preparation_files;
 mod query_answers;
 mod ranking;
-mod record;
-mod report;
 mod search;
 mod shards;
 mod shared;
-pub mod tables;
-mod tensorboard;
 mod trained;
 mod weights;
 
-pub(crate) use candidates::{settle_members, with_added};
-pub(crate) use data_folder::save_data_folder;
+pub use crate::run_dir::{
+    EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, Record, Report, tables,
+};
 pub use distinct::{DistinctAnswer, DistinctHit};
-pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use ensemble::EnsembleRun;
-pub(crate) use ensemble::MEMBERS;
-pub(crate) use folder::CHECKPOINT;
-pub use folder::Folder;
-pub(crate) use folder::validation_scalars;
 pub use growth::{AddedCandidates, add_candidates};
-pub(crate) use held_out::drawn_pairs;
-pub use learning::LearningCurve;
-pub(crate) use lock::RunLock;
 pub use output::{OutputFolder, check_output};
-pub(crate) use place::{FEATURES, read_optional};
-pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use query_answers::QueryAnswers;
-pub use record::Record;
-pub use report::Report;
 pub use search::SearchAnswer;
 pub use shards::{WrittenShards, shard_candidates};
 pub use trained::Run;
-
-/// The basis, if outputs are sketched.
-pub(crate) const BASIS: &str = "basis.safetensors";
-
-/// The file of the second look at the candidates.
-const SECOND_LOOK: &str = "second-look.safetensors";

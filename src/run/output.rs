@@ -6,9 +6,8 @@ use std::path::Path;
 
 use dsokr_basis::store::replace_folder;
 
-use super::create::io;
-use super::place::run_of;
 use crate::Error;
+use crate::run_dir::{io, run_of};
 
 /// Refuses a path for results, of the option `key`, that is a run directory or lies in one, whose files it may
 /// replace.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use dsokr_basis::Ranks;
 use dsokr_decode::{Candidates, Precision, Shards};
 
-use super::create::io;
-use super::{Folder, OutputFolder, candidates};
+use super::OutputFolder;
 use crate::Error;
+use crate::run_dir::{Folder, candidates, io};
 
 /// The folder of a run directory with the shards of its candidates.
 const FOLDER: &str = "shards";

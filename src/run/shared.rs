@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr_decode::{Candidates, Combination, Shards};
 
-use super::{EnsembleRun, Folder, Run, shards};
+use super::{EnsembleRun, Run, shards};
 use crate::Error;
 #[cfg(feature = "serve")]
 use crate::molecules::{are_smiles, labels_looked_at};
+use crate::run_dir::Folder;
 
 impl EnsembleRun {
     /// As [`open`](Self::open), for several [`Ranks`](dsokr_basis::Ranks), which share the candidates of a run of one model if they are

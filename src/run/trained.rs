@@ -9,12 +9,12 @@ use dsokr_decode::{
 };
 use dsokr_machines::{OutputSpace, Scaling};
 
-use super::{Folder, PreparationFiles, SECOND_LOOK, held_out};
 use crate::config::Checked;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::query_texts::QueryTexts;
+use crate::run_dir::{BASIS, Folder, PreparationFiles, SECOND_LOOK, candidates, held_out};
 use crate::scores::{Decoder, Evaluation, Origin, evaluate};
 use crate::targets::{self, StoredTargets};
 use crate::{Error, scaling};
@@ -70,7 +70,7 @@ impl Run {
     /// As [`open`](Self::open).
     pub fn open_on(path: &Path, device: &Device) -> Result<Self, Error> {
         let config = Self::config_of_one(path)?;
-        Self::open_with(path, config, super::candidates::open(path)?, device)
+        Self::open_with(path, config, candidates::open(path)?, device)
     }
 
     /// The configuration of the run of one model.
@@ -214,7 +214,7 @@ impl Run {
         let prepared = PreparationFiles::new(self.predictor.preparation()?)?;
         // the empty fingerprint belongs to no data, so `--resume` refuses the directory
         let save = |here: &Path| {
-            basis.save(&here.join(super::BASIS))?;
+            basis.save(&here.join(BASIS))?;
             scaling::save(self.scaling.as_ref(), here)?;
             save_labels(here, &self.labels)
         };

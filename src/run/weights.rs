@@ -5,12 +5,12 @@ use std::path::Path;
 
 use dsokr_decode::{CandidateBlocks, FittedWeights, MissingGold, Pool, fit_weights};
 
-use super::ensemble::MEMBERS;
 use super::ranking::Ranking;
-use super::{EnsembleRun, QueryAnswers, Run, drawn_pairs, held_out};
+use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::config::EnsembleConfig;
 use crate::query_texts::QueryTexts;
+use crate::run_dir::{MEMBERS, drawn_pairs, held_out};
 
 impl EnsembleRun {
     /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query

@@ -8,7 +8,8 @@ use dsokr_data::{InputKind, Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 
 use super::responses::{Example, ModelDescription, NamedMetric, Outputs};
-use crate::run::{EnsembleRun, Record, Run};
+use crate::run::{EnsembleRun, Run};
+use crate::run_dir::Record;
 use crate::{Error, Metric};
 
 /// Number of examples, and the longest text among them in characters.

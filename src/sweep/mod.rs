@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use crate::config::{Checked, Config, Override};
 use crate::device::Processor;
-use crate::run::Report;
+use crate::run_dir::Report;
 use crate::{Error, Metric, Request};
 
 pub use axis::{Axis, AxisValues, Setting, grid, random};

@@ -14,7 +14,7 @@ use dsokr_machines::{OutputSpace, Points, Targets};
 
 use crate::config::Search;
 use crate::exact::AnswerSpace;
-use crate::run::BASIS;
+use crate::run_dir::BASIS;
 use crate::scores::Origin;
 use crate::{Error, quantiles};
 use dsokr_data::{Outputs, Selected};

@@ -11,7 +11,7 @@ use dsokr_machines::LastSystem;
 
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
-use crate::run::BASIS;
+use crate::run_dir::BASIS;
 use dsokr_data::{Dataset, Selected};
 
 /// Rows that are read at once.

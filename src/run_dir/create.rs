@@ -8,7 +8,7 @@ use crate::Error;
 
 /// Creates the folder of a run, complete or not at all: `fill` fills it under a temporary name beside
 /// its place, and it is renamed. Returns the right to write it.
-pub(super) fn create_whole(
+pub(crate) fn create_whole(
     path: &Path,
     fill: impl FnOnce(&Path) -> Result<(), Error>,
 ) -> Result<Option<RunLock>, Error> {
@@ -26,6 +26,6 @@ pub(super) fn create_whole(
     Ok(lock)
 }
 
-pub(super) fn io(path: &Path, e: &std::io::Error) -> Error {
+pub(crate) fn io(path: &Path, e: &std::io::Error) -> Error {
     Error::Io { path: path.into(), message: e.to_string() }
 }

@@ -9,14 +9,13 @@ use std::sync::Arc;
 use dsokr_basis::store::{Stored, sync_folder, write_atomically};
 use dsokr_decode::Candidates;
 
-use super::ensemble::inner;
-use super::place::{name, run_of};
-use super::{Folder, MEMBERS};
+use super::Folder;
+use super::place::{MEMBERS, inner, name, run_of};
 use crate::Error;
 use crate::config::Checked;
 
 /// The file of a run directory.
-pub(super) const FILE: &str = "candidates.safetensors";
+pub(crate) const FILE: &str = "candidates.safetensors";
 
 /// The file of a member that takes the place of [`FILE`] once the ensemble has [`SWITCH`].
 const NEXT: &str = "candidates.next.safetensors";
@@ -28,13 +27,13 @@ const SWITCH: &str = "candidates.next";
 const MOST: usize = 100;
 
 /// Opens the candidates of a run.
-pub(super) fn open(run: &Path) -> Result<Stored, Error> {
+pub(crate) fn open(run: &Path) -> Result<Stored, Error> {
     current(run, |file| Ok(Candidates::open(file)?))
 }
 
 /// Opens the candidates of all members of an ensemble, in one state: those of all before candidates were added, or
 /// those of all after.
-pub(super) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Stored>, Error> {
+pub(crate) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Stored>, Error> {
     for _ in 0..MOST {
         let opened: Vec<Stored> =
             members.iter().map(|member| open(member)).collect::<Result<_, _>>()?;
@@ -51,7 +50,7 @@ pub(super) fn open_all(ensemble: &Path, members: &[PathBuf]) -> Result<Vec<Store
 }
 
 /// The checksum that the candidates of a run name, which is not verified.
-pub(super) fn checksum(run: &Path) -> Result<String, Error> {
+pub(crate) fn checksum(run: &Path) -> Result<String, Error> {
     current(run, |file| Ok(Stored::named_checksum(file)?))
 }
 
@@ -70,7 +69,7 @@ fn current<T>(run: &Path, read: impl Fn(&Path) -> Result<T, Error>) -> Result<T,
 }
 
 /// Writes candidates to a path, with the fingerprints of their coordinates and of the data.
-pub(super) fn save(
+pub(crate) fn save(
     path: &Path,
     candidates: &Candidates,
     space: &str,
@@ -82,7 +81,7 @@ pub(super) fn save(
 }
 
 /// The directory of the ensemble that a run is a member of.
-pub(super) fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
+pub(crate) fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
     let Some(ensemble) = above(run).filter(|folder| run_of(folder).as_ref() == Some(folder)) else {
         return Ok(None);
     };
@@ -104,7 +103,7 @@ fn above(run: &Path) -> Option<PathBuf> {
 
 /// Replaces the candidates of all members of an ensemble, of which `write` writes one's to a path. A process
 /// that is killed leaves the old ones of all members or the new ones of all; where writing fails, the old ones stay.
-pub(super) fn replace_all(
+pub(crate) fn replace_all(
     ensemble: &Path,
     members: &[PathBuf],
     mut write: impl FnMut(usize, &Path) -> Result<(), Error>,
@@ -131,7 +130,7 @@ pub(crate) fn settle_members(ensemble: &Path, config: &Checked) -> Result<(), Er
 }
 
 /// Ends a replacement that a killed process has begun, or undoes it.
-pub(super) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> {
+pub(crate) fn settle(ensemble: &Path, members: &[PathBuf]) -> Result<(), Error> {
     let switch = ensemble.join(SWITCH);
     let new = switch.exists();
     for member in members {

@@ -40,7 +40,7 @@ impl Record {
     }
 
     /// The record of a report that is made now.
-    pub(super) fn now(config: &Checked, report: &Report) -> Result<Self, Error> {
+    pub(crate) fn now(config: &Checked, report: &Report) -> Result<Self, Error> {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
             seed: config.seed,

@@ -51,7 +51,7 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
 ///
 /// # Errors
 /// A file that cannot be read or holds something else.
-pub(super) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
+pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let file = run.join(DATA);
     let Some(text) = read_optional(&file)? else { return Ok(None) };
     let wrong = |message: String| Error::Run { path: file.clone(), message };

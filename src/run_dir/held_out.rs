@@ -7,15 +7,15 @@ use dsokr_basis::features::MappedRows;
 use dsokr_basis::random::generator;
 use dsokr_basis::store::{Contents, Stored, Tensor};
 use dsokr_basis::{Block, RowSource};
-use dsokr_decode::Queries;
+use dsokr_decode::{Queries, SecondLook};
 use rand::seq::index::sample;
 
-use crate::{Error, HeldOut};
+use crate::Error;
 
-pub(super) const FILE: &str = "held-out.safetensors";
+pub(crate) const FILE: &str = "held-out.safetensors";
 /// Answers to the part of the pairs that a second look has not seen, and that second look.
-pub(super) const PART: &str = "held-out-part.safetensors";
-pub(super) const PART_LOOK: &str = "second-look-part.safetensors";
+pub(crate) const PART: &str = "held-out-part.safetensors";
+pub(crate) const PART_LOOK: &str = "second-look-part.safetensors";
 const KIND: &str = "held-out";
 /// The version of the layout; answers of version 1 have 32 bits always.
 const VERSION: u32 = 2;
@@ -23,8 +23,34 @@ const VERSION: u32 = 2;
 /// Training pairs whose answers weights are fitted to.
 const PAIRS: usize = 1500;
 
+/// Answers to training inputs by models that were fitted without their pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldOut {
+    /// The training pairs that are answered, in rising order.
+    pub pairs: Vec<usize>,
+    /// Their coordinates `[pairs × p]`.
+    pub answers: Vec<f32>,
+}
+
+impl HeldOut {
+    /// Answers to all training inputs `[n × p]`.
+    pub fn all(n: usize, answers: Vec<f32>) -> Self {
+        Self { pairs: (0..n).collect(), answers }
+    }
+}
+
+/// The first part of the training pairs as queries that nothing has seen: for weights of an ensemble.
+pub(crate) struct HeldPart {
+    /// The answers to them, at unit length.
+    pub answers: HeldOut,
+    /// Their texts, where the second look has words.
+    pub texts: Option<Vec<String>>,
+    /// What the second look would be without them.
+    pub look: SecondLook,
+}
+
 /// Held-out answers of a run, with the ids of the outputs of their pairs.
-pub(super) struct StoredAnswers {
+pub(crate) struct StoredAnswers {
     pub held_out: HeldOut,
     pub ids: Vec<String>,
     /// Of a part that a second look with words has not seen.
@@ -62,7 +88,7 @@ pub(crate) fn drawn_pairs(count: usize, seed: u64) -> Vec<usize> {
 ///
 /// A coordinate in 16 bits differs by 2⁻¹¹ of itself at most, or by 2⁻²⁵. So a similarity to a point of unit
 /// length differs by 2⁻¹¹ + √p 2⁻²⁵ at most, where p is the number of coordinates.
-pub(super) fn save(
+pub(crate) fn save(
     path: &Path,
     held_out: &HeldOut,
     ids: &[String],
@@ -91,7 +117,7 @@ pub(super) fn save(
 }
 
 /// Reads answers of p coordinates.
-pub(super) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
+pub(crate) fn load(path: &Path, p: usize) -> Result<StoredAnswers, Error> {
     let stored = Stored::open_versions(path, KIND, 1..=VERSION)?;
     let wrong = |message: String| Error::Run { path: path.into(), message };
     let (_, pairs) = stored.u64("pairs", 1)?;

@@ -10,7 +10,7 @@ use super::place::{DATA, FEATURES, LOG};
 use crate::Error;
 
 /// The file of the run directory.
-pub(super) const FILE: &str = "fingerprints.safetensors";
+pub(crate) const FILE: &str = "fingerprints.safetensors";
 const KIND: &str = "fingerprints";
 const VERSION: u32 = 1;
 
@@ -21,7 +21,7 @@ const CHECKED_BY_READER: &str = "own";
 const RESULTS: [&str; 2] = ["metrics.json", "combination.json"];
 
 /// Writes the fingerprints of all files of a new run, whose folder is complete.
-pub(super) fn save(run: &Path) -> Result<(), Error> {
+pub(crate) fn save(run: &Path) -> Result<(), Error> {
     let mut fingerprints = BTreeMap::new();
     let io = |e: std::io::Error| Error::Io { path: run.into(), message: e.to_string() };
     for entry in fs::read_dir(run).map_err(io)? {
@@ -44,7 +44,7 @@ pub(super) fn save(run: &Path) -> Result<(), Error> {
 
 /// Refuses a run in which a file is missing or is not as it was written. A run of an older version
 /// has no fingerprints.
-pub(super) fn check(run: &Path) -> Result<(), Error> {
+pub(crate) fn check(run: &Path) -> Result<(), Error> {
     let Some(fingerprints) = load(run)? else { return Ok(()) };
     for (name, expected) in &fingerprints {
         let path = run.join(name);
@@ -103,7 +103,7 @@ fn write(run: &Path, fingerprints: &BTreeMap<String, String>) -> Result<(), Erro
 }
 
 /// CRC-32, eight hexadecimal digits.
-pub(super) fn fingerprint(bytes: &[u8]) -> String {
+pub(crate) fn fingerprint(bytes: &[u8]) -> String {
     let content = [Tensor::u8("file", &[bytes.len()], bytes)];
     Contents::new(KIND, VERSION, &BTreeMap::new(), &content).checksum()
 }

@@ -5,19 +5,21 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::read_text;
 
-use super::MEMBERS;
 use crate::Error;
+use crate::config::Checked;
 
 /// The file of the run directory with the settings that resumed trainings have changed.
-pub(super) const CHANGES: &str = "changes.jsonl";
+pub(crate) const CHANGES: &str = "changes.jsonl";
 /// The configuration, which every run directory has.
-pub(super) const CONFIG: &str = "config.toml";
+pub(crate) const CONFIG: &str = "config.toml";
 /// The folder of the data that a run was trained on.
-pub(super) const DATA: &str = "data.json";
+pub(crate) const DATA: &str = "data.json";
 /// The columns of the outputs' features.
 pub(crate) const FEATURES: &str = "features.safetensors";
+/// The folder of the members in an ensemble's directory.
+pub(crate) const MEMBERS: &str = "members";
 /// A line an evaluation.
-pub(super) const LOG: &str = "log.jsonl";
+pub(crate) const LOG: &str = "log.jsonl";
 
 /// Whether a folder is a run directory. Other folders too may have a file of the configuration's name.
 fn is_run(folder: &Path) -> bool {
@@ -27,7 +29,7 @@ fn is_run(folder: &Path) -> bool {
 }
 
 /// The run directory that a path is, or that it lies in; the path need not exist.
-pub(super) fn run_of(path: &Path) -> Option<PathBuf> {
+pub(crate) fn run_of(path: &Path) -> Option<PathBuf> {
     let within = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
         let there = path.ancestors().find_map(|path| path.canonicalize().ok())?;
@@ -38,7 +40,7 @@ pub(super) fn run_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// The folder that holds a run.
-pub(super) fn parent(run: &Path) -> &Path {
+pub(crate) fn parent(run: &Path) -> &Path {
     match run.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -46,7 +48,7 @@ pub(super) fn parent(run: &Path) -> &Path {
 }
 
 /// The name of a run's folder.
-pub(super) fn name(run: &Path) -> String {
+pub(crate) fn name(run: &Path) -> String {
     run.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
@@ -57,4 +59,14 @@ pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::reading(file, &e)),
     }
+}
+
+/// Names and run directories of an ensemble's members.
+pub(crate) fn inner(path: &Path, config: &Checked) -> Result<Vec<(String, PathBuf)>, Error> {
+    let members = config.members()?.into_iter();
+    let place = |member: Checked| {
+        let inner = path.join(MEMBERS).join(&member.name);
+        (member.name.clone(), inner)
+    };
+    Ok(members.map(place).collect())
 }

@@ -15,12 +15,11 @@ use super::place::{CHANGES, CONFIG, LOG, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
 use super::{
-    MEMBERS, PreparationFiles, Record, Report, RunLock, SECOND_LOOK, fingerprints, held_out,
+    HeldOut, HeldPart, MEMBERS, PreparationFiles, Record, Report, RunLock, SECOND_LOOK,
+    fingerprints, held_out,
 };
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
-use crate::evaluator::Evaluator;
-use crate::learner::HeldPart;
-use crate::{Error, HeldOut, Metric, Scores};
+use crate::{Error, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
 /// The file of the run directory with the last state.
@@ -310,16 +309,10 @@ impl Folder {
         parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
     }
 
-    /// Finishes the run with the report on the evaluated split, and with drawings if outputs are
-    /// molecules or graphs.
-    pub(crate) fn report_on(&self, evaluator: &Evaluator, z: &[f32]) -> Result<Report, Error> {
-        let (report, drawings) = evaluator.report(z)?;
-        if let Some(svg) = drawings {
-            let file = self.path.join("examples.svg");
-            write_atomically(&file, |out| out.write_all(svg.as_bytes()))?;
-        }
-        Self::finish(&self.path, evaluator.config(), &report)?;
-        Ok(report)
+    /// Writes drawings of the first true outputs beside the predicted ones.
+    pub(crate) fn save_examples(&self, svg: &str) -> Result<(), Error> {
+        let file = self.path.join("examples.svg");
+        Ok(write_atomically(&file, |out| out.write_all(svg.as_bytes()))?)
     }
 
     /// Writes the final report into the run at `path`, and before it the card, because a run with a report

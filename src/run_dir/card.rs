@@ -8,14 +8,14 @@ use crate::{Error, Metric};
 use dsokr_data::InputKind;
 
 /// The file of the run directory. It has no fingerprint: nothing reads it, and users may add to it.
-pub(super) const FILE: &str = "README.md";
+pub(crate) const FILE: &str = "README.md";
 
 /// Markdown with YAML front matter, made from a configuration and the report on it, if there is one. Runs
 /// of equal configurations and reports have equal cards, wherever they lie.
 ///
 /// # Errors
 /// As [`Checked::to_toml`].
-pub(super) fn card(config: &Checked, report: Option<&Report>) -> Result<String, Error> {
+pub(crate) fn card(config: &Checked, report: Option<&Report>) -> Result<String, Error> {
     let toml = config.to_toml()?;
     Ok(format!(
         "{}\n{}\n{}\n{}\n## Configuration\n\n{}",
