@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use crate::memory::{Bytes, Limit};
+use dsokr_basis::memory::{Bytes, Limit};
 
 /// What can go wrong between a configuration and a trained run.
 #[derive(Debug, thiserror::Error)]

@@ -5,12 +5,14 @@ use dsokr_train::Validation;
 
 use crate::Error;
 use crate::config::Checked;
+use crate::decoder::Decoder;
+use crate::evaluation::{chance, evaluate};
 use crate::golds::has_gold;
 use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
 use crate::query_texts::QueryTexts;
 use crate::run_dir::Report;
-use crate::scores::{Decoder, Evaluation, Scores, chance, evaluate};
+use crate::scores::{Evaluation, Scores};
 use dsokr_data::SplitName;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Selected, Split};

@@ -18,6 +18,7 @@ use tracing::{info, warn};
 
 use crate::advice::{Evidence, advice, larger_sketch};
 use crate::config::Checked;
+use crate::decoder::Decoder;
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
@@ -26,7 +27,6 @@ use crate::run_dir::candidates::with_added;
 use crate::run_dir::{
     FEATURES, Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
 };
-use crate::scores::Decoder;
 use crate::targets::TrainingOutputs;
 use crate::{Error, memory, scaling};
 use dsokr_data::{DataRoot, SplitName};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dsokr_basis::features::{BitRows, LabelVocabulary};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -78,6 +79,21 @@ impl LabelScores {
             f1.to_string(),
         ]
     }
+}
+
+/// True and predicted sets as rows, with a column for each label in one of them; with one column where all sets are
+/// empty.
+pub(crate) fn label_rows(
+    truth: &[Vec<String>],
+    predicted: &[Vec<String>],
+) -> Result<[BitRows; 2], dsokr_basis::Error> {
+    let both = [truth, predicted].concat();
+    if both.iter().all(Vec::is_empty) {
+        let empty = |sets: &[Vec<String>]| BitRows::from_indices(1, sets.iter().map(|_| []));
+        return Ok([empty(truth)?, empty(predicted)?]);
+    }
+    let vocabulary = LabelVocabulary::fit(&both)?;
+    Ok([vocabulary.rows(truth)?, vocabulary.rows(predicted)?])
 }
 
 #[cfg(test)]

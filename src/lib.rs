@@ -53,8 +53,10 @@ pub mod sweep;
 pub mod targets;
 
 mod advice;
+mod decoder;
 mod encoders;
 mod error;
+mod evaluation;
 mod evaluator;
 mod exact;
 mod expected_f1;
@@ -112,4 +114,5 @@ pub use rankings::RankingScores;
 pub use recipe::{Prepare, Recipe, Start};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
-pub use scores::{Evaluation, Origin, OutputScores, Scores};
+pub use scores::{Evaluation, OutputScores, Scores};
+pub use targets::Origin;

@@ -1,23 +1,18 @@
+//! The metrics of an evaluation, and the values of each query that they are means of.
+
 use std::fmt;
 use std::ops::Deref;
 
-use dsokr_basis::random::generator;
-use dsokr_decode::{CandidateBlocks, Candidates, Metrics, MultiLabelMetrics, Pool, Queries, Rank};
+use dsokr_decode::{Candidates, Metrics, MultiLabelMetrics, Rank};
 use dsokr_molecule::graph::Graph;
-use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::config::Checked;
-use crate::exact::{ExactDecoder, PredictedOutput};
-use crate::expected_f1;
-use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
-use crate::metric::label_rows;
+use crate::labels::label_rows;
 use crate::molecules::{Distances, MoleculeScores};
 use crate::quantiles::QuantileScores;
-use crate::query_texts::QueryTexts;
 use crate::rankings::RankingScores;
-use dsokr_data::{Split, Truth};
+use dsokr_data::Truth;
 
 /// The metrics of a split: ranks, and for some kinds of outputs the distance between predicted and
 /// true outputs.
@@ -67,7 +62,10 @@ impl OutputScores {
     }
 
     /// As [`of`](Self::of), with the edit distance of each query where outputs are graphs.
-    fn with_queries(truth: &Truth, predicted: &Truth) -> Result<(Self, QueryValues), Error> {
+    pub(crate) fn with_queries(
+        truth: &Truth,
+        predicted: &Truth,
+    ) -> Result<(Self, QueryValues), Error> {
         let graphs = |pairs: &[(&Graph, &Graph)]| {
             let distances = Distances::of(pairs);
             let scores = Self::Molecules(MoleculeScores::of_distances(&distances)?);
@@ -187,29 +185,6 @@ pub(crate) struct QueryValues {
 }
 
 impl Evaluation {
-    /// Adds the metrics of the predictions `z` that do not depend on ranks; `gold` are rows of the
-    /// candidates.
-    pub(crate) fn with_answers(
-        mut self,
-        z: &[f32],
-        gold: &[Option<u32>],
-        (candidates, origin): (&Candidates, &Origin),
-        config: &Checked,
-    ) -> Result<Self, Error> {
-        let errors = squared_errors(z, gold, candidates, config, origin)?;
-        self.scores.squared_error =
-            errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
-        self.queries.squared_errors = errors;
-        if let Some(levels) = config.encoder.levels()
-            && let Some(found) = QuantileScores::of(levels, z, gold, candidates)?
-        {
-            self.scores.quantiles = Some(found.scores);
-            self.queries.pinball = Some(found.pinball);
-            self.queries.crossing = Some(found.crossing);
-        }
-        Ok(self)
-    }
-
     /// The metrics of a random order of the candidates.
     ///
     /// # Errors
@@ -237,166 +212,4 @@ impl Evaluation {
         let golds = vec![String::new(); truth.len()];
         Self { scores, ranks, golds, outputs: Some((truth, predicted)), named: None, queries }
     }
-}
-
-/// The origin of the candidates' coordinates.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Origin {
-    /// Zero, the origin of predictions.
-    Zero,
-    /// A point of the basis, p numbers.
-    At(Vec<f64>),
-    /// None: candidates are not points of a basis.
-    Unknown,
-}
-
-/// `‖z − ψ̃(y)‖² + k(y, y) − ‖ψ̃(y)‖²` of each query, y in the rows `gold` of the candidates.
-///
-/// `k(y, y)` is 1 for normalised kernels and comes from the constants `−½ k(y, y)` of others, unless
-/// these were corrected for hubs.
-fn squared_errors(
-    z: &[f32],
-    gold: &[Option<u32>],
-    candidates: &Candidates,
-    config: &Checked,
-    origin: &Origin,
-) -> Result<Option<Vec<f64>>, Error> {
-    let normalised = config.output.is_normalised();
-    let dim = candidates.dim();
-    let from = match origin {
-        Origin::Unknown => return Ok(None),
-        _ if !normalised && config.decoding.hubs.is_some() => return Ok(None),
-        Origin::Zero => vec![0.0; dim],
-        Origin::At(point) => point.clone(),
-    };
-    let one = |(z, gold): (&[f32], &Option<u32>)| {
-        let Some(row) = gold.map(|row| row as usize) else { return Ok(None) };
-        let target = candidates.point(row)?;
-        let (mut apart, mut length) = (0.0, 0.0);
-        for ((&z, &target), from) in z.iter().zip(&*target).zip(&from) {
-            let target = f64::from(target) + from;
-            apart += (f64::from(z) - target).powi(2);
-            length += target * target;
-        }
-        let norm = if normalised { 1.0 } else { -2.0 * f64::from(candidates.constants()[row]) };
-        Ok(Some(apart + (norm - length).max(0.0)))
-    };
-    let errors = z.chunks_exact(dim).zip(gold).map(one).collect::<Result<Vec<_>, Error>>()?;
-    Ok(errors.into_iter().collect())
-}
-
-/// What answers are decoded with.
-#[derive(Clone, Copy)]
-pub(crate) struct Decoder<'a> {
-    /// What is ranked.
-    pub candidates: &'a Candidates,
-    /// From where the candidates' coordinates count.
-    pub origin: &'a Origin,
-    /// Finds the predicted outputs, where they need not be candidates.
-    pub exact: Option<&'a ExactDecoder<'a>>,
-}
-
-impl Decoder<'_> {
-    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the
-    /// label set with the largest expected F1. None where it is the first candidate.
-    pub fn beyond(
-        &self,
-        queries: &Queries,
-        pool: Pool,
-        config: &Checked,
-    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
-        let features = &config.output.features;
-        match (self.exact, &config.decoding.expected_f1) {
-            (Some(exact), _) => exact.best(queries).map(Some),
-            (None, Some(settings)) => {
-                expected_f1::best(settings, features, queries, self.candidates, pool).map(Some)
-            }
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// The predicted outputs, as the column of outputs writes them: those [beyond](Self::beyond) the
-    /// candidates, or the `first` candidate of each query.
-    pub fn predicted(
-        &self,
-        queries: &Queries,
-        pool: Pool,
-        config: &Checked,
-        first: impl FnOnce() -> Result<Vec<usize>, Error>,
-    ) -> Result<Vec<String>, Error> {
-        match self.beyond(queries, pool, config)? {
-            Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
-            None => {
-                let label = |candidate| self.candidates.label(candidate).to_owned();
-                Ok(first()?.into_iter().map(label).collect())
-            }
-        }
-    }
-}
-
-/// Ranks the right outputs of each query of a split under coordinates `z` `[queries × p]`, and compares
-/// the predicted outputs with the truth where that is known.
-pub(crate) fn evaluate(
-    split: &Split,
-    z: &[f32],
-    decoder: Decoder,
-    pool: Pool,
-    config: &Checked,
-) -> Result<Evaluation, Error> {
-    let Decoder { candidates, origin, .. } = decoder;
-    let z = config.decoding.scaled(z, candidates.dim())?;
-    let queries = QueryTexts::of(split).queries(candidates.dim(), &z)?;
-    let missing = missing_gold(split, config.evaluation.missing_gold);
-    let golds = rank_golds(split, &z, candidates, pool, missing)?;
-    let metrics = pool.metrics(&golds.ranks, candidates)?;
-    let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
-    let predicted = match truth {
-        Some(_) => decoder.predicted(&queries, pool, config, || {
-            let first = pool.top_k(&queries, candidates, 1)?;
-            Ok(first.iter().flatten().map(|hit| hit.candidate).collect())
-        })?,
-        None => Vec::new(),
-    };
-    let rows = golds.rows.clone();
-    let found = judged(golds, metrics, &predicted, truth, config)?;
-    found.with_answers(&z, &rows, (candidates, origin), config)
-}
-
-/// The evaluation with these ranks and predicted outputs.
-pub(crate) fn judged(
-    golds: RankedGolds,
-    metrics: Metrics,
-    predicted: &[String],
-    truth: Option<Truth>,
-    config: &Checked,
-) -> Result<Evaluation, Error> {
-    let RankedGolds { ranks, ids: golds, .. } = golds;
-    let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
-    let Some(truth) = truth else {
-        let queries = QueryValues::default();
-        return Ok(Evaluation { scores, ranks, golds, outputs: None, named: None, queries });
-    };
-    let predicted = predicted.iter().map(String::as_str);
-    let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
-    let compared = outputs.as_ref().map(|(truth, found)| OutputScores::with_queries(truth, found));
-    let (compared, queries) = compared.transpose()?.unzip();
-    let scores = Scores { outputs: compared, ..scores };
-    let queries = queries.unwrap_or_default();
-    Ok(Evaluation { scores, ranks, golds, outputs, named: None, queries })
-}
-
-/// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
-pub(crate) fn chance(
-    found: &Evaluation,
-    candidates: &Candidates,
-    config: &Checked,
-) -> Result<Scores, Error> {
-    let scores = found.chance()?;
-    let Some((truth, _)) = &found.outputs else { return Ok(scores) };
-    let mut random = generator(config.seed, "chance", 0);
-    let drawn =
-        (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
-    let drawn = Truth::of_labels(drawn, &config.output.features)?;
-    let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
-    Ok(Scores { outputs, ..scores })
 }

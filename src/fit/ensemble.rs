@@ -14,11 +14,11 @@ use super::{Request, Trained, changes};
 use crate::Error;
 use crate::advice::{Member, of_ensemble};
 use crate::config::{Checked, EnsembleConfig, HeldOutWeights};
+use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
 use crate::run_dir::candidates::settle_members;
 use crate::run_dir::{Folder, MEMBERS, Report, RunLock};
-use crate::scores::chance;
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 

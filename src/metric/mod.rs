@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Evaluation, Scores};
 
 pub use intervals::{RESAMPLES, intervals};
-pub(crate) use samples::{Samples, label_rows};
+pub(crate) use samples::Samples;
 
 /// All metrics; the first is the default.
 static METRICS: [Definition; 17] = [

@@ -1,9 +1,9 @@
 //! What a metric summarises, query by query.
 
-use dsokr_basis::features::{BitRows, LabelVocabulary};
 use dsokr_data::Truth;
 
 use crate::Evaluation;
+use crate::labels::label_rows;
 
 /// The values of each query that a metric summarises, so that it can be computed on a resample.
 pub(crate) enum Samples {
@@ -96,21 +96,6 @@ impl LabelCounts {
     pub fn sums(&self) -> impl Iterator<Item = (u64, u64)> {
         self.queries.iter().map(|counts| counts.iter().fold((0, 0), |sum, count| count.add(sum)))
     }
-}
-
-/// True and predicted sets as rows, with a column for each label in one of them; with one column where all sets are
-/// empty.
-pub(crate) fn label_rows(
-    truth: &[Vec<String>],
-    predicted: &[Vec<String>],
-) -> Result<[BitRows; 2], dsokr_basis::Error> {
-    let both = [truth, predicted].concat();
-    if both.iter().all(Vec::is_empty) {
-        let empty = |sets: &[Vec<String>]| BitRows::from_indices(1, sets.iter().map(|_| []));
-        return Ok([empty(truth)?, empty(predicted)?]);
-    }
-    let vocabulary = LabelVocabulary::fit(&both)?;
-    Ok([vocabulary.rows(truth)?, vocabulary.rows(predicted)?])
 }
 
 /// `2c / (t + q)` of c common labels and t + q labels of both sets; 1 for none.

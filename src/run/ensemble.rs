@@ -15,10 +15,12 @@ use super::ranking::Ranking;
 use super::{QueryAnswers, Run};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
+use crate::decoder::Decoder;
+use crate::evaluation::judged;
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::query_texts::QueryTexts;
 use crate::run_dir::{Folder, candidates, fingerprints, inner, read_optional};
-use crate::scores::{Decoder, Evaluation, judged};
+use crate::scores::Evaluation;
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
 

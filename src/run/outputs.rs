@@ -12,7 +12,7 @@ use dsokr_decode::CandidateBlocks;
 use super::Run;
 use crate::Error;
 use crate::scaling::standardise;
-use crate::scores::Origin;
+use crate::targets::Origin;
 
 /// Candidates whose coordinates are compared with those that the data give now.
 const COMPARED: usize = 32;

@@ -10,13 +10,15 @@ use dsokr_decode::{
 use dsokr_machines::{OutputSpace, Scaling};
 
 use crate::config::Checked;
+use crate::decoder::Decoder;
+use crate::evaluation::evaluate;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::query_texts::QueryTexts;
-use crate::run_dir::{BASIS, Folder, PreparationFiles, SECOND_LOOK, candidates, held_out};
-use crate::scores::{Decoder, Evaluation, Origin, evaluate};
-use crate::targets::{self, StoredTargets};
+use crate::run_dir::{Folder, PreparationFiles, SECOND_LOOK, candidates, held_out};
+use crate::scores::Evaluation;
+use crate::targets::{self, BASIS, Origin, StoredTargets};
 use crate::{Error, scaling};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{DataRoot, Source, Split, SplitName};

@@ -69,8 +69,5 @@ pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use record::Record;
 pub use report::Report;
 
-/// The basis, if outputs are sketched.
-pub(crate) const BASIS: &str = "basis.safetensors";
-
 /// The file of the second look at the candidates.
 pub(crate) const SECOND_LOOK: &str = "second-look.safetensors";

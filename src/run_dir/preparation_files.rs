@@ -3,13 +3,14 @@ use std::path::Path;
 
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
+use super::SECOND_LOOK;
 use super::candidates::FILE as CANDIDATES;
 use super::card::FILE as CARD;
 use super::fingerprints::FILE as FINGERPRINTS;
 use super::held_out::{FILE as HELD_OUT, PART, PART_LOOK};
 use super::place::{CHANGES, DATA, FEATURES};
-use super::{BASIS, SECOND_LOOK};
 use crate::Error;
+use crate::targets::BASIS;
 
 /// The files and folders of a run directory, which a recipe must not write.
 const OWN: [&str; 28] = [

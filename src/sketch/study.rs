@@ -6,13 +6,13 @@ use dsokr_machines::LastSystem;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
 use crate::config::Checked;
+use crate::decoder::Decoder;
 use crate::evaluator::Evaluator;
 use crate::exact::{AnswerSpace, ExactDecoder, label_names};
 use crate::fit::correct;
 use crate::learner::{ClosedForm, Fitted};
 use crate::metric::Needs;
-use crate::scores::{Decoder, Origin};
-use crate::targets::{TrainingOutputs, candidates, fit_basis};
+use crate::targets::{Origin, TrainingOutputs, candidates, fit_basis};
 use crate::{Error, Scores};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset};

@@ -14,11 +14,11 @@ use dsokr_machines::{OutputSpace, Points, Targets};
 
 use crate::config::Search;
 use crate::exact::AnswerSpace;
-use crate::run_dir::BASIS;
-use crate::scores::Origin;
 use crate::{Error, quantiles};
 use dsokr_data::{Outputs, Selected};
 
+/// The basis, if outputs are sketched.
+pub(crate) const BASIS: &str = "basis.safetensors";
 /// The coordinates of a kernel machine's answers.
 const OUTPUTS: &str = "outputs.safetensors";
 
@@ -167,6 +167,17 @@ impl OutputTargets {
             None => Ok(()),
         }
     }
+}
+
+/// The origin of the candidates' coordinates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// Zero, the origin of predictions.
+    Zero,
+    /// A point of the basis, p numbers.
+    At(Vec<f64>),
+    /// None: candidates are not points of a basis.
+    Unknown,
 }
 
 /// Where outputs lie as candidates.

@@ -9,9 +9,9 @@ use tracing::warn;
 
 use dsokr_machines::LastSystem;
 
+use super::BASIS;
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
-use crate::run_dir::BASIS;
 use dsokr_data::{Dataset, Selected};
 
 /// Rows that are read at once.

@@ -1,0 +1,57 @@
+//! What the predictions of one model are decoded with.
+
+use dsokr_decode::{Candidates, Pool, Queries};
+
+use crate::config::Checked;
+use crate::exact::{ExactDecoder, PredictedOutput};
+use crate::targets::Origin;
+use crate::{Error, expected_f1};
+
+/// What answers are decoded with.
+#[derive(Clone, Copy)]
+pub(crate) struct Decoder<'a> {
+    /// What is ranked.
+    pub candidates: &'a Candidates,
+    /// From where the candidates' coordinates count.
+    pub origin: &'a Origin,
+    /// Finds the predicted outputs, where they need not be candidates.
+    pub exact: Option<&'a ExactDecoder<'a>>,
+}
+
+impl Decoder<'_> {
+    /// The predicted output of each query where it need not be a candidate: the best of all outputs, or the
+    /// label set with the largest expected F1. None where it is the first candidate.
+    pub fn beyond(
+        &self,
+        queries: &Queries,
+        pool: Pool,
+        config: &Checked,
+    ) -> Result<Option<Vec<PredictedOutput>>, Error> {
+        let features = &config.output.features;
+        match (self.exact, &config.decoding.expected_f1) {
+            (Some(exact), _) => exact.best(queries).map(Some),
+            (None, Some(settings)) => {
+                expected_f1::best(settings, features, queries, self.candidates, pool).map(Some)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The predicted outputs, as the column of outputs writes them: those [beyond](Self::beyond) the
+    /// candidates, or the `first` candidate of each query.
+    pub fn predicted(
+        &self,
+        queries: &Queries,
+        pool: Pool,
+        config: &Checked,
+        first: impl FnOnce() -> Result<Vec<usize>, Error>,
+    ) -> Result<Vec<String>, Error> {
+        match self.beyond(queries, pool, config)? {
+            Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
+            None => {
+                let label = |candidate| self.candidates.label(candidate).to_owned();
+                Ok(first()?.into_iter().map(label).collect())
+            }
+        }
+    }
+}
