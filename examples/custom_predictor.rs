@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 
 use dsokr::data::Split;
 use dsokr::run::Folder;
-use dsokr::{Config, Error, Fitted, Learner, Predictor, Request, Run, StoredRun, Task};
+use dsokr::{
+    Config, EncoderSettings, Error, Fitted, Learner, Predictor, Request, Run, StoredRun, Task,
+};
 use dsokr::{register, train::Lines};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +35,8 @@ const FILE: &str = "neighbours.json";
 fn words(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_lowercase).collect()
 }
+
+impl EncoderSettings for NeighboursConfig {}
 
 impl Learner for NeighboursConfig {
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {

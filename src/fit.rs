@@ -136,7 +136,7 @@ fn run_as(
         Ok::<_, Error>(locked)
     });
     let (changes, _lock) = ranks.agree(locked.transpose())?.unwrap_or_default();
-    let learner = &config.encoder;
+    let learner = config.encoder.learner()?;
     // a device that does not exist is reported before data are read
     let device = request.processor.open()?;
     if learner.needs_cpu() && request.processor != Processor::Cpu {

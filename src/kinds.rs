@@ -1,79 +1,37 @@
-//! The kinds of learners that an `[encoder]` table can name.
+//! The learners that the kinds of an `[encoder]` table stand for.
 
-use std::any::{Any, TypeId};
-use std::fmt;
-use std::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::any::Any;
+use std::sync::{PoisonError, RwLock};
 
 use dsokr_nn::pretrained::PretrainedConfig;
 use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
-use crate::config::KernelMachineConfig;
+use crate::config::{self, EncoderTable, KernelMachineConfig};
 use crate::encoders::BagBesideConfig;
 use crate::{Error, Learner};
 
-/// The built-in kinds: name, type of the other keys, meaning. A static, because a constant would be
-/// compiled, with all that reads these types, in every program that registers a kind.
-static BUILT_IN: [Kind; 7] = [
-    Kind::built_in::<NgramBagConfig>("ngram-bag", "TF-IDF n-grams of the text."),
-    Kind::built_in::<MlpConfig>("mlp", "A multi-layer perceptron on the vectors of `data.inputs`."),
-    Kind::built_in::<TransformerConfig>(
-        "transformer",
-        "A transformer over the text's tokens, from scratch.",
-    ),
-    Kind::built_in::<PretrainedConfig>(
-        "pretrained",
-        "A pretrained transformer of the BERT family, from a local folder; see pretrained.md.",
-    ),
-    Kind::built_in::<BagBesideConfig<TransformerConfig>>(
-        "bag-and-transformer",
-        "A bag of n-grams and a transformer from scratch, trained together: their coordinates are added.",
-    ),
-    Kind::built_in::<BagBesideConfig<PretrainedConfig>>(
-        "bag-and-pretrained",
-        "A bag of n-grams and a pretrained transformer, trained together: their coordinates are added.",
-    ),
-    Kind::built_in::<KernelMachineConfig>(
-        "kernel-machine",
-        "A kernel machine in the encoder's place: IOKR and its sketched forms.",
-    ),
+/// The settings of one kind as a learner; none for settings of a different type.
+type AsLearner = fn(&dyn Any) -> Option<&dyn Learner>;
+
+/// A static, because a constant would be compiled, with all that these types do, in every program that
+/// registers a kind.
+static BUILT_IN: [AsLearner; 7] = [
+    as_learner::<NgramBagConfig>,
+    as_learner::<MlpConfig>,
+    as_learner::<TransformerConfig>,
+    as_learner::<PretrainedConfig>,
+    as_learner::<BagBesideConfig<TransformerConfig>>,
+    as_learner::<BagBesideConfig<PretrainedConfig>>,
+    as_learner::<KernelMachineConfig>,
 ];
 
-/// The kinds that the program has registered.
-static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
+/// Those that the program has registered.
+static REGISTERED: RwLock<Vec<AsLearner>> = RwLock::new(Vec::new());
 
-/// One kind of `[encoder]` table.
-#[derive(Clone, Copy)]
-struct Kind {
-    name: &'static str,
-    meaning: &'static str,
-    id: fn() -> TypeId,
-    read: fn(&str, toml::Table) -> Result<EncoderTable, String>,
-    schema: Option<fn(&mut SchemaGenerator) -> Schema>,
-}
-
-impl Kind {
-    const fn built_in<T>(name: &'static str, meaning: &'static str) -> Self
-    where
-        T: Learner + Serialize + DeserializeOwned + JsonSchema + 'static,
-    {
-        let schema = SchemaGenerator::subschema_for::<T>;
-        Self { meaning, schema: Some(schema), ..Self::custom::<T>(name) }
-    }
-
-    const fn custom<T: Learner + Serialize + DeserializeOwned + 'static>(
-        name: &'static str,
-    ) -> Self {
-        let read = |kind: &str, table: toml::Table| {
-            let learner: T =
-                table.try_into().map_err(|e: toml::de::Error| e.message().to_string())?;
-            EncoderTable::new(kind, learner).map_err(|e| e.to_string())
-        };
-        Self { name, meaning: "", id: TypeId::of::<T>, read, schema: None }
-    }
+fn as_learner<T: Learner>(settings: &dyn Any) -> Option<&dyn Learner> {
+    settings.downcast_ref::<T>().map(|learner| learner as &dyn Learner)
 }
 
 /// Makes `kind = "name"` of an `[encoder]` table stand for the learner `T`, for this program. The
@@ -85,123 +43,20 @@ pub fn register<T>(name: &'static str) -> Result<(), Error>
 where
     T: Learner + Serialize + DeserializeOwned + 'static,
 {
-    add(Kind::custom::<T>(name))
-}
-
-fn add(kind: Kind) -> Result<(), Error> {
-    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    match BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == kind.name) {
-        None => registered.push(kind),
-        Some(known) if (known.id)() == (kind.id)() => {}
-        Some(_) => {
-            return Err(Error::Value {
-                key: "encoder.kind".into(),
-                found: format!("{:?}", kind.name),
-                allowed: "a name that stands for no other learner".into(),
-            });
-        }
-    }
+    config::register::<T>(name)?;
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push(as_learner::<T>);
     Ok(())
 }
 
-/// The `[encoder]` table: a learner with the name of its kind.
-#[derive(Clone)]
-pub struct EncoderTable {
-    kind: String,
-    learner: Arc<dyn Learner>,
-    /// Its keys, with all defaults.
-    keys: toml::Table,
-}
-
 impl EncoderTable {
-    /// The table of a learner whose kind has this name.
+    /// The learner that these are the settings of.
     ///
     /// # Errors
-    /// Settings that cannot be written as TOML.
-    pub fn new<T>(kind: &str, learner: T) -> Result<Self, Error>
-    where
-        T: Learner + Serialize + 'static,
-    {
-        // through text, which keeps a 32-bit number as it was written
-        let text = toml::to_string(&learner).map_err(|e| Error::Serialise(e.to_string()))?;
-        let keys = text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
-        Ok(Self { kind: kind.into(), learner: Arc::new(learner), keys })
-    }
-
-    /// The learner, if it is a `T`.
-    pub fn get<T: Learner>(&self) -> Option<&T> {
-        let learner: &dyn Any = self.learner.as_ref();
-        learner.downcast_ref()
-    }
-
-    /// The name of the kind.
-    pub fn kind(&self) -> &str {
-        &self.kind
-    }
-}
-
-impl Deref for EncoderTable {
-    type Target = dyn Learner;
-
-    fn deref(&self) -> &Self::Target {
-        self.learner.as_ref()
-    }
-}
-
-impl PartialEq for EncoderTable {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.kind, &self.keys) == (&other.kind, &other.keys)
-    }
-}
-
-impl fmt::Debug for EncoderTable {
-    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
-        fmt::Debug::fmt(&self.learner, out)
-    }
-}
-
-impl Serialize for EncoderTable {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut table = self.keys.clone();
-        table.insert("kind".into(), self.kind.clone().into());
-        table.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for EncoderTable {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = toml::Table::deserialize(deserializer)?;
-        let Some(kind) = table.remove("kind") else { return Err(D::Error::missing_field("kind")) };
-        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known: Vec<Kind> = BUILT_IN.iter().copied().chain(registered).collect();
-        let Some(found) = known.iter().find(|known| Some(known.name) == kind.as_str()) else {
-            let names: Vec<String> =
-                known.iter().map(|known| format!("`{}`", known.name)).collect();
-            let message = format!("kind = {kind}: expected one of {}", names.join(", "));
-            return Err(D::Error::custom(message));
-        };
-        (found.read)(found.name, table).map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for EncoderTable {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "EncoderConfig".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let variant = |kind: &Kind| {
-            let mut schema = kind.schema?(generator);
-            schema.insert("description".into(), kind.meaning.into());
-            schema.insert("type".into(), "object".into());
-            schema.insert(
-                "properties".into(),
-                serde_json::json!({ "kind": { "type": "string", "const": kind.name } }),
-            );
-            schema.insert("required".into(), serde_json::json!(["kind"]));
-            Some(schema)
-        };
-        let variants: Vec<Schema> = BUILT_IN.iter().filter_map(variant).collect();
-        json_schema!({ "description": "The built-in encoders.", "oneOf": variants })
+    /// [`Error::Contract`] for settings of a type that is not [`register`]ed.
+    pub(crate) fn learner(&self) -> Result<&dyn Learner, Error> {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+        let found = BUILT_IN.iter().chain(registered.iter()).find_map(|kind| kind(self.settings()));
+        found
+            .ok_or_else(|| Error::Contract(format!("the kind {:?} is not registered", self.kind())))
     }
 }

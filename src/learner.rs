@@ -2,7 +2,6 @@
 //! [`Predictor`] is the fitted model.
 
 use std::any::Any;
-use std::fmt::Debug;
 use std::path::Path;
 
 use burn::tensor::Device;
@@ -12,12 +11,12 @@ use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 
 use crate::Error;
-use crate::config::{Checked, Config};
+use crate::config::{Checked, EncoderSettings};
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
 use crate::run_dir::{Folder, HeldOut, PreparationFiles};
 use crate::targets::{OutputTargets, TrainingOutputs};
-use dsokr_data::{Dataset, InputKind, Split};
+use dsokr_data::{Dataset, Split};
 use dsokr_train::Observer;
 
 /// A model that an `[encoder]` table describes: it is fitted on a training split, or read from a
@@ -28,47 +27,7 @@ use dsokr_train::Observer;
 /// its own with [`register`](crate::register). Then configurations with its `kind` train, resume,
 /// evaluate and search like the built-in ones. `examples/custom_predictor.rs` is a complete
 /// program.
-pub trait Learner: Any + Debug + Send + Sync {
-    /// Checks the settings alone. The default accepts every value of the type.
-    ///
-    /// # Errors
-    /// The first value out of range, preferably as [`Error::Value`].
-    fn validate(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Checks the settings against the rest of the configuration. The default accepts every one.
-    ///
-    /// # Errors
-    /// The first key that is not compatible with these settings, preferably as [`Error::Value`].
-    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        let _ = config;
-        Ok(())
-    }
-
-    /// The kind of inputs that it reads (default: texts).
-    fn reads(&self) -> InputKind {
-        InputKind::Texts
-    }
-
-    /// Whether it is fitted on the CPU alone (default: false).
-    fn needs_cpu(&self) -> bool {
-        false
-    }
-
-    /// Whether several processes can share its fit, the [`Ranks`] of the scope (default: false). All of them
-    /// call [`targets`](Self::targets) and [`fit`](Self::fit); rank 0 alone writes, and what the fit returns
-    /// to the others is not used.
-    fn shares_training(&self) -> bool {
-        false
-    }
-
-    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a
-    /// feature space).
-    fn levels(&self) -> Option<&[f64]> {
-        None
-    }
-
+pub trait Learner: EncoderSettings {
     /// The targets of the fit (default: the training outputs in the sketched eigenbasis).
     ///
     /// # Errors

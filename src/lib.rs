@@ -97,13 +97,13 @@ pub use dsokr_molecule as molecule;
 pub use dsokr_nn as nn;
 pub use dsokr_train as train;
 
-pub use config::Config;
+pub use config::{Config, EncoderSettings, EncoderTable};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use exact::PredictedOutput;
 pub use fit::{Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
-pub use kinds::{EncoderTable, register};
+pub use kinds::register;
 pub use labels::LabelScores;
 pub use learner::{Choice, ClosedForm, CrossFitted, Fitted, Learner, Predictor, StoredRun, Task};
 pub use metric::{Metric, RESAMPLES, intervals};

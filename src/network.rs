@@ -9,7 +9,7 @@ use dsokr_basis::{Basis, Kernel};
 use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use tracing::info;
 
-use crate::config::{Checked, Config, KernelConfig};
+use crate::config::{Checked, Config, EncoderSettings, KernelConfig};
 use crate::fit::{CrossFit, left_out, rest};
 use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
@@ -51,7 +51,7 @@ impl<R: Recipe> Predictor for Network<R> {
     }
 }
 
-impl<R: Recipe> Learner for R {
+impl<R: Recipe> EncoderSettings for R {
     fn validate(&self) -> Result<(), Error> {
         Recipe::validate(self)
     }
@@ -79,7 +79,9 @@ impl<R: Recipe> Learner for R {
             false => InputKind::Texts,
         }
     }
+}
 
+impl<R: Recipe> Learner for R {
     fn needs(
         &self,
         config: &Checked,

@@ -5,6 +5,7 @@
 
 mod decoding;
 mod embedding;
+mod encoder;
 mod ensemble;
 mod evaluation;
 mod kernel;
@@ -21,6 +22,8 @@ pub use decoding::{
 };
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
+pub(crate) use encoder::register;
+pub use encoder::{EncoderSettings, EncoderTable};
 pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
 pub use kernel::{GaussianKernel, KernelConfig};
@@ -42,8 +45,8 @@ use dsokr_data::{DataRoot, InputKind, Source, SplitName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::metric::Needs;
-use crate::{EncoderTable, Error};
 
 /// Version of the configuration and of run directories that this program reads and writes.
 pub const FORMAT: u32 = 2;

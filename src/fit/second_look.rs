@@ -164,7 +164,7 @@ pub(super) fn fit(
     let mut held = folds(key, settings.folds, ids.len(), task.config.seed)?;
     held.truncate(settings.answered);
     let refused = |allowed| Err(Error::value("decoding.second_look", "given", allowed));
-    let Some(parts) = task.config.encoder.cross_fit(task, &held)? else {
+    let Some(parts) = task.config.encoder.learner()?.cross_fit(task, &held)? else {
         return refused("absent: this encoder gives no answers without a part of the pairs");
     };
     let mut examples = LookExamples::new(settings.candidates);

@@ -17,8 +17,8 @@ use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets
 use dsokr_train::Event;
 
 use crate::config::{
-    AnswersConfig, Checked, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
-    MachineInputsConfig,
+    AnswersConfig, Checked, Config, EmbeddingConfig, EncoderSettings, HeldOutWeights,
+    KernelMachineConfig, MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
 use crate::fit::second_look_need;
@@ -35,7 +35,7 @@ use inputs::{MachineInputs, MachineRows};
 use predictor::KernelMachine;
 use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_set, unknowns};
 
-impl Learner for KernelMachineConfig {
+impl EncoderSettings for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
         Self::validate(self)
     }
@@ -66,7 +66,9 @@ impl Learner for KernelMachineConfig {
     fn levels(&self) -> Option<&[f64]> {
         Self::levels(self)
     }
+}
 
+impl Learner for KernelMachineConfig {
     fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
         let config = outputs.config();
         if let Some(levels) = self.levels() {

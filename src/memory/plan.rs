@@ -59,7 +59,7 @@ impl Request<'_> {
         let dataset: Dataset = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
         let coordinates = memory::coordinates(config, &dataset);
-        let learner = config.encoder.needs(config, &dataset, coordinates)?;
+        let learner = config.encoder.learner()?.needs(config, &dataset, coordinates)?;
         let held = resident();
         needs.extend(learner);
         needs.extend(words_need(config, &self.root, &dataset)?);

@@ -114,7 +114,7 @@ impl<'a> Study<'a> {
         let metric = config.evaluation.metric;
         let n = outputs.len() as f64;
         let labels = label_names(&config, &self.dataset.outputs)?;
-        let learner = config.encoder.closed_form(&config, &self.dataset, &outputs)?;
+        let learner = config.encoder.learner()?.closed_form(&config, &self.dataset, &outputs)?;
         let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
         for &size in sizes {
             let started = Instant::now();
@@ -185,7 +185,7 @@ impl<'a> Study<'a> {
         learner: &dyn ClosedForm,
         outputs: &TrainingOutputs,
     ) -> Result<Scores, Error> {
-        let targets = config.encoder.targets(outputs)?;
+        let targets = config.encoder.learner()?.targets(outputs)?;
         let basis = outputs.basis(false)?;
         let (placed, origin) = (targets.candidates(&self.dataset.outputs)?, targets.origin());
         let labels = label_names(config, &self.dataset.outputs)?;

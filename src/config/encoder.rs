@@ -1,0 +1,256 @@
+//! The `[encoder]` table: one of several kinds of settings.
+
+use std::any::{Any, TypeId};
+use std::fmt::{self, Debug};
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use dsokr_nn::pretrained::PretrainedConfig;
+use dsokr_nn::{MlpConfig, NgramBagConfig, TransformerConfig};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use dsokr_data::InputKind;
+
+use super::{Config, KernelMachineConfig};
+use crate::Error;
+use crate::encoders::BagBesideConfig;
+
+/// The settings of an `[encoder]` table: what the checks of a configuration ask about them. Every
+/// [`Learner`](crate::Learner) has them.
+pub trait EncoderSettings: Any + Debug + Send + Sync {
+    /// Checks the settings alone. The default accepts every value of the type.
+    ///
+    /// # Errors
+    /// The first value out of range, preferably as [`Error::Value`].
+    fn validate(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Checks the settings against the rest of the configuration. The default accepts every one.
+    ///
+    /// # Errors
+    /// The first key that is not compatible with these settings, preferably as [`Error::Value`].
+    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// The kind of inputs that it reads (default: texts).
+    fn reads(&self) -> InputKind {
+        InputKind::Texts
+    }
+
+    /// Whether it is fitted on the CPU alone (default: false).
+    fn needs_cpu(&self) -> bool {
+        false
+    }
+
+    /// Whether several processes can share its fit, the [`Ranks`](dsokr_basis::Ranks) of the scope (default:
+    /// false). All of them make the targets and fit; rank 0 alone writes, and what the fit returns to the others is
+    /// not used.
+    fn shares_training(&self) -> bool {
+        false
+    }
+
+    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a
+    /// feature space).
+    fn levels(&self) -> Option<&[f64]> {
+        None
+    }
+}
+
+/// The built-in kinds: name, type of the other keys, meaning. A static, because a constant would be
+/// compiled, with all that reads these types, in every program that registers a kind.
+static BUILT_IN: [Kind; 7] = [
+    Kind::built_in::<NgramBagConfig>("ngram-bag", "TF-IDF n-grams of the text."),
+    Kind::built_in::<MlpConfig>("mlp", "A multi-layer perceptron on the vectors of `data.inputs`."),
+    Kind::built_in::<TransformerConfig>(
+        "transformer",
+        "A transformer over the text's tokens, from scratch.",
+    ),
+    Kind::built_in::<PretrainedConfig>(
+        "pretrained",
+        "A pretrained transformer of the BERT family, from a local folder; see pretrained.md.",
+    ),
+    Kind::built_in::<BagBesideConfig<TransformerConfig>>(
+        "bag-and-transformer",
+        "A bag of n-grams and a transformer from scratch, trained together: their coordinates are added.",
+    ),
+    Kind::built_in::<BagBesideConfig<PretrainedConfig>>(
+        "bag-and-pretrained",
+        "A bag of n-grams and a pretrained transformer, trained together: their coordinates are added.",
+    ),
+    Kind::built_in::<KernelMachineConfig>(
+        "kernel-machine",
+        "A kernel machine in the encoder's place: IOKR and its sketched forms.",
+    ),
+];
+
+/// The kinds that the program has registered.
+static REGISTERED: RwLock<Vec<Kind>> = RwLock::new(Vec::new());
+
+/// One kind of `[encoder]` table.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    meaning: &'static str,
+    id: fn() -> TypeId,
+    read: fn(&str, toml::Table) -> Result<EncoderTable, String>,
+    schema: Option<fn(&mut SchemaGenerator) -> Schema>,
+}
+
+impl Kind {
+    const fn built_in<T>(name: &'static str, meaning: &'static str) -> Self
+    where
+        T: EncoderSettings + Serialize + DeserializeOwned + JsonSchema + 'static,
+    {
+        let schema = SchemaGenerator::subschema_for::<T>;
+        Self { meaning, schema: Some(schema), ..Self::custom::<T>(name) }
+    }
+
+    const fn custom<T: EncoderSettings + Serialize + DeserializeOwned + 'static>(
+        name: &'static str,
+    ) -> Self {
+        let read = |kind: &str, table: toml::Table| {
+            let settings: T =
+                table.try_into().map_err(|e: toml::de::Error| e.message().to_string())?;
+            EncoderTable::new(kind, settings).map_err(|e| e.to_string())
+        };
+        Self { name, meaning: "", id: TypeId::of::<T>, read, schema: None }
+    }
+}
+
+/// Makes `kind = "name"` of an `[encoder]` table stand for the settings `T`, for this program.
+///
+/// # Errors
+/// [`Error::Value`] for the name of different settings.
+pub(crate) fn register<T>(name: &'static str) -> Result<(), Error>
+where
+    T: EncoderSettings + Serialize + DeserializeOwned + 'static,
+{
+    add(Kind::custom::<T>(name))
+}
+
+fn add(kind: Kind) -> Result<(), Error> {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    match BUILT_IN.iter().chain(registered.iter()).find(|known| known.name == kind.name) {
+        None => registered.push(kind),
+        Some(known) if (known.id)() == (kind.id)() => {}
+        Some(_) => {
+            return Err(Error::Value {
+                key: "encoder.kind".into(),
+                found: format!("{:?}", kind.name),
+                allowed: "a name that stands for no other learner".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The `[encoder]` table: settings with the name of their kind.
+#[derive(Clone)]
+pub struct EncoderTable {
+    kind: String,
+    settings: Arc<dyn EncoderSettings>,
+    /// Its keys, with all defaults.
+    keys: toml::Table,
+}
+
+impl EncoderTable {
+    /// The table of settings whose kind has this name.
+    ///
+    /// # Errors
+    /// Settings that cannot be written as TOML.
+    pub fn new<T>(kind: &str, settings: T) -> Result<Self, Error>
+    where
+        T: EncoderSettings + Serialize + 'static,
+    {
+        // through text, which keeps a 32-bit number as it was written
+        let text = toml::to_string(&settings).map_err(|e| Error::Serialise(e.to_string()))?;
+        let keys = text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
+        Ok(Self { kind: kind.into(), settings: Arc::new(settings), keys })
+    }
+
+    /// The settings, if they are a `T`.
+    pub fn get<T: EncoderSettings>(&self) -> Option<&T> {
+        let settings: &dyn Any = self.settings.as_ref();
+        settings.downcast_ref()
+    }
+
+    pub(crate) fn settings(&self) -> &dyn Any {
+        self.settings.as_ref()
+    }
+
+    /// The name of the kind.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+}
+
+impl Deref for EncoderTable {
+    type Target = dyn EncoderSettings;
+
+    fn deref(&self) -> &Self::Target {
+        self.settings.as_ref()
+    }
+}
+
+impl PartialEq for EncoderTable {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.kind, &self.keys) == (&other.kind, &other.keys)
+    }
+}
+
+impl fmt::Debug for EncoderTable {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Debug::fmt(&self.settings, out)
+    }
+}
+
+impl Serialize for EncoderTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut table = self.keys.clone();
+        table.insert("kind".into(), self.kind.clone().into());
+        table.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for EncoderTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = toml::Table::deserialize(deserializer)?;
+        let Some(kind) = table.remove("kind") else { return Err(D::Error::missing_field("kind")) };
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known: Vec<Kind> = BUILT_IN.iter().copied().chain(registered).collect();
+        let Some(found) = known.iter().find(|known| Some(known.name) == kind.as_str()) else {
+            let names: Vec<String> =
+                known.iter().map(|known| format!("`{}`", known.name)).collect();
+            let message = format!("kind = {kind}: expected one of {}", names.join(", "));
+            return Err(D::Error::custom(message));
+        };
+        (found.read)(found.name, table).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for EncoderTable {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EncoderConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let variant = |kind: &Kind| {
+            let mut schema = kind.schema?(generator);
+            schema.insert("description".into(), kind.meaning.into());
+            schema.insert("type".into(), "object".into());
+            schema.insert(
+                "properties".into(),
+                serde_json::json!({ "kind": { "type": "string", "const": kind.name } }),
+            );
+            schema.insert("required".into(), serde_json::json!(["kind"]));
+            Some(schema)
+        };
+        let variants: Vec<Schema> = BUILT_IN.iter().filter_map(variant).collect();
+        json_schema!({ "description": "The built-in encoders.", "oneOf": variants })
+    }
+}
