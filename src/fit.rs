@@ -3,7 +3,7 @@
 mod changes;
 mod ensemble;
 mod fingerprint;
-mod hubs;
+mod plan;
 mod processes;
 mod second_look;
 
@@ -22,21 +22,23 @@ use crate::decoder::Decoder;
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
 use crate::exact::{ExactDecoder, label_names, save_labels};
+use crate::hubs::correct;
 use crate::learner::{Fitted, Task};
 use crate::run_dir::candidates::with_added;
 use crate::run_dir::{
     FEATURES, Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
 };
 use crate::targets::TrainingOutputs;
-use crate::{Error, memory, scaling};
+use crate::{Error, hubs, memory, scaling};
 use dsokr_data::{DataRoot, SplitName};
 use dsokr_train::{Event, Observer};
 
 use fingerprint::fingerprint;
-pub(crate) use hubs::{CrossFit, correct, left_out, rest};
+pub use plan::Plan;
 use processes::{check_shared, of_first};
 use second_look::PairWords;
-pub(crate) use second_look::{need as second_look_need, words_need};
+pub(crate) use second_look::need as second_look_need;
+use second_look::words_need;
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use dsokr_machines::Cost;
 use rayon::prelude::*;
 use tracing::info;
 
-use super::hubs::{folds, rest};
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
+use crate::folds::{folds, rest};
 use crate::learner::Task;
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;

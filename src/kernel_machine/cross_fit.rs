@@ -10,7 +10,7 @@ use super::inputs::MachineInputs;
 use super::solver::scaling;
 use crate::Error;
 use crate::config::KernelMachineConfig;
-use crate::fit::rest;
+use crate::folds::rest;
 use crate::learner::{CrossFitted, Task};
 use crate::targets::{OutputTargets, TrainingOutputs};
 

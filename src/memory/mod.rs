@@ -6,14 +6,11 @@
 //! it is.
 
 mod outputs;
-mod plan;
 mod training;
 
 pub use dsokr_basis::memory::{Bytes, Limit, available};
-pub use plan::Plan;
 
-pub(crate) use outputs::{coordinates, of_outputs};
-pub(crate) use plan::of_data;
+pub(crate) use outputs::{coordinates, of_data, of_outputs};
 pub(crate) use training::of_training;
 
 use serde::Serialize;

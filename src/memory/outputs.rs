@@ -1,7 +1,7 @@
-//! The basis, the targets and the candidates.
+//! The data, the basis, the targets and the candidates.
 
 use dsokr_basis::RowKind;
-use dsokr_data::Dataset;
+use dsokr_data::{DataRoot, Dataset};
 
 use super::Need;
 use crate::config::Checked;
@@ -39,4 +39,11 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     // the fingerprint of the data takes a copy of both
     let targets = Need::memory(size, "targets of the training pairs", 16.0 * pairs * p);
     vec![basis, targets, candidates]
+}
+
+/// What drawing the data, or reading their files, needs.
+pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
+    let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
+    let needs = config.source().memory(root).into_iter();
+    needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
 }

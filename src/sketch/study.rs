@@ -9,7 +9,7 @@ use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::evaluator::Evaluator;
 use crate::exact::{AnswerSpace, ExactDecoder, label_names};
-use crate::fit::correct;
+use crate::hubs::correct;
 use crate::learner::{ClosedForm, Fitted};
 use crate::metric::Needs;
 use crate::targets::{Origin, TrainingOutputs, candidates, fit_basis};

@@ -1,5 +1,7 @@
 //! Neural encoders as learners: a recipe, the frozen basis as the last layer, and the training loop.
 
+mod cross_fit;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -10,7 +12,7 @@ use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use tracing::info;
 
 use crate::config::{Checked, Config, EncoderSettings, KernelConfig};
-use crate::fit::{CrossFit, left_out, rest};
+use crate::folds::{held_out_folds, rest};
 use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
 use crate::run_dir::{Folder, HeldOut, PreparationFiles};
@@ -18,6 +20,8 @@ use crate::targets::BASIS;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::{Best, embed};
+
+use cross_fit::CrossFit;
 
 /// A trained encoder with its frozen basis.
 pub struct Network<R: Recipe> {
@@ -134,7 +138,7 @@ impl<R: Recipe> Learner for R {
         // the part of the pairs that this encoder does not see, with the inputs and targets of the others
         let n = train.ids.len();
         let held = match config.decoding.hubs.as_ref().is_some_and(|hubs| !hubs.refits()) {
-            true => left_out(config, n)?.into_iter().next(),
+            true => held_out_folds(config, n)?.into_iter().next(),
             false => None,
         };
         let (train, targets) = match &held {
@@ -243,7 +247,7 @@ fn needs<R: Recipe>(
 
 /// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one
 /// whose parameters are about to be `restored`.
-pub(crate) fn new_model<R: Recipe>(
+fn new_model<R: Recipe>(
     recipe: &R,
     config: &Checked,
     basis: &Basis,

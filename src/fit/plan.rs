@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use dsokr_data::{DataRoot, Dataset};
+use dsokr_data::Dataset;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use dsokr_basis::memory::resident;
 
-use super::{Bytes, Limit, Need, available, check, of_outputs};
+use super::{Request, words_need};
+use crate::Error;
 use crate::config::Checked;
-use crate::fit::{Request, words_need};
-use crate::{Error, memory};
+use crate::memory::{self, Bytes, Limit, Need, available, check, of_data, of_outputs};
 
 /// Bytes that the command's allocator takes ahead, and small buffers.
 const RESERVE: f64 = 64e6;
@@ -72,13 +72,6 @@ impl Request<'_> {
         let name = config.name.clone();
         Ok(Plan { name, held, needs, bytes, seconds, limit: available() })
     }
-}
-
-/// What drawing the data, or reading their files, needs.
-pub(crate) fn of_data(config: &Checked, root: &DataRoot) -> Vec<Need> {
-    let what = if root.folder().is_none() { "drawn data" } else { "data in files" };
-    let needs = config.source().memory(root).into_iter();
-    needs.map(|(keys, bytes)| Need::memory(keys, what, bytes)).collect()
 }
 
 /// Multiplications in single precision, and bytes copied, a second, on all threads.
