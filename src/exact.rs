@@ -13,9 +13,7 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Checked, Search};
-
-/// The names of the labels in a run directory, in the order of their columns.
-const LABELS: &str = "labels.json";
+use crate::run_files::LABELS;
 
 /// An output that is predicted without candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -26,8 +26,9 @@ use crate::hubs::correct;
 use crate::learner::{Fitted, Task};
 use crate::run_dir::candidates::with_added;
 use crate::run_dir::{
-    FEATURES, Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
+    Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
 };
+use crate::run_files::FEATURES;
 use crate::targets::TrainingOutputs;
 use crate::{Error, hubs, memory, scaling};
 use dsokr_data::{DataRoot, SplitName};

@@ -77,6 +77,7 @@ mod query_texts;
 mod rankings;
 mod recipe;
 mod run_dir;
+mod run_files;
 mod scaling;
 mod scores;
 

@@ -8,9 +8,7 @@ use dsokr_machines::Scaling;
 
 use crate::Error;
 use crate::config::{ColumnScaling, Config};
-
-/// The file of a run with the means and the standard deviations.
-const FILE: &str = "scaling.safetensors";
+use crate::run_files::SCALING as FILE;
 
 impl Config {
     /// Reads the data, with the features of outputs standardised as `output.scaling` says. Means and

@@ -8,7 +8,8 @@ use tracing::info;
 
 use crate::Error;
 use crate::config::Checked;
-use crate::run_dir::{CHECKPOINT, Folder};
+use crate::run_dir::Folder;
+use crate::run_files::CHECKPOINT;
 
 /// Settings of the optimisation that a resumed training may change, each named by an override: they do
 /// not change what the run is.

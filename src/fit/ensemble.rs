@@ -18,7 +18,8 @@ use crate::evaluation::chance;
 use crate::metric::{RESAMPLES, intervals};
 use crate::run::EnsembleRun;
 use crate::run_dir::candidates::settle_members;
-use crate::run_dir::{Folder, MEMBERS, Report, RunLock};
+use crate::run_dir::{Folder, Report, RunLock};
+use crate::run_files::MEMBERS;
 use dsokr_data::SplitName;
 use dsokr_train::{Event, Observer};
 

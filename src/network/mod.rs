@@ -16,7 +16,7 @@ use crate::folds::{held_out_folds, rest};
 use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
 use crate::run_dir::{Folder, HeldOut, PreparationFiles};
-use crate::targets::BASIS;
+use crate::run_files::BASIS;
 use crate::{Error, Prepare, Recipe, Start};
 use dsokr_data::{Dataset, InputKind, Split};
 use dsokr_train::{Best, embed};

@@ -19,13 +19,11 @@ use crate::decoder::Decoder;
 use crate::evaluation::judged;
 use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::query_texts::QueryTexts;
-use crate::run_dir::{Folder, candidates, fingerprints, inner, read_optional};
+use crate::run_dir::{Folder, candidates, fingerprints, inner};
+use crate::run_files::{RULE, read_json};
 use crate::scores::Evaluation;
 use dsokr_data::Split;
 use dsokr_data::config::OnBadRow;
-
-/// The rule of an ensemble's directory, with the weights that were fitted.
-const RULE: &str = "combination.json";
 
 /// Trained runs with the same candidates, and the rule that combines them.
 pub struct EnsembleRun {
@@ -295,9 +293,7 @@ impl EnsembleRun {
 
     /// Writes the rule into the ensemble's directory.
     pub(crate) fn save_rule(&self, path: &Path) -> Result<(), Error> {
-        let text = serde_json::to_string_pretty(&self.rule);
-        let text = text.map_err(|e| Error::Serialise(e.to_string()))?;
-        fingerprints::replace(path, RULE, &format!("{text}\n"))
+        fingerprints::replace_json(path, RULE, &self.rule)
     }
 }
 
@@ -356,9 +352,8 @@ fn same_candidates(path: &Path, opened: &[(String, Run)]) -> Result<(), Error> {
 
 fn read_rule(path: &Path) -> Result<Combination, Error> {
     let file = path.join(RULE);
-    let Some(text) = read_optional(&file)? else {
-        let message = "the ensemble is not complete: go on with --resume";
-        return Err(Error::Run { path: file, message: message.into() });
-    };
-    serde_json::from_str(&text).map_err(|e| Error::Run { path: file, message: e.to_string() })
+    read_json(&file)?.ok_or_else(|| Error::Run {
+        path: file,
+        message: "the ensemble is not complete: go on with --resume".into(),
+    })
 }

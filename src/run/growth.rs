@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use crate::config::Search;
 use crate::molecules::{are_smiles, canonical};
-use crate::run_dir::{FEATURES, Folder, RunLock, candidates, held_out, inner};
+use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, run_of};
+use crate::run_files::FEATURES;
 use crate::{Error, scaling, targets};
 
 /// Candidates that were added to a run.
@@ -65,7 +66,7 @@ pub fn add_candidates<T>(
     before: impl FnOnce(&AddedCandidates) -> Result<T, Error>,
 ) -> Result<(AddedCandidates, T), Error> {
     let config = Folder::config(run)?;
-    if let Some(ensemble) = candidates::ensemble_of(run)? {
+    if let Some(ensemble) = ensemble_of(run)? {
         let ensemble = ensemble.display();
         let message = format!(
             "a member of the ensemble {ensemble}, whose members have the same candidates: add to the ensemble"
@@ -98,6 +99,22 @@ pub fn add_candidates<T>(
         }
     }
     Ok((added, done))
+}
+
+/// The directory of the ensemble that a run is a member of.
+fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
+    let Some(ensemble) =
+        candidates::above(run).filter(|folder| run_of(folder).as_ref() == Some(folder))
+    else {
+        return Ok(None);
+    };
+    let config = Folder::config(&ensemble)?;
+    let members = match config.ensemble {
+        Some(_) => inner(&ensemble, &config)?,
+        None => Vec::new(),
+    };
+    let is_member = members.iter().any(|(member, _)| **member == *name(run));
+    Ok(is_member.then_some(ensemble))
 }
 
 /// What is found of the candidates that each member is to get.

@@ -11,9 +11,7 @@ use dsokr_decode::{Candidates, Precision, Shards};
 use super::OutputFolder;
 use crate::Error;
 use crate::run_dir::{Folder, candidates, io};
-
-/// The folder of a run directory with the shards of its candidates.
-const FOLDER: &str = "shards";
+use crate::run_files::SHARDS as FOLDER;
 
 const OUTPUT: OutputFolder =
     OutputFolder { key: "--out", holds: "shards only", is_own: Shards::is_file };

@@ -10,7 +10,8 @@ use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::config::EnsembleConfig;
 use crate::query_texts::QueryTexts;
-use crate::run_dir::{MEMBERS, drawn_pairs, held_out};
+use crate::run_dir::{drawn_pairs, held_out};
+use crate::run_files::MEMBERS;
 
 impl EnsembleRun {
     /// Fits the weights of the rule on queries whose gold is known; of several right outputs of a query

@@ -9,16 +9,11 @@ use std::sync::Arc;
 use dsokr_basis::store::{Stored, sync_folder, write_atomically};
 use dsokr_decode::Candidates;
 
-use super::Folder;
-use super::place::{MEMBERS, inner, name, run_of};
+use super::place::inner;
 use crate::Error;
 use crate::config::Checked;
-
-/// The file of a run directory.
-pub(crate) const FILE: &str = "candidates.safetensors";
-
-/// The file of a member that takes the place of [`FILE`] once the ensemble has [`SWITCH`].
-const NEXT: &str = "candidates.next.safetensors";
+pub(crate) use crate::run_files::CANDIDATES as FILE;
+use crate::run_files::{MEMBERS, NEXT_CANDIDATES as NEXT};
 
 /// An empty file of an ensemble's directory: all members have their new candidates on disk.
 const SWITCH: &str = "candidates.next";
@@ -80,22 +75,8 @@ pub(crate) fn save(
     Ok(candidates.save(path, &BTreeMap::from(metadata))?)
 }
 
-/// The directory of the ensemble that a run is a member of.
-pub(crate) fn ensemble_of(run: &Path) -> Result<Option<PathBuf>, Error> {
-    let Some(ensemble) = above(run).filter(|folder| run_of(folder).as_ref() == Some(folder)) else {
-        return Ok(None);
-    };
-    let config = Folder::config(&ensemble)?;
-    let members = match config.ensemble {
-        Some(_) => inner(&ensemble, &config)?,
-        None => Vec::new(),
-    };
-    let is_member = members.iter().any(|(member, _)| **member == *name(run));
-    Ok(is_member.then_some(ensemble))
-}
-
 /// The folder that is an ensemble's directory if the run is a member of one: a folder with members may be any other.
-fn above(run: &Path) -> Option<PathBuf> {
+pub(crate) fn above(run: &Path) -> Option<PathBuf> {
     let run = run.canonicalize().ok()?;
     let members = run.parent()?;
     (members.file_name()? == MEMBERS).then(|| members.parent().map(PathBuf::from))?

@@ -7,9 +7,6 @@ use crate::config::Checked;
 use crate::{Error, Metric};
 use dsokr_data::InputKind;
 
-/// The file of the run directory. It has no fingerprint: nothing reads it, and users may add to it.
-pub(crate) const FILE: &str = "README.md";
-
 /// Markdown with YAML front matter, made from a configuration and the report on it, if there is one. Runs
 /// of equal configurations and reports have equal cards, wherever they lie.
 ///

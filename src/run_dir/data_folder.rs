@@ -5,8 +5,8 @@ use dsokr_data::DataRoot;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprints::fingerprint;
-use super::place::{DATA, read_optional};
 use crate::Error;
+use crate::run_files::{DATA, read_json};
 
 /// The folder of the data that a run was trained on, so that the run can be evaluated from any
 /// directory.
@@ -53,16 +53,16 @@ pub(crate) fn save_data_folder(run: &Path, root: &DataRoot) -> Result<(), Error>
 /// A file that cannot be read or holds something else.
 pub(crate) fn load_data_folder(run: &Path) -> Result<Option<PathBuf>, Error> {
     let file = run.join(DATA);
-    let Some(text) = read_optional(&file)? else { return Ok(None) };
-    let wrong = |message: String| Error::Run { path: file.clone(), message };
-    let DataFolder { folder, checksum } =
-        serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    let Some(DataFolder { folder, checksum }) = read_json(&file)? else { return Ok(None) };
     let found = fingerprint(folder.as_os_str().as_encoded_bytes());
     match checksum.filter(|expected| *expected != found) {
         None => Ok(Some(folder)),
-        Some(expected) => Err(wrong(format!(
-            "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
-             --data names a different folder"
-        ))),
+        Some(expected) => Err(Error::Run {
+            path: file,
+            message: format!(
+                "damaged or changed: the fingerprint of the folder is {found}, the file says {expected}; \
+                 --data names a different folder"
+            ),
+        }),
     }
 }

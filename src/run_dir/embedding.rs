@@ -3,10 +3,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprints;
-use super::place::read_optional;
 use crate::Error;
-
-const FILE: &str = "embedding.json";
+use crate::run_files::{EMBEDDING, read_json};
 
 /// The figure of each rank, c and λ on the validation split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,16 +38,11 @@ impl EmbeddingCurve {
     /// # Errors
     /// A file that cannot be read, or is not such a curve.
     pub fn read(run: &Path) -> Result<Option<Self>, Error> {
-        let file = run.join(FILE);
-        let Some(text) = read_optional(&file)? else { return Ok(None) };
-        let parsed = serde_json::from_str(&text);
-        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+        read_json(&run.join(EMBEDDING))
     }
 
     /// Writes it into the run at `run`.
     pub(crate) fn save(&self, run: &Path) -> Result<(), Error> {
-        let text =
-            serde_json::to_string_pretty(self).map_err(|e| Error::Serialise(e.to_string()))?;
-        fingerprints::replace(run, FILE, &format!("{text}\n"))
+        fingerprints::replace_json(run, EMBEDDING, self)
     }
 }

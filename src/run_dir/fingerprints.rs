@@ -4,13 +4,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use dsokr_basis::store::{Contents, Stored, Tensor, read_bytes, write_atomically};
+use serde::Serialize;
 
-use super::card::FILE as CARD;
-use super::place::{DATA, FEATURES, LOG};
 use crate::Error;
+use crate::run_files::{CheckedBy, FINGERPRINTS as FILE, METRICS, RULE, checked_by};
 
-/// The file of the run directory.
-pub(crate) const FILE: &str = "fingerprints.safetensors";
 const KIND: &str = "fingerprints";
 const VERSION: u32 = 1;
 
@@ -18,7 +16,7 @@ const VERSION: u32 = 1;
 const CHECKED_BY_READER: &str = "own";
 
 /// Files that end a training: a run without them is not complete, and that is no damage.
-const RESULTS: [&str; 2] = ["metrics.json", "combination.json"];
+const RESULTS: [&str; 2] = [METRICS, RULE];
 
 /// Writes the fingerprints of all files of a new run, whose folder is complete.
 pub(crate) fn save(run: &Path) -> Result<(), Error> {
@@ -27,15 +25,13 @@ pub(crate) fn save(run: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(run).map_err(io)? {
         let entry = entry.map_err(io)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // the log grows, the folder of the data changes with the place of the run, and users edit the card
-        let changes = [LOG, DATA, CARD].contains(&name.as_str());
-        if changes || !entry.file_type().map_err(io)?.is_file() {
+        if !entry.file_type().map_err(io)?.is_file() {
             continue;
         }
-        // few commands read the features, all are to find that they are damaged
-        let fingerprint = match name.ends_with(".safetensors") && name != FEATURES {
-            true => CHECKED_BY_READER.to_string(),
-            false => fingerprint(&fs::read(entry.path()).map_err(io)?),
+        let fingerprint = match checked_by(&name) {
+            CheckedBy::Nobody => continue,
+            CheckedBy::Reader => CHECKED_BY_READER.to_string(),
+            CheckedBy::Fingerprint => fingerprint(&fs::read(entry.path()).map_err(io)?),
         };
         fingerprints.insert(name, fingerprint);
     }
@@ -74,6 +70,12 @@ pub(crate) fn check(run: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Replaces a JSON file of the run and its fingerprint.
+pub(crate) fn replace_json(run: &Path, name: &str, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value).map_err(|e| Error::Serialise(e.to_string()))?;
+    replace(run, name, &format!("{text}\n"))
 }
 
 /// Replaces a text file of the run and its fingerprint. Between the two the file has no fingerprint,

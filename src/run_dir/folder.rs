@@ -11,19 +11,17 @@ use dsokr_nn::parameters::Parameters;
 use super::card;
 use super::create::{create_whole, io};
 use super::data_folder::load_data_folder;
-use super::place::{CHANGES, CONFIG, LOG, read_optional};
 use super::preparation_files::check_preparation;
 use super::tensorboard::EventFile;
-use super::{
-    HeldOut, HeldPart, MEMBERS, PreparationFiles, Record, Report, RunLock, SECOND_LOOK,
-    fingerprints, held_out,
-};
+use super::{HeldOut, HeldPart, PreparationFiles, Record, Report, RunLock, fingerprints, held_out};
 use crate::config::{Checked, Config, FORMAT, LoggingConfig};
+use crate::run_files::{
+    CARD, CHANGES, CHECKPOINT, CHECKPOINTS, CONFIG, ENCODER, EXAMPLES, LOG, MEMBERS, METRICS,
+    SECOND_LOOK, read_json, read_optional,
+};
 use crate::{Error, Metric, Scores};
 use dsokr_train::{Checkpoint, CheckpointSink, LogLine, check_basis, read_parameters};
 
-/// The file of the run directory with the last state.
-pub(crate) const CHECKPOINT: &str = "checkpoint/last.safetensors";
 const ENCODER_KIND: &str = "encoder";
 const ENCODER_VERSION: u32 = 1;
 
@@ -72,7 +70,7 @@ impl Folder {
             super::candidates::save(&here.join(super::candidates::FILE), candidates, &space, data)?;
             prepared.save(here)?;
             fingerprints::save(here)?;
-            let inner = here.join("checkpoint");
+            let inner = here.join(CHECKPOINTS);
             fs::create_dir(&inner).map_err(|e| io(&inner, &e))?;
             Ok(write_atomically(&here.join(LOG), |_| Ok(()))?)
         })?;
@@ -147,7 +145,7 @@ impl Folder {
     }
 
     fn encoder_file(&self) -> PathBuf {
-        self.path.join("encoder.safetensors")
+        self.path.join(ENCODER)
     }
 
     fn checkpoint_file(&self) -> PathBuf {
@@ -162,7 +160,7 @@ impl Folder {
     /// Removes the unfinished files of a killed process from the run or the ensemble at `path`.
     pub(crate) fn tidy(path: &Path) {
         store::remove_partial(path);
-        store::remove_partial(&path.join("checkpoint"));
+        store::remove_partial(&path.join(CHECKPOINTS));
     }
 
     /// The last state, if there is one.
@@ -292,7 +290,7 @@ impl Folder {
 
     /// Removes the final report of the run at `path`, if there is one, so that it is not complete.
     pub(crate) fn reopen(path: &Path) -> Result<(), Error> {
-        let file = path.join("metrics.json");
+        let file = path.join(METRICS);
         match fs::remove_file(&file).and_then(|()| sync_folder(path)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::Io { path: file, message: e.to_string() })
@@ -303,15 +301,12 @@ impl Folder {
 
     /// The final report of the run at `path`, if it is complete.
     pub(crate) fn finished(path: &Path) -> Result<Option<Report>, Error> {
-        let file = path.join("metrics.json");
-        let Some(text) = read_optional(&file)? else { return Ok(None) };
-        let parsed = serde_json::from_str(&text);
-        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+        read_json(&path.join(METRICS))
     }
 
     /// Writes drawings of the first true outputs beside the predicted ones.
     pub(crate) fn save_examples(&self, svg: &str) -> Result<(), Error> {
-        let file = self.path.join("examples.svg");
+        let file = self.path.join(EXAMPLES);
         Ok(write_atomically(&file, |out| out.write_all(svg.as_bytes()))?)
     }
 
@@ -319,10 +314,7 @@ impl Folder {
     /// is complete.
     pub(crate) fn finish(path: &Path, config: &Checked, report: &Report) -> Result<(), Error> {
         write_card(path, config, Some(report))?;
-        let record = Record::now(config, report)?;
-        let text =
-            serde_json::to_string_pretty(&record).map_err(|e| Error::Serialise(e.to_string()))?;
-        fingerprints::replace(path, "metrics.json", &format!("{text}\n"))
+        fingerprints::replace_json(path, METRICS, &Record::now(config, report)?)
     }
 }
 
@@ -385,7 +377,7 @@ fn write_config(folder: &Path, config: &Checked) -> Result<(), Error> {
 
 fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Result<(), Error> {
     let text = card::card(config, report)?;
-    Ok(write_atomically(&folder.join(card::FILE), |file| file.write_all(text.as_bytes()))?)
+    Ok(write_atomically(&folder.join(CARD), |file| file.write_all(text.as_bytes()))?)
 }
 
 /// The metrics of the validation split as scalars.

@@ -11,11 +11,10 @@ use dsokr_decode::{Queries, SecondLook};
 use rand::seq::index::sample;
 
 use crate::Error;
+pub(crate) use crate::run_files::{
+    HELD_OUT as FILE, HELD_OUT_PART as PART, SECOND_LOOK_PART as PART_LOOK,
+};
 
-pub(crate) const FILE: &str = "held-out.safetensors";
-/// Answers to the part of the pairs that a second look has not seen, and that second look.
-pub(crate) const PART: &str = "held-out-part.safetensors";
-pub(crate) const PART_LOOK: &str = "second-look-part.safetensors";
 const KIND: &str = "held-out";
 /// The version of the layout; answers of version 1 have 32 bits always.
 const VERSION: u32 = 2;

@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 
 use dsokr_train::LogLine;
 
-use super::{Folder, MEMBERS};
+use super::Folder;
+use crate::run_files::MEMBERS;
 use crate::{Error, Scores};
 
 /// Loss and validation metric of a training, a value an evaluation.

@@ -59,15 +59,12 @@ pub(crate) use create::io;
 pub(crate) use data_folder::save_data_folder;
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use folder::Folder;
-pub(crate) use folder::{CHECKPOINT, validation_scalars};
+pub(crate) use folder::validation_scalars;
 pub use held_out::HeldOut;
 pub(crate) use held_out::{HeldPart, drawn_pairs};
 pub use learning::LearningCurve;
 pub(crate) use lock::RunLock;
-pub(crate) use place::{FEATURES, MEMBERS, inner, read_optional, run_of};
+pub(crate) use place::{inner, name, run_of};
 pub(crate) use preparation_files::{PreparationFiles, check_preparation};
 pub use record::Record;
 pub use report::Report;
-
-/// The file of the second look at the candidates.
-pub(crate) const SECOND_LOOK: &str = "second-look.safetensors";

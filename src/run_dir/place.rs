@@ -1,31 +1,15 @@
-//! Where a run lies, and which of its files are there.
+//! Where a run lies.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-
-use dsokr_basis::store::read_text;
 
 use crate::Error;
 use crate::config::Checked;
-
-/// The file of the run directory with the settings that resumed trainings have changed.
-pub(crate) const CHANGES: &str = "changes.jsonl";
-/// The configuration, which every run directory has.
-pub(crate) const CONFIG: &str = "config.toml";
-/// The folder of the data that a run was trained on.
-pub(crate) const DATA: &str = "data.json";
-/// The columns of the outputs' features.
-pub(crate) const FEATURES: &str = "features.safetensors";
-/// The folder of the members in an ensemble's directory.
-pub(crate) const MEMBERS: &str = "members";
-/// A line an evaluation.
-pub(crate) const LOG: &str = "log.jsonl";
+use crate::run_files::{CANDIDATES, CONFIG, FINGERPRINTS, MEMBERS};
 
 /// Whether a folder is a run directory. Other folders too may have a file of the configuration's name.
 fn is_run(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).exists();
-    has(CONFIG)
-        && [super::fingerprints::FILE, super::candidates::FILE, MEMBERS].into_iter().any(has)
+    has(CONFIG) && [FINGERPRINTS, CANDIDATES, MEMBERS].into_iter().any(has)
 }
 
 /// The run directory that a path is, or that it lies in; the path need not exist.
@@ -50,15 +34,6 @@ pub(crate) fn parent(run: &Path) -> &Path {
 /// The name of a run's folder.
 pub(crate) fn name(run: &Path) -> String {
     run.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// The text of a file that a run may lack.
-pub(crate) fn read_optional(file: &Path) -> Result<Option<String>, Error> {
-    match read_text(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::reading(file, &e)),
-    }
 }
 
 /// Names and run directories of an ensemble's members.

@@ -3,46 +3,8 @@ use std::path::Path;
 
 use dsokr_basis::store::{self, Stored, Tensor, write_atomically};
 
-use super::SECOND_LOOK;
-use super::candidates::FILE as CANDIDATES;
-use super::card::FILE as CARD;
-use super::fingerprints::FILE as FINGERPRINTS;
-use super::held_out::{FILE as HELD_OUT, PART, PART_LOOK};
-use super::place::{CHANGES, DATA, FEATURES};
 use crate::Error;
-use crate::targets::BASIS;
-
-/// The files and folders of a run directory, which a recipe must not write.
-const OWN: [&str; 28] = [
-    "config.toml",
-    CARD,
-    BASIS,
-    CANDIDATES,
-    "candidates.next.safetensors",
-    "encoder.safetensors",
-    "checkpoint",
-    CHANGES,
-    DATA,
-    FINGERPRINTS,
-    "embedding.json",
-    "embedding.svg",
-    "examples.svg",
-    FEATURES,
-    HELD_OUT,
-    PART,
-    "inputs.safetensors",
-    "labels.json",
-    "log.jsonl",
-    "machine.safetensors",
-    "metrics.json",
-    "outputs.safetensors",
-    "ridge.safetensors",
-    "scaling.safetensors",
-    SECOND_LOOK,
-    PART_LOOK,
-    "shards",
-    "tensorboard",
-];
+use crate::run_files::ALL;
 
 /// The files of the preparation of inputs: name and text of each.
 pub(crate) struct PreparationFiles(Vec<(&'static str, String)>);
@@ -53,8 +15,8 @@ impl PreparationFiles {
         for (at, (name, _)) in files.iter().enumerate() {
             let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
             let again = files[..at].iter().any(|(other, _)| other == name);
-            if !plain || again || OWN.contains(name) {
-                let own = OWN.join(", ");
+            if !plain || again || ALL.iter().any(|(own, _)| own == name) {
+                let own = ALL.map(|(own, _)| own).join(", ");
                 let message =
                     format!("a preparation's files have plain names, each once, none of {own}");
                 return Err(Error::Run { path: name.into(), message });

@@ -6,9 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::Report;
-use super::place::read_optional;
 use crate::Error;
 use crate::config::Checked;
+use crate::run_files::{METRICS, read_json};
 
 /// A report with the training that it is of: the contents of `metrics.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,10 +33,7 @@ impl Record {
     /// # Errors
     /// A file that cannot be read or holds something else.
     pub fn read(folder: &Path) -> Result<Option<Self>, Error> {
-        let file = folder.join("metrics.json");
-        let Some(text) = read_optional(&file)? else { return Ok(None) };
-        let parsed = serde_json::from_str(&text);
-        parsed.map(Some).map_err(|e| Error::Run { path: file, message: e.to_string() })
+        read_json(&folder.join(METRICS))
     }
 
     /// The record of a report that is made now.

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::Error;
 
 /// The folder of event files in a run directory.
-const FOLDER: &str = "tensorboard";
+use crate::run_files::TENSORBOARD as FOLDER;
 
 /// `SessionLog.START`: events of this step and later ones in earlier files do not count any more.
 const SESSION_START: u64 = 1;

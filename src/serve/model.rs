@@ -272,7 +272,8 @@ impl Files {
     /// not count.
     fn of(folder: &Path) -> Self {
         let mut files = Vec::new();
-        let members = std::fs::read_dir(folder.join(crate::run_dir::MEMBERS)).into_iter().flatten();
+        let members =
+            std::fs::read_dir(folder.join(crate::run_files::MEMBERS)).into_iter().flatten();
         let members = members.flatten().map(|entry| entry.path());
         for folder in members.chain([folder.to_path_buf()]) {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -14,13 +14,9 @@ use dsokr_machines::{OutputSpace, Points, Targets};
 
 use crate::config::Search;
 use crate::exact::AnswerSpace;
+use crate::run_files::{BASIS, OUTPUTS};
 use crate::{Error, quantiles};
 use dsokr_data::{Outputs, Selected};
-
-/// The basis, if outputs are sketched.
-pub(crate) const BASIS: &str = "basis.safetensors";
-/// The coordinates of a kernel machine's answers.
-const OUTPUTS: &str = "outputs.safetensors";
 
 /// The targets of a learner, which determine the coordinates of its predictions.
 pub enum OutputTargets {

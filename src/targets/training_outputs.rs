@@ -9,9 +9,9 @@ use tracing::warn;
 
 use dsokr_machines::LastSystem;
 
-use super::BASIS;
 use crate::Error;
 use crate::config::{Checked, SummandConfig};
+use crate::run_files::BASIS;
 use dsokr_data::{Dataset, Selected};
 
 /// Rows that are read at once.

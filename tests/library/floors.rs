@@ -4,16 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates that keep the rule. `decode` and the library itself do not yet.
-const CRATES: [&str; 6] = ["basis", "data", "machines", "molecule", "nn", "train"];
+/// The sources that keep the rule. `decode` does not yet.
+const SOURCES: [&str; 7] = [
+    "src",
+    "crates/basis/src",
+    "crates/data/src",
+    "crates/machines/src",
+    "crates/molecule/src",
+    "crates/nn/src",
+    "crates/train/src",
+];
 
 /// Imported names of a crate's top-level modules, by module.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn modules_form_no_circle() {
-    for name in CRATES {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates").join(name).join("src");
+    for name in SOURCES {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         let imports = imports(&source);
         let arrows: usize = imports.values().map(BTreeSet::len).sum();
         assert!(imports.len() > 5 && arrows > 5, "{name}: {imports:?}");
@@ -57,7 +65,7 @@ fn imports(source: &Path) -> Imports {
     for file in files(source) {
         let path = file.strip_prefix(source).unwrap().with_extension("");
         let mut parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap()).collect();
-        if parts.contains(&"tests") || parts == ["lib"] {
+        if parts.contains(&"tests") || parts[0] == "bin" || parts == ["lib"] {
             continue;
         }
         if parts.last() == Some(&"mod") {
