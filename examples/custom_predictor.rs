@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 
 use dsokr::data::Split;
 use dsokr::run::Folder;
-use dsokr::{
-    Config, EncoderSettings, Error, Fitted, Learner, Predictor, Request, Run, StoredRun, Task,
-};
+use dsokr::targets::TrainingOutputs;
+use dsokr::{Config, Error, Fit, Fitted, Learner, Predictor, Request, Run, StoredRun, Task};
 use dsokr::{register, train::Lines};
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +35,15 @@ fn words(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_lowercase).collect()
 }
 
-impl EncoderSettings for NeighboursConfig {}
-
 impl Learner for NeighboursConfig {
-    fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        let (_, targets) = task.targets.basis()?;
-        let texts = task.dataset.train.inputs.texts()?.iter().map(|text| words(text)).collect();
-        let targets = targets.coordinates.clone();
-        Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
+    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs) -> Result<Box<dyn Fit + 'a>, Error> {
+        let texts = outputs.dataset().train.inputs.texts()?;
+        let texts: Vec<_> = texts.iter().map(|text| words(text)).collect();
+        Ok(Box::new(move |task: &mut Task| {
+            let (_, targets) = task.targets.basis()?;
+            let (texts, targets) = (texts.clone(), targets.coordinates.clone());
+            Ok(Fitted::new(Neighbours { count: self.neighbours, texts, targets }))
+        }))
     }
 
     fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {

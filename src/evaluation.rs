@@ -95,7 +95,7 @@ impl Evaluation {
         self.scores.squared_error =
             errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
         self.queries.squared_errors = errors;
-        if let Some(levels) = config.encoder.levels()
+        if let Some(levels) = config.encoder.abilities().levels
             && let Some(found) = QuantileScores::of(levels, z, gold, candidates)?
         {
             self.scores.quantiles = Some(found.scores);

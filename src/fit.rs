@@ -3,43 +3,37 @@
 mod changes;
 mod ensemble;
 mod fingerprint;
+mod finish;
 mod plan;
 mod processes;
 mod second_look;
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use burn::tensor::Device;
 use dsokr_basis::Ranks;
-use dsokr_decode::Candidates;
-use dsokr_machines::LastSystem;
-use tracing::{info, warn};
+use dsokr_machines::{LastSystem, Scaling};
+use tracing::info;
 
-use crate::advice::{Evidence, advice, larger_sketch};
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::device::Processor;
 use crate::evaluator::Evaluator;
-use crate::exact::{ExactDecoder, label_names, save_labels};
-use crate::hubs::correct;
-use crate::learner::{Fitted, Task};
-use crate::run_dir::candidates::with_added;
-use crate::run_dir::{
-    Folder, PreparationFiles, Report, RunLock, save_data_folder, validation_scalars,
-};
-use crate::run_files::FEATURES;
+use crate::exact::{ExactDecoder, label_names};
+use crate::learner::Task;
+use crate::run_dir::{Draft, Folder, Report, RunLock, save_data_folder};
 use crate::targets::TrainingOutputs;
 use crate::{Error, hubs, memory, scaling};
-use dsokr_data::{DataRoot, SplitName};
-use dsokr_train::{Event, Observer};
+use dsokr_data::{DataRoot, Dataset};
+use dsokr_train::Observer;
 
+use changes::Change;
 use fingerprint::fingerprint;
+use finish::finish;
 pub use plan::Plan;
 use processes::{check_shared, of_first};
-use second_look::PairWords;
-pub(crate) use second_look::need as second_look_need;
-use second_look::words_need;
+use second_look::{PairWords, words_need};
 
 /// The configuration to fit, its run directory and its device.
 #[derive(Clone, Debug)]
@@ -118,7 +112,7 @@ fn run_as(
     shared: Option<&LastSystem>,
     observer: &mut dyn Observer,
 ) -> Result<Trained, Error> {
-    let config = request.config;
+    let (config, root) = (request.config, &request.root);
     if ranks.size() > 1 {
         check_shared(config, ranks)?;
     }
@@ -131,48 +125,22 @@ fn run_as(
         return ensemble::run(request, settings, path, observer);
     }
     let resumed = (request.resume && exists).then_some(path.as_path());
-    // a new run is locked when its folder is made
-    let locked = resumed.filter(|_| ranks.is_first()).map(|path| {
-        let locked = (changes::changes(path, config)?, RunLock::take(path)?);
-        // a complete run too: what was left when it was being finished
-        Folder::tidy(path);
-        Ok::<_, Error>(locked)
-    });
-    let (changes, _lock) = ranks.agree(locked.transpose())?.unwrap_or_default();
-    let learner = config.encoder.learner()?;
-    // a device that does not exist is reported before data are read
-    let device = request.processor.open()?;
-    if learner.needs_cpu() && request.processor != Processor::Cpu {
-        let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
-        return Err(Error::Device { device, message: message.into() });
-    }
-    memory::check(&memory::of_data(config, &request.root), request.force)?;
-    let mut dataset = config.read_data(&request.root)?;
-    let scaling = scaling::standardise(config, &mut dataset, None)?;
-    info!(
-        train = dataset.train.ids.len(),
-        validation = dataset.validation.ids.len(),
-        outputs = dataset.outputs.ids.len(),
-        candidates = dataset.outputs.candidates.len(),
-        "data loaded"
-    );
+    let (changes, _lock) = lock(resumed, config, ranks)?;
+    let device = open_device(request)?;
+    let (dataset, scaling) = load(request)?;
+
     let started = Instant::now();
     let own = LastSystem::default();
-    let systems = shared.unwrap_or(&own);
-    let outputs = TrainingOutputs::new(config, &dataset, resumed, systems.clone());
-    if let Some(hubs) = &config.decoding.hubs {
-        hubs::check(hubs, outputs.len())?;
-    }
-    if let Some(look) = &config.decoding.second_look {
-        second_look::check(look, outputs.len())?;
-    }
+    let systems = shared.unwrap_or(&own).clone();
+    let outputs = TrainingOutputs::new(config, &dataset, resumed, systems);
+    check_counts(config, outputs.len())?;
+    let prepared = config.encoder.learner().prepare(&outputs)?;
     let mut needs = memory::of_outputs(config, &dataset);
     if outputs.lacks_weights() {
-        let coordinates = memory::coordinates(config, &dataset);
-        needs.extend(learner.needs(config, &dataset, coordinates)?);
+        needs.extend(prepared.needs(memory::coordinates(config, &dataset)));
     }
     memory::check(&needs, request.force)?;
-    let targets = ranks.scope(|| learner.targets(&outputs))?;
+    let targets = ranks.scope(|| prepared.targets(&outputs))?;
     let candidates = ranks.scope(|| targets.candidates(&dataset.outputs))?;
     info!(
         kernel = config.output.kernel_name(),
@@ -183,51 +151,42 @@ fn run_as(
         seconds = started.elapsed().as_secs_f64(),
         "targets made"
     );
+
     let words = match &config.decoding.second_look {
-        Some(look) => PairWords::read(look, &request.root, &dataset, &candidates)?,
+        Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
         None => None,
     };
     let origin = targets.origin();
-    let basis = targets.as_basis();
     let labels = label_names(config, &dataset.outputs)?;
     let exact = match targets.answer_space() {
         Some(space) => ExactDecoder::new(config, space, &labels)?,
         None => None,
     };
     let decoder = Decoder { candidates: &candidates, origin: &origin, exact: exact.as_ref() };
-    let evaluator = Evaluator::new(config, &request.root, &dataset, basis, decoder)?;
-    let space = targets.fingerprint();
+    let evaluator = Evaluator::new(config, root, &dataset, targets.as_basis(), decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
-    let data = fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
-    ranks.check_same("fingerprint of the data and the targets", &data)?;
-    if resumed.is_some() {
-        let first = || -> Result<Option<Report>, Error> {
-            Folder::check_data(&path, &data)?;
-            changes::record(&path, config, &changes, &space)?;
-            save_data_folder(&path, &request.root)?;
-            Folder::finished(&path)
-        };
-        if let Some(report) = of_first(ranks, first)? {
-            info!(path = %path.display(), "the run is complete");
-            return Ok(Trained { path, report, advice: Vec::new() });
-        }
-    }
-    let opener = |files: &PreparationFiles| match resumed {
-        _ if !ranks.is_first() => Ok(Folder::open(&path, space.clone(), files)),
-        None => {
-            let save = |here: &Path| {
-                targets.save(here)?;
-                dataset.outputs.features.save(&here.join(FEATURES))?;
-                scaling::save(scaling.as_ref(), here)?;
-                save_data_folder(here, &request.root)?;
-                save_labels(here, &labels)
-            };
-            let folder =
-                Folder::create(&path, config, &candidates, files, space.clone(), &data, save)?;
-            Ok(folder.logging(&config.logging))
-        }
-        Some(path) => Ok(Folder::open(path, space.clone(), files).logging(&config.logging)),
+    let data = &fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
+    ranks.check_same("fingerprint of the data and the targets", data)?;
+    let draft = &Draft {
+        path: &path,
+        resumed: resumed.is_some(),
+        writes: ranks.is_first(),
+        config,
+        root,
+        dataset: &dataset,
+        scaling: scaling.as_ref(),
+        targets: &targets,
+        candidates: &candidates,
+        labels: &labels,
+        data,
     };
+    if draft.resumed
+        && let Some(report) = of_first(ranks, || resume(draft, &changes))?
+    {
+        info!(path = %path.display(), "the run is complete");
+        return Ok(Trained { path, report, advice: Vec::new() });
+    }
+
     let started = Instant::now();
     let task = &mut Task {
         config,
@@ -237,137 +196,80 @@ fn run_as(
         device: &device,
         observer,
         force: request.force,
-        systems,
         ranks,
-        opener: &opener,
-        resumed,
+        draft,
         folder: None,
     };
-    let fitted = learner.fit(task)?;
+    let fitted = prepared.fit(task)?;
     own.clear();
     let mut advice = Vec::new();
     let report = of_first(ranks, || {
-        let (report, lines) =
-            finish(request, task, fitted, &candidates, words.as_ref(), &data, started)?;
+        let (report, lines) = finish(prepared.as_ref(), task, fitted, words.as_ref(), started)?;
         advice = lines;
         Ok(report)
     })?;
     Ok(Trained { path, report, advice })
 }
 
-/// What rank 0 does after the fit: it completes the run directory, and makes the report and the advice.
-fn finish(
-    request: &Request,
-    task: &mut Task,
-    fitted: Fitted,
-    candidates: &Candidates,
-    words: Option<&PairWords>,
-    data: &str,
-    started: Instant,
-) -> Result<(Report, Vec<String>), Error> {
-    let Task { config, dataset, evaluator, resumed, .. } = *task;
-    let added = match resumed {
-        Some(path) => with_added(path)?,
-        None => None,
-    };
-    let Fitted { predictor, saved, held_out, summary, mut choices, advice: own } = fitted;
-    let mut folder = match task.folder.take() {
-        Some(folder) => folder,
-        None => (task.opener)(&PreparationFiles::new(predictor.preparation()?)?)?,
-    };
-    if !saved {
-        predictor.save(&mut folder)?;
-    }
-    let split = config.evaluation.split;
-    match &held_out {
-        // hubs of candidates that are added are computed from these too, for which 16 bits are enough
-        Some(held_out) if config.decoding.held_out || config.decoding.hubs.is_some() => {
-            folder.save_held_out(held_out, &dataset.train.ids, config.decoding.held_out)?;
-        }
-        None if config.decoding.held_out => {
-            let allowed =
-                "false: this encoder gives no answers to training inputs that it has not seen";
-            return Err(Error::value("decoding.held_out", true, allowed));
-        }
-        Some(_) | None => {}
-    }
-    let hubs = config.decoding.hubs.as_ref().zip(held_out.as_ref());
-    // predictions for the validation split are needed for hubs, for the log and often for the
-    // report
-    let validation = match hubs.is_some() || summary.is_some() || split == SplitName::Validation {
-        true => Some(predictor.predict(&dataset.validation)?),
-        false => None,
-    };
-    let corrected = match (hubs, &validation) {
-        (Some((hubs, held_out)), Some(z)) => {
-            let (corrected, chosen) = correct(hubs, evaluator, candidates, &held_out.answers, z)?;
-            choices.extend(chosen);
-            if added.is_none() {
-                folder.replace_candidates(&corrected, data)?;
-            }
-            Some(corrected)
-        }
-        _ => None,
-    };
-    let candidates: Cow<Candidates> = match corrected {
-        Some(corrected) => Cow::Owned(corrected),
-        None => Cow::Borrowed(candidates),
-    };
-    let look = match (&config.decoding.second_look, &held_out) {
-        (Some(settings), Some(held_out)) => {
-            let (look, part) = second_look::fit(settings, words, task, &candidates, held_out)?;
-            folder.save_second_look(&look)?;
-            if let Some(part) = part {
-                folder.save_held_part(&part, &dataset.train.ids)?;
-            }
-            Some(look)
-        }
-        _ => None,
-    };
-    // everything is chosen and fitted without candidates that were added to the run, as it was before
-    let candidates = match added {
-        Some(added) => {
-            let answers = held_out.as_ref().map(|held_out| held_out.answers.as_slice());
-            let all = hubs::of_all(added, &candidates, answers)?;
-            folder.replace_candidates(&all, data)?;
-            Cow::Owned(all)
-        }
-        None => candidates,
-    };
-    let candidates = match look {
-        Some(look) => Cow::Owned(candidates.into_owned().with_second_look(look)?),
-        None => candidates,
-    };
-    let evaluator = &evaluator.among(&candidates)?;
-    if let (Some(summary), Some(z)) = (&summary, &validation) {
-        let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
-        task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });
-        folder.scalars(0, &validation_scalars(metrics).collect::<Vec<_>>())?;
-    }
-    let z = match (split, validation) {
-        (SplitName::Validation, Some(z)) => z,
-        _ => predictor.predict(evaluator.reported())?,
-    };
-    let (report, drawings) = evaluator.report(&z)?;
-    if let Some(svg) = drawings {
-        folder.save_examples(&svg)?;
-    }
-    Folder::finish(folder.path(), config, &report)?;
-    let evidence = Evidence {
-        config,
-        dataset,
-        report: &report,
-        choices: &choices,
-        log: &folder.log_lines()?,
-        predictions: &|| evaluator.predictions(&z),
-        larger_sketch: &|| larger_sketch(config, &request.root, dataset),
-    };
-    let mut advice = advice(&evidence).unwrap_or_else(|error| {
-        warn!("no advice: {error}");
-        Vec::new()
+/// Locks a run that is resumed, and finds what is changed in its configuration. A new run is locked when its
+/// folder is made.
+fn lock(
+    resumed: Option<&Path>,
+    config: &Checked,
+    ranks: &Ranks,
+) -> Result<(Vec<Change>, Option<RunLock>), Error> {
+    let locked = resumed.filter(|_| ranks.is_first()).map(|path| {
+        let locked = (changes::changes(path, config)?, RunLock::take(path)?);
+        // a complete run too: what was left when it was being finished
+        Folder::tidy(path);
+        Ok::<_, Error>(locked)
     });
-    advice.extend(own);
-    Ok((report, advice))
+    Ok(ranks.agree(locked.transpose())?.unwrap_or_default())
+}
+
+/// The device of the request: one that does not exist is reported before data are read.
+fn open_device(request: &Request) -> Result<Device, Error> {
+    let device = request.processor.open()?;
+    if request.config.encoder.abilities().closed_form && request.processor != Processor::Cpu {
+        let (device, message) = (request.processor.to_string(), "kernel machines need the CPU");
+        return Err(Error::Device { device, message: message.into() });
+    }
+    Ok(device)
+}
+
+/// The data, and how the features of outputs are standardised.
+fn load(request: &Request) -> Result<(Dataset, Option<Scaling>), Error> {
+    let config = request.config;
+    memory::check(&memory::of_data(config, &request.root), request.force)?;
+    let mut dataset = config.read_data(&request.root)?;
+    let scaling = scaling::standardise(config, &mut dataset, None)?;
+    info!(
+        train = dataset.train.ids.len(),
+        validation = dataset.validation.ids.len(),
+        outputs = dataset.outputs.ids.len(),
+        candidates = dataset.outputs.candidates.len(),
+        "data loaded"
+    );
+    Ok((dataset, scaling))
+}
+
+/// Checks settings that depend on the number of training pairs.
+fn check_counts(config: &Checked, pairs: usize) -> Result<(), Error> {
+    if let Some(hubs) = &config.decoding.hubs {
+        hubs::check(hubs, pairs)?;
+    }
+    match &config.decoding.second_look {
+        Some(look) => second_look::check(look, pairs),
+        None => Ok(()),
+    }
+}
+
+/// Records what is changed in a resumed run; its report if it is complete.
+fn resume(draft: &Draft, changes: &[Change]) -> Result<Option<Report>, Error> {
+    Folder::check_data(draft.path, draft.data)?;
+    changes::record(draft.path, draft.config, changes, &draft.targets.fingerprint())?;
+    save_data_folder(draft.path, draft.root)?;
+    Folder::finished(draft.path)
 }
 
 /// The run directory: `--out`, else `runs/<name>`, else the first free one of `runs/<name>-2`,

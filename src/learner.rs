@@ -2,19 +2,22 @@
 //! [`Predictor`] is the fitted model.
 
 use std::any::Any;
+use std::fmt::Debug;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::Ranks;
 use dsokr_basis::store::read_text;
 use dsokr_decode::Candidates;
-use dsokr_machines::LastSystem;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::Error;
-use crate::config::{Checked, EncoderSettings};
+use crate::config::{self, Abilities, Checked, Config, EncoderSettings, EncoderTable};
 use crate::evaluator::Evaluator;
 use crate::memory::Need;
-use crate::run_dir::{Folder, HeldOut, PreparationFiles};
+use crate::run_dir::{Draft, Folder, HeldOut};
 use crate::targets::{OutputTargets, TrainingOutputs};
 use dsokr_data::{Dataset, Split};
 use dsokr_train::Observer;
@@ -24,10 +27,47 @@ use dsokr_train::Observer;
 ///
 /// Every [`Recipe`](crate::Recipe) of a neural encoder is a learner, and so is
 /// [`KernelMachineConfig`](crate::config::KernelMachineConfig), the kernel machines. A program adds
-/// its own with [`register`](crate::register). Then configurations with its `kind` train, resume,
-/// evaluate and search like the built-in ones. `examples/custom_predictor.rs` is a complete
-/// program.
-pub trait Learner: EncoderSettings {
+/// its own with [`register`]. Then configurations with its `kind` train, resume, evaluate and search like the
+/// built-in ones. `examples/custom_predictor.rs` is a complete program.
+pub trait Learner: Any + Debug + Send + Sync {
+    /// Checks the settings alone. The default accepts every value of the type.
+    ///
+    /// # Errors
+    /// The first value out of range, preferably as [`Error::Value`].
+    fn validate(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Checks the settings against the rest of the configuration. The default accepts every one.
+    ///
+    /// # Errors
+    /// The first key that is not compatible with these settings, preferably as [`Error::Value`].
+    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        let _ = config;
+        Ok(())
+    }
+
+    /// What it reads, needs and answers with (default: texts, a device, and points of a feature space).
+    fn abilities(&self) -> Abilities<'_> {
+        Abilities::default()
+    }
+
+    /// Prepares the fit: the inputs of the training pairs, as they are learned from. A closure that fits is a
+    /// prepared fit too.
+    ///
+    /// # Errors
+    /// Inputs that cannot be prepared.
+    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error>;
+
+    /// Reads the files that [`Predictor::save`] has written into a run directory.
+    ///
+    /// # Errors
+    /// A file that is missing, damaged, or belongs to a different run.
+    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error>;
+}
+
+/// A [`Learner`] with its training inputs prepared: it makes targets, and is fitted to them.
+pub trait Fit {
     /// The targets of the fit (default: the training outputs in the sketched eigenbasis).
     ///
     /// # Errors
@@ -36,19 +76,11 @@ pub trait Learner: EncoderSettings {
         OutputTargets::in_basis(outputs)
     }
 
-    /// What the fit needs beside the data, the targets and the candidates, for predictions with so many
+    /// What the fit needs in addition to the data, the targets and the candidates, for predictions with so many
     /// coordinates: the estimate that `dsokr train --plan` prints (default: nothing is known).
-    ///
-    /// # Errors
-    /// Inputs that cannot be prepared.
-    fn needs(
-        &self,
-        config: &Checked,
-        dataset: &Dataset,
-        coordinates: usize,
-    ) -> Result<Vec<Need>, Error> {
-        let _ = (config, dataset, coordinates);
-        Ok(Vec::new())
+    fn needs(&self, coordinates: usize) -> Vec<Need> {
+        let _ = coordinates;
+        Vec::new()
     }
 
     /// Fits it on the training split of `task`.
@@ -57,40 +89,79 @@ pub trait Learner: EncoderSettings {
     /// Settings that are not compatible with the data; errors from the fit.
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error>;
 
+    /// A fit in closed form, without a run directory; `evaluator` chooses the settings that the configuration leaves
+    /// open, on the validation split (default: there is none).
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    fn solve(
+        &self,
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+    ) -> Result<Option<Fitted>, Error> {
+        let _ = (targets, evaluator);
+        Ok(None)
+    }
+
     /// Answers of models that were each fitted to the targets without some of the training pairs, given
     /// in rising order; needed for `decoding.second_look` (default: none are known).
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    fn cross_fit(
+    fn without(
         &self,
-        task: &Task,
-        without: &[Vec<usize>],
+        targets: &OutputTargets,
+        parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
-        let _ = (task, without);
+        let _ = (targets, parts);
         Ok(None)
     }
+}
 
-    /// Reads the files that [`Predictor::save`] has written into a run directory.
-    ///
-    /// # Errors
-    /// A file that is missing, damaged, or belongs to a different run.
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error>;
-
-    /// The learner with prepared inputs, if a fit is cheap; then `dsokr sketch` fits it for every
-    /// sketch size (default: none).
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit).
-    fn closed_form<'a>(
-        &'a self,
-        config: &'a Checked,
-        dataset: &'a Dataset,
-        outputs: &TrainingOutputs,
-    ) -> Result<Option<Box<dyn ClosedForm + 'a>>, Error> {
-        let _ = (config, dataset, outputs);
-        Ok(None)
+impl<F: Fn(&mut Task) -> Result<Fitted, Error>> Fit for F {
+    fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
+        self(task)
     }
+}
+
+impl<T: Learner> EncoderSettings for T {
+    fn validate(&self) -> Result<(), Error> {
+        Learner::validate(self)
+    }
+
+    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        Learner::check_compatible(self, config)
+    }
+
+    fn abilities(&self) -> Abilities<'_> {
+        Learner::abilities(self)
+    }
+
+    fn learner(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        let learner: Arc<dyn Learner> = self;
+        Arc::new(learner)
+    }
+}
+
+impl EncoderTable {
+    /// The learner that the table describes.
+    pub(crate) fn learner(&self) -> &dyn Learner {
+        let learner = self.any_learner().downcast_ref::<Arc<dyn Learner>>();
+        // all settings are those of a learner: there is one implementation of `EncoderSettings`
+        learner.expect("the settings of a learner").as_ref()
+    }
+}
+
+/// Makes `kind = "name"` of an `[encoder]` table stand for the learner `T`, for this program. The
+/// other keys of the table are `T`'s own.
+///
+/// # Errors
+/// [`Error::Value`] for the name of a different learner.
+pub fn register<T>(name: &'static str) -> Result<(), Error>
+where
+    T: Learner + Serialize + DeserializeOwned + 'static,
+{
+    config::register::<T>(name)
 }
 
 /// Answers of a model that was fitted without a part of the training pairs.
@@ -99,16 +170,6 @@ pub struct CrossFitted {
     pub answers: Vec<f32>,
     /// Leave-one-out answers to the rest, `[pairs × p]`.
     pub left_out: Vec<f32>,
-}
-
-/// A learner with prepared inputs, which can be fitted to several targets.
-pub trait ClosedForm {
-    /// Fits it to `targets`. `evaluator` chooses the settings that the configuration leaves open,
-    /// on the validation split.
-    ///
-    /// # Errors
-    /// As [`Learner::fit`].
-    fn fit(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error>;
 }
 
 /// A fitted [`Learner`]: it maps inputs to coordinates. After the fit nothing depends on the type
@@ -163,13 +224,13 @@ impl<F: Fn(&Split) -> Result<Vec<f32>, Error> + Send + Sync + 'static> Predictor
     }
 }
 
-/// The arguments of [`Learner::fit`].
+/// The arguments of [`Fit::fit`].
 pub struct Task<'a> {
     /// The configuration.
     pub config: &'a Checked,
     /// Training and validation pairs, and the outputs.
     pub dataset: &'a Dataset,
-    /// The result of [`Learner::targets`].
+    /// The result of [`Fit::targets`].
     pub targets: &'a OutputTargets,
     /// Ranks the validation split.
     pub evaluator: &'a Evaluator<'a>,
@@ -179,22 +240,14 @@ pub struct Task<'a> {
     pub observer: &'a mut dyn Observer,
     /// Whether it may take more memory than is available.
     pub(crate) force: bool,
-    /// The factored system of kernel machines with the same inputs.
-    pub(crate) systems: &'a LastSystem,
     /// Those that share the fit.
     pub(crate) ranks: &'a Ranks,
-    pub(crate) opener: &'a dyn Fn(&PreparationFiles) -> Result<Folder, Error>,
-    /// The run directory, if the run is resumed.
-    pub(crate) resumed: Option<&'a Path>,
+    /// The run directory that is to be made or resumed.
+    pub(crate) draft: &'a Draft<'a>,
     pub(crate) folder: Option<Folder>,
 }
 
 impl Task<'_> {
-    /// The directory of a resumed run, which holds the files of the preparation already.
-    pub fn resumed(&self) -> Option<&Path> {
-        self.resumed
-    }
-
     /// Creates the run directory, or opens that of a resumed run, with the files of the
     /// preparation. Nothing is written before. A learner that does not call it gets a directory
     /// without such files after its fit.
@@ -202,7 +255,7 @@ impl Task<'_> {
     /// # Errors
     /// Errors of the file system; a resumed run whose preparation differs.
     pub fn begin(&mut self, files: Vec<(&'static str, String)>) -> Result<&mut Folder, Error> {
-        let folder = (self.opener)(&PreparationFiles::new(files)?)?;
+        let folder = self.draft.open(files)?;
         Ok(self.folder.insert(folder))
     }
 }

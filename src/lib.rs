@@ -65,7 +65,6 @@ mod folds;
 mod golds;
 mod hubs;
 mod kernel_machine;
-mod kinds;
 mod labels;
 mod learner;
 mod lexicon;
@@ -100,15 +99,16 @@ pub use dsokr_molecule as molecule;
 pub use dsokr_nn as nn;
 pub use dsokr_train as train;
 
-pub use config::{Config, EncoderSettings, EncoderTable};
+pub use config::{Abilities, Config, EncoderTable};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use exact::PredictedOutput;
 pub use fit::{Plan, Request, Trained, fit};
 pub use inputs::{PretrainedInputs, TokenInputs, TokenInputsConfig};
-pub use kinds::register;
 pub use labels::LabelScores;
-pub use learner::{Choice, ClosedForm, CrossFitted, Fitted, Learner, Predictor, StoredRun, Task};
+pub use learner::{
+    Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task, register,
+};
 pub use metric::{Metric, RESAMPLES, intervals};
 pub use molecules::{EXAMPLES, MoleculeScores, drawing};
 pub use network::Network;

@@ -27,7 +27,7 @@ pub(crate) fn larger_sketch(
     let sizes: Vec<usize> =
         MULTIPLES.iter().map(|multiple| size.saturating_mul(*multiple)).filter(small).collect();
     let several = !config.output.kernels.is_empty();
-    if sizes.len() < 2 || config.encoder.needs_cpu() || config.sketch.full || several {
+    if sizes.len() < 2 || config.encoder.abilities().closed_form || config.sketch.full || several {
         return Ok(None);
     }
     let study = Study::load(config, root)?;

@@ -2,7 +2,6 @@
 
 use std::any::{Any, TypeId};
 use std::fmt::{self, Debug};
-use std::ops::Deref;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use dsokr_nn::pretrained::PretrainedConfig;
@@ -17,48 +16,39 @@ use super::{Config, KernelMachineConfig};
 use crate::Error;
 use crate::encoders::BagBesideConfig;
 
-/// The settings of an `[encoder]` table: what the checks of a configuration ask about them. Every
-/// [`Learner`](crate::Learner) has them.
-pub trait EncoderSettings: Any + Debug + Send + Sync {
-    /// Checks the settings alone. The default accepts every value of the type.
-    ///
-    /// # Errors
-    /// The first value out of range, preferably as [`Error::Value`].
-    fn validate(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// Checks the settings against the rest of the configuration. The default accepts every one.
-    ///
-    /// # Errors
-    /// The first key that is not compatible with these settings, preferably as [`Error::Value`].
-    fn check_compatible(&self, config: &Config) -> Result<(), Error> {
-        let _ = config;
-        Ok(())
-    }
-
+/// What a learner reads, needs and answers with, as its settings say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Abilities<'a> {
     /// The kind of inputs that it reads (default: texts).
-    fn reads(&self) -> InputKind {
-        InputKind::Texts
-    }
-
-    /// Whether it is fitted on the CPU alone (default: false).
-    fn needs_cpu(&self) -> bool {
-        false
-    }
-
+    pub reads: InputKind,
+    /// Whether its fit is in closed form, on the CPU alone (default: false); then `dsokr sketch` fits it for every
+    /// sketch size.
+    pub closed_form: bool,
     /// Whether several processes can share its fit, the [`Ranks`](dsokr_basis::Ranks) of the scope (default:
     /// false). All of them make the targets and fit; rank 0 alone writes, and what the fit returns to the others is
     /// not used.
-    fn shares_training(&self) -> bool {
-        false
-    }
+    pub shares_training: bool,
+    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a feature space).
+    pub levels: Option<&'a [f64]>,
+}
 
-    /// The levels, if its coordinates are quantiles (default: none, coordinates are points of a
-    /// feature space).
-    fn levels(&self) -> Option<&[f64]> {
-        None
+impl Default for Abilities<'_> {
+    fn default() -> Self {
+        Self { reads: InputKind::Texts, closed_form: false, shares_training: false, levels: None }
     }
+}
+
+/// The settings of an `[encoder]` table, as the checks of a configuration see them. Every
+/// [`Learner`](crate::Learner) is such settings.
+pub(crate) trait EncoderSettings: Any + Debug + Send + Sync {
+    fn validate(&self) -> Result<(), Error>;
+
+    fn check_compatible(&self, config: &Config) -> Result<(), Error>;
+
+    fn abilities(&self) -> Abilities<'_>;
+
+    /// The learner, which this module does not know.
+    fn learner(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 /// The built-in kinds: name, type of the other keys, meaning. A static, because a constant would be
@@ -154,6 +144,7 @@ fn add(kind: Kind) -> Result<(), Error> {
 pub struct EncoderTable {
     kind: String,
     settings: Arc<dyn EncoderSettings>,
+    learner: Arc<dyn Any + Send + Sync>,
     /// Its keys, with all defaults.
     keys: toml::Table,
 }
@@ -163,37 +154,47 @@ impl EncoderTable {
     ///
     /// # Errors
     /// Settings that cannot be written as TOML.
-    pub fn new<T>(kind: &str, settings: T) -> Result<Self, Error>
+    fn new<T>(kind: &str, settings: T) -> Result<Self, Error>
     where
         T: EncoderSettings + Serialize + 'static,
     {
         // through text, which keeps a 32-bit number as it was written
         let text = toml::to_string(&settings).map_err(|e| Error::Serialise(e.to_string()))?;
         let keys = text.parse().map_err(|e: toml::de::Error| Error::Serialise(e.to_string()))?;
-        Ok(Self { kind: kind.into(), settings: Arc::new(settings), keys })
+        let settings = Arc::new(settings);
+        let learner = Arc::clone(&settings).learner();
+        Ok(Self { kind: kind.into(), settings, learner, keys })
     }
 
     /// The settings, if they are a `T`.
-    pub fn get<T: EncoderSettings>(&self) -> Option<&T> {
+    pub fn get<T: Any>(&self) -> Option<&T> {
         let settings: &dyn Any = self.settings.as_ref();
         settings.downcast_ref()
     }
 
-    pub(crate) fn settings(&self) -> &dyn Any {
-        self.settings.as_ref()
+    /// What the learner reads, needs and answers with.
+    pub fn abilities(&self) -> Abilities<'_> {
+        self.settings.abilities()
+    }
+
+    /// Checks the settings alone.
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        self.settings.validate()
+    }
+
+    /// Checks the settings against the rest of the configuration.
+    pub(super) fn check_compatible(&self, config: &Config) -> Result<(), Error> {
+        self.settings.check_compatible(config)
+    }
+
+    /// The learner, of the type that [`EncoderSettings::learner`] gives.
+    pub(crate) fn any_learner(&self) -> &(dyn Any + Send + Sync) {
+        self.learner.as_ref()
     }
 
     /// The name of the kind.
     pub fn kind(&self) -> &str {
         &self.kind
-    }
-}
-
-impl Deref for EncoderTable {
-    type Target = dyn EncoderSettings;
-
-    fn deref(&self) -> &Self::Target {
-        self.settings.as_ref()
     }
 }
 

@@ -22,8 +22,8 @@ pub use decoding::{
 };
 pub use dsokr_train::{Decay, GroupConfig, LossConfig, OptimizerName, TrainingConfig};
 pub use embedding::EmbeddingConfig;
-pub(crate) use encoder::register;
-pub use encoder::{EncoderSettings, EncoderTable};
+pub use encoder::{Abilities, EncoderTable};
+pub(crate) use encoder::{EncoderSettings, register};
 pub use ensemble::EnsembleConfig;
 pub use evaluation::EvaluationConfig;
 pub use kernel::{GaussianKernel, KernelConfig};
@@ -196,7 +196,7 @@ impl Config {
     /// Checks that the figure that chooses is known.
     fn check_metric(&self) -> Result<(), Error> {
         let (metric, features) = (self.evaluation.metric, &self.output.features);
-        let quantiles = self.encoder.levels().is_some();
+        let quantiles = self.encoder.abilities().levels.is_some();
         let (holds, allowed) = match metric.needs() {
             _ if quantiles => {
                 (metric.needs() == Needs::Quantiles, "\"pinball\" or \"crossing\", for quantiles")
@@ -232,7 +232,7 @@ impl Config {
 
     /// Checks that `[data]` has what the learner reads.
     fn check_inputs(&self) -> Result<(), Error> {
-        let allowed = match self.encoder.reads() {
+        let allowed = match self.encoder.abilities().reads {
             InputKind::Texts => "texts, which this encoder reads",
             InputKind::Vectors => {
                 "feature vectors, which this encoder reads; kernels need encoder.inputs of kind \"kernels\""
@@ -240,7 +240,7 @@ impl Config {
             InputKind::Kernels => "kernels, which encoder.inputs combines",
         };
         let inputs = self.data.inputs();
-        check(inputs == self.encoder.reads(), "data.inputs", inputs, allowed)
+        check(inputs == self.encoder.abilities().reads, "data.inputs", inputs, allowed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The recipes of the built-in encoders, one a file; `kinds.rs` lists them.
+//! The recipes of the built-in encoders, one a file; `config/encoder.rs` lists them.
 
 mod bag_beside;
 mod mlp;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use dsokr_data::Dataset;
+use dsokr_machines::LastSystem;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
@@ -15,6 +16,7 @@ use super::{Request, words_need};
 use crate::Error;
 use crate::config::Checked;
 use crate::memory::{self, Bytes, Limit, Need, available, check, of_data, of_outputs};
+use crate::targets::TrainingOutputs;
 
 /// Bytes that the command's allocator takes ahead, and small buffers.
 const RESERVE: f64 = 64e6;
@@ -58,8 +60,9 @@ impl Request<'_> {
         check(&of_data(config, &self.root), self.force)?;
         let dataset: Dataset = config.load_data(&self.root)?;
         let mut needs = of_outputs(config, &dataset);
-        let coordinates = memory::coordinates(config, &dataset);
-        let learner = config.encoder.learner()?.needs(config, &dataset, coordinates)?;
+        let outputs = TrainingOutputs::new(config, &dataset, None, LastSystem::default());
+        let prepared = config.encoder.learner().prepare(&outputs)?;
+        let learner = prepared.needs(memory::coordinates(config, &dataset));
         let held = resident();
         needs.extend(learner);
         needs.extend(words_need(config, &self.root, &dataset)?);

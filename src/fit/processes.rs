@@ -16,7 +16,7 @@ pub(super) fn check_shared(config: &Checked, ranks: &Ranks) -> Result<(), Error>
         let allowed = "1 for an ensemble; each of its members may have several";
         return Err(Error::value("number of processes", found, allowed));
     }
-    if !config.encoder.shares_training() {
+    if !config.encoder.abilities().shares_training {
         let allowed = "1 for this encoder; neural encoders share their training, and kernel machines \
                        with encoder.solver.name = \"sketched\", \"conjugate-gradients\" or \
                        \"averaged\" their fit";

@@ -7,14 +7,13 @@ use dsokr_decode::{
     CandidateBlocks, Candidates, Clues, Hubs, Lexicon, LookExamples, Neighbourhood, Queries,
     SecondLook, Words,
 };
-use dsokr_machines::Cost;
 use rayon::prelude::*;
 use tracing::info;
 
 use crate::Error;
 use crate::config::{Checked, SecondLookConfig};
 use crate::folds::{folds, rest};
-use crate::learner::Task;
+use crate::learner::{Fit, Task};
 use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
 use crate::molecules::are_smiles;
@@ -112,36 +111,6 @@ pub(crate) fn words_need(
     Ok(Some(Need::memory("decoding.second_look.words", what, lists as f64 * list as f64)))
 }
 
-/// What the second look needs, for p coordinates: fits without each part of the pairs, of which `fit` says the
-/// cost for a number of pairs, and what is found of the pairs that they answer. All is taken beside what the fit
-/// of the machine itself needs.
-pub(crate) fn need(
-    settings: &SecondLookConfig,
-    config: &Checked,
-    dataset: &Dataset,
-    p: usize,
-    fit: impl Fn(usize) -> Cost,
-) -> Need {
-    let SecondLookConfig { candidates: size, neighbours, folds, answered, ref words } = *settings;
-    let n = dataset.train.ids.len();
-    let part = n.div_ceil(folds.max(1)).min(n);
-    let Cost { bytes, multiplications } = fit(n - part);
-    let [n, part, p, size, parts, neighbours] =
-        [n, part, p, size, answered, neighbours].map(|count| count as f64);
-    let candidates = dataset.outputs.candidates.len() as f64;
-    let (queries, rest) = (parts * part, n - part);
-    let hubs = if config.decoding.hubs.is_some() { rest * candidates * p } else { 0.0 };
-    let [examples, network] = SecondLook::cost(queries, size, words.is_some());
-    // scores of all candidates and pairs, and those of the first ones with their neighbours' outputs
-    let found = queries * p * (candidates + rest + size * neighbours);
-    // answers of all fits, the outputs and what is compared with them, and the candidates again
-    let held = 4.0 * p * (parts * n + 4.0 * n + candidates);
-    Need {
-        multiplications: parts * (multiplications + hubs) + found + network,
-        ..Need::memory("decoding.second_look", "the second look", bytes + held + examples)
-    }
-}
-
 /// The second look at candidates that are corrected for hubs as the configuration says; `held_out` are
 /// leave-one-out answers to all training pairs. The part beside it is there if the run keeps held-out answers.
 ///
@@ -151,6 +120,7 @@ pub(crate) fn need(
 pub(super) fn fit(
     settings: &SecondLookConfig,
     words: Option<&PairWords>,
+    prepared: &dyn Fit,
     task: &Task,
     candidates: &Candidates,
     held_out: &HeldOut,
@@ -164,7 +134,7 @@ pub(super) fn fit(
     let mut held = folds(key, settings.folds, ids.len(), task.config.seed)?;
     held.truncate(settings.answered);
     let refused = |allowed| Err(Error::value("decoding.second_look", "given", allowed));
-    let Some(parts) = task.config.encoder.learner()?.cross_fit(task, &held)? else {
+    let Some(parts) = prepared.without(task.targets, &held)? else {
         return refused("absent: this encoder gives no answers without a part of the pairs");
     };
     let mut examples = LookExamples::new(settings.candidates);

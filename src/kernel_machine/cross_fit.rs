@@ -6,28 +6,25 @@ use dsokr_basis::RowSource;
 use dsokr_data::Selected;
 use dsokr_machines::{LastSystem, TrainingInputs, TrainingSet};
 
-use super::inputs::MachineInputs;
+use super::inputs::MachineRows;
 use super::solver::scaling;
 use crate::Error;
 use crate::config::KernelMachineConfig;
 use crate::folds::rest;
-use crate::learner::{CrossFitted, Task};
-use crate::targets::{OutputTargets, TrainingOutputs};
+use crate::learner::CrossFitted;
+use crate::targets::OutputTargets;
 
-/// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared once, with all
-/// training inputs, as for leave-one-out answers; columns are scaled by the other pairs alone.
+/// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared with all
+/// training inputs, as for leave-one-out answers; columns are scaled by the other pairs only.
 pub(super) fn cross_fit(
     settings: &KernelMachineConfig,
-    task: &Task,
-    without: &[Vec<usize>],
+    rows: &MachineRows,
+    targets: &OutputTargets,
+    (seed, without): (u64, &[Vec<usize>]),
 ) -> Result<Vec<CrossFitted>, Error> {
-    let (config, dataset) = (task.config, task.dataset);
-    let OutputTargets::Points { targets, .. } = task.targets else {
-        return Err(task.targets.unexpected());
+    let OutputTargets::Points { targets, .. } = targets else {
+        return Err(targets.unexpected());
     };
-    let outputs = TrainingOutputs::new(config, dataset, None, LastSystem::default());
-    let inputs = MachineInputs::fit(settings, &dataset.train, &outputs)?;
-    let rows = inputs.rows(&dataset.train)?;
     let features = rows.features()?;
     let mut fitted = Vec::new();
     for held in without {
@@ -37,7 +34,7 @@ pub(super) fn cross_fit(
         let training = |rows| TrainingSet {
             inputs: TrainingInputs::Rows(rows, Arc::new(settings.kernel.clone())),
             targets: &targets,
-            seed: config.seed,
+            seed,
             systems: &systems,
         };
         let scaling = scaling(settings, training(&known))?;

@@ -12,19 +12,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
-use dsokr_data::{Dataset, InputKind};
+use dsokr_data::InputKind;
 use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets};
 use dsokr_train::Event;
 
 use crate::config::{
-    AnswersConfig, Checked, Config, EmbeddingConfig, EncoderSettings, HeldOutWeights,
-    KernelMachineConfig, MachineInputsConfig,
+    Abilities, AnswersConfig, Config, EmbeddingConfig, HeldOutWeights, KernelMachineConfig,
+    MachineInputsConfig,
 };
 use crate::evaluator::Evaluator;
-use crate::fit::second_look_need;
-use crate::learner::{
-    Choice, ClosedForm, CrossFitted, Fitted, Learner, Predictor, StoredRun, Task,
-};
+use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::run_dir::HeldOut;
 use crate::targets::{OutputTargets, TrainingOutputs};
@@ -35,7 +32,7 @@ use inputs::{MachineInputs, MachineRows};
 use predictor::KernelMachine;
 use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_set, unknowns};
 
-impl EncoderSettings for KernelMachineConfig {
+impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
         Self::validate(self)
     }
@@ -44,34 +41,75 @@ impl EncoderSettings for KernelMachineConfig {
         Self::check_compatible(self, config)
     }
 
-    fn reads(&self) -> InputKind {
-        match &self.inputs {
-            MachineInputsConfig::Ngrams { .. } => InputKind::Texts,
-            MachineInputsConfig::Vectors { .. } => InputKind::Vectors,
-            MachineInputsConfig::Kernels { .. } => InputKind::Kernels,
+    fn abilities(&self) -> Abilities<'_> {
+        Abilities {
+            reads: match &self.inputs {
+                MachineInputsConfig::Ngrams { .. } => InputKind::Texts,
+                MachineInputsConfig::Vectors { .. } => InputKind::Vectors,
+                MachineInputsConfig::Kernels { .. } => InputKind::Kernels,
+            },
+            closed_form: true,
+            shares_training: match self.solver {
+                Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_) => true,
+                Solver::ClosedForm(_) | Solver::Lipschitz(_) => false,
+            },
+            levels: self.levels(),
         }
     }
 
-    fn needs_cpu(&self) -> bool {
-        true
+    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error> {
+        Ok(Box::new(PreparedMachine::new(self, outputs)?))
     }
 
-    fn shares_training(&self) -> bool {
-        match self.solver {
-            Solver::Sketched(_) | Solver::ConjugateGradients(_) | Solver::Averaged(_) => true,
-            Solver::ClosedForm(_) | Solver::Lipschitz(_) => false,
-        }
-    }
-
-    fn levels(&self) -> Option<&[f64]> {
-        Self::levels(self)
+    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
+        Ok(Box::new(KernelMachine::load(self, run)?))
     }
 }
 
-impl Learner for KernelMachineConfig {
+/// A kernel machine with its training and validation inputs as rows.
+struct PreparedMachine<'a> {
+    settings: &'a KernelMachineConfig,
+    outputs: &'a TrainingOutputs<'a>,
+    inputs: Arc<MachineInputs>,
+    rows: MachineRows<'a>,
+    validation: MachineRows<'a>,
+}
+
+impl<'a> PreparedMachine<'a> {
+    fn new(
+        settings: &'a KernelMachineConfig,
+        outputs: &'a TrainingOutputs<'a>,
+    ) -> Result<Self, Error> {
+        let dataset = outputs.dataset();
+        let inputs = match outputs.resumed() {
+            Some(path) => MachineInputs::load(settings, path)?,
+            None => MachineInputs::fit(settings, &dataset.train, outputs)?,
+        };
+        let rows = inputs.rows(&dataset.train)?;
+        if let MachineRows::Features(rows) = &rows {
+            settings.kernel.validate(rows.kind())?;
+        }
+        let validation = inputs.rows(&dataset.validation)?;
+        Ok(Self { settings, outputs, inputs: Arc::new(inputs), rows, validation })
+    }
+
+    /// What the fit of the machine needs by itself.
+    fn machine_need(&self, coordinates: usize) -> Need {
+        let Self { settings, rows, .. } = self;
+        let lambdas = settings.lambda.values().len();
+        let Cost { bytes, multiplications } = settings.cost(rows.len(), coordinates, lambdas);
+        let keys = match settings.solver.sketch() {
+            Some(_) => "encoder.solver.sketch.size",
+            None => "encoder.solver.name",
+        };
+        Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) }
+    }
+}
+
+impl Fit for PreparedMachine<'_> {
     fn targets(&self, outputs: &TrainingOutputs) -> Result<OutputTargets, Error> {
-        let config = outputs.config();
-        if let Some(levels) = self.levels() {
+        let (settings, config) = (self.settings, outputs.config());
+        if let Some(levels) = settings.levels() {
             return OutputTargets::numbers(levels, outputs);
         }
         let rows = outputs.rows();
@@ -79,17 +117,17 @@ impl Learner for KernelMachineConfig {
             let (space, targets) = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
             return Ok(OutputTargets::Points { space, targets });
         }
-        let mixed = self.embedding().is_some_and(EmbeddingConfig::is_mixed);
-        let rank = match self.answers {
+        let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
+        let rank = match settings.answers {
             AnswersConfig::Leading { rank } => Some(rank),
             AnswersConfig::All {} | AnswersConfig::Embedded(_) => None,
         };
         let basis = match outputs.lacks_weights() {
-            true => weights::weighted_basis(self, outputs)?,
+            true => weights::weighted_basis(settings, &self.rows, outputs)?,
             false => outputs.basis(mixed)?,
         };
         // a Lipschitz loss also depends on the part of an output outside the basis
-        let projected = match self.is_lipschitz() {
+        let projected = match settings.is_lipschitz() {
             true => Some(Targets::from_projection(&basis.project(&rows)?)?),
             false => None,
         };
@@ -98,123 +136,68 @@ impl Learner for KernelMachineConfig {
         Ok(OutputTargets::Points { space, targets })
     }
 
-    fn needs(
-        &self,
-        config: &Checked,
-        dataset: &Dataset,
-        coordinates: usize,
-    ) -> Result<Vec<Need>, Error> {
+    fn needs(&self, coordinates: usize) -> Vec<Need> {
+        let (settings, config) = (self.settings, self.outputs.config());
+        let dataset = self.outputs.dataset();
         // without a sketch the targets are places of outputs, which the factor is not applied to
         let coordinates = if config.sketch.full { 0 } else { coordinates };
-        let (pairs, lambdas) = (dataset.train.ids.len(), self.lambda.values().len());
-        let Cost { bytes, multiplications } = self.cost(pairs, coordinates, lambdas);
-        let keys = match self.solver.sketch() {
-            Some(_) => "encoder.solver.sketch.size",
-            None => "encoder.solver.name",
-        };
-        let machine = Need { multiplications, ..Need::memory(keys, "the kernel machine", bytes) };
+        let machine = self.machine_need(coordinates);
         let weighing = config.output.weights.map(|HeldOutWeights::HeldOut| {
-            let need = weights::need(self, config, dataset);
+            let need = weights::need(settings, config, dataset);
             // the rest comes when it has been given back
             let rest = memory::of_outputs(config, dataset);
             let rest = rest.iter().chain([&machine]).map(|need| need.bytes).sum::<f64>();
             Need { bytes: (need.bytes - rest).max(0.0), ..need }
         });
-        let looking = config.decoding.second_look.as_ref().map(|settings| {
-            let fit = |pairs| self.cost(pairs, coordinates, 1);
-            second_look_need(settings, config, dataset, coordinates, fit)
+        let looking = config.decoding.second_look.as_ref().map(|look| {
+            let fit = |pairs| settings.cost(pairs, coordinates, 1);
+            memory::of_second_look(look, config, dataset, coordinates, fit)
         });
-        Ok([machine].into_iter().chain(weighing).chain(looking).collect())
+        [machine].into_iter().chain(weighing).chain(looking).collect()
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        let needs = self.needs(task.config, task.dataset, task.targets.width())?;
-        // the weights of kernels have been fitted with the targets
-        memory::check(&needs[..1], task.force)?;
-        let systems = task.systems.clone();
-        let outputs = TrainingOutputs::new(task.config, task.dataset, None, systems);
-        let inputs = match task.resumed() {
-            Some(path) => MachineInputs::load(self, path)?,
-            None => MachineInputs::fit(self, &task.dataset.train, &outputs)?,
-        };
-        let machine =
-            PreparedMachine::new(self, task.config, task.dataset, inputs, task.systems.clone())?;
-        if let Some(embedding) = self.embedding() {
-            embedding.ranks_in(task.targets.width())?;
-        }
-        task.begin(machine.inputs.files()?)?;
-        let pairs = machine.rows.len();
-        let unknowns = unknowns(&self.solver, pairs);
         let coordinates = task.targets.width();
+        let full = task.config.sketch.full;
+        memory::check(&[self.machine_need(if full { 0 } else { coordinates })], task.force)?;
+        if let Some(embedding) = self.settings.embedding() {
+            embedding.ranks_in(coordinates)?;
+        }
+        task.begin(self.inputs.files()?)?;
+        let pairs = self.rows.len();
+        let unknowns = unknowns(&self.settings.solver, pairs);
         task.observer.event(&Event::Solving { pairs, unknowns, coordinates });
-        task.ranks.scope(|| ClosedForm::fit(&machine, task.targets, task.evaluator))
+        task.ranks.scope(|| self.solved(task.targets, task.evaluator))
     }
 
-    fn cross_fit(
+    fn solve(
         &self,
-        task: &Task,
-        without: &[Vec<usize>],
+        targets: &OutputTargets,
+        evaluator: &Evaluator,
+    ) -> Result<Option<Fitted>, Error> {
+        self.solved(targets, evaluator).map(Some)
+    }
+
+    fn without(
+        &self,
+        targets: &OutputTargets,
+        parts: &[Vec<usize>],
     ) -> Result<Option<Vec<CrossFitted>>, Error> {
-        cross_fit::cross_fit(self, task, without).map(Some)
-    }
-
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
-        Ok(Box::new(KernelMachine::load(self, run)?))
-    }
-
-    fn closed_form<'a>(
-        &'a self,
-        config: &'a Checked,
-        dataset: &'a Dataset,
-        outputs: &TrainingOutputs,
-    ) -> Result<Option<Box<dyn ClosedForm + 'a>>, Error> {
-        if self.embedding().is_some() {
-            let allowed = "absent: a training run chooses embeddings";
-            return Err(Error::value("encoder.answers", "embedded", allowed));
-        }
-        let inputs = MachineInputs::fit(self, &dataset.train, outputs)?;
-        Ok(Some(Box::new(PreparedMachine::new(
-            self,
-            config,
-            dataset,
-            inputs,
-            outputs.systems().clone(),
-        )?)))
+        cross_fit::cross_fit(
+            self.settings,
+            &self.rows,
+            targets,
+            (self.outputs.config().seed, parts),
+        )
+        .map(Some)
     }
 }
 
-/// A kernel machine with its training and validation inputs as rows.
-struct PreparedMachine<'a> {
-    settings: &'a KernelMachineConfig,
-    config: &'a Checked,
-    dataset: &'a Dataset,
-    inputs: Arc<MachineInputs>,
-    rows: MachineRows<'a>,
-    validation: MachineRows<'a>,
-    systems: LastSystem,
-}
-
-impl<'a> PreparedMachine<'a> {
-    fn new(
-        settings: &'a KernelMachineConfig,
-        config: &'a Checked,
-        dataset: &'a Dataset,
-        inputs: MachineInputs,
-        systems: LastSystem,
-    ) -> Result<Self, Error> {
-        let rows = inputs.rows(&dataset.train)?;
-        if let MachineRows::Features(rows) = &rows {
-            settings.kernel.validate(rows.kind())?;
-        }
-        let validation = inputs.rows(&dataset.validation)?;
-        let inputs = Arc::new(inputs);
-        Ok(Self { settings, config, dataset, inputs, rows, validation, systems })
-    }
-}
-
-impl ClosedForm for PreparedMachine<'_> {
-    fn fit(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
-        let Self { settings, config, dataset, rows, validation, systems, .. } = self;
+impl PreparedMachine<'_> {
+    /// The machine that is fitted to the targets.
+    fn solved(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
+        let Self { settings, outputs, rows, validation, .. } = self;
+        let (config, dataset, systems) = (outputs.config(), outputs.dataset(), outputs.systems());
         let (space, targets) = match targets {
             OutputTargets::Points { space, targets } => (Some(space), Cow::Borrowed(targets)),
             OutputTargets::Quantiles { levels, observed } => {
@@ -243,7 +226,6 @@ impl ClosedForm for PreparedMachine<'_> {
         let mut advice = None;
         let (model, held_out, curve, choices) = match (settings.embedding(), basis) {
             (Some(embedding), Some(basis)) => {
-                let outputs = TrainingOutputs::new(config, dataset, None, systems.clone());
                 let unlabelled = match embedding.is_mixed() {
                     true => basis.project_shared(&outputs.unlabelled()?)?.coordinates,
                     false => Vec::new(),

@@ -12,7 +12,7 @@ use dsokr_decode::{
 use dsokr_machines::{Cost, Targets};
 use tracing::info;
 
-use super::inputs::MachineInputs;
+use super::inputs::MachineRows;
 use super::solver::{scaled, scaling, training_set};
 use crate::Error;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
@@ -28,6 +28,7 @@ use crate::targets::{TrainingOutputs, summand_candidates};
 /// weight and number of neighbours of the configuration.
 pub(super) fn weighted_basis(
     settings: &KernelMachineConfig,
+    inputs: &MachineRows,
     outputs: &TrainingOutputs,
 ) -> Result<Basis, Error> {
     let (config, dataset) = (outputs.config(), outputs.dataset());
@@ -35,7 +36,7 @@ pub(super) fn weighted_basis(
     let project = |(basis, rows): (&Basis, PartRows)| basis.project_shared(&rows);
     let projections: Vec<Projection> =
         bases.iter().zip(PartRows::all(&rows)).map(project).collect::<Result<_, _>>()?;
-    let answers = answers(settings, outputs, &projections)?;
+    let answers = answers(settings, inputs, outputs, &projections)?;
     let width: usize = projections.iter().map(|part| part.rank).sum();
     let unit = Queries::new(width, &answers)?.normalised();
 
@@ -89,6 +90,7 @@ pub(super) fn need(settings: &KernelMachineConfig, config: &Checked, dataset: &D
 /// Leave-one-out answers to the training pairs in the coordinates of all kernels side by side.
 fn answers(
     settings: &KernelMachineConfig,
+    rows: &MachineRows,
     outputs: &TrainingOutputs,
     projections: &[Projection],
 ) -> Result<Vec<f32>, Error> {
@@ -96,12 +98,9 @@ fn answers(
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
-    let train = &outputs.dataset().train;
-    let inputs = MachineInputs::fit(settings, train, outputs)?;
-    let rows = inputs.rows(train)?;
     let (seed, systems) = (outputs.config().seed, outputs.systems());
-    let scaling = scaling(settings, training_set(settings, &rows, &targets, seed, systems))?;
-    let rows: Cow<_> = scaled(scaling.as_ref(), &rows)?;
+    let scaling = scaling(settings, training_set(settings, rows, &targets, seed, systems))?;
+    let rows: Cow<_> = scaled(scaling.as_ref(), rows)?;
     let training = training_set(settings, &rows, &targets, seed, systems);
     let (_, held_out) = settings.solver.prepare(training)?.fit(settings.first_lambda(), true)?;
     held_out.ok_or_else(|| {

@@ -6,11 +6,13 @@
 //! it is.
 
 mod outputs;
+mod second_look;
 mod training;
 
 pub use dsokr_basis::memory::{Bytes, Limit, available};
 
 pub(crate) use outputs::{coordinates, of_data, of_outputs};
+pub(crate) use second_look::of_second_look;
 pub(crate) use training::of_training;
 
 use serde::Serialize;

@@ -9,11 +9,11 @@ use crate::config::Checked;
 /// Number of coordinates of a prediction, at most.
 pub(crate) fn coordinates(config: &Checked, dataset: &Dataset) -> usize {
     let outputs = dataset.outputs.rows.as_ref();
-    match (config.encoder.levels(), config.sketch.full) {
+    match (config.encoder.abilities().levels, config.sketch.full) {
         (Some(levels), _) => levels.len(),
         (None, false) => config.sketch.size.min(dataset.train.ids.len()),
         // an encoder learns the rows themselves; a kernel machine's answers are weights of the outputs
-        (None, true) if config.encoder.needs_cpu() => dataset.train.ids.len(),
+        (None, true) if config.encoder.abilities().closed_form => dataset.train.ids.len(),
         (None, true) => outputs.width(),
     }
 }
@@ -27,7 +27,7 @@ pub(crate) fn of_outputs(config: &Checked, dataset: &Dataset) -> Vec<Need> {
     let size = if config.sketch.full { "sketch.full" } else { "sketch.size" };
     let width = if rows.kind() == RowKind::Dense { rows.width() as f64 } else { 0.0 };
     let candidates = Need::memory(size, "candidates", 12.0 * candidates * p);
-    if config.sketch.full && config.encoder.needs_cpu() {
+    if config.sketch.full && config.encoder.abilities().closed_form {
         // IOKR has no basis, and its targets are the places of the outputs
         return vec![candidates];
     }

@@ -4,6 +4,7 @@ mod cross_fit;
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
@@ -11,14 +12,15 @@ use dsokr_basis::{Basis, Kernel};
 use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
 use tracing::info;
 
-use crate::config::{Checked, Config, EncoderSettings, KernelConfig};
+use crate::config::{Abilities, Checked, Config, KernelConfig};
 use crate::folds::{held_out_folds, rest};
-use crate::learner::{Fitted, Learner, Predictor, StoredRun, Task};
+use crate::learner::{Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::{self, Need};
 use crate::run_dir::{Folder, HeldOut, PreparationFiles};
 use crate::run_files::BASIS;
+use crate::targets::TrainingOutputs;
 use crate::{Error, Prepare, Recipe, Start};
-use dsokr_data::{Dataset, InputKind, Split};
+use dsokr_data::{InputKind, Split};
 use dsokr_train::{Best, embed};
 
 use cross_fit::CrossFit;
@@ -28,7 +30,7 @@ pub struct Network<R: Recipe> {
     /// Its settings.
     pub recipe: R,
     /// The preparation of texts or vectors.
-    pub preparation: R::Preparation,
+    pub preparation: Arc<R::Preparation>,
     /// The encoder and the basis.
     pub model: Model<R::Encoder>,
     /// Number of inputs that are encoded at once.
@@ -55,7 +57,7 @@ impl<R: Recipe> Predictor for Network<R> {
     }
 }
 
-impl<R: Recipe> EncoderSettings for R {
+impl<R: Recipe> Learner for R {
     fn validate(&self) -> Result<(), Error> {
         Recipe::validate(self)
     }
@@ -73,40 +75,82 @@ impl<R: Recipe> EncoderSettings for R {
         Ok(())
     }
 
-    fn shares_training(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities<'_> {
+        let reads = if self.reads_vectors() { InputKind::Vectors } else { InputKind::Texts };
+        Abilities { reads, shares_training: true, ..Abilities::default() }
     }
 
-    fn reads(&self) -> InputKind {
-        match self.reads_vectors() {
-            true => InputKind::Vectors,
-            false => InputKind::Texts,
-        }
+    fn prepare<'a>(&'a self, outputs: &'a TrainingOutputs<'a>) -> Result<Box<dyn Fit + 'a>, Error> {
+        Ok(Box::new(Prepared::new(self, outputs)?))
+    }
+
+    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
+        let basis = Basis::load(&run.path.join(BASIS))?;
+        let preparation = R::Preparation::load(&self.preparation(), run.path)?;
+        let prepared = PreparationFiles::new(preparation.files()?)?;
+        let best = Folder::open(run.path, run.space.into(), &prepared).best()?;
+        let offset = vec![0.0; basis.rank()];
+        let model = new_model(self, run.config, &basis, &preparation, &offset, run.device, true)?;
+        let model = parameters::restore(model, best)?;
+        let batch = run.config.evaluation.batch;
+        let preparation = Arc::new(preparation);
+        Ok(Box::new(Network { recipe: self.clone(), preparation, model, batch }))
     }
 }
 
-impl<R: Recipe> Learner for R {
-    fn needs(
-        &self,
-        config: &Checked,
-        dataset: &Dataset,
-        coordinates: usize,
-    ) -> Result<Vec<Need>, Error> {
-        let train = &dataset.train;
-        let preparation = R::Preparation::fit(&self.preparation(), train)?;
-        let inputs = preparation.inputs(train)?;
-        let (n, validation) = (train.ids.len(), dataset.validation.ids.len());
-        let need =
-            |pairs| needs(self, config, &preparation, &inputs, [pairs, validation], coordinates);
-        let decoding = &config.decoding;
+/// A network with the inputs that it is trained on.
+struct Prepared<'a, R: Recipe> {
+    recipe: &'a R,
+    outputs: &'a TrainingOutputs<'a>,
+    preparation: Arc<R::Preparation>,
+    /// The part of the pairs that the encoder does not see, where it is not trained anew without each part.
+    held: Option<Vec<usize>>,
+    /// Those of the other pairs.
+    inputs: Vec<<R::Preparation as Prepare>::Input>,
+}
+
+impl<'a, R: Recipe> Prepared<'a, R> {
+    fn new(recipe: &'a R, outputs: &'a TrainingOutputs<'a>) -> Result<Self, Error> {
+        let (config, train) = (outputs.config(), &outputs.dataset().train);
+        let settings = recipe.preparation();
+        let preparation = match outputs.resumed() {
+            Some(path) => R::Preparation::load(&settings, path)?,
+            None => R::Preparation::fit(&settings, train)?,
+        };
+        let n = train.ids.len();
+        let held = match config.decoding.hubs.as_ref().is_some_and(|hubs| !hubs.refits()) {
+            true => held_out_folds(config, n)?.into_iter().next(),
+            false => None,
+        };
+        let inputs = match &held {
+            Some(held) => preparation.inputs(&train.select(&rest(held, n))?)?,
+            None => preparation.inputs(train)?,
+        };
+        Ok(Self { recipe, outputs, preparation: Arc::new(preparation), held, inputs })
+    }
+
+    /// What a training on so many pairs needs.
+    fn training_needs(&self, pairs: usize, coordinates: usize) -> Vec<Need> {
+        let config = self.outputs.config();
+        let parts = self.recipe.size(&self.preparation, &self.inputs, coordinates);
+        let sizes = [pairs, self.outputs.dataset().validation.ids.len()];
+        memory::of_training(&parts, &config.training, sizes, config.evaluation.batch)
+    }
+}
+
+impl<R: Recipe> Fit for Prepared<'_, R> {
+    fn needs(&self, coordinates: usize) -> Vec<Need> {
+        let decoding = &self.outputs.config().decoding;
+        let n = self.outputs.len();
         let hubs = decoding.hubs.clone().unwrap_or_default();
         let rest = n - n.div_ceil(hubs.folds().max(1)).min(n);
         if !hubs.refits() {
-            return Ok(need(rest));
+            return self.training_needs(rest, coordinates);
         }
-        let mut needs = need(n);
+        let mut needs = self.training_needs(n, coordinates);
         if decoding.needs_held_out() {
-            let (trainings, part) = (hubs.answered() as f64, need(rest));
+            let (trainings, part) =
+                (hubs.answered() as f64, self.training_needs(rest, coordinates));
             let total = |of: fn(&Need) -> f64| trainings * part.iter().map(of).sum::<f64>();
             needs.push(Need {
                 multiplications: total(|need| need.multiplications),
@@ -119,45 +163,26 @@ impl<R: Recipe> Learner for R {
                 )
             });
         }
-        Ok(needs)
+        needs
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        let config = task.config;
+        let Self { preparation, held, inputs, .. } = self;
+        let (recipe, config) = (self.recipe, task.config);
         let mut device = task.device.clone().autodiff();
-        if Recipe::recomputes(self) && *task.device != Device::flex() {
+        if recipe.recomputes() && *task.device != Device::flex() {
             device = device.gradient_checkpointing();
         }
         let (basis, targets) = task.targets.basis()?;
-        let train = &task.dataset.train;
-        let settings = self.preparation();
-        let preparation = match task.resumed() {
-            Some(path) => R::Preparation::load(&settings, path)?,
-            None => R::Preparation::fit(&settings, train)?,
+        let targets = match held {
+            Some(held) => Cow::Owned(targets.select(&rest(held, self.outputs.len()))),
+            None => Cow::Borrowed(targets),
         };
-        // the part of the pairs that this encoder does not see, with the inputs and targets of the others
-        let n = train.ids.len();
-        let held = match config.decoding.hubs.as_ref().is_some_and(|hubs| !hubs.refits()) {
-            true => held_out_folds(config, n)?.into_iter().next(),
-            false => None,
-        };
-        let (train, targets) = match &held {
-            Some(held) => {
-                let rest = rest(held, n);
-                (Cow::Owned(train.select(&rest)?), Cow::Owned(targets.select(&rest)))
-            }
-            None => (Cow::Borrowed(train), Cow::Borrowed(targets)),
-        };
-        let (train, targets) = (&*train, &*targets);
-        let inputs = preparation.inputs(train)?;
-        let sizes = [train.ids.len(), task.dataset.validation.ids.len()];
-        memory::check(
-            &needs(self, config, &preparation, &inputs, sizes, basis.rank()),
-            task.force,
-        )?;
-        let restored = task.resumed().is_some_and(Folder::has_checkpoint);
-        let model =
-            new_model(self, config, basis, &preparation, &targets.mean(), &device, restored)?;
+        let targets = &*targets;
+        memory::check(&self.training_needs(inputs.len(), basis.rank()), task.force)?;
+        let restored = self.outputs.resumed().is_some_and(Folder::has_checkpoint);
+        let offset = targets.mean();
+        let model = new_model(recipe, config, basis, preparation, &offset, &device, restored)?;
         check_groups(config, &model)?;
         info!(parameters = burn::module::Module::num_params(&model.encoder), "model made");
 
@@ -177,17 +202,20 @@ impl<R: Recipe> Learner for R {
             config: &config.training,
             seed: config.seed,
             device: &device,
-            inputs: &inputs,
+            inputs,
             targets: &targets.coordinates,
             residuals: &targets.residuals,
             validate: &validate,
         };
         let outcome = ranks
             .scope(|| dsokr_train::train(&training, model, start, &mut folder, task.observer))?;
+        let fitted = |model| {
+            let preparation = Arc::clone(preparation);
+            let network = Network { recipe: recipe.clone(), preparation, model, batch };
+            Fitted { saved: true, ..Fitted::new(network) }
+        };
         if !ranks.is_first() {
-            let network =
-                Network { recipe: self.clone(), preparation, model: outcome.model, batch };
-            return Ok(Fitted { saved: true, ..Fitted::new(network) });
+            return Ok(fitted(outcome.model));
         }
         let model = match outcome.best {
             Best::Last => outcome.model,
@@ -196,17 +224,17 @@ impl<R: Recipe> Learner for R {
         };
         let held_out = match (held, config.decoding.needs_held_out()) {
             (Some(held), _) => {
-                let inputs = preparation.inputs(&task.dataset.train.select(&held)?)?;
-                Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held })
+                let inputs = preparation.inputs(&task.dataset.train.select(held)?)?;
+                Some(HeldOut { answers: embed(&model, &inputs, batch)?, pairs: held.clone() })
             }
             (None, true) => {
                 let cross = CrossFit {
-                    recipe: self,
+                    recipe,
                     config,
                     dataset: task.dataset,
                     basis,
                     targets,
-                    preparation: &preparation,
+                    preparation,
                     device: &device,
                     validate: &validate,
                 };
@@ -214,35 +242,8 @@ impl<R: Recipe> Learner for R {
             }
             (None, false) => None,
         };
-        let network = Network { recipe: self.clone(), preparation, model, batch };
-        Ok(Fitted { saved: true, held_out, ..Fitted::new(network) })
+        Ok(Fitted { held_out, ..fitted(model) })
     }
-
-    fn load(&self, run: &StoredRun) -> Result<Box<dyn Predictor>, Error> {
-        let basis = Basis::load(&run.path.join(BASIS))?;
-        let preparation = R::Preparation::load(&self.preparation(), run.path)?;
-        let prepared = PreparationFiles::new(preparation.files()?)?;
-        let best = Folder::open(run.path, run.space.into(), &prepared).best()?;
-        let offset = vec![0.0; basis.rank()];
-        let model = new_model(self, run.config, &basis, &preparation, &offset, run.device, true)?;
-        let model = parameters::restore(model, best)?;
-        let batch = run.config.evaluation.batch;
-        Ok(Box::new(Network { recipe: self.clone(), preparation, model, batch }))
-    }
-}
-
-/// What training needs, with prepared training inputs; `sizes` are the numbers of training and
-/// validation pairs.
-fn needs<R: Recipe>(
-    recipe: &R,
-    config: &Checked,
-    preparation: &R::Preparation,
-    inputs: &[<R::Preparation as Prepare>::Input],
-    sizes: [usize; 2],
-    coordinates: usize,
-) -> Vec<Need> {
-    let parts = recipe.size(preparation, inputs, coordinates);
-    memory::of_training(&parts, &config.training, sizes, config.evaluation.batch)
 }
 
 /// A model with parameters drawn from the configuration's seed, and `offset` as its last bias; or one

@@ -155,7 +155,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
     let targets = targets::load(run, Search::Exact)?;
-    let place = targets.place(config.encoder.levels()).ok_or_else(|| Error::Run {
+    let place = targets.place(config.encoder.abilities().levels).ok_or_else(|| Error::Run {
         path: run.into(),
         message: "neither a basis nor an output space: no output can be placed in it".into(),
     })?;

@@ -101,7 +101,7 @@ impl EnsembleRun {
 
     /// The predicted quantiles; none for several members.
     pub fn quantiles(&self, asked: &QueryAnswers) -> Option<Quantiles> {
-        let levels = self.config().encoder.levels()?;
+        let levels = self.config().encoder.abilities().levels?;
         let [values] = asked.answers.as_slice() else { return None };
         Some(Quantiles { levels: levels.to_vec(), values: values.clone() })
     }

@@ -124,7 +124,7 @@ impl Run {
         }
         let space = stored.metadata("basis")?;
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
-        let predictor = config.encoder.learner()?.load(&run)?;
+        let predictor = config.encoder.learner().load(&run)?;
         let candidates = match config.decoding.second_look {
             Some(_) => {
                 let look = SecondLook::open(&path.join(SECOND_LOOK))?;

@@ -42,6 +42,7 @@ pub(crate) mod candidates;
 mod card;
 mod create;
 mod data_folder;
+mod draft;
 mod embedding;
 pub(crate) mod fingerprints;
 mod folder;
@@ -57,6 +58,7 @@ mod tensorboard;
 
 pub(crate) use create::io;
 pub(crate) use data_folder::save_data_folder;
+pub(crate) use draft::Draft;
 pub use embedding::{EmbeddingCurve, EmbeddingPoint};
 pub use folder::Folder;
 pub(crate) use folder::validation_scalars;

@@ -72,7 +72,7 @@ pub(super) fn describe(
         separator,
         name: name.to_owned(),
         notice: None,
-        inputs: match config.encoder.reads() {
+        inputs: match config.encoder.abilities().reads {
             InputKind::Texts => "texts",
             InputKind::Vectors => "vectors",
             InputKind::Kernels => "kernels",

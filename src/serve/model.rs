@@ -159,7 +159,7 @@ impl Model {
     }
 
     fn reads_texts(&self) -> bool {
-        self.run().config.encoder.reads() == InputKind::Texts
+        self.run().config.encoder.abilities().reads == InputKind::Texts
     }
 
     fn warn(&self, what: &str, missing: Option<&String>) {

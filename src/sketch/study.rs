@@ -5,12 +5,12 @@ use dsokr_basis::{Basis, SketchKind};
 use dsokr_machines::LastSystem;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
-use crate::config::Checked;
+use crate::config::{Checked, KernelMachineConfig};
 use crate::decoder::Decoder;
 use crate::evaluator::Evaluator;
 use crate::exact::{AnswerSpace, ExactDecoder, label_names};
 use crate::hubs::correct;
-use crate::learner::{ClosedForm, Fitted};
+use crate::learner::{Fit, Fitted};
 use crate::metric::Needs;
 use crate::targets::{Origin, TrainingOutputs, candidates, fit_basis};
 use crate::{Error, Scores};
@@ -44,6 +44,11 @@ impl<'a> Study<'a> {
         if !config.output.kernels.is_empty() {
             let allowed = "absent: a study is of one kernel, each of several can be studied alone";
             return Err(wrong("output.kernels", "given".into(), allowed));
+        }
+        let machine: Option<&KernelMachineConfig> = config.encoder.get();
+        if machine.is_some_and(|machine| machine.embedding().is_some()) {
+            let allowed = "absent: a training run chooses embeddings";
+            return Err(wrong("encoder.answers", "embedded".into(), allowed));
         }
         let dataset = config.load_data(root)?;
         Ok(Self { config, root, dataset, systems: LastSystem::default() })
@@ -114,7 +119,10 @@ impl<'a> Study<'a> {
         let metric = config.evaluation.metric;
         let n = outputs.len() as f64;
         let labels = label_names(&config, &self.dataset.outputs)?;
-        let learner = config.encoder.learner()?.closed_form(&config, &self.dataset, &outputs)?;
+        let prepared = match config.encoder.abilities().closed_form {
+            true => Some(config.encoder.learner().prepare(&outputs)?),
+            false => None,
+        };
         let (mut points, mut spectrum, mut length) = (Vec::new(), Vec::new(), 0.0);
         for &size in sizes {
             let started = Instant::now();
@@ -138,9 +146,10 @@ impl<'a> Study<'a> {
                 let decoder = Decoder { candidates, origin, exact: exact.as_ref() };
                 let evaluator = self.evaluator(&config, &basis, decoder)?;
                 draw.perfect.extend(evaluator.perfect(SplitName::Validation)?);
-                if let Some(learner) = &learner {
-                    let scores = self.fit(&config, learner.as_ref(), &outputs.with_basis(basis))?;
-                    draw.fitted.push(metric.value(&scores));
+                if let Some(prepared) = &prepared {
+                    let outputs = outputs.with_basis(basis);
+                    let scores = self.fit(&config, prepared.as_ref(), &outputs)?;
+                    draw.fitted.extend(scores.map(|scores| metric.value(&scores)));
                 }
             }
             let figures: Vec<f64> = draw.perfect.iter().map(|s| metric.value(s)).collect();
@@ -182,10 +191,10 @@ impl<'a> Study<'a> {
     fn fit(
         &self,
         config: &Checked,
-        learner: &dyn ClosedForm,
+        prepared: &dyn Fit,
         outputs: &TrainingOutputs,
-    ) -> Result<Scores, Error> {
-        let targets = config.encoder.learner()?.targets(outputs)?;
+    ) -> Result<Option<Scores>, Error> {
+        let targets = prepared.targets(outputs)?;
         let basis = outputs.basis(false)?;
         let (placed, origin) = (targets.candidates(&self.dataset.outputs)?, targets.origin());
         let labels = label_names(config, &self.dataset.outputs)?;
@@ -195,7 +204,8 @@ impl<'a> Study<'a> {
         };
         let decoder = Decoder { candidates: &placed, origin: &origin, exact: exact.as_ref() };
         let evaluator = self.evaluator(config, &basis, decoder)?;
-        let Fitted { predictor, held_out, .. } = learner.fit(&targets, &evaluator)?;
+        let Some(fitted) = prepared.solve(&targets, &evaluator)? else { return Ok(None) };
+        let Fitted { predictor, held_out, .. } = fitted;
         let z = predictor.predict(&self.dataset.validation)?;
         let corrected = match (&config.decoding.hubs, held_out) {
             (Some(hubs), Some(held_out)) => {
@@ -204,7 +214,7 @@ impl<'a> Study<'a> {
             _ => None,
         };
         let candidates = corrected.as_ref().unwrap_or(&placed);
-        Ok(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores)
+        Ok(Some(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores))
     }
 }
 

@@ -81,7 +81,7 @@ impl OutputTargets {
             Self::Points { .. } => "points of an output space",
             Self::Quantiles { .. } => "numbers",
         };
-        Error::value("Learner::targets", found, "the kind of targets that Learner::fit reads")
+        Error::value("Fit::targets", found, "the kind of targets that Fit::fit reads")
     }
 
     /// Number of coordinates of a prediction.

@@ -25,8 +25,8 @@ pub struct TrainingOutputs<'a> {
     indices: Vec<usize>,
     /// Outputs that belong to no pair, as indices; few learners need them.
     unlabelled: OnceLock<Vec<usize>>,
-    /// Where the basis of a resumed run is.
-    stored: Option<PathBuf>,
+    /// The directory of a resumed run.
+    resumed: Option<PathBuf>,
     /// A basis that has been fitted already.
     ready: Option<Basis>,
     kernel: OnceLock<Kernel>,
@@ -46,7 +46,7 @@ impl<'a> TrainingOutputs<'a> {
             dataset,
             indices: dataset.train.outputs.iter().flatten().copied().collect(),
             unlabelled: OnceLock::new(),
-            stored: resumed.map(|path| path.join(BASIS)),
+            resumed: resumed.map(Path::to_path_buf),
             ready: None,
             kernel: OnceLock::new(),
             systems,
@@ -57,12 +57,12 @@ impl<'a> TrainingOutputs<'a> {
     pub(crate) fn with_basis(&self, basis: Basis) -> Self {
         let (indices, unlabelled) = (self.indices.clone(), self.unlabelled.clone());
         let (kernel, systems) = (self.kernel.clone(), self.systems.clone());
-        let (stored, ready) = (None, Some(basis));
-        Self { indices, unlabelled, stored, ready, kernel, systems, ..*self }
+        let (resumed, ready) = (None, Some(basis));
+        Self { indices, unlabelled, resumed, ready, kernel, systems, ..*self }
     }
 
     /// The configuration.
-    pub fn config(&self) -> &Checked {
+    pub fn config(&self) -> &'a Checked {
         self.config
     }
 
@@ -121,14 +121,19 @@ impl<'a> TrainingOutputs<'a> {
         &self.systems
     }
 
+    /// The directory of a resumed run, which holds the files of the preparation already.
+    pub fn resumed(&self) -> Option<&Path> {
+        self.resumed.as_deref()
+    }
+
     /// The data.
-    pub(crate) fn dataset(&self) -> &'a Dataset {
+    pub fn dataset(&self) -> &'a Dataset {
         self.dataset
     }
 
     /// Whether the configuration's kernels have weights that are to be fitted.
     pub(crate) fn lacks_weights(&self) -> bool {
-        let made = self.ready.is_some() || self.stored.is_some();
+        let made = self.ready.is_some() || self.resumed.is_some();
         self.config.output.weights.is_some() && !made
     }
 
@@ -151,8 +156,8 @@ impl<'a> TrainingOutputs<'a> {
         if let Some(basis) = &self.ready {
             return Ok(basis.clone());
         }
-        if let Some(path) = &self.stored {
-            return Ok(Basis::load(path)?);
+        if let Some(path) = &self.resumed {
+            return Ok(Basis::load(&path.join(BASIS))?);
         }
         let all = match unlabelled {
             true => &[&self.indices, self.without_pair()?].concat(),

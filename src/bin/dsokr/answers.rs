@@ -104,7 +104,7 @@ impl<'a> Answer<'a> {
     pub fn columns(runs: &EnsembleRun) -> Vec<String> {
         let config = runs.config();
         let levels = match runs.members() {
-            [_] => config.encoder.levels().unwrap_or_default(),
+            [_] => config.encoder.abilities().levels.unwrap_or_default(),
             _ => &[],
         };
         let own = ["id", "rank", "candidate", "label", "score"].map(String::from).into_iter();

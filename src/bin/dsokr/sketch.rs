@@ -106,7 +106,7 @@ fn study(
         [] => vec![config.output.power],
         powers => powers.to_vec(),
     };
-    if powers.len() > 1 && !config.encoder.needs_cpu() {
+    if powers.len() > 1 && !config.encoder.abilities().closed_form {
         return Err(Error::Value {
             key: "--powers".into(),
             found: format!("{powers:?}"),

@@ -127,7 +127,7 @@ impl Queries {
 impl Texts {
     /// The queries of a file, or of standard input for `-`: vectors for a run that reads them.
     pub fn open(&self, file: &Path, run: &Run) -> Result<Queries, Error> {
-        match run.config.encoder.reads() {
+        match run.config.encoder.abilities().reads {
             InputKind::Vectors => self.vectors(file, run),
             // a run that reads kernels refuses texts
             InputKind::Texts | InputKind::Kernels => Ok(Queries::Texts(self.texts(file, run)?)),

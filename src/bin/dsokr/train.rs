@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<(), Error> {
     let path = trained.path.display();
     let advice: String = trained.advice.iter().map(|line| format!("advice: {line}\n")).collect();
     let advice = if advice.is_empty() { advice } else { format!("\n{advice}") };
-    let next = match config.encoder.reads() {
+    let next = match config.encoder.abilities().reads {
         InputKind::Texts => format!("dsokr search {path} \"…\""),
         InputKind::Vectors | InputKind::Kernels => format!("dsokr predict {path} FILE"),
     };
