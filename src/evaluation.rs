@@ -23,18 +23,15 @@ pub(crate) fn evaluate(
     pool: Pool,
     config: &Checked,
 ) -> Result<Evaluation, Error> {
-    let Decoder { candidates, origin, .. } = decoder;
+    let Decoder { candidates, look, origin, .. } = decoder;
     let z = config.decoding.scaled(z, candidates.dim())?;
     let queries = QueryTexts::of(split).queries(candidates.dim(), &z)?;
     let missing = missing_gold(split, config.evaluation.missing_gold);
-    let golds = rank_golds(split, &z, candidates, pool, missing)?;
+    let golds = rank_golds(split, &z, candidates, look, pool, missing)?;
     let metrics = pool.metrics(&golds.ranks, candidates)?;
     let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
     let predicted = match truth {
-        Some(_) => decoder.predicted(&queries, pool, config, || {
-            let first = pool.top_k(&queries, candidates, 1)?;
-            Ok(first.iter().flatten().map(|hit| hit.candidate).collect())
-        })?,
+        Some(_) => decoder.predicted(&queries, pool, config, || decoder.first(queries, pool))?,
         None => Vec::new(),
     };
     let rows = golds.rows.clone();

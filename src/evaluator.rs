@@ -1,5 +1,5 @@
 use dsokr_basis::{Basis, Projection};
-use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool};
+use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool, SecondLook};
 
 use dsokr_train::Validation;
 
@@ -70,13 +70,18 @@ impl<'a> Evaluator<'a> {
         self.config
     }
 
-    /// The same evaluator with different constants of the candidates, or with more candidates.
+    /// The same evaluator with different constants of the candidates, or with more candidates, and with a second look at
+    /// them.
     ///
     /// # Errors
     /// Lists of candidates that cannot be read again.
-    pub(crate) fn among<'b>(&'b self, candidates: &'b Candidates) -> Result<Evaluator<'b>, Error> {
+    pub(crate) fn among<'b>(
+        &'b self,
+        candidates: &'b Candidates,
+        look: Option<&'b SecondLook>,
+    ) -> Result<Evaluator<'b>, Error> {
         let Self { config, dataset, basis, root, decoder, .. } = *self;
-        let decoder = Decoder { candidates, ..decoder };
+        let decoder = Decoder { candidates, look, ..decoder };
         match candidates.len() == self.decoder.candidates.len() {
             true => {
                 Ok(Evaluator { config, dataset, basis, root, decoder, lists: self.lists.clone() })
@@ -175,8 +180,7 @@ impl<'a> Evaluator<'a> {
         let predicted: Vec<String> = match self.decoder.beyond(&queries, pool, self.config)? {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {
-                let first = pool.top_k(&queries, candidates, 1)?.into_iter().flatten();
-                let first = first.map(|hit| hit.candidate);
+                let first = self.decoder.first(queries, pool)?.into_iter();
                 first.map(|at| shown(candidates.label(at), candidates.id(at))).collect()
             }
         };

@@ -3,7 +3,8 @@
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, Truth};
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Golds, MissingGold, PerQuery, Pool, Queries, Rank,
+    CandidateBlocks, Candidates, Combination, Ensemble, Golds, MissingGold, PerQuery, Pool,
+    Queries, Rank, SecondLook,
 };
 
 use crate::Error;
@@ -82,19 +83,23 @@ impl GoldRows {
     }
 }
 
-/// Ranks the right outputs of each query under coordinates `z` `[queries × p]`.
+/// Ranks the right outputs of each query under coordinates `z` `[queries × p]`, with a second look at candidates
+/// where there is one.
 pub(crate) fn rank_golds(
     split: &Split,
     z: &[f32],
     candidates: &Candidates,
+    look: Option<&SecondLook>,
     pool: Pool,
     missing: MissingGold,
 ) -> Result<RankedGolds, Error> {
     let dim = candidates.dim();
+    let model = |queries| Ensemble::one(queries, candidates, look);
+    let rule = Combination::default();
     let Some(rows) = GoldRows::of(split, pool)? else {
         let queries = QueryTexts::of(split).queries(dim, z)?;
         let rows = pool.gold(split.names(), &split.ids, candidates, missing)?;
-        let ranks = pool.rank(&queries, &rows, candidates)?;
+        let ranks = model(queries)?.rank(pool, &rule, &rows)?;
         return Ok(RankedGolds { ranks, rows, ids: split.ids.clone() });
     };
     // as many rows as there are queries, before they are repeated
@@ -102,7 +107,7 @@ pub(crate) fn rank_golds(
     let found = find_rows(&rows, split, candidates, missing)?;
     let repeated = rows.golds.repeat(dim, z);
     let queries = rows.texts.of_rows().queries(dim, &repeated)?;
-    let ranks = rows.pool().rank(&queries, &found, candidates)?;
+    let ranks = model(queries)?.rank(rows.pool(), &rule, &found)?;
     Ok(rows.choose(&found, &ranks)?.0)
 }
 

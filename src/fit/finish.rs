@@ -76,11 +76,8 @@ pub(super) fn finish(
         }
         None => candidates,
     };
-    let candidates = match look {
-        Some(look) => Cow::Owned(candidates.into_owned().with_second_look(look)?),
-        None => candidates,
-    };
-    let evaluator = &evaluator.among(&candidates)?;
+    let look = look.map(|look| look.among(&candidates)).transpose()?;
+    let evaluator = &evaluator.among(&candidates, look.as_ref())?;
     if let (Some(summary), Some(z)) = (&summary, &validation) {
         let metrics = &evaluator.evaluate(SplitName::Validation, z)?.scores;
         task.observer.event(&Event::Solved { summary, metrics, took: started.elapsed() });

@@ -54,7 +54,7 @@ impl EnsembleRun {
             let found = format!("given, for {} members", self.members().len());
             return Err(Error::value("coordinates", found, "a run of one model"));
         }
-        let look = self.members()[0].candidates.second_look();
+        let look = self.members()[0].look.as_ref();
         if look.is_some_and(|look| look.words().is_some()) {
             let allowed = "texts: the second look of the run compares their words with candidates";
             return Err(Error::value("coordinates", "given", allowed));

@@ -8,7 +8,7 @@ use dsokr_basis::Ranks;
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_decode::{
     CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, PerQuery,
-    Pool, Shards,
+    Pool, SecondLook, Shards,
 };
 
 use super::ranking::Ranking;
@@ -188,30 +188,30 @@ impl EnsembleRun {
                 Ok(Ranking::Shards(shards, queries, &self.names[0]))
             }
             _ => {
-                let candidates = self.members.iter().map(|run| &run.candidates);
-                Ok(Ranking::Whole(self.members_among(texts, candidates.zip(answers))?))
+                let each = self.members.iter().map(|run| (&run.candidates, run.look.as_ref()));
+                Ok(Ranking::Whole(self.members_among(texts, each.zip(answers))?))
             }
         }
     }
 
-    /// The members with these candidates, and predictions for these queries.
+    /// The members with these candidates and second looks at them, and predictions for these queries.
     pub(super) fn members_among<'a>(
         &'a self,
         texts: QueryTexts<'a>,
-        each: impl Iterator<Item = (&'a Candidates, &'a Vec<f32>)>,
+        each: impl Iterator<Item = ((&'a Candidates, Option<&'a SecondLook>), &'a Vec<f32>)>,
     ) -> Result<Ensemble<'a>, Error> {
-        let members = self.members.iter().zip(&self.names).zip(each);
-        type Named<'a> = (&'a Run, &'a String);
-        type Answers<'a> = (&'a Candidates, &'a Vec<f32>);
-        let member = |((run, name), (candidates, z)): (Named<'a>, Answers<'a>)| {
-            Ok::<_, Error>(Member {
+        let (mut members, mut looks) = (Vec::new(), Vec::new());
+        for ((run, name), ((candidates, look), z)) in self.members.iter().zip(&self.names).zip(each)
+        {
+            members.push(Member {
                 name,
                 queries: texts.queries(candidates.dim(), z)?,
                 candidates,
                 normalised: run.config.output.is_normalised(),
-            })
-        };
-        Ok(Ensemble::new(members.map(member).collect::<Result<_, _>>()?)?)
+            });
+            looks.push(look);
+        }
+        Ok(Ensemble::new(members)?.with_second_looks(looks)?)
     }
 
     /// The evaluation of the ensemble on queries, under its rule.
@@ -312,15 +312,13 @@ fn open_inner(path: &Path, config: &Checked, device: &Device) -> Result<Vec<(Str
     let of = opened.iter().position(|(name, _)| Some(name) == shared);
     let with_look = |at: usize| {
         let (run, other) = (&opened[at].1, &opened[of?].1);
-        let look = other.candidates.second_look()?;
-        run.candidates.second_look().is_none().then(|| run.looking(look, other))
+        let look = other.look.as_ref()?;
+        run.look.is_none().then(|| run.looking(look, other))
     };
     let looking = (0..opened.len()).map(|at| with_look(at).transpose());
     let looking = looking.collect::<Result<Vec<_>, Error>>()?;
-    for ((_, run), candidates) in opened.iter_mut().zip(looking) {
-        if let Some(candidates) = candidates {
-            run.candidates = candidates;
-        }
+    for ((_, run), look) in opened.iter_mut().zip(looking) {
+        run.look = run.look.take().or(look);
     }
     Ok(opened)
 }

@@ -5,7 +5,8 @@ use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
 use dsokr_decode::{
-    CandidateBlocks, Candidates, Hit, Hubs, Lexicon, Pool, Queries, SecondLook, Shards,
+    CandidateBlocks, Candidates, Combination, Ensemble, Hit, Hubs, Lexicon, Pool, Queries,
+    SecondLook, Shards,
 };
 use dsokr_machines::{OutputSpace, Scaling};
 
@@ -31,6 +32,8 @@ pub struct Run {
     pub config: Checked,
     /// The candidates.
     pub candidates: Candidates,
+    /// The second look at the first candidates of each query.
+    pub look: Option<SecondLook>,
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
     /// The basis; none if outputs are not sketched.
@@ -125,20 +128,20 @@ impl Run {
         let space = stored.metadata("basis")?;
         let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
         let predictor = config.encoder.learner().load(&run)?;
-        let candidates = match config.decoding.second_look {
+        let look = match config.decoding.second_look {
             Some(_) => {
                 let look = SecondLook::open(&path.join(SECOND_LOOK))?;
                 check_basis(&look, space)?;
-                candidates.with_second_look(read_look(&look)?)?
+                Some(read_look(&look)?.among(&candidates)?)
             }
-            None => candidates,
+            None => None,
         };
         let (space, scaling) = (outputs, scaling::load(path)?);
-        Ok(Self { config, candidates, predictor, basis, space, origin, scaling, labels })
+        Ok(Self { config, candidates, look, predictor, basis, space, origin, scaling, labels })
     }
 
-    /// The candidates with a second look of another member of an ensemble, in the coordinates of this one.
-    pub(super) fn looking(&self, look: &SecondLook, other: &Self) -> Result<Candidates, Error> {
+    /// The second look of another member of an ensemble, in the coordinates of this one.
+    pub(super) fn looking(&self, look: &SecondLook, other: &Self) -> Result<SecondLook, Error> {
         let fingerprint = |run: &Self| run.basis.as_ref().map(Basis::fingerprint);
         if fingerprint(self) != fingerprint(other) {
             let allowed = format!("absent: the member {} has a different basis", self.config.name);
@@ -151,7 +154,7 @@ impl Run {
         };
         let by = |at| (centre(&other.origin, at) - centre(&self.origin, at)) as f32;
         let look = look.moved(&(0..look.dim()).map(by).collect::<Vec<f32>>())?;
-        Ok(self.candidates.clone().with_second_look(look)?)
+        Ok(look.among(&self.candidates)?)
     }
 
     /// The second look that has not seen the part of the training pairs that [`held_out::PART`] answers.
@@ -161,8 +164,8 @@ impl Run {
 
     /// The candidates as they are to the part of the training pairs that [`held_out::PART`] answers, of a run with
     /// a second look of its own: hub constants and second look have not seen it.
-    pub(super) fn unseen_part(&self, path: &Path) -> Result<Candidates, Error> {
-        let look = Self::unseen_look(path)?;
+    pub(super) fn unseen_part(&self, path: &Path) -> Result<(Candidates, SecondLook), Error> {
+        let look = Self::unseen_look(path)?.among(&self.candidates)?;
         let candidates = match self.candidates.hubs() {
             Some((hubs, weight)) => {
                 let seen = Queries::new(look.dim(), look.answers())?;
@@ -171,7 +174,7 @@ impl Run {
             }
             None => self.candidates.clone(),
         };
-        Ok(candidates.with_second_look(look)?)
+        Ok((candidates, look))
     }
 
     /// The same run with a different action at rows of tables that cannot be read; at first it is that of
@@ -193,7 +196,8 @@ impl Run {
     ) -> Self {
         let (basis, predictor) = (Some(basis), Box::new(predictor));
         let (space, origin, scaling, labels) = (None, Origin::Zero, None, Vec::new());
-        Self { config, candidates, predictor, basis, space, origin, scaling, labels }
+        let look = None;
+        Self { config, candidates, look, predictor, basis, space, origin, scaling, labels }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log
@@ -342,7 +346,12 @@ impl Run {
 
     /// What decodes answers.
     pub(crate) fn decoder<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Decoder<'a> {
-        Decoder { candidates: &self.candidates, origin: &self.origin, exact }
+        Decoder {
+            candidates: &self.candidates,
+            look: self.look.as_ref(),
+            origin: &self.origin,
+            exact,
+        }
     }
 
     /// What finds outputs that need not be candidates, where the configuration asks for it.
@@ -364,7 +373,9 @@ impl Run {
         let z = self.coordinates(&split)?;
         let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
         let queries = QueryTexts::of(&split).queries(self.candidates.dim(), &z)?;
-        let best = |count| Ok((Pool::Shared.top_k(&queries, &self.candidates, count)?, None));
+        let model = Ensemble::one(queries, &self.candidates, self.look.as_ref())?;
+        let rule = Combination::default();
+        let best = |count| Ok((model.top_k(Pool::Shared, &rule, count)?, None));
         let (hits, _) = self.distinct_hits(self.candidates.len(), top, best)?;
         Ok(hits.into_iter().next().unwrap_or_default())
     }

@@ -62,9 +62,14 @@ impl EnsembleRun {
                 parts.push(part);
             }
             candidates.push(match &shared {
-                _ if own => Cow::Owned(run.unseen_part(&place)?),
-                Some((other, look)) => Cow::Owned(run.looking(look, other)?),
-                None => Cow::Borrowed(&run.candidates),
+                _ if own => {
+                    let (candidates, look) = run.unseen_part(&place)?;
+                    (Cow::Owned(candidates), Some(look))
+                }
+                Some((other, look)) => {
+                    (Cow::Borrowed(&run.candidates), Some(run.looking(look, other)?))
+                }
+                None => (Cow::Borrowed(&run.candidates), None),
             });
         }
         let known = |pair: &&usize| {
@@ -95,9 +100,9 @@ impl EnsembleRun {
         let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
         let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
         let fitted = {
-            let each = candidates.iter().map(Cow::as_ref).zip(&queries);
+            let each = candidates.iter().map(|(own, look)| (own.as_ref(), look.as_ref()));
             let texts = QueryTexts { names: &names, texts: texts.as_deref() };
-            let ensemble = self.members_among(texts, each)?;
+            let ensemble = self.members_among(texts, each.zip(&queries))?;
             let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
             if gold.iter().all(Option::is_none) {
                 return refused("absent: no output of a training pair is a candidate");

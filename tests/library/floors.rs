@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The sources that keep the rule. `decode` does not yet.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "src",
     "crates/basis/src",
     "crates/data/src",
+    "crates/decode/src",
     "crates/machines/src",
     "crates/molecule/src",
     "crates/nn/src",

@@ -74,3 +74,15 @@ pub(crate) fn fetch(
         })?;
     Ok(block)
 }
+
+/// Refuses candidate sets that are empty or cannot be indexed.
+pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
+    match candidates {
+        0 => Err(Error::too_few("no candidates", 1)),
+        1..=0xFFFF_FFFF => Ok(()),
+        _ => Err(Error::out_of_range(
+            format!("{candidates} candidates"),
+            format!("1..={}", u32::MAX),
+        )),
+    }
+}

@@ -115,3 +115,10 @@ pub(crate) fn check_whole_rows(what: &str, values: usize, dim: usize) -> Result<
 pub(crate) fn check_queries(count: usize) -> Result<(), Error> {
     if count > 0 { Ok(()) } else { Err(Error::too_few("no queries", 1)) }
 }
+
+/// The error for a gold candidate that is not among those of its query.
+pub(crate) fn missing_gold(query: &str, gold: &str) -> Error {
+    Error::Inconsistent(format!(
+        "query {query}: its gold candidate {gold} is not among its candidates"
+    ))
+}

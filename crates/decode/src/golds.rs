@@ -1,8 +1,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::error::check_len;
-use crate::pool::missing_gold;
+use crate::error::{check_len, missing_gold};
 use crate::{Error, MissingGold, Rank};
 
 /// The right candidates of each query, and candidates that do not compete.

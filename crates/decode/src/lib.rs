@@ -38,6 +38,7 @@ mod bootstrap;
 mod candidates;
 mod classes;
 mod codes;
+mod decoded;
 mod direction;
 mod ensemble;
 mod error;
@@ -63,9 +64,10 @@ mod topk;
 
 pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
 pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
-pub use candidates::{CandidateParts, Candidates, Precision};
+pub use candidates::{CandidateParts, Candidates, Hubs, Precision};
+pub use decoded::Decoded;
 pub use ensemble::{
-    Combination, Decoded, Ensemble, FittedWeights, LikelyWeights, Member, WeightStep, fit_weights,
+    Combination, Ensemble, FittedWeights, LikelyWeights, Member, WeightStep, fit_weights,
     likely_weights,
 };
 pub use error::Error;
@@ -73,7 +75,6 @@ pub use exact::{Encoding, ExactSearch, PreImage};
 pub use expected_f1::best_expected_f1;
 pub use gold_tile::rank;
 pub use golds::{ChosenGold, Golds};
-pub use hubs::Hubs;
 pub use label_sets::{LabelSet, best_labels};
 pub use metrics::{Metrics, PoolSizes};
 pub use multi_label::MultiLabelMetrics;

@@ -3,14 +3,11 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::check_len;
+use crate::error::{check_len, missing_gold};
 use crate::gold_tile::check_gold;
-use crate::scoring::{self, QueryTile};
+use crate::scoring::{self, Buffers, gold_scores};
 use crate::topk::{best, check_k, hits};
-use crate::{
-    CandidateBlocks, Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, SecondLook,
-    rank, second_look, top_k,
-};
+use crate::{Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, top_k};
 
 /// What to do with a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -78,8 +75,7 @@ impl Pool<'_> {
 
     /// Ranks the gold candidate of every query among the candidates of the query.
     ///
-    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`]. Candidates with a
-    /// [second look](Candidates::second_look) are ranked with it.
+    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`].
     ///
     /// # Errors
     /// As [`rank`]; [`Error::Length`] unless there is one list a query; [`Error::Inconsistent`] when
@@ -90,10 +86,6 @@ impl Pool<'_> {
         gold: &[Option<u32>],
         candidates: &Candidates,
     ) -> Result<Vec<Option<Rank>>, Error> {
-        if let Some(look) = candidates.second_look() {
-            let decoded = self.look(look, queries, gold, candidates, 0)?;
-            return Ok(decoded.into_iter().map(|query| query.rank).collect());
-        }
         let Self::PerQuery(lists) = self else {
             return rank(queries, gold, candidates);
         };
@@ -118,8 +110,7 @@ impl Pool<'_> {
         (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
     }
 
-    /// The k best candidates of every query among the candidates of the query; see [`top_k`]. Candidates
-    /// with a [second look](Candidates::second_look) are ordered with it.
+    /// The k best candidates of every query among the candidates of the query; see [`top_k`].
     ///
     /// # Errors
     /// As [`top_k`], with the query that has fewer than k candidates; [`Error::Length`] unless there
@@ -130,11 +121,6 @@ impl Pool<'_> {
         candidates: &Candidates,
         k: usize,
     ) -> Result<Vec<Vec<Hit>>, Error> {
-        if let Some(look) = candidates.second_look() {
-            check_k(k, candidates.len() as u64)?;
-            let decoded = self.look(look, queries, &vec![None; queries.len()], candidates, k)?;
-            return Ok(decoded.into_iter().map(|query| query.hits).collect());
-        }
         let Self::PerQuery(lists) = self else {
             return top_k(queries, candidates, k);
         };
@@ -165,9 +151,6 @@ impl Pool<'_> {
         candidates: &Candidates,
         k: usize,
     ) -> Result<Vec<Decoded>, Error> {
-        if let Some(look) = candidates.second_look() {
-            return self.look(look, queries, gold, candidates, k);
-        }
         let ranks = match gold.iter().any(Option::is_some) {
             true => self.rank(queries, gold, candidates)?,
             false => vec![None; queries.len()],
@@ -179,22 +162,6 @@ impl Pool<'_> {
         let scores = gold_scores(queries, gold, candidates)?;
         let each = ranks.into_iter().zip(scores).zip(hits);
         Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
-    }
-
-    /// As [`decode`](Self::decode), with the second look of the candidates.
-    fn look(
-        &self,
-        look: &SecondLook,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-        k: usize,
-    ) -> Result<Vec<Decoded>, Error> {
-        scoring::check(queries, candidates)?;
-        self.check(queries.len(), candidates)?;
-        check_gold(queries, gold, candidates.distinct())?;
-        self.check_k(queries, k.max(1))?;
-        second_look::decode(look, *self, queries, gold, candidates, k)
     }
 
     /// Metrics of the ranks of all queries, as [`Pool::rank`] gives them.
@@ -255,86 +222,7 @@ impl Pool<'_> {
     }
 }
 
-/// The scores of the gold rows.
-pub(crate) fn gold_scores(
-    queries: &Queries,
-    gold: &[Option<u32>],
-    candidates: &dyn CandidateBlocks,
-) -> Result<Vec<Option<f32>>, Error> {
-    let mut buffers = Buffers::default();
-    let mut score = |(query, gold): (usize, &Option<u32>)| {
-        let Some(row) = *gold else { return Ok(None) };
-        buffers.gather(std::iter::once(row));
-        Ok(buffers.score(queries, query, candidates)?.first().copied())
-    };
-    gold.iter().enumerate().map(&mut score).collect()
-}
-
-/// The error for a gold candidate that is not among those of its query.
-pub(crate) fn missing_gold(query: &str, gold: &str) -> Error {
-    Error::Inconsistent(format!(
-        "query {query}: its gold candidate {gold} is not among its candidates"
-    ))
-}
-
-/// What scoring the list of one query needs, kept from query to query.
-#[derive(Default)]
-pub(crate) struct Buffers {
-    /// Distinct rows of the list, ascending, and how many candidates of the list share each.
-    pub rows: Vec<(u32, u32)>,
-    coordinates: Vec<f32>,
-    constants: Vec<f32>,
-    products: Vec<f32>,
-}
-
 /// The distinct rows of listed candidates, in the order of the list.
 fn rows_of(list: &[u32], candidates: &Candidates) -> impl Iterator<Item = u32> {
     list.iter().map(|&candidate| candidates.class_of(candidate as usize))
-}
-
-impl Buffers {
-    /// Takes the distinct row of each candidate of a list.
-    pub(crate) fn gather(&mut self, rows: impl Iterator<Item = u32>) {
-        self.rows.clear();
-        self.rows.extend(rows.map(|row| (row, 1)));
-        self.rows.sort_unstable();
-        self.rows.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            kept.1 += u32::from(same);
-            same
-        });
-    }
-
-    /// Scores of the distinct rows of the list.
-    pub(crate) fn score(
-        &mut self,
-        queries: &Queries,
-        query: usize,
-        candidates: &dyn CandidateBlocks,
-    ) -> Result<Vec<f32>, Error> {
-        const ROWS: usize = 256;
-        let dim = queries.dim();
-        let coordinates = &queries.rows()[query * dim..(query + 1) * dim];
-        let tile = QueryTile::new(query..query + 1, dim, coordinates);
-        let mut scores = Vec::with_capacity(self.rows.len());
-        for rows in self.rows.chunks(ROWS) {
-            self.coordinates.clear();
-            self.constants.clear();
-            for &(row, _) in rows {
-                let block = candidates.block(row as usize..row as usize + 1)?;
-                self.coordinates.extend_from_slice(&block.coordinates);
-                self.constants.extend_from_slice(&block.constants);
-            }
-            scoring::product(&tile, dim, &self.coordinates, &mut self.products);
-            let products = self.products.chunks_exact(tile.lanes).zip(&self.constants);
-            for (&(row, _), (products, constant)) in rows.iter().zip(products) {
-                let score = products[0] + constant;
-                if !score.is_finite() {
-                    return Err(scoring::not_finite(queries, query, row as usize, score));
-                }
-                scores.push(score);
-            }
-        }
-        Ok(scores)
-    }
 }

@@ -7,7 +7,7 @@ use dsokr_basis::Ranks;
 
 use crate::classes::Classes;
 use crate::scoring::{self, Blocking, QueryTile, Scores};
-use crate::topk::{Shortlist, top_rows_in};
+use crate::topk::{Shortlist, WantedRows, top_rows_in};
 use crate::{CandidateBlocks, Error, Queries};
 
 /// The most rows of several queries that are found at once.
@@ -35,20 +35,6 @@ pub struct Standings {
     pub hits: Vec<Standing>,
     /// The gap of the best candidate of all, wanted or not.
     pub gap: Option<f32>,
-}
-
-/// Distinct rows with a wanted candidate, of rows from a first one on.
-pub(crate) struct WantedRows(Vec<(usize, Vec<bool>)>);
-
-impl WantedRows {
-    pub(crate) fn new(parts: impl IntoIterator<Item = (usize, Vec<bool>)>) -> Self {
-        Self(parts.into_iter().collect())
-    }
-
-    pub(crate) fn has(&self, row: usize) -> bool {
-        let part = |(first, rows): &(usize, Vec<bool>)| rows.get(row.checked_sub(*first)?).copied();
-        self.0.iter().find_map(part).unwrap_or(false)
-    }
 }
 
 /// Whether each row has a wanted candidate.

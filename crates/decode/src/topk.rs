@@ -8,7 +8,6 @@ use dsokr_basis::Ranks;
 use rayon::prelude::*;
 
 use crate::scoring::{self, Blocking, LANES, QueryTile, Scores};
-use crate::standing::WantedRows;
 use crate::{CandidateBlocks, Candidates, Error, Queries};
 
 /// A candidate and its score.
@@ -27,6 +26,20 @@ pub struct RowHit {
     pub row: usize,
     /// `⟨z, ψ̃(c)⟩ + b(c)`.
     pub score: f32,
+}
+
+/// Distinct rows with a wanted candidate, of rows from a first one on.
+pub(crate) struct WantedRows(Vec<(usize, Vec<bool>)>);
+
+impl WantedRows {
+    pub(crate) fn new(parts: impl IntoIterator<Item = (usize, Vec<bool>)>) -> Self {
+        Self(parts.into_iter().collect())
+    }
+
+    pub(crate) fn has(&self, row: usize) -> bool {
+        let part = |(first, rows): &(usize, Vec<bool>)| rows.get(row.checked_sub(*first)?).copied();
+        self.0.iter().find_map(part).unwrap_or(false)
+    }
 }
 
 /// The k best candidates of every query, best first, ties in the order of the candidates.

@@ -1,18 +1,6 @@
 use super::texts::Texts;
 use crate::Error;
 
-/// Refuses candidate sets that are empty or cannot be indexed.
-pub(crate) fn check_count(candidates: u64) -> Result<(), Error> {
-    match candidates {
-        0 => Err(Error::too_few("no candidates", 1)),
-        1..=0xFFFF_FFFF => Ok(()),
-        _ => Err(Error::out_of_range(
-            format!("{candidates} candidates"),
-            format!("1..={}", u32::MAX),
-        )),
-    }
-}
-
 /// Refuses constants that are not finite, of rows from `first` on.
 pub(super) fn check_constants(first: usize, constants: &[f32]) -> Result<(), Error> {
     match constants.iter().position(|value| !value.is_finite()) {

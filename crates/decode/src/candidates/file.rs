@@ -7,11 +7,12 @@ use dsokr_basis::store::{self, Array, Element, Stored, Tensor};
 use half::f16;
 
 use super::Candidates;
-use super::checks::{check_constants, check_count, check_order, sorted};
+use super::checks::{check_constants, check_order, sorted};
 use super::coordinates::{Coordinates, check_finite};
 use super::filled::{FilledRows, interleaved};
 use super::precision::{PRECISION, Precision};
 use super::texts::Texts;
+use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::{LARGEST, StoredCodes};
 use crate::error::check_len;
@@ -264,7 +265,6 @@ impl Candidates {
             added,
             by_id,
             correction,
-            second_look: None,
         };
         if let Some(means) = means {
             let neighbours = stored.parsed(HUB_NEIGHBOURS, "a number of neighbours")?;

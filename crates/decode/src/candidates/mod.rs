@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 mod checks;
 mod coordinates;
+mod correction;
 mod file;
 mod filled;
 mod more;
@@ -16,16 +17,15 @@ use dsokr_basis::store::Array;
 use dsokr_basis::{Basis, Projection, RowSource};
 
 use crate::Error;
-use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
+use crate::blocks::{CandidateBlocks, CodedBlock, ScoreBlock, check_count};
 use crate::classes::Classes;
 use crate::codes::StoredCodes;
 use crate::error::{check_len, check_whole_rows};
-use crate::hubs::{Correction, Hubs};
-use crate::second_look::SecondLook;
 
-pub(crate) use checks::check_count;
 use checks::{check_constants, check_order, sorted};
 use coordinates::{Coordinates, check_finite};
+use correction::Correction;
+pub use correction::Hubs;
 pub(crate) use file::HUGE;
 pub use precision::Precision;
 pub(crate) use shard::{Shard, ShardPlan, save_row_shard};
@@ -55,7 +55,6 @@ pub struct Candidates {
     by_id: Array<u32>,
     /// What was subtracted from the constants, if anything was.
     correction: Option<Correction>,
-    second_look: Option<Arc<SecondLook>>,
 }
 
 /// What [`Candidates::new`] takes: candidates c = 0, 1, … over k distinct rows. An empty list stands
@@ -149,7 +148,7 @@ impl Candidates {
         let by_id = sorted(&ids)?.into();
         check_order(class.iter().copied(), |candidate| ids.get(candidate), rows)?;
         let classes = Classes::new(class, rows);
-        let (added, correction, second_look) = (0, None, None);
+        let (added, correction) = (0, None);
         Ok(Self {
             ids,
             labels,
@@ -162,7 +161,6 @@ impl Candidates {
             added,
             by_id,
             correction,
-            second_look,
         })
     }
 
@@ -303,26 +301,6 @@ impl Candidates {
     /// The hubs that the constants are corrected for, and the weight w.
     pub fn hubs(&self) -> Option<(&Hubs, f32)> {
         self.correction.as_ref().map(|correction| (&correction.hubs, correction.weight))
-    }
-
-    /// With a second look at the first candidates of each query, which a candidate file does not hold.
-    ///
-    /// # Errors
-    /// [`Error::Inconsistent`] for one of queries of another dimension.
-    pub fn with_second_look(mut self, look: SecondLook) -> Result<Self, Error> {
-        if look.dim() != self.dim {
-            let (found, expected) = (look.dim(), self.dim);
-            return Err(Error::Inconsistent(format!(
-                "a second look at queries of dimension {found}, candidates of dimension {expected}"
-            )));
-        }
-        self.second_look = Some(Arc::new(look.for_rows(self.distinct())));
-        Ok(self)
-    }
-
-    /// The second look at the first candidates of each query.
-    pub fn second_look(&self) -> Option<&SecondLook> {
-        self.second_look.as_deref()
     }
 }
 

@@ -1,7 +1,8 @@
 use std::collections::HashMap;
 
 use super::Candidates;
-use super::checks::{check_count, same_id};
+use super::checks::same_id;
+use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::error::check_len;
 use crate::{Error, Hubs};
@@ -75,7 +76,6 @@ impl Candidates {
             by_id: by_id.into(),
             dim: own.dim,
             correction: None,
-            second_look: None,
         };
         match corrected {
             Some((neighbours, weight)) => all.with_hubs(Hubs::new(neighbours, all_means), weight),

@@ -7,11 +7,12 @@ use dsokr_basis::ranks::part;
 use dsokr_basis::store::{Array, Contents, Stored, Tensor};
 
 use super::Candidates;
-use super::checks::{check_count, sorted};
+use super::checks::sorted;
 use super::file::{Named, check_counts, grouped};
 use super::filled::FilledRows;
 use super::precision::{PRECISION, Precision};
 use super::texts::Texts;
+use crate::blocks::check_count;
 use crate::classes::Classes;
 use crate::codes::LARGEST;
 use crate::{CandidateBlocks, Error};

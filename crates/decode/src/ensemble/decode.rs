@@ -2,14 +2,15 @@ use std::ops::Range;
 
 use super::combination::Combination;
 use super::fold::{Fold, Values};
-use super::member::{Member, member_error};
-use super::shared::{Decoded, Ensemble};
+use super::looked;
+use super::member::member_error;
+use super::shared::Ensemble;
 use super::streamed;
 use super::whole::{self, Sweep};
 use crate::error::check_len;
-use crate::standing::{self, Found, WantedRows, wanted_first, wanted_rows};
-use crate::topk::check_k;
-use crate::{Error, Hit, Pool, Rank, Standings};
+use crate::standing::{self, Found, wanted_first, wanted_rows};
+use crate::topk::{WantedRows, check_k};
+use crate::{Decoded, Error, Hit, Pool, Rank, Standings};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
@@ -24,8 +25,8 @@ impl Ensemble<'_> {
     /// standardised scores), each thread of the current rayon pool holds the scores of 32 queries
     /// with all candidates for one member at a time, and their combined scores: 384 bytes a
     /// candidate. A thread takes 32 queries at a time then, so a single query keeps one thread busy.
-    /// The scores of members with a [second look](crate::Candidates::second_look) are those after it
-    /// ([`SecondLook`](crate::SecondLook)); all scores of a query are needed at once then.
+    /// The scores of members with a [second look](Self::with_second_looks) are those after it; all scores of a query
+    /// are needed at once then.
     ///
     /// The result does not depend on the number of threads. The order of the members changes sums of scores by
     /// rounding; it does not change sums of ranks and of reciprocal ranks. (Reciprocal ranks are rounded to multiples of about 10⁻¹⁵ T, which neighbours
@@ -47,19 +48,21 @@ impl Ensemble<'_> {
     ) -> Result<Vec<Decoded>, Error> {
         let fold = rule.fold(&self.members)?;
         self.check(pool, gold, k)?;
-        let looks = |member: &Member| member.candidates.second_look().is_some();
         let plain = matches!(pool, Pool::Shared) && fold.values == Values::Scores;
         if let [member] = &self.members[..]
-            && (looks(member) || plain)
+            && (self.looks[0].is_some() || plain)
         {
-            let row = |row: u32| self.refinement.rows[0][row as usize];
-            let gold: Vec<Option<u32>> = gold.iter().map(|gold| gold.map(row)).collect();
-            let decoded = pool.decode(&member.queries, &gold, member.candidates, k);
+            let decoded = match self.looks[0] {
+                Some(look) => looked::decode(look, pool, member, gold, k),
+                None => pool.decode(&member.queries, gold, member.candidates, k),
+            };
             return decoded.map_err(|error| member_error(member, error));
         }
         let sweep = Sweep { ensemble: self, pool, fold: &fold, gold };
         match pool {
-            Pool::Shared if plain && !self.members.iter().any(looks) => streamed::decode(&sweep, k),
+            Pool::Shared if plain && self.looks.iter().all(Option::is_none) => {
+                streamed::decode(&sweep, k)
+            }
             Pool::Shared | Pool::PerQuery(_) => whole::decode(&sweep, k),
         }
     }
@@ -88,7 +91,7 @@ impl Ensemble<'_> {
         let rows = wanted.map(|wanted| WantedRows::new([(0, wanted_rows(classes, wanted))]));
         let alone = match &self.members[..] {
             [member] => {
-                let looks = member.candidates.second_look().is_some();
+                let looks = self.looks[0].is_some();
                 if looks {
                     fold = Fold::sum(Values::Scores, 1, None);
                 }

@@ -3,7 +3,7 @@ use crate::{Candidates, Error, Queries};
 /// One model of an ensemble: what it predicts for the queries, and the candidates as it sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
-    /// How errors call it, such as the folder of its run.
+    /// How errors call it, such as the folder of its run; an empty name is not mentioned.
     pub name: &'a str,
     /// Its predictions, of its own dimension.
     pub queries: Queries<'a>,
@@ -16,7 +16,10 @@ pub struct Member<'a> {
 
 /// An error that says whose it is.
 pub(super) fn member_error(member: &Member, error: Error) -> Error {
-    error.at(format!("ensemble member {:?}", member.name))
+    match member.name {
+        "" => error,
+        name => error.at(format!("ensemble member {name:?}")),
+    }
 }
 
 /// Refuses members that predict for different queries.

@@ -6,18 +6,9 @@ use super::refine::Refinement;
 use crate::error::check_len;
 use crate::gold_tile::check_gold;
 use crate::topk::{best, check_k, hits};
-use crate::{Candidates, Error, Hit, Metrics, MissingGold, Pool, Rank, scoring};
-
-/// What an ensemble says about one query.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
-    /// Rank of the gold candidate; none where there is none.
-    pub rank: Option<Rank>,
-    /// Combined score of the gold candidate, rounded to f32; none where there is none.
-    pub gold_score: Option<f32>,
-    /// The best candidates, best first, with their combined scores rounded to f32.
-    pub hits: Vec<Hit>,
-}
+use crate::{
+    Candidates, Error, Hit, Metrics, MissingGold, Pool, Queries, Rank, SecondLook, scoring,
+};
 
 /// Several models that rank the same candidates for the same queries.
 ///
@@ -51,6 +42,8 @@ pub struct Decoded {
 pub struct Ensemble<'a> {
     pub(super) members: Vec<Member<'a>>,
     pub(super) refinement: Refinement<'a>,
+    /// The second look at the first candidates of each member.
+    pub(super) looks: Vec<Option<&'a SecondLook>>,
 }
 
 impl<'a> Ensemble<'a> {
@@ -67,7 +60,36 @@ impl<'a> Ensemble<'a> {
             same_queries(&members[0], &members[at])?;
         }
         let refinement = Refinement::of(&members)?;
-        Ok(Self { members, refinement })
+        let looks = vec![None; members.len()];
+        Ok(Self { members, refinement, looks })
+    }
+
+    /// An ensemble of one model, with a second look at its first candidates where there is one. Its errors do not
+    /// name a member.
+    ///
+    /// # Errors
+    /// As [`Ensemble::new`] and [`with_second_looks`](Self::with_second_looks).
+    pub fn one(
+        queries: Queries<'a>,
+        candidates: &'a Candidates,
+        look: Option<&'a SecondLook>,
+    ) -> Result<Self, Error> {
+        let member = Member { name: "", queries, candidates, normalised: false };
+        Self::new(vec![member])?.with_second_looks(vec![look])
+    }
+
+    /// With a second look at the first candidates of some members, an entry a member; see [`SecondLook`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is one entry a member; [`Error::Inconsistent`] for a look at queries of another
+    /// dimension, or at the words of other candidates.
+    pub fn with_second_looks(self, looks: Vec<Option<&'a SecondLook>>) -> Result<Self, Error> {
+        check_len("second looks", looks.len(), self.members.len())?;
+        for (member, look) in self.members.iter().zip(&looks) {
+            let checked = look.map_or(Ok(()), |look| look.check(member.candidates));
+            checked.map_err(|error| member_error(member, error))?;
+        }
+        Ok(Self { looks, ..self })
     }
 
     /// The members.

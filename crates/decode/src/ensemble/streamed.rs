@@ -8,12 +8,11 @@ use rayon::prelude::*;
 
 use super::fold::Step;
 use super::member::{Member, member_error};
-use super::shared::Decoded;
 use super::whole::Sweep;
-use crate::Error;
 use crate::gold_tile::{Counter, GoldTile, Tally};
 use crate::scoring::{self, Blocking, LANES, QueryTile};
 use crate::topk::Shortlist;
+use crate::{Decoded, Error};
 
 /// A member whose scores enter the combined ones.
 struct Source<'e> {

@@ -9,13 +9,13 @@ use rayon::prelude::*;
 
 use super::fold::{Fold, tied};
 use super::member::member_error;
-use super::shared::{Decoded, Ensemble, shown};
+use super::shared::{Ensemble, shown};
 use super::values::Valuation;
-use crate::pool::{Buffers, missing_gold};
-use crate::scoring::{self, Blocking, QueryTile};
-use crate::standing::{self, Found, WantedRows};
-use crate::topk::Shortlist;
-use crate::{CandidateBlocks, Error, Pool, Rank};
+use crate::error::missing_gold;
+use crate::scoring::{self, Blocking, Buffers, QueryTile};
+use crate::standing::{self, Found};
+use crate::topk::{Shortlist, WantedRows};
+use crate::{CandidateBlocks, Decoded, Error, Pool, Rank};
 
 /// Queries whose scores a thread holds.
 const QUERIES: usize = 32;
@@ -131,7 +131,7 @@ impl Sweep<'_> {
                     self.score(at, task.clone(), scratch)
                         .map_err(|error| member_error(member, error))?;
                     let counts = member.candidates.multiplicities();
-                    if let Some(look) = member.candidates.second_look() {
+                    if let Some(look) = self.ensemble.looks[at] {
                         let rows = scratch.scores.chunks_exact_mut(member.candidates.rows());
                         for (query, scores) in task.clone().zip(rows) {
                             let (queries, candidates) = (&member.queries, member.candidates);
@@ -161,7 +161,7 @@ impl Sweep<'_> {
                         let mut scores = list
                             .score(&member.queries, query, member.candidates)
                             .map_err(|error| member_error(member, error))?;
-                        if let Some(look) = member.candidates.second_look() {
+                        if let Some(look) = self.ensemble.looks[at] {
                             let row = |at: usize| list.rows[at].0 as usize;
                             look.lift(&member.queries, query, row, &mut scores, member.candidates)?;
                         }

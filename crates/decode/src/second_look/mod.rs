@@ -2,7 +2,6 @@
 //! them.
 
 mod clues;
-mod decode;
 mod neighbourhood;
 mod network;
 mod words;
@@ -15,14 +14,13 @@ use dsokr_basis::store::{Contents, Stored, Tensor};
 use rayon::prelude::*;
 
 pub use clues::Clues;
-pub(crate) use decode::decode;
 pub use neighbourhood::Neighbourhood;
 use network::Network;
 pub use words::{Lexicon, Words};
 
 use crate::error::check_len;
 use crate::topk::{RowHit, top_rows};
-use crate::{Candidates, Error, Queries};
+use crate::{CandidateBlocks, Candidates, Error, Queries};
 
 const KIND: &str = "second-look";
 const VERSION: u32 = 1;
@@ -41,8 +39,7 @@ const NEIGHBOURS: &str = "neighbours";
 /// The first `size` distinct rows of a query are ordered by u and have the scores
 /// `s₀ + 1 / (1 + max u − u(c))`, where s₀ is the lowest score among them before. All others keep score and rank,
 /// and so does a query's set of first rows.
-/// [`Candidates::with_second_look`] gives it to candidates; then [`Pool::rank`](crate::Pool::rank),
-/// [`Pool::top_k`](crate::Pool::top_k) and ensembles apply it. In an ensemble of several members the first rows of a
+/// [`Ensemble::with_second_looks`](crate::Ensemble::with_second_looks) applies it. In an ensemble of several members the first rows of a
 /// member have the scores `s₀ + (u(c) − min u) / 30` instead, which are those of its other rows in kind: a
 /// logit of an unseen query grows by about 30 with each unit of a score.
 #[derive(Clone, Debug, PartialEq)]
@@ -175,18 +172,36 @@ impl SecondLook {
         self.clues.words.as_ref()
     }
 
-    /// Replaces the candidates by others, of `distinct` rows.
-    pub(crate) fn for_rows(mut self, distinct: usize) -> Self {
-        let other = |words: &Words| words.rows() != distinct;
+    /// For some candidates, whose labels its words are compared with.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] for candidates of another dimension.
+    pub fn among(mut self, candidates: &Candidates) -> Result<Self, Error> {
+        let other = |words: &Words| words.rows() != candidates.distinct();
         if self.clues.words.as_ref().is_some_and(other) {
-            self.clues.words = self.clues.words.map(|words| words.for_rows(distinct));
+            self.clues.words = self.clues.words.map(|words| words.for_rows(candidates.distinct()));
         }
-        self
+        self.check(candidates)?;
+        Ok(self)
+    }
+
+    /// Refuses candidates of another dimension, and others than its words are compared with.
+    pub(crate) fn check(&self, candidates: &Candidates) -> Result<(), Error> {
+        let (found, expected) = (self.dim(), candidates.dim());
+        if found != expected {
+            return Err(Error::Inconsistent(format!(
+                "a second look at queries of dimension {found}, candidates of dimension {expected}"
+            )));
+        }
+        match self.words() {
+            Some(words) => check_len("rows of the words", words.rows(), candidates.distinct()),
+            None => Ok(()),
+        }
     }
 
     /// The new scores of the first rows of a query, which come best first with the scores of the
     /// candidates.
-    fn scores(
+    pub(crate) fn scores(
         &self,
         queries: &Queries,
         query: usize,

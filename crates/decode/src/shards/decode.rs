@@ -2,11 +2,11 @@ use std::ops::Range;
 
 use super::Shards;
 use super::given::GivenRows;
-use crate::error::check_len;
+use crate::error::{check_len, missing_gold};
 use crate::gold_tile::check_gold;
-use crate::pool::{gold_scores, missing_gold};
-use crate::standing::{self, WantedRows, wanted_rows};
-use crate::topk::{check_k, of_rows};
+use crate::scoring::gold_scores;
+use crate::standing::{self, wanted_rows};
+use crate::topk::{WantedRows, check_k, of_rows};
 use crate::{Candidates, Decoded, Error, Hit, MissingGold, Queries, Standings, rank, top_rows};
 
 impl Shards {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dsokr_decode::{
-    CandidateParts, Candidates, Clues, Error, Lexicon, LookExamples, Neighbourhood, PerQuery, Pool,
-    Queries, SecondLook, Words,
+    CandidateParts, Candidates, Clues, Combination, Ensemble, Error, Hit, Lexicon, LookExamples,
+    Neighbourhood, PerQuery, Pool, Queries, Rank, SecondLook, Words,
 };
 
 use crate::common::message;
@@ -111,26 +111,45 @@ fn look(candidates: &Candidates) -> SecondLook {
     SecondLook::fit(&examples, clues, 0).unwrap()
 }
 
+fn ranks(
+    queries: Queries,
+    gold: &[Option<u32>],
+    candidates: &Candidates,
+    look: Option<&SecondLook>,
+) -> Result<Vec<Option<Rank>>, Error> {
+    Ensemble::one(queries, candidates, look)?.rank(Pool::Shared, &Combination::default(), gold)
+}
+
+fn hits(
+    pool: Pool,
+    queries: Queries,
+    k: usize,
+    candidates: &Candidates,
+    look: &SecondLook,
+) -> Result<Vec<Vec<Hit>>, Error> {
+    Ensemble::one(queries, candidates, Some(look))?.top_k(pool, &Combination::default(), k)
+}
+
 #[test]
 fn words_decide_between_candidates_that_lie_side_by_side() {
     let plain = candidates();
-    let looking = plain.clone().with_second_look(look(&plain)).unwrap();
+    let look = look(&plain);
     let (z, texts, gold) = queries();
     let queries = Queries::new(2, &z).unwrap();
     let right = |ranks: Vec<Option<dsokr_decode::Rank>>| {
         ranks.into_iter().flatten().filter(|rank| rank.above() == 0).count()
     };
-    assert!(right(Pool::Shared.rank(&queries, &gold, &plain).unwrap()) < GROUPS);
+    assert!(right(ranks(queries, &gold, &plain, None).unwrap()) < GROUPS);
     let with = queries.with_texts(&texts).unwrap();
-    assert_eq!(right(Pool::Shared.rank(&with, &gold, &looking).unwrap()), GROUPS);
+    assert_eq!(right(ranks(with, &gold, &plain, Some(&look)).unwrap()), GROUPS);
     // the other letter is said
     let other: Vec<String> =
         texts.iter().map(|text| if text == "a" { "b" } else { "a" }.to_owned()).collect();
     let with_other = queries.with_texts(&other).unwrap();
-    assert_eq!(right(Pool::Shared.rank(&with_other, &gold, &looking).unwrap()), 0);
+    assert_eq!(right(ranks(with_other, &gold, &plain, Some(&look)).unwrap()), 0);
     let lists = vec![(0..6).collect::<Vec<u32>>(); GROUPS];
-    let lists = PerQuery::new(&lists, &looking).unwrap();
-    let hits = Pool::PerQuery(&lists).top_k(&with, &looking, 1).unwrap();
+    let lists = PerQuery::new(&lists, &plain).unwrap();
+    let hits = hits(Pool::PerQuery(&lists), with, 1, &plain, &look).unwrap();
     assert_eq!(hits[0][0].candidate, 0);
 }
 
@@ -139,14 +158,14 @@ fn what_is_not_known_of_a_candidate_is_no_evidence() {
     let unknown = labelled(["C", "?"]);
     // moved by nothing, a second look has no facts of other candidates
     let look = look(&candidates()).moved(&[0.0; 2]).unwrap();
-    let looking = unknown.with_second_look(look).unwrap();
+    let look = look.among(&unknown).unwrap();
     let (z, ..) = queries();
     // of C neither letter holds
     let texts = vec!["ab".to_owned(); GROUPS];
     let queries = Queries::new(2, &z).unwrap().with_texts(&texts).unwrap();
     let pairs: Vec<Vec<u32>> = (0..GROUPS as u32).map(|at| vec![2 * at, 2 * at + 1]).collect();
-    let pairs = PerQuery::new(&pairs, &looking).unwrap();
-    let hits = Pool::PerQuery(&pairs).top_k(&queries, &looking, 1).unwrap();
+    let pairs = PerQuery::new(&pairs, &unknown).unwrap();
+    let hits = hits(Pool::PerQuery(&pairs), queries, 1, &unknown, &look).unwrap();
     let first: Vec<usize> = hits.iter().map(|hits| hits[0].candidate).collect();
     assert_eq!(first, (0..GROUPS).map(|at| 2 * at + 1).collect::<Vec<_>>());
 }
@@ -154,14 +173,14 @@ fn what_is_not_known_of_a_candidate_is_no_evidence() {
 #[test]
 fn a_query_without_text_is_refused() {
     let plain = candidates();
-    let looking = plain.clone().with_second_look(look(&plain)).unwrap();
+    let look = look(&plain);
     let (z, mut texts, gold) = queries();
     let queries = Queries::new(2, &z).unwrap();
     let says = "has no text: the second look compares its words with candidates";
-    let error = message(Pool::Shared.rank(&queries, &gold, &looking));
+    let error = message(ranks(queries, &gold, &plain, Some(&look)));
     assert!(error.contains(says), "{error}");
     texts[4].clear();
-    let error = message(Pool::Shared.top_k(&queries.with_texts(&texts).unwrap(), &looking, 2));
+    let error = message(hits(Pool::Shared, queries.with_texts(&texts).unwrap(), 2, &plain, &look));
     assert!(error.contains("query #4") && error.contains(says), "{error}");
     let error = message(queries.with_texts(&texts[1..]));
     assert!(error.contains("29 texts of queries, expected 30"), "{error}");
@@ -180,10 +199,10 @@ fn a_file_keeps_the_weights_and_the_lexicon() {
     assert_eq!(read, look);
     read.save(&again, &Default::default()).unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&again).unwrap());
-    let looking = plain.with_second_look(read).unwrap();
+    let read = read.among(&plain).unwrap();
     let (z, texts, gold) = queries();
     let with = Queries::new(2, &z).unwrap().with_texts(&texts).unwrap();
-    let ranks = Pool::Shared.rank(&with, &gold, &looking).unwrap();
+    let ranks = ranks(with, &gold, &plain, Some(&read)).unwrap();
     assert!(ranks.iter().flatten().all(|rank| rank.above() == 0));
 
     let error = |lexicon: Option<Arc<dyn Lexicon>>| message(SecondLook::read(&stored, lexicon));

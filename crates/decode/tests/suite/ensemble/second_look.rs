@@ -2,8 +2,8 @@
 
 use crate::common::{golds, real_queries};
 use dsokr_decode::{
-    CandidateBlocks, Clues, Combination, Ensemble, LookExamples, Member, Neighbourhood, PerQuery,
-    Pool, Queries, SecondLook,
+    CandidateBlocks, Clues, Combination, Ensemble, LookExamples, Neighbourhood, PerQuery, Pool,
+    Queries, SecondLook,
 };
 
 use super::models::Models;
@@ -33,10 +33,9 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
     let moved = Queries::new(dim, &moved).unwrap().normalised();
     assert_eq!(look.moved(&vec![0.5; dim]).unwrap().answers(), moved);
     assert!(look.moved(&[0.5]).unwrap_err().to_string().contains("coordinates of the origin"));
-    let candidates = first.candidates.clone().with_second_look(look).unwrap();
-    let looking = Member { candidates: &candidates, ..first };
+    let look = look.among(first.candidates).unwrap();
     // one model: the hits of a search with filters are those without
-    let alone = Ensemble::new(vec![Member { candidates: &candidates, ..first }]).unwrap();
+    let alone = Ensemble::one(first.queries, first.candidates, Some(&look)).unwrap();
     let rule = Combination::default();
     let hits = alone.top_k(Pool::Shared, &rule, 40).unwrap();
     for (found, hits) in alone.standings(&rule, None, 0..40).unwrap().iter().zip(&hits) {
@@ -45,14 +44,16 @@ fn a_second_look_orders_a_member_as_it_orders_the_candidates_alone() {
         let hits = hits.iter().map(|hit| (hit.candidate as u32, hit.score));
         assert!(listed.take(40).eq(hits));
     }
-    let ensemble = Ensemble::new(vec![looking, second]).unwrap();
+    let plain = Ensemble::one(first.queries, first.candidates, None).unwrap();
+    let ensemble = Ensemble::new(vec![first, second]).unwrap();
+    let ensemble = ensemble.with_second_looks(vec![Some(&look), None]).unwrap();
     let (lists, listed) = lists(3, &models);
-    let lists = PerQuery::new(&lists, &candidates).unwrap();
+    let lists = PerQuery::new(&lists, first.candidates).unwrap();
     for (pool, gold) in [(Pool::Shared, golds(3, queries, count)), (Pool::PerQuery(&lists), listed)]
     {
-        let rows: Vec<_> = gold.iter().map(|&c| Some(candidates.class_of(c))).collect();
-        let alone = pool.rank(&first.queries, &rows, &candidates).unwrap();
-        assert_ne!(alone, pool.rank(&first.queries, &rows, first.candidates).unwrap());
+        let rows: Vec<_> = gold.iter().map(|&c| Some(first.candidates.class_of(c))).collect();
+        let alone = alone.rank(pool, &rule, &rows).unwrap();
+        assert_ne!(alone, plain.rank(pool, &rule, &rows).unwrap());
         let gold = classes(&ensemble, &gold);
         for standardise in [false, true] {
             let mean = |weights| Combination::Mean { weights: Some(weights), standardise };

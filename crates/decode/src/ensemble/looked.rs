@@ -3,24 +3,25 @@
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use super::SecondLook;
-use crate::pool::{Buffers, missing_gold};
+use super::member::Member;
+use crate::error::missing_gold;
+use crate::scoring::Buffers;
 use crate::topk::{best, hits, top_rows};
-use crate::{Candidates, Decoded, Error, Pool, Queries, Rank};
+use crate::{Decoded, Error, Pool, Rank, SecondLook};
 
-/// Ranks the gold rows and finds the k best candidates, where the candidates have a second look.
-pub(crate) fn decode(
+/// Ranks the gold rows and finds the k best candidates of a member with a second look.
+pub(super) fn decode(
     look: &SecondLook,
     pool: Pool,
-    queries: &Queries,
+    member: &Member,
     gold: &[Option<u32>],
-    candidates: &Candidates,
     k: usize,
 ) -> Result<Vec<Decoded>, Error> {
+    let (queries, candidates) = (&member.queries, member.candidates);
     let cancellation = Cancellation::current();
     let shared = match pool {
         Pool::Shared => {
-            let size = look.size.max(k).min(candidates.distinct());
+            let size = look.size().max(k).min(candidates.distinct());
             Some((crate::rank(queries, gold, candidates)?, top_rows(queries, candidates, size)?))
         }
         Pool::PerQuery(_) => None,
@@ -43,7 +44,7 @@ pub(crate) fn decode(
             (None, Pool::Shared) => Vec::new(),
         };
         rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let size = look.size.min(rows.len());
+        let size = look.size().min(rows.len());
         let first: Vec<(usize, f32)> =
             rows[..size].iter().map(|&(row, score, _)| (row, score)).collect();
         let anew = look.scores(queries, query, &first, candidates)?;

@@ -12,6 +12,7 @@
 //! than 512). [`product`] stays clear of the three: queries are stored transposed and padded to
 //! whole vectors, a single candidate row is doubled, and sums are cut at [`DEPTH`].
 
+mod listed;
 mod pass;
 mod tile;
 
@@ -20,12 +21,13 @@ use std::ops::Range;
 use dsokr_basis::{Cancellation, Ranks};
 use rayon::prelude::*;
 
-use crate::candidates::check_count;
+use crate::blocks::check_count;
 use crate::{CandidateBlocks, Error, Queries};
 
 pub(crate) use crate::blocks::fetch;
 pub(crate) use crate::codes::LANES;
-use pass::{Buffers, Span};
+pub(crate) use listed::{Buffers, gold_scores};
+use pass::Span;
 pub(crate) use pass::{Pass, Scores, not_finite};
 #[cfg(test)]
 pub(crate) use tile::MANY;
@@ -46,7 +48,7 @@ pub(crate) fn scan(
     let parts = candidates.scored().into_iter();
     let all: Vec<_> = parts.flat_map(|part| tasks(part, tiles.len(), blocking)).collect();
     let scanned =
-        all.into_par_iter().try_for_each_init(Buffers::default, |buffers, (span, strip)| {
+        all.into_par_iter().try_for_each_init(pass::Buffers::default, |buffers, (span, strip)| {
             let coded = tiles[strip.clone()].iter().any(|tile| tile.codes().is_some());
             let span = &Span::new(candidates, span, coded)?;
             tiles[strip].iter().try_for_each(|tile| {
