@@ -153,7 +153,7 @@ fn steps(sizes: &Sizes, first: bool) -> f64 {
     let starts = Tensor::<1, burn::tensor::Int>::from_data(starts.as_slice(), &device);
     timed(|step| {
         let Some(model) = net.take() else { return };
-        let pass = Pass::Train { key: step };
+        let pass = Pass::train(step);
         let pooled = if first {
             model.body.layers_first(x.clone(), &sequences, pass)
         } else {
@@ -212,7 +212,7 @@ fn operations(sizes: &Sizes) -> [f64; 3] {
     let (qkv, x, r) = (leaf(3 * d), leaf(d), leaf(d));
     let (w, b) = (normal([d, feed_forward], &device), normal([feed_forward], &device));
     let (bias, gamma, beta) = (normal([d], &device), normal([d], &device), normal([d], &device));
-    let mask = |step| Pass::Train { key: step }.dropout(0, dropout);
+    let mask = |step| Pass::train(step).dropout(0, dropout);
     [
         timed(|i| {
             attention(qkv.clone(), &sequences, heads, precision, mask(i)).sum().backward();

@@ -1,4 +1,4 @@
-//! Neural encoders as learners: a recipe, the frozen basis as the last layer, and the training loop.
+//! Neural encoders as learners: a recipe and the training loop.
 
 mod cross_fit;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Kernel};
-use dsokr_nn::{Encoder, FrozenBasis, Model, parameters};
+use dsokr_nn::{Encoder, Model, parameters};
 use tracing::info;
 
 use crate::config::{Abilities, Checked, Config, KernelConfig};
@@ -25,13 +25,13 @@ use dsokr_train::{Best, embed};
 
 use cross_fit::CrossFit;
 
-/// A trained encoder with its frozen basis.
+/// A trained encoder.
 pub struct Network<R: Recipe> {
     /// Its settings.
     pub recipe: R,
     /// The preparation of texts or vectors.
     pub preparation: Arc<R::Preparation>,
-    /// The encoder and the basis.
+    /// The encoder.
     pub model: Model<R::Encoder>,
     /// Number of inputs that are encoded at once.
     pub batch: usize,
@@ -267,8 +267,7 @@ fn new_model<R: Recipe>(
     if found != expected {
         return Err(Error::Dimension { found, expected });
     }
-    let matrix = basis.matrix().values.into_owned();
-    let model = Model::new(encoder, FrozenBasis::new(matrix, expected, device));
+    let model = Model::new(encoder);
     Ok(match config.training.loss.temperature() {
         Some(temperature) => model.with_temperature(temperature, device),
         None => model,

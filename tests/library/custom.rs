@@ -11,7 +11,7 @@ use dsokr::basis::{
 use dsokr::config::TrainingConfig;
 use dsokr::data::{FittedFeatures, Outputs};
 use dsokr::decode::{Metrics, MissingGold, Pool, Queries};
-use dsokr::nn::{Encoder, FrozenBasis, MlpConfig, Model, Pass, contract, init, parameters};
+use dsokr::nn::{Encoder, MlpConfig, Model, Pass, contract, init, parameters};
 use dsokr::targets::candidates;
 use dsokr::train::{Best, Event, Observer, Task, Validation, embed, train};
 
@@ -84,9 +84,8 @@ fn an_own_encoder_trains_under_the_librarys_loop() {
         residuals: &vec![0.25; 36],
         validate: &judged,
     };
-    let basis = FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device);
     let mut losses = Losses::default();
-    let outcome = train(&task, Model::new(encoder, basis), None, &mut (), &mut losses).unwrap();
+    let outcome = train(&task, Model::new(encoder), None, &mut (), &mut losses).unwrap();
     assert_eq!((outcome.steps, losses.0.len()), (450, 450));
     // the loss holds the residual, below which no encoder gets
     let last = losses.0[447..].iter().sum::<f64>() / 3.0;
@@ -144,7 +143,6 @@ fn an_own_kernel_is_learnt_and_decoded() {
     let device = Device::flex().autodiff();
     let config = MlpConfig { hidden: vec![128], dropout: 0.0 };
     let encoder = config.init(2, &targets.mean(), &mut generator(0, "own kernel", 0), &device);
-    let matrix = FrozenBasis::new(basis.matrix().values.into_owned(), basis.rank(), &device);
     let metrics = |model: &Model<_>| -> Result<Metrics, dsokr::Error> {
         let z = embed(model, &points, 64)?;
         let queries = Queries::named(&ids, basis.rank(), &z)?;
@@ -173,7 +171,7 @@ fn an_own_kernel_is_learnt_and_decoded() {
         residuals: &targets.residuals,
         validate: &judge,
     };
-    let model = Model::new(encoder, matrix);
+    let model = Model::new(encoder);
     let before = metrics(&model).unwrap().mrr;
     let outcome = train(&task, model, None, &mut (), &mut ()).unwrap();
     let model = match outcome.best {

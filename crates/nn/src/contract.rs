@@ -45,17 +45,24 @@ pub fn check<E: Encoder>(encoder: &E, inputs: &[E::Input]) -> Result<(), String>
     if let Some(i) = (0..all.len()).find(|&i| !close(&whole[i], &back[i])) {
         return Err(format!("input {i} depends on the order of the batch"));
     }
-    let train = |key| rows(encoder.forward(&all, Pass::Train { key }));
+    let train = |key| rows(encoder.forward(&all, Pass::train(key)));
     if train(1) != train(1) {
         return Err("a training pass is not a function of its key".into());
     }
-    let loss = encoder.forward(&all, Pass::Train { key: 1 }).square().sum();
-    let gradients = GradientsParams::from_grads(loss.backward(), encoder);
+    let loss = encoder.forward(&all, Pass::train(1)).square().sum();
+    let mut gradients = GradientsParams::from_grads(loss.backward(), encoder);
     let trainable = parameters::trainable(encoder);
     if gradients.len() != trainable {
         return Err(format!("{} of {trainable} parameters have a gradient", gradients.len()));
     }
-    parameters::check_gradients(encoder, &gradients)
+    let mut outcome = Ok(());
+    parameters::visit(encoder, |name, parameter| {
+        let gradient = parameter.take_gradient(&mut gradients).unwrap_or_default();
+        if gradient.iter().any(|value| !value.is_finite()) {
+            outcome = Err(format!("the gradient of {name} is not finite"));
+        }
+    });
+    outcome
 }
 
 fn rows(z: Tensor<2>) -> Vec<Vec<f32>> {

@@ -2,9 +2,8 @@
 //!
 //! ## How it goes together
 //!
-//! An [`Encoder`] maps a batch of inputs to coordinates `z ∈ R^p` in a sketched eigenbasis. A
-//! [`Model`] is an encoder followed by that basis as a frozen last layer ([`FrozenBasis`]), so it
-//! predicts a point of the output kernel's feature space.
+//! An [`Encoder`] maps a batch of inputs to coordinates `z ∈ R^p` in a sketched eigenbasis. The basis
+//! is frozen and orthonormal, so training and decoding work with z; a [`Model`] is what training changes.
 //!
 //! | encoder | inputs |
 //! |---|---|
@@ -16,7 +15,7 @@
 //! write one, and [`contract::check`] tests it.
 //!
 //! Nothing draws from a global random state: parameters come from a generator that the caller passes
-//! ([`init`]), and dropout is a function of the [`Pass`]'s key alone.
+//! ([`init`]), and dropout is a function of the [`Pass`]'s key.
 
 pub mod bag;
 pub mod contract;
@@ -26,31 +25,29 @@ pub mod parameters;
 pub mod pretrained;
 pub mod transformer;
 
+mod cpu;
 mod encoder;
 mod error;
-mod frozen;
-mod hand_over;
+mod gradient_hooks;
 mod mlp;
 mod model;
 mod padding;
 mod pass;
-mod pool;
 mod precision;
 mod size;
 mod token_ids;
 mod values;
 
 pub use bag::{BagBeside, NgramBag, NgramBagConfig};
+pub use cpu::{backward, in_pool, is_cpu_engine};
 pub use encoder::Encoder;
 pub use error::{Error, NamedShapes};
-pub use frozen::FrozenBasis;
 pub use fused::RowGradient;
-pub use hand_over::{HandOver, Receive};
+pub use gradient_hooks::{GradientHooks, Receive};
 pub use mlp::{Mlp, MlpConfig};
 pub use model::Model;
 pub use padding::{Padded, pad};
-pub use pass::{Dropout, Pass, Place, dropout};
-pub use pool::{backward, in_pool};
+pub use pass::{Dropout, Masks, Pass, dropout};
 pub use precision::Precision;
 pub use size::PartSize;
 pub use token_ids::{TokenIds, TokenIdsBuilder};

@@ -1,27 +1,21 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 
-use crate::{Encoder, FrozenBasis, Pass};
+use crate::{Encoder, Pass};
 
-/// An encoder and the frozen basis behind it: the content of a run's `encoder.safetensors`.
+/// An encoder and what is trained with it: the content of a run's `encoder.safetensors`.
 #[derive(Module, Debug)]
 pub struct Model<E: Module> {
-    /// The trained part.
+    /// Maps inputs to coordinates.
     pub encoder: E,
-    /// The last layer, frozen.
-    pub basis: FrozenBasis,
     /// ln 1/τ for a loss with a temperature τ, shape `[1]`. Predictions do not depend on it.
     pub scale: Option<Param<Tensor<1>>>,
 }
 
 impl<E: Encoder> Model<E> {
-    /// Joins an encoder of dimension p with a basis of rank p.
-    ///
-    /// # Panics
-    /// If the dimensions differ.
-    pub fn new(encoder: E, basis: FrozenBasis) -> Self {
-        assert_eq!(encoder.dimension(), basis.rank(), "encoder and basis differ in dimension");
-        Self { encoder, basis, scale: None }
+    /// The model of an encoder.
+    pub fn new(encoder: E) -> Self {
+        Self { encoder, scale: None }
     }
 
     /// The model with a temperature τ that is trained with the encoder.
@@ -35,9 +29,14 @@ impl<E: Encoder> Model<E> {
         self.encoder.forward(batch, pass)
     }
 
-    /// The predicted point of the output kernel's feature space in the basis's atoms, `[batch, q]`.
-    /// For a kernel that is linear in features it is the predicted feature vector.
-    pub fn feature_point(&self, batch: &[&E::Input], pass: Pass) -> Tensor<2> {
-        self.basis.forward(self.coordinates(batch, pass))
+    /// The training pass over the part of a batch behind the inputs `preceding`, with the dropout masks of a pass over
+    /// the whole batch: processes that share a batch encode a part each.
+    pub fn pass_behind<'i>(&self, key: u64, preceding: impl Iterator<Item = &'i E::Input>) -> Pass
+    where
+        E::Input: 'i,
+    {
+        let counts =
+            preceding.map(|input| (self.encoder.length(input), self.encoder.entries(input)));
+        Pass::train(key).behind(counts)
     }
 }

@@ -6,12 +6,12 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-use crate::{Error, NamedShapes, Values};
+use crate::{Error, NamedShapes, RowGradient, Values};
 
 /// One parameter: its shape, its values, and the identity under which the optimiser keeps its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Identity of the parameter; `None` in a file of weights alone.
+    /// Identity of the parameter; `None` in a file of weights only.
     pub id: Option<u64>,
     /// Shape, outermost dimension first.
     pub shape: Vec<usize>,
@@ -22,21 +22,137 @@ pub struct Parameter {
 /// Parameters by path in the module, such as `encoder.layers.0.query.weight`.
 pub type Parameters = BTreeMap<String, Parameter>;
 
+/// A float parameter of any number of dimensions, and its gradient.
+pub trait FloatParameter {
+    /// Its identity.
+    fn id(&self) -> ParamId;
+
+    /// Its shape, outermost dimension first.
+    fn shape(&self) -> Vec<usize>;
+
+    /// Whether a gradient must reach it.
+    fn is_trained(&self) -> bool;
+
+    /// Its values. On the CPU engine they share its memory until it is trained on.
+    fn values(&self) -> Values;
+
+    /// The sum of the squares of its gradient.
+    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32>;
+
+    /// Multiplies its gradient.
+    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32);
+
+    /// Takes the values of its gradient, row-major.
+    fn take_gradient(&self, gradients: &mut GradientsParams) -> Option<Vec<f32>>;
+
+    /// Sets its gradient.
+    fn set_gradient(&self, gradients: &mut GradientsParams, values: Vec<f32>);
+}
+
+impl<const D: usize> FloatParameter for Param<Tensor<D>> {
+    fn id(&self) -> ParamId {
+        self.id
+    }
+
+    fn shape(&self) -> Vec<usize> {
+        self.lazy_shape().to_vec()
+    }
+
+    fn is_trained(&self) -> bool {
+        self.val().is_require_grad()
+    }
+
+    fn values(&self) -> Values {
+        Values::from_tensor(self.val())
+    }
+
+    fn squared_gradient(&self, gradients: &GradientsParams) -> Option<f32> {
+        let gradient = gradients.get::<D>(self.id)?;
+        let gradient = match RowGradient::is(&gradient, &self.val()) {
+            true => {
+                let [_, values] = RowGradient::split(gradient);
+                values
+            }
+            false => gradient,
+        };
+        Some(gradient.square().sum().into_scalar::<f32>())
+    }
+
+    fn scale_gradient(&self, gradients: &mut GradientsParams, factor: f32) {
+        let Some(gradient) = gradients.remove::<D>(self.id) else { return };
+        let scaled = match RowGradient::is(&gradient, &self.val()) {
+            true => {
+                let [rows, values] = RowGradient::split(gradient);
+                Tensor::cat(vec![rows, values * factor], 1)
+            }
+            false => gradient * factor,
+        };
+        gradients.register(self.id, scaled);
+    }
+
+    fn take_gradient(&self, gradients: &mut GradientsParams) -> Option<Vec<f32>> {
+        let gradient = gradients.remove::<D>(self.id)?.into_data();
+        gradient.convert::<f32>().try_into_vec::<f32>().ok()
+    }
+
+    fn set_gradient(&self, gradients: &mut GradientsParams, values: Vec<f32>) {
+        let weights = self.val().inner();
+        let gradient = TensorData::new(values, weights.shape());
+        gradients.register(self.id, Tensor::<D>::from_data(gradient, &weights.device()));
+    }
+}
+
+/// Calls `each` with path and tensor of every float parameter of `module`, in the order of its fields.
+pub fn visit<M: Module>(module: &M, each: impl FnMut(&str, &dyn FloatParameter)) {
+    struct Visitor<F> {
+        path: Vec<String>,
+        each: F,
+    }
+
+    impl<F: FnMut(&str, &dyn FloatParameter)> ModuleVisitor for Visitor<F> {
+        fn enter_module(&mut self, name: &str, _container: &str) {
+            self.path.push(name.to_string());
+        }
+
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.pop();
+        }
+
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            (self.each)(&self.path.join("."), param);
+        }
+    }
+
+    module.visit(&mut Visitor { path: Vec::new(), each });
+}
+
+/// What `of` is of every float parameter, in the order of the module's fields.
+pub(crate) fn each<M: Module, T>(
+    module: &M,
+    mut of: impl FnMut(&str, &dyn FloatParameter) -> T,
+) -> Vec<T> {
+    let mut all = Vec::new();
+    visit(module, |name, parameter| all.push(of(name, parameter)));
+    all
+}
+
 /// All float parameters of `module`. On the CPU engine they share its memory until it is trained on.
 pub fn collect<M: Module>(module: &M) -> Parameters {
-    let mut collector = Collector { path: Vec::new(), parameters: BTreeMap::new() };
-    module.visit(&mut collector);
-    collector.parameters
+    let read = |name: &str, found: &dyn FloatParameter| {
+        let id = Some(found.id().val());
+        (name.to_owned(), Parameter { id, shape: found.shape(), values: found.values() })
+    };
+    each(module, read).into_iter().collect()
 }
 
 /// The paths of all float parameters.
 pub fn names<M: Module>(module: &M) -> Vec<String> {
-    places(module).into_iter().map(|place| place.name).collect()
+    each(module, |name, _| name.to_owned())
 }
 
 /// Number of parameters that a gradient must reach.
 pub(crate) fn trainable<M: Module>(module: &M) -> usize {
-    places(module).iter().filter(|place| place.trained).count()
+    each(module, |_, parameter| usize::from(parameter.is_trained())).iter().sum()
 }
 
 /// The first value that is NaN or infinite: its parameter and its place there.
@@ -81,116 +197,50 @@ pub(crate) fn check(
     check_finite(parameters)
 }
 
+/// What parameters were called when earlier versions wrote them.
+const RENAMED: [(&str, &str); 2] = [(".up.", ".rise."), (".down.", ".fall.")];
+
+/// A parameter that earlier versions wrote, and that no module has: the matrix of the basis.
+const DROPPED: &str = "basis.weight";
+
+/// Gives the parameters of an earlier version's file the names that are `expected` today.
+fn rename(parameters: &mut Parameters, expected: &BTreeMap<String, Vec<usize>>) {
+    if !expected.contains_key(DROPPED) {
+        parameters.remove(DROPPED);
+    }
+    for name in expected.keys().filter(|name| RENAMED.iter().any(|(new, _)| name.contains(new))) {
+        let old = RENAMED.iter().fold(name.clone(), |name, (new, old)| name.replace(new, old));
+        if !parameters.contains_key(name)
+            && let Some(parameter) = parameters.remove(&old)
+        {
+            parameters.insert(name.clone(), parameter);
+        }
+    }
+}
+
 /// Replaces the parameters of `module`; shapes and trainability stay the same. Values that share no memory are
-/// moved and not copied.
+/// moved and not copied. Names of earlier versions are understood.
 ///
 /// # Errors
 /// A parameter that is missing, unknown, of a different shape or not finite; the module is consumed.
-pub fn restore<M: Module>(module: M, parameters: Parameters) -> Result<M, Error> {
-    let expected = places(&module).into_iter().map(|place| (place.name, place.shape)).collect();
+pub fn restore<M: Module>(module: M, mut parameters: Parameters) -> Result<M, Error> {
+    struct Restorer(std::vec::IntoIter<Parameter>);
+
+    impl ModuleMapper for Restorer {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let Some(parameter) = self.0.next() else { unreachable!("the names were compared") };
+            let id = parameter.id.map_or(param.id, ParamId::from);
+            let data = TensorData::new(parameter.values.into_owned(), parameter.shape);
+            let tensor = Tensor::from_data(data, &param.lazy_device());
+            param.transform_for_load(tensor, id)
+        }
+    }
+
+    let expected = each(&module, |name, parameter| (name.to_owned(), parameter.shape()));
+    let expected = expected.into_iter().collect();
+    rename(&mut parameters, &expected);
     check(&parameters, &expected)?;
-    Ok(module.map(&mut Restorer { path: Vec::new(), parameters }))
-}
-
-/// Keeps `self.path` the path of the module that is visited.
-macro_rules! keep_path {
-    () => {
-        fn enter_module(&mut self, name: &str, _container: &str) {
-            self.path.push(name.to_string());
-        }
-
-        fn exit_module(&mut self, _name: &str, _container: &str) {
-            self.path.pop();
-        }
-    };
-}
-
-struct Collector {
-    path: Vec<String>,
-    parameters: Parameters,
-}
-
-impl ModuleVisitor for Collector {
-    keep_path!();
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let tensor = param.val();
-        let shape = tensor.dims().to_vec();
-        let parameter = Parameter { id: Some(param.id.val()), shape, values: Values::of(tensor) };
-        self.parameters.insert(self.path.join("."), parameter);
-    }
-}
-
-/// `Ok` if every gradient is finite.
-pub(crate) fn check_gradients<M: Module>(
-    module: &M,
-    gradients: &GradientsParams,
-) -> Result<(), String> {
-    let mut finite = Finite { gradients, path: Vec::new(), outcome: Ok(()) };
-    module.visit(&mut finite);
-    finite.outcome
-}
-
-struct Finite<'a> {
-    gradients: &'a GradientsParams,
-    path: Vec<String>,
-    outcome: Result<(), String>,
-}
-
-impl ModuleVisitor for Finite<'_> {
-    keep_path!();
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.get::<D>(param.id)
-            && !gradient.sum().into_scalar::<f32>().is_finite()
-        {
-            self.outcome = Err(format!("the gradient of {} is not finite", self.path.join(".")));
-        }
-    }
-}
-
-/// Where a parameter sits, without its values.
-struct Place {
-    name: String,
-    shape: Vec<usize>,
-    trained: bool,
-}
-
-fn places<M: Module>(module: &M) -> Vec<Place> {
-    let mut visitor = Places { path: Vec::new(), places: Vec::new() };
-    module.visit(&mut visitor);
-    visitor.places
-}
-
-struct Places {
-    path: Vec<String>,
-    places: Vec<Place>,
-}
-
-impl ModuleVisitor for Places {
-    keep_path!();
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let (name, shape) = (self.path.join("."), param.lazy_shape().to_vec());
-        self.places.push(Place { name, shape, trained: param.val().is_require_grad() });
-    }
-}
-
-struct Restorer {
-    path: Vec<String>,
-    parameters: Parameters,
-}
-
-impl ModuleMapper for Restorer {
-    keep_path!();
-
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let Some(parameter) = self.parameters.remove(&self.path.join(".")) else {
-            unreachable!("the names were compared");
-        };
-        let id = parameter.id.map_or(param.id, ParamId::from);
-        let data = TensorData::new(parameter.values.into_owned(), parameter.shape);
-        let tensor = Tensor::from_data(data, &param.lazy_device());
-        param.transform_for_load(tensor, id)
-    }
+    let in_order: Vec<_> =
+        names(&module).iter().filter_map(|name| parameters.remove(name)).collect();
+    Ok(module.map(&mut Restorer(in_order.into_iter())))
 }

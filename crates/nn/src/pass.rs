@@ -3,80 +3,82 @@ use dsokr_basis::random::finalise;
 use rayon::prelude::*;
 
 use crate::Error;
+use crate::cpu::is_cpu_engine;
 
 /// The mode of a forward pass: dropout acts in training only.
 ///
 /// The mode is an argument, not a state of the module, so a model cannot be left in the wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// No dropout; the output is a function of the input alone.
+    /// No dropout; the output is a function of the input only.
     Evaluate,
-    /// Dropout masks are functions of `key`, the layer and the element's index. The same key gives the
-    /// same masks whatever the number of threads, so a resumed run needs no stored state.
-    Train {
-        /// Differs from step to step, for example drawn from (seed, "dropout", step).
-        key: u64,
-    },
-    /// A training pass over a part of a batch whose other parts are encoded elsewhere. The masks are those
-    /// of a pass over the whole batch.
-    TrainPart {
-        /// That of the whole batch.
-        key: u64,
-        /// The place of the part in the batch.
-        place: Place,
-    },
+    /// Dropout acts: a pass made by [`Pass::train`].
+    Train(Masks),
+}
+
+/// The dropout masks of a training pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masks {
+    key: u64,
+    offset: BatchOffset,
 }
 
 /// What precedes a part of a batch, from which its dropout masks are counted. Numbers wrap around, as those of
 /// elements do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct BatchOffset {
     /// Number of inputs.
-    pub inputs: u32,
-    /// Sum of their lengths in tokens.
-    pub lengths: u32,
+    pub(crate) inputs: u32,
+    /// Sum of their lengths.
+    pub(crate) lengths: u32,
     /// Sum of the squares of these lengths.
-    pub squares: u32,
-    /// Number of entries of sparse rows.
-    pub entries: u32,
-}
-
-impl Place {
-    /// The place behind inputs of these lengths.
-    pub fn behind(lengths: impl Iterator<Item = usize>) -> Self {
-        lengths.fold(Self::default(), |place, length| {
-            let length = length as u32;
-            Self {
-                inputs: place.inputs.wrapping_add(1),
-                lengths: place.lengths.wrapping_add(length),
-                squares: place.squares.wrapping_add(length.wrapping_mul(length)),
-                ..place
-            }
-        })
-    }
+    pub(crate) squares: u32,
+    /// Sum of their numbers of entries.
+    pub(crate) entries: u32,
 }
 
 impl Pass {
+    /// A training pass. Dropout masks are functions of `key`, the layer and the element's index: the same key gives
+    /// the same masks whatever the number of threads, so a resumed run needs no stored state. The key differs from
+    /// step to step, for example drawn from (seed, "dropout", step).
+    pub fn train(key: u64) -> Self {
+        Self::Train(Masks { key, offset: BatchOffset::default() })
+    }
+
+    /// The pass over a part of a batch, with the masks of a pass over the whole batch; `preceding` has the length and
+    /// the number of entries of each earlier input.
+    pub(crate) fn behind(self, preceding: impl Iterator<Item = (usize, usize)>) -> Self {
+        let Self::Train(Masks { key, offset }) = self else { return self };
+        let offset = preceding.fold(offset, |sum, (length, entries)| {
+            let length = length as u32;
+            BatchOffset {
+                inputs: sum.inputs.wrapping_add(1),
+                lengths: sum.lengths.wrapping_add(length),
+                squares: sum.squares.wrapping_add(length.wrapping_mul(length)),
+                entries: sum.entries.wrapping_add(entries as u32),
+            }
+        });
+        Self::Train(Masks { key, offset })
+    }
+
     /// The dropout at one place of a model, or `None` if nothing is dropped: in evaluation, or with
-    /// probability 0. Places with the same `site` share their masks.
-    ///
-    /// Elements are counted from 0; those of a part of a batch are counted from [`after`](Dropout::after)
-    /// what precedes its [`place`](Self::place).
+    /// probability 0. Places with the same `site` share their masks. Elements are counted from 0.
     ///
     /// `probability` must lie in `[0, 1)`; configurations check it.
     pub fn dropout(self, site: u64, probability: f32) -> Option<Dropout> {
-        let key = match self {
-            Self::Evaluate => return None,
-            Self::Train { key } | Self::TrainPart { key, .. } => key,
-        };
-        (probability > 0.0).then(|| Dropout::new(key, site, probability))
+        match self {
+            Self::Train(Masks { key, .. }) if probability > 0.0 => {
+                Some(Dropout::new(key, site, probability))
+            }
+            Self::Train(_) | Self::Evaluate => None,
+        }
     }
 
     /// What precedes the inputs of this pass in their batch: nothing, unless they are a part of it.
-    pub fn place(self) -> Place {
+    pub(crate) fn offset(self) -> BatchOffset {
         match self {
-            Self::Evaluate | Self::Train { .. } => Place::default(),
-            Self::TrainPart { place, .. } => place,
+            Self::Evaluate => BatchOffset::default(),
+            Self::Train(Masks { offset, .. }) => offset,
         }
     }
 }
@@ -111,6 +113,11 @@ impl Dropout {
     /// The same masks behind `elements` more: element i is the one that was number `elements + i`.
     pub fn after(self, elements: u32) -> Self {
         Self { first: self.first.wrapping_add(elements), ..self }
+    }
+
+    /// The same masks behind so many rows of `width` elements.
+    pub(crate) fn after_rows(self, rows: u32, width: usize) -> Self {
+        self.after(rows.wrapping_mul(width as u32))
     }
 
     /// The factor of element `i`: 0 or `1 / (1 − p)`.
@@ -165,11 +172,6 @@ fn numbers(n: usize, device: &Device) -> Tensor<1, Int> {
     all.reshape([rows * width]).slice(0..n)
 }
 
-/// Whether a device is Burn's CPU engine.
-pub(crate) fn is_cpu_engine(device: &Device) -> bool {
-    device.clone().without_autodiff() == Device::flex()
-}
-
 /// Checks a dropout probability.
 pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), Error> {
     if (0.0..1.0).contains(&probability) {
@@ -181,21 +183,16 @@ pub(crate) fn check_dropout(key: &'static str, probability: f32) -> Result<(), E
 /// Drops elements of `x` with probability `p` in a training pass; see [`Pass::dropout`]. The first dimension
 /// is that of the inputs.
 pub fn dropout<const D: usize>(x: Tensor<D>, pass: Pass, site: u64, p: f32) -> Tensor<D> {
-    dropout_after(x, pass, site, p, pass.place().inputs)
+    let row: usize = x.dims()[1..].iter().product();
+    masked(x, pass.dropout(site, p).map(|mask| mask.after_rows(pass.offset().inputs, row)))
 }
 
-/// As [`dropout`], with the number of rows of `x` that precede this part of the batch.
-pub(crate) fn dropout_after<const D: usize>(
-    x: Tensor<D>,
-    pass: Pass,
-    site: u64,
-    p: f32,
-    rows: u32,
-) -> Tensor<D> {
-    let Some(mask) = pass.dropout(site, p) else { return x };
-    let shape = x.dims();
-    let row: usize = shape[1..].iter().product();
-    mask.after(rows.wrapping_mul(row as u32)).apply(x)
+/// `x` with dropout, if there is any.
+pub(crate) fn masked<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
+    match dropout {
+        Some(mask) => mask.apply(x),
+        None => x,
+    }
 }
 
 #[cfg(test)]
@@ -206,7 +203,7 @@ mod tests {
     fn keeps_the_promised_share_and_the_expectation() {
         let n = 200_000u32;
         for p in [0.1f32, 0.5, 0.9] {
-            let mask = Pass::Train { key: 7 }.dropout(3, p).unwrap();
+            let mask = Pass::train(7).dropout(3, p).unwrap();
             let kept = (0..n).filter(|&i| mask.at(i) > 0.0).count() as f64 / f64::from(n);
             let standard_error = (f64::from(p) * f64::from(1.0 - p) / f64::from(n)).sqrt();
             assert!((kept - f64::from(1.0 - p)).abs() < 5.0 * standard_error, "{p}: {kept}");
@@ -218,7 +215,7 @@ mod tests {
     #[test]
     fn masks_differ_between_keys_and_sites_and_repeat_for_equal_ones() {
         let row = |key, site| -> Vec<u32> {
-            let mask = Pass::Train { key }.dropout(site, 0.5).unwrap();
+            let mask = Pass::train(key).dropout(site, 0.5).unwrap();
             (0..256).map(|i| mask.at(i).to_bits()).collect()
         };
         assert_eq!(row(1, 1), row(1, 1));
@@ -230,7 +227,7 @@ mod tests {
     fn masks_computed_by_tensor_operations_are_the_same() {
         let numbers: Vec<i32> = (0..4096).chain([i32::MAX, i32::MIN, -1]).collect();
         for (key, p) in [(1, 0.1f32), (99, 0.5), (7, 0.9)] {
-            let mask = Pass::Train { key }.dropout(2, p).unwrap();
+            let mask = Pass::train(key).dropout(2, p).unwrap();
             let device = Device::flex();
             for mask in [mask, mask.after(3_000_000_000)] {
                 let data = TensorData::new(numbers.clone(), [numbers.len()]);
@@ -248,7 +245,7 @@ mod tests {
         for n in (0..300).chain(large) {
             let found = numbers(n, &device).into_data();
             assert_eq!(found.try_to_vec::<i32>().unwrap(), (0..n as i32).collect::<Vec<_>>());
-            let mask = Pass::Train { key: 5 }.dropout(1, 0.3).unwrap().after(77);
+            let mask = Pass::train(5).dropout(1, 0.3).unwrap().after(77);
             let factors = mask.factors(numbers(n, &device)).into_data();
             let expected: Vec<f32> = (0..n as u32).map(|i| mask.at(i)).collect();
             assert_eq!(factors.try_to_vec::<f32>().unwrap(), expected, "{n}");
@@ -258,6 +255,6 @@ mod tests {
     #[test]
     fn evaluation_and_probability_zero_drop_nothing() {
         assert!(Pass::Evaluate.dropout(0, 0.5).is_none());
-        assert!(Pass::Train { key: 1 }.dropout(0, 0.0).is_none());
+        assert!(Pass::train(1).dropout(0, 0.0).is_none());
     }
 }

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::pass::is_cpu_engine;
+use crate::cpu::is_cpu_engine;
 
 /// The numbers that a transformer multiplies in its matrix products. Parameters, their gradients, sums,
 /// normalisation, softmax and loss stay in 32 bits (mixed precision; Micikevicius et al. 2018).
@@ -22,7 +22,7 @@ pub enum Precision {
 
 impl Precision {
     /// The type of products on devices other than the CPU engine, if it is not that of the parameters.
-    fn narrow(self) -> Option<FloatDType> {
+    fn compute_type(self) -> Option<FloatDType> {
         match self {
             Self::F32 => None,
             Self::F16 => Some(FloatDType::F16),
@@ -31,13 +31,13 @@ impl Precision {
     }
 
     /// Converts a tensor of parameters' type to that of products.
-    pub(crate) fn narrowed<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
-        self.narrow().map_or(x.clone(), |dtype| x.cast(dtype))
+    pub(crate) fn to_compute<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
+        self.compute_type().map_or(x.clone(), |dtype| x.cast(dtype))
     }
 
     /// Converts the result of a product back to 32 bits.
-    pub(crate) fn widened<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
-        if self.narrow().is_some() { x.cast(FloatDType::F32) } else { x }
+    pub(crate) fn to_f32<const D: usize>(self, x: Tensor<D>) -> Tensor<D> {
+        if self.compute_type().is_some() { x.cast(FloatDType::F32) } else { x }
     }
 
     /// Checks that a device supports this precision.
@@ -45,7 +45,7 @@ impl Precision {
     /// # Errors
     /// [`Error::Setting`] if it does not.
     pub fn check(self, device: &Device) -> Result<(), Error> {
-        match self.narrow() {
+        match self.compute_type() {
             // fused::linear and the others compute it
             Some(FloatDType::BF16) if is_cpu_engine(device) => Ok(()),
             Some(dtype) if !device.supports_dtype(dtype) => {

@@ -1,11 +1,11 @@
 use std::fmt::{self, Debug};
 use std::ops::Deref;
 
-use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::Tensor;
 
-use crate::pass::is_cpu_engine;
+use crate::cpu::on_cpu_engine;
+use crate::fused::{is_whole, primitive};
 
 /// The values of a tensor in row-major order. On the CPU engine they share the tensor's memory, which is
 /// copied when one of the two is changed.
@@ -20,27 +20,16 @@ enum Memory {
 
 impl Values {
     /// The values of a float tensor of any device.
-    pub(crate) fn of<const D: usize>(tensor: Tensor<D>) -> Self {
+    pub(crate) fn from_tensor<const D: usize>(tensor: Tensor<D>) -> Self {
         let tensor = tensor.inner();
-        if tensor.dtype() == DType::F32
-            && is_cpu_engine(&tensor.device())
-            && let Ok(tensor) = tensor.clone().try_into_primitive::<Flex>()
-            && tensor
-                .as_slice::<f32>()
-                .is_some_and(|values| size_of_val(values) == tensor.bytes().len())
-        {
-            return Self(Memory::Shared(tensor));
+        if on_cpu_engine(&tensor) {
+            let shared = primitive(tensor.clone());
+            if is_whole(&shared) {
+                return Self(Memory::Shared(shared));
+            }
         }
         let data = tensor.into_data().convert::<f32>();
         Self(Memory::Own(data.try_into_vec::<f32>().unwrap_or_default()))
-    }
-
-    /// The values, to be changed.
-    pub fn to_mut(&mut self) -> &mut [f32] {
-        match &mut self.0 {
-            Memory::Own(values) => values,
-            Memory::Shared(tensor) => tensor.storage_mut::<f32>(),
-        }
     }
 
     /// The values as a vector.

@@ -8,7 +8,6 @@
 
 pub mod batches;
 mod checkpoint;
-mod clip;
 mod config;
 mod embed;
 mod error;
@@ -16,6 +15,8 @@ mod gradients;
 mod loss;
 mod loss_config;
 mod optimizer;
+#[cfg(test)]
+mod problem;
 mod progress;
 mod schedule;
 mod shared;
@@ -25,7 +26,6 @@ mod sums;
 mod task;
 
 pub use checkpoint::{Checkpoint, check_basis, read_parameters};
-pub use clip::clip;
 pub use config::{Decay, GroupConfig, OptimizerName, TrainingConfig};
 pub use embed::embed;
 pub use error::Error;

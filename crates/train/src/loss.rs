@@ -139,11 +139,11 @@ fn contrastive(z: Tensor<2>, targets: Tensor<2>, scale: Tensor<1>) -> Tensor<1> 
 mod tests {
     use burn::tensor::Device;
     use dsokr_basis::loss::{EpsilonInsensitive, EpsilonInsensitiveSquare, Huber, Square};
-    use dsokr_basis::random::generator;
-    use dsokr_nn::{FrozenBasis, Mlp, MlpConfig, Model};
+    use dsokr_nn::{Mlp, MlpConfig, Model};
 
     use super::*;
-    use crate::{GroupConfig, OptimizerName, TrainingConfig, Validation};
+    use crate::problem::{Problem, mlp_at};
+    use crate::{GroupConfig, OptimizerName, TrainingConfig};
 
     const P: usize = 3;
     const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
@@ -151,17 +151,25 @@ mod tests {
     const Y: [f32; 12] = [0.2, -0.4, 1.0, -1.0, 0.5, 0.5, 0.1, 0.2, 0.3, 0.2, -0.4, 1.0];
     const R: [f64; 4] = [0.05, 0.3, 0.0, 0.7];
 
-    fn task<'a>(config: &'a TrainingConfig, device: &'a Device) -> Task<'a, Mlp, String> {
-        static INPUTS: [Vec<f32>; 4] = [const { Vec::new() }; 4];
-        let validate = &|_: &_| unreachable!("nothing is evaluated");
-        Task { config, seed: 0, device, inputs: &INPUTS, targets: &Y, residuals: &R, validate }
+    fn problem(
+        config: TrainingConfig,
+        inputs: Vec<Vec<f32>>,
+        targets: &[f32],
+    ) -> Problem<Vec<f32>> {
+        Problem { residuals: R.to_vec(), ..Problem::new(config, inputs, targets) }
+    }
+
+    /// A linear model with P coordinates.
+    fn linear(inputs: usize, device: &Device) -> Mlp {
+        mlp_at(&[0.0; P], inputs, MlpConfig { hidden: vec![], dropout: 0.0 }, device)
     }
 
     /// Value, gradient in z and in the scale.
     fn found(loss: &LossConfig, z: &[f32], scale: Option<f32>) -> (f64, Vec<f32>, f32) {
-        let device = Device::flex().autodiff();
         let config = TrainingConfig { loss: *loss, ..TrainingConfig::default() };
-        let objective = Objective::of(&task(&config, &device), P).unwrap();
+        let problem = problem(config, vec![vec![]; 4], &Y);
+        let device = problem.device.clone();
+        let objective = Objective::of(&problem.task::<Mlp>(), P).unwrap();
         let rows = |values: &[f32]| {
             Tensor::<2>::from_data(TensorData::new(values.to_vec(), [4, P]), &device)
         };
@@ -257,33 +265,23 @@ mod tests {
             clip: 0.0,
             ..TrainingConfig::default()
         };
-        let device = Device::flex().autodiff();
-        let inputs = [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from);
-        let validate = &|_: &_| Ok(Validation { metrics: 0.0, score: 0.0 });
-        let task = Task {
-            config: &config,
-            seed: 0,
-            device: &device,
-            inputs: &inputs,
-            targets,
-            residuals: &R,
-            validate,
-        };
-        crate::train(&task, model, None, &mut (), &mut ()).unwrap().model
+        let problem = problem(config, inputs(), targets);
+        crate::train(&problem.task(), model, None, &mut (), &mut ()).unwrap().model
+    }
+
+    fn inputs() -> Vec<Vec<f32>> {
+        [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from).to_vec()
     }
 
     #[test]
     fn a_temperature_at_its_bound_returns() {
         let device = Device::flex().autodiff();
-        let encoder = MlpConfig { hidden: vec![], dropout: 0.0 };
-        let encoder = encoder.init(2, &[0.0; P], &mut generator(0, "parameters", 0), &device);
-        let inputs = [[1.0f32, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]].map(Vec::from);
-        let z = encoder.forward(&inputs.each_ref(), dsokr_nn::Pass::Evaluate);
+        let encoder = linear(2, &device);
+        let z = encoder.forward(&inputs().iter().collect::<Vec<_>>(), dsokr_nn::Pass::Evaluate);
         let met = z.into_data().try_to_vec::<f32>().unwrap();
         let missed = [&met[P..], &met[..P]].concat();
         for optimizer in [OptimizerName::Sgd, OptimizerName::Adam, OptimizerName::AdamW] {
-            let model = Model::new(encoder.clone(), FrozenBasis::new(vec![0.0; P * P], P, &device));
-            let model = model.with_temperature(0.1, &device);
+            let model = Model::new(encoder.clone()).with_temperature(0.1, &device);
             let scale =
                 |model: &Model<Mlp>| model.scale.as_ref().unwrap().val().into_scalar::<f32>();
             // predictions that meet their targets sharpen, those that do not blur
@@ -322,12 +320,10 @@ mod tests {
         check_gradient(&config, Some(scale), 9);
 
         // what the loss asks of a model is checked where training starts
-        let device = Device::flex().autodiff();
-        let encoder = MlpConfig { hidden: vec![], dropout: 0.0 };
-        let encoder = encoder.init(1, &[0.0; P], &mut generator(0, "parameters", 0), &device);
-        let model = Model::new(encoder, FrozenBasis::new(vec![0.0; P * P], P, &device));
         let config = TrainingConfig { loss: config, ..TrainingConfig::default() };
-        let refused = crate::train(&task(&config, &device), model, None, &mut (), &mut ());
+        let problem = problem(config, vec![vec![0.0]; 4], &Y);
+        let model = Model::new(linear(1, &problem.device));
+        let refused = crate::train(&problem.task(), model, None, &mut (), &mut ());
         assert!(matches!(refused, Err(Error::Value { key, .. }) if key == "training.loss.name"));
     }
 }

@@ -27,16 +27,13 @@ pub(super) fn share(lengths: &[usize], ranks: &Ranks) -> Range<usize> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use burn::tensor::Device;
-    use dsokr_basis::random::generator;
     use dsokr_basis::ranks::threads;
+    use dsokr_nn::Model;
     use dsokr_nn::parameters::collect;
-    use dsokr_nn::{FrozenBasis, MlpConfig, Model};
 
     use super::*;
-    use crate::{
-        Error, LossConfig, OptimizerName, Softmax, Task, TrainingConfig, Validation, train,
-    };
+    use crate::problem::{Problem, dense, mlp};
+    use crate::{Error, LossConfig, OptimizerName, Softmax, TrainingConfig, Validation, train};
 
     #[test]
     fn shares_cover_a_batch_and_are_balanced() {
@@ -61,30 +58,18 @@ mod tests {
         size: usize,
         config: &TrainingConfig,
     ) -> Vec<Result<BTreeMap<String, Vec<f32>>, Error>> {
-        let inputs: Vec<Vec<f32>> =
-            (0..13).map(|i| (0..4).map(|j| ((i * 4 + j) as f32).sin()).collect()).collect();
         let targets: Vec<f32> = (0..26).map(|i| (i as f32 * 0.7).cos()).collect();
         threads(size, || {
-            let device = Device::flex().autodiff();
-            let encoder = MlpConfig { hidden: vec![9], dropout: 0.4 };
-            let encoder = encoder.init(4, &[0.1; 2], &mut generator(1, "test", 0), &device);
-            let basis = FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device);
-            let mut model = Model::new(encoder, basis);
+            let problem = Problem::new(config.clone(), dense(13), &targets);
+            let mut model = Model::new(mlp(5, &[9], 0.4, &problem.device));
             if let Some(temperature) = config.loss.temperature() {
-                model = model.with_temperature(temperature, &device);
+                model = model.with_temperature(temperature, &problem.device);
             }
-            let task = Task {
-                config,
-                seed: 3,
-                device: &device,
-                inputs: &inputs,
-                targets: &targets,
-                residuals: &[0.5; 13],
-                validate: &|_| {
-                    assert_eq!(Ranks::current().size(), 1);
-                    Ok(Validation { metrics: 0.0, score: 0.0 })
-                },
+            let validate = &|_: &_| {
+                assert_eq!(Ranks::current().size(), 1);
+                Ok(Validation { metrics: 0.0, score: 0.0 })
             };
+            let task = problem.validated(validate);
             let outcome = train(&task, model, None, &mut (), &mut ())?;
             let parameters = collect(&outcome.model).into_iter();
             Ok(parameters.map(|(name, parameter)| (name, parameter.values.to_vec())).collect())

@@ -9,9 +9,9 @@ use dsokr_nn::{Encoder, Model, in_pool};
 
 use crate::batches::training;
 use crate::checkpoint::checksum;
-use crate::gradients::{gradients, over_ranks};
+use crate::gradients::gradients;
 use crate::loss::{Objective, bounded};
-use crate::sums::Sums;
+use crate::sums::{BatchGradients, Sums};
 use crate::{
     Best, Checkpoint, CheckpointSink, Error, Event, LogLine, LossConfig, Observer, Outcome, Task,
     Update, Validation, learning_rate,
@@ -104,7 +104,7 @@ pub fn train<E: Encoder, M: Display + 'static>(
         sink,
         observer,
         cancellation: Cancellation::current(),
-        sums: (ranks.size() > 1).then(|| Sums::new(&ranks, &model)),
+        sums: (ranks.size() > 1).then(|| Sums::new(&ranks, &model, lengths.clone())),
         ranks,
         stopped: false,
     };
@@ -176,18 +176,12 @@ impl<E: Encoder, M: Display + 'static> Training<'_, E, M> {
             for batch in &batches[(self.state.step % per_epoch) as usize..] {
                 let started = Instant::now();
                 let mut keys = generator(task.seed, "dropout", self.state.step);
-                let (loss, gradients) = match &self.sums {
-                    None => gradients(task, &model, batch, &self.objective, &mut keys),
-                    Some(sums) => {
-                        let shared = (sums, self.cancellation.is_cancelled());
-                        let batch = (batch.as_slice(), lengths);
-                        let (loss, gradients, stopped) =
-                            over_ranks(task, &model, batch, &self.objective, &mut keys, shared)?;
-                        self.stopped = stopped;
-                        (loss, gradients)
-                    }
-                };
-                let Some(gradients) = gradients.filter(|_| loss.is_finite()) else {
+                let cancelled = self.cancellation.is_cancelled();
+                let step = self.sums.as_ref().map(|sums| sums.begin(cancelled));
+                let BatchGradients { loss, gradients, stop } =
+                    gradients(task, &model, batch, &self.objective, &mut keys, step)?;
+                self.stopped = stop;
+                let Some(gradients) = gradients else {
                     return Err(self.diverged("the loss or its gradient is not finite"));
                 };
                 let rate = learning_rate(config, self.state.step, self.total);

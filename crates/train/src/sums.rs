@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
-use burn::tensor::{Tensor, TensorData};
 use dsokr_basis::Ranks;
 use dsokr_basis::ranks::Background;
-use dsokr_nn::{Encoder, HandOver, Model};
+use dsokr_nn::parameters::visit;
+use dsokr_nn::{Encoder, GradientHooks, Model};
 
 use crate::Error;
+use crate::shared::share;
 
 /// The number of buckets of a model, as far as the bounds on their size allow it.
 const BUCKETS: usize = 8;
@@ -21,6 +22,16 @@ const BUCKETS: usize = 8;
 const LEAST: usize = if cfg!(test) { 1 << 4 } else { 1 << 16 };
 const MOST: usize = 1 << 20;
 
+/// The gradients of a batch.
+pub(super) struct BatchGradients {
+    /// The mean loss.
+    pub(super) loss: f64,
+    /// The gradients of the mean loss, clipped; none if they or the loss are not finite.
+    pub(super) gradients: Option<GradientsParams>,
+    /// Whether one of several ranks is to stop.
+    pub(super) stop: bool,
+}
+
 /// Sums the gradients of a training over its ranks.
 ///
 /// A bucket of gradients is exchanged as soon as the backward pass has its last one and all earlier buckets have been
@@ -28,43 +39,46 @@ const MOST: usize = 1 << 20;
 pub(super) struct Sums {
     pub(super) ranks: Ranks,
     plan: Arc<Plan>,
-    hand_over: HandOver,
+    hooks: GradientHooks,
     background: Option<Background>,
+    /// The length of each training input.
+    lengths: Vec<usize>,
 }
 
 impl Sums {
-    /// For the parameters of a model.
-    pub(super) fn new<M: Module>(ranks: &Ranks, model: &M) -> Self {
+    /// For the parameters of a model that is trained on inputs of these lengths.
+    pub(super) fn new<M: Module>(ranks: &Ranks, model: &M, lengths: Vec<usize>) -> Self {
         let plan = Arc::new(Plan::of(model));
         // a single bucket is complete when the backward pass ends
         let background = if plan.buckets.len() > 1 { ranks.background() } else { None };
-        Self { ranks: ranks.clone(), plan, hand_over: HandOver::new(model), background }
+        let hooks = GradientHooks::new(model);
+        Self { ranks: ranks.clone(), plan, hooks, background, lengths }
     }
 
-    /// Begins a step.
-    pub(super) fn begin(&self) -> Step<'_> {
+    /// Begins a step; `stop` asks for the end of the training.
+    pub(super) fn begin(&self, stop: bool) -> Step<'_> {
         let buckets = &self.plan.buckets;
         let gathered = Gathered {
             plan: self.plan.clone(),
             values: buckets.iter().map(|bucket| vec![0.0; bucket.values]).collect(),
-            present: vec![0; self.plan.places.len()],
+            present: vec![0; self.plan.slots.len()],
             missing: buckets.iter().map(|bucket| bucket.parameters).collect(),
             started: 0,
             last: false,
             start: self.background.as_ref().map(Background::starter),
         };
-        Step { sums: self, gathered: Arc::new(Mutex::new(gathered)) }
+        Step { sums: self, gathered: Arc::new(Mutex::new(gathered)), stop }
     }
 }
 
 /// Where gradients lie in buckets: from the last parameter that the model lists, whose gradient the backward pass
 /// has first, to the first one.
 struct Plan {
-    places: HashMap<ParamId, Place>,
+    slots: HashMap<ParamId, Slot>,
     buckets: Vec<Bucket>,
 }
 
-struct Place {
+struct Slot {
     /// The parameter's number among all of them.
     number: usize,
     bucket: usize,
@@ -79,13 +93,17 @@ struct Bucket {
 
 impl Plan {
     fn of<M: Module>(model: &M) -> Self {
-        let mut trained = Trained(Vec::new());
-        model.visit(&mut trained);
-        let total: usize = trained.0.iter().map(|(_, size)| size).sum();
+        let mut trained: Vec<(ParamId, usize)> = Vec::new();
+        visit(model, |_, parameter| {
+            if parameter.is_trained() {
+                trained.push((parameter.id(), parameter.shape().iter().product()));
+            }
+        });
+        let total: usize = trained.iter().map(|(_, size)| size).sum();
         let limit = total.div_ceil(BUCKETS).clamp(LEAST, MOST);
-        let (mut places, mut buckets) = (HashMap::new(), Vec::<Bucket>::new());
-        for (id, size) in trained.0.into_iter().rev() {
-            if let Some(Place { bucket, .. }) = places.get(&id) {
+        let (mut slots, mut buckets) = (HashMap::new(), Vec::<Bucket>::new());
+        for (id, size) in trained.into_iter().rev() {
+            if let Some(Slot { bucket, .. }) = slots.get(&id) {
                 // two modules share it, and each hands its part of the gradient over
                 buckets[*bucket].parameters += 1;
                 continue;
@@ -93,25 +111,13 @@ impl Plan {
             if buckets.last().is_none_or(|bucket| bucket.values + size > limit) {
                 buckets.push(Bucket::default());
             }
-            let (number, at) = (places.len(), buckets.len() - 1);
+            let (number, at) = (slots.len(), buckets.len() - 1);
             let bucket = &mut buckets[at];
             let values = bucket.values..bucket.values + size;
             (bucket.values, bucket.parameters) = (values.end, bucket.parameters + 1);
-            places.insert(id, Place { number, bucket: at, values });
+            slots.insert(id, Slot { number, bucket: at, values });
         }
-        Self { places, buckets }
-    }
-}
-
-/// The parameters that are trained, and their sizes.
-struct Trained(Vec<(ParamId, usize)>);
-
-impl ModuleVisitor for Trained {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let weights = param.val();
-        if weights.is_require_grad() {
-            self.0.push((param.id, weights.shape().num_elements()));
-        }
+        Self { slots, buckets }
     }
 }
 
@@ -134,7 +140,7 @@ struct Gathered {
 impl Gathered {
     /// Adds a gradient, of one pass of several.
     fn add(&mut self, id: ParamId, gradient: &[f32]) {
-        let Some(Place { number, bucket, values }) = self.plan.places.get(&id) else { return };
+        let Some(Slot { number, bucket, values }) = self.plan.slots.get(&id) else { return };
         let sum = &mut self.values[*bucket][values.clone()];
         match std::mem::replace(&mut self.present[*number], 1) {
             0 => sum.copy_from_slice(gradient),
@@ -161,11 +167,18 @@ impl Gathered {
 pub(super) struct Step<'a> {
     sums: &'a Sums,
     gathered: Arc<Mutex<Gathered>>,
+    stop: bool,
 }
 
 impl Step<'_> {
     fn gathered(&self) -> MutexGuard<'_, Gathered> {
         self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This rank's share of a part of a batch.
+    pub(super) fn share(&self, part: &[usize]) -> Range<usize> {
+        let lengths: Vec<usize> = part.iter().map(|&pair| self.sums.lengths[pair]).collect();
+        share(&lengths, &self.sums.ranks)
     }
 
     /// The model for a pass, which gives its gradients to this step while it goes on. `last` is for the last part
@@ -176,27 +189,29 @@ impl Step<'_> {
         let receive = move |id: ParamId, gradient: &[f32]| {
             gathered.lock().unwrap_or_else(PoisonError::into_inner).add(id, gradient);
         };
-        self.sums.hand_over.watch(model.clone(), Arc::new(receive))
+        self.sums.hooks.watch(model.clone(), Arc::new(receive))
     }
 
     /// Adds the gradients that a pass has left.
-    pub(super) fn add<E: Encoder>(&self, model: &Model<E>, gradients: GradientsParams) {
-        model.visit(&mut Left { gathered: &mut self.gathered(), gradients });
+    pub(super) fn add<E: Encoder>(&self, model: &Model<E>, mut gradients: GradientsParams) {
+        visit(model, |_, parameter| {
+            if let Some(gradient) = parameter.take_gradient(&mut gradients) {
+                self.gathered().add(parameter.id(), &gradient);
+            }
+        });
     }
 
-    /// The sums over all ranks of the losses and of the gradients, and whether one of the ranks is to stop. None in the
-    /// place of gradients if the loss is not finite.
+    /// The sums over all ranks of the losses and of the gradients, and whether one of the ranks is to stop.
     ///
     /// All ranks get the same bits. A rank without pairs gives no gradients.
     pub(super) fn finish<E: Encoder>(
         self,
         model: &Model<E>,
         loss: f64,
-        stop: bool,
-    ) -> Result<(f64, Option<GradientsParams>, bool), Error> {
+    ) -> Result<BatchGradients, Error> {
         let Sums { ranks, plan, background, .. } = self.sums;
         let mut own = loss.to_le_bytes().to_vec();
-        own.push(stop.into());
+        own.push(self.stop.into());
         let mut values = {
             let mut gathered = self.gathered();
             own.append(&mut gathered.present);
@@ -216,86 +231,41 @@ impl Step<'_> {
         let any =
             |place: usize| all.iter().any(|own| own.get(place).is_some_and(|&flag| flag != 0));
         let stop = any(size_of::<f64>());
-        if !loss.is_finite() {
-            return Ok((loss, None, stop));
-        }
-        let present = |number: usize| any(size_of::<f64>() + 1 + number);
-        let mut apart = Apart { plan, values: &values, present, gradients: GradientsParams::new() };
-        model.visit(&mut apart);
-        Ok((loss, Some(apart.gradients), stop))
-    }
-}
-
-/// Gradients of devices that do not hand them over.
-struct Left<'a> {
-    gathered: &'a mut Gathered,
-    gradients: GradientsParams,
-}
-
-impl ModuleVisitor for Left<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.remove::<D>(param.id)
-            && let Ok(gradient) = gradient.into_data().convert::<f32>().try_into_vec::<f32>()
-        {
-            self.gathered.add(param.id, &gradient);
-        }
-    }
-}
-
-/// Takes sums apart.
-struct Apart<'a, P> {
-    plan: &'a Plan,
-    values: &'a [Vec<f32>],
-    /// Whether a rank has a gradient of a parameter.
-    present: P,
-    gradients: GradientsParams,
-}
-
-impl<P: Fn(usize) -> bool> ModuleVisitor for Apart<'_, P> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let Some(place) = self.plan.places.get(&param.id) else { return };
-        if (self.present)(place.number) {
-            let weights = param.val().inner();
-            let own = self.values[place.bucket][place.values.clone()].to_vec();
-            let gradient = TensorData::new(own, weights.shape());
-            let gradient = Tensor::<D>::from_data(gradient, &weights.device());
-            self.gradients.register(param.id, gradient);
-        }
+        let mut gradients = GradientsParams::new();
+        visit(model, |_, parameter| {
+            let slot = plan.slots.get(&parameter.id());
+            // a parameter of which a rank has a gradient
+            if let Some(slot) = slot.filter(|slot| any(size_of::<f64>() + 1 + slot.number)) {
+                let sum = values[slot.bucket][slot.values.clone()].to_vec();
+                parameter.set_gradient(&mut gradients, sum);
+            }
+        });
+        Ok(BatchGradients { loss, gradients: loss.is_finite().then_some(gradients), stop })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use burn::module::Module;
     use burn::optim::GradientsAccumulator;
     use burn::tensor::Device;
     use dsokr_basis::random::generator;
     use dsokr_basis::ranks::threads;
-    use dsokr_nn::bag::{NgramBagConfig, SparseRow};
-    use dsokr_nn::{FrozenBasis, MlpConfig, Pass};
     use rand::Rng;
 
     use super::*;
-    use crate::gradients::{over_ranks, part_gradients, parts};
+    use crate::gradients::{gradients, part_gradients, parts};
     use crate::loss::Objective;
-    use crate::{Task, TrainingConfig, shared};
+    use crate::problem::{Problem, bag, dense, mlp, rows};
+    use crate::{Task, TrainingConfig};
 
-    /// The gradients that are present, in the order of the model's parameters.
-    struct Bits<'a>(&'a GradientsParams, Vec<Option<Vec<u32>>>);
-
-    impl ModuleVisitor for Bits<'_> {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let gradient = self.0.get::<D>(param.id);
-            let values = gradient.map(|g| g.into_data().try_to_vec::<f32>().unwrap());
-            let bits = values.map(|values| values.iter().map(|v| v.to_bits()).collect());
-            self.1.push(bits);
-        }
-    }
-
-    fn bits<E: Encoder>(model: &Model<E>, gradients: &GradientsParams) -> Vec<Option<Vec<u32>>> {
-        let mut bits = Bits(gradients, Vec::new());
-        model.visit(&mut bits);
-        bits.1
+    /// The bits of the gradients that are present, in the order of the model's parameters.
+    fn bits<E: Encoder>(model: &Model<E>, mut gradients: GradientsParams) -> Vec<Option<Vec<u32>>> {
+        let mut all = Vec::new();
+        visit(model, |_, parameter| {
+            let values = parameter.take_gradient(&mut gradients);
+            all.push(values.map(|values| values.iter().map(|v| v.to_bits()).collect()));
+        });
+        all
     }
 
     /// The sum of gradients that each rank has when its backward passes have ended, one parameter after the other.
@@ -309,60 +279,43 @@ mod tests {
         let (mut keys, mut sum) = (generator(0, "dropout", 0), GradientsAccumulator::new());
         for part in parts(task.config, batch) {
             let key = keys.next_u64();
-            let own = shared::share(&vec![1; part.len()], &ranks);
+            let own = share(&vec![1; part.len()], &ranks);
             if own.is_empty() {
                 continue;
             }
-            let preceding: Vec<&E::Input> =
-                part[..own.start].iter().map(|&i| &task.inputs[i]).collect();
-            let pass = Pass::TrainPart { key, place: model.encoder.place(&preceding) };
+            let pass = model.pass_behind(key, part[..own.start].iter().map(|&i| &task.inputs[i]));
             let (_, own) = part_gradients(task, model, &part[own], batch.len(), objective, pass);
             sum.accumulate(model, own);
         }
-        let own = bits(model, &sum.grads());
-        let zeros = bits(model, &{
-            let all: Vec<usize> = (0..task.inputs.len()).collect();
-            let pass = Pass::Train { key: 0 };
-            part_gradients(task, model, &all, batch.len(), objective, pass).1
-        });
-        let sums = own.into_iter().zip(zeros).map(|(own, zeros)| {
-            let mut values: Vec<f32> = match own {
-                Some(bits) => bits.into_iter().map(f32::from_bits).collect(),
-                None => vec![0.0; zeros.as_ref()?.len()],
-            };
+        let mut own = sum.grads();
+        let mut sums = Vec::new();
+        visit(model, |_, parameter| {
+            let zeros = || vec![0.0; parameter.shape().iter().product()];
+            let mut values = parameter.take_gradient(&mut own).unwrap_or_else(zeros);
             ranks.sum(&mut values).unwrap();
-            Some(values.into_iter().map(f32::to_bits).collect())
+            sums.push(Some(values.into_iter().map(f32::to_bits).collect()));
         });
-        sums.collect()
+        sums
     }
 
-    fn check<E: Encoder>(init: impl Fn(&Device) -> E + Sync, inputs: &[E::Input]) {
+    fn check<E: Encoder>(init: impl Fn(&Device) -> E + Sync, inputs: &[E::Input])
+    where
+        E::Input: Clone,
+    {
         let targets: Vec<f32> = (0..2 * inputs.len()).map(|i| (i as f32 * 0.7).cos()).collect();
         let batch: Vec<usize> = (0..inputs.len()).collect();
         for (size, micro_batch) in [(2, 0), (2, 3), (3, 0), (9, 0), (9, 3)] {
-            let config = TrainingConfig { micro_batch, clip: 0.0, ..TrainingConfig::default() };
             let found = threads(size, || {
-                let device = Device::flex().autodiff();
-                let basis = FrozenBasis::new(vec![1.0, 0.0, 0.0, 1.0], 2, &device);
-                let model = Model::new(init(&device), basis);
-                let task: Task<E, ()> = Task {
-                    config: &config,
-                    seed: 0,
-                    device: &device,
-                    inputs,
-                    targets: &targets,
-                    residuals: &vec![0.25; inputs.len()],
-                    validate: &|_| unreachable!("nothing is evaluated"),
-                };
+                let config = TrainingConfig { micro_batch, clip: 0.0, ..TrainingConfig::default() };
+                let problem = Problem::new(config, inputs.to_vec(), &targets);
+                let (task, model) = (problem.task(), Model::new(init(&problem.device)));
                 let objective = Objective::of(&task, 2).unwrap();
-                let sums = Sums::new(&Ranks::current(), &model);
+                let sums = Sums::new(&Ranks::current(), &model, vec![1; inputs.len()]);
                 assert!(sums.plan.buckets.len() > 2 && sums.background.is_some());
-                let (mut keys, lengths) = (generator(0, "dropout", 0), vec![1; inputs.len()]);
-                let (shared, part) = ((&sums, false), (batch.as_slice(), lengths.as_slice()));
-                let found = over_ranks(&task, &model, part, &objective, &mut keys, shared);
-                let (_, gradients, stop) = found.unwrap();
-                assert!(!stop);
-                let during = bits(&model, &gradients.unwrap());
+                let (mut keys, step) = (generator(0, "dropout", 0), Some(sums.begin(false)));
+                let found = gradients(&task, &model, &batch, &objective, &mut keys, step).unwrap();
+                assert!(!found.stop);
+                let during = bits(&model, found.gradients.unwrap());
                 (during, after_the_pass(&task, &model, &batch, &objective))
             });
             for (during, after) in found {
@@ -373,15 +326,7 @@ mod tests {
 
     #[test]
     fn sums_during_the_backward_pass_are_those_after_it_bit_for_bit() {
-        let random = || generator(1, "parameters", 0);
-        let dense: Vec<Vec<f32>> =
-            (0..8).map(|i| (0..5).map(|j| ((i * 5 + j) as f32).sin()).collect()).collect();
-        let mlp = MlpConfig { hidden: vec![6, 4], dropout: 0.3 };
-        check(|device| mlp.init(5, &[0.1; 2], &mut random(), device), &dense);
-        let row =
-            |i: u32| SparseRow { indices: vec![i, 3 * i + 2, 39], values: vec![0.5, -1.0, 0.1] };
-        let rows: Vec<SparseRow> = (0..8).map(row).collect();
-        let bag = NgramBagConfig { embedding: 4, ..NgramBagConfig::default() };
-        check(|device| bag.init(40, &[0.5, 0.0], &mut random(), device), &rows);
+        check(|device| mlp(5, &[6, 4], 0.3, device), &dense(8));
+        check(|device| bag(true, device), &rows(8));
     }
 }

@@ -1,7 +1,7 @@
 use burn::module::{Module, ModuleDisplay};
 use burn::tensor::Tensor;
 
-use crate::{Encoder, NgramBag, Pass, Place};
+use crate::{Encoder, NgramBag, Pass};
 
 /// A bag of n-grams beside another encoder of the same text: the sum of their coordinates.
 #[derive(Module, Debug)]
@@ -24,15 +24,13 @@ impl<E: Encoder + ModuleDisplay> Encoder for BagBeside<E> {
         self.beside.length(input)
     }
 
+    fn entries(&self, (row, _): &Self::Input) -> usize {
+        self.bag.entries(row)
+    }
+
     fn forward(&self, batch: &[&Self::Input], pass: Pass) -> Tensor<2> {
         let (rows, inputs): (Vec<_>, Vec<_>) = batch.iter().map(|both| (&both.0, &both.1)).unzip();
         self.bag.forward(&rows, pass) + self.beside.forward(&inputs, pass)
-    }
-
-    fn place(&self, preceding: &[&Self::Input]) -> Place {
-        let (rows, inputs): (Vec<_>, Vec<_>) =
-            preceding.iter().map(|both| (&both.0, &both.1)).unzip();
-        Place { entries: self.bag.place(&rows).entries, ..self.beside.place(&inputs) }
     }
 
     fn with_row_gradients(self) -> Self {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{NgramConfig, NgramKind, SparseRow};
 use crate::fused::{SparseBatch, bag, bag_by_rows};
 use crate::pass::check_dropout;
-use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, Place, RowGradient, init};
+use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient, init};
 
 /// TF-IDF n-grams, a weighted sum of embeddings, and an MLP.
 ///
@@ -163,10 +163,8 @@ impl Encoder for NgramBag {
         }
     }
 
-    fn place(&self, preceding: &[&SparseRow]) -> Place {
-        let entries = preceding.iter().map(|row| row.indices.len() as u32);
-        let entries = entries.fold(0, u32::wrapping_add);
-        Place { entries, inputs: preceding.len() as u32, ..Place::default() }
+    fn entries(&self, row: &SparseRow) -> usize {
+        row.indices.len()
     }
 
     fn with_row_gradients(self) -> Self {
@@ -184,7 +182,7 @@ impl NgramBag {
             values: Vec::with_capacity(entries),
         };
         let mask = pass.dropout(NGRAM_SITE, self.ngram_dropout);
-        let mask = mask.map(|mask| mask.after(pass.place().entries));
+        let mask = mask.map(|mask| mask.after(pass.offset().entries));
         let mut element = 0u32;
         all.starts.push(0);
         for row in batch {

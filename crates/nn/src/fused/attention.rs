@@ -1,110 +1,69 @@
 use burn::backend::flex::FlexTensor;
 
-use super::buffer::{Fresh, contiguous, sides, values, wrap};
-use super::heads::{HeadGradients, Heads, Setting};
+use super::buffer::{Shared, UninitBuffer, contiguous, sides, values, wrap};
+use super::heads::{Heads, Setting};
 use super::operation::CpuOp;
 
-/// Every token attends: `qkv` `[n, 3d]` to `[n, d]`.
+/// Every token attends, of one input: `qkv` `[n, 3d]` to `[n, d]`. Each text's first token attends, of two inputs:
+/// `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
 #[derive(Clone, Debug)]
 pub struct Attention(pub Setting);
 
-impl CpuOp<1> for Attention {
-    /// The input, and the logarithms of the sums of each row's exponentials.
-    type Saved = (FlexTensor, Vec<f32>);
+impl<const N: usize> CpuOp<N> for Attention {
+    /// The inputs, and the logarithms of the sums of each row's exponentials.
+    type Saved = ([FlexTensor; N], Vec<f32>);
 
-    fn forward(&self, [qkv]: [FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
-        let (y, log_sums) = packed(&qkv, &self.0).forward();
-        (y, (qkv, log_sums))
+    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved) {
+        let (y, log_sums) = heads(&inputs, &self.0).forward();
+        (y, (inputs, log_sums))
     }
 
     fn backward(
         self,
-        (qkv, log_sums): Self::Saved,
+        (inputs, log_sums): Self::Saved,
         dy: FlexTensor,
-        [wanted]: [bool; 1],
-    ) -> [Option<FlexTensor>; 1] {
-        if !wanted {
-            return [None];
+        wanted: [bool; N],
+    ) -> [Option<FlexTensor>; N] {
+        if wanted == [false; N] {
+            return wanted.map(|_| None);
         }
         let dy = contiguous(dy);
-        let (n, width) = sides(&qkv);
-        let d = width / 3;
-        let mut gradient = Fresh::new(n * width);
-        let start = gradient.as_mut_ptr();
-        // SAFETY: the three parts lie side by side in rows of `width`; the call writes every row, since
-        // texts have no padding
-        let gradient = unsafe {
-            let parts = HeadGradients::new(start, start.add(d), start.add(2 * d));
-            packed(&qkv, &self.0).backward(&log_sums, values(&dy), parts);
-            gradient.written()
-        };
-        [Some(wrap(gradient, [n, width]))]
+        let heads = heads(&inputs, &self.0);
+        let mut gradients = inputs.each_ref().map(|input| UninitBuffer::new(values(input).len()));
+        let starts = gradients.each_mut().map(UninitBuffer::as_mut_ptr);
+        // SAFETY: gradients lie as their inputs do, and keys and values side by side behind the queries of one input
+        unsafe {
+            let keys = starts[N - 1].add(if N == 1 { heads.d } else { 0 });
+            let targets = [starts[0], keys, keys.add(heads.d)].map(Shared);
+            heads.backward(&log_sums, values(&dy), targets);
+        }
+        let all = gradients.into_iter().zip(&inputs).zip(wanted);
+        let mut all = all.map(|((gradient, input), wanted)| {
+            // SAFETY: the call writes every row, since texts have no padding
+            let written = unsafe { gradient.written() };
+            wanted.then(|| wrap(written, input.layout().shape().clone()))
+        });
+        std::array::from_fn(|_| all.next().flatten())
     }
 }
 
-/// Each text's first token attends: `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
-#[derive(Clone, Debug)]
-pub struct FirstAttention(pub Setting);
-
-impl CpuOp<2> for FirstAttention {
-    /// The inputs, and the logarithms of the sums of each row's exponentials.
-    type Saved = ([FlexTensor; 2], Vec<f32>);
-
-    fn forward(&self, [q, kv]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
-        let (y, log_sums) = first(&q, &kv, &self.0).forward();
-        (y, ([q, kv], log_sums))
-    }
-
-    fn backward(
-        self,
-        ([q, kv], log_sums): Self::Saved,
-        dy: FlexTensor,
-        [of_q, of_kv]: [bool; 2],
-    ) -> [Option<FlexTensor>; 2] {
-        let dy = contiguous(dy);
-        let ((texts, d), (n, width)) = (sides(&q), sides(&kv));
-        let (mut dq, mut dkv) = (Fresh::new(texts * d), Fresh::new(n * width));
-        let start = dkv.as_mut_ptr();
-        // SAFETY: as above, with the gradient of the queries in a separate matrix
-        let (dq, dkv) = unsafe {
-            let parts = HeadGradients::new(dq.as_mut_ptr(), start, start.add(d));
-            first(&q, &kv, &self.0).backward(&log_sums, values(&dy), parts);
-            (dq.written(), dkv.written())
-        };
-        [of_q.then(|| wrap(dq, [texts, d])), of_kv.then(|| wrap(dkv, [n, width]))]
-    }
-}
-
-/// Queries, keys and values side by side in the columns of one matrix.
-fn packed<'a>(qkv: &'a FlexTensor, setting: &'a Setting) -> Heads<'a> {
-    let (_, width) = sides(qkv);
-    let d = width / 3;
-    let all = values(qkv);
+fn heads<'a, const N: usize>(inputs: &'a [FlexTensor; N], setting: &'a Setting) -> Heads<'a> {
+    let ((rows, query_width), (_, key_width)) = (sides(&inputs[0]), sides(&inputs[N - 1]));
+    // queries, keys and values lie side by side in the columns of one matrix
+    let packed = N == 1;
+    let d = if packed { query_width / 3 } else { query_width };
+    let keys = &values(&inputs[N - 1])[if packed { d } else { 0 }..];
     Heads {
-        queries: all,
-        query_width: width,
-        query_rows: setting.sequences.ranges().collect(),
-        keys: &all[d..],
-        values: &all[2 * d..],
-        key_width: width,
-        rows: setting.sequences.rows(),
-        d,
-        setting,
-    }
-}
-
-/// One query a text.
-fn first<'a>(q: &'a FlexTensor, kv: &'a FlexTensor, setting: &'a Setting) -> Heads<'a> {
-    let ((texts, d), (_, width)) = (sides(q), sides(kv));
-    let all = values(kv);
-    Heads {
-        queries: values(q),
-        query_width: d,
-        query_rows: (0..texts).map(|i| i..i + 1).collect(),
-        keys: all,
-        values: &all[d..],
-        key_width: width,
-        rows: texts,
+        queries: values(&inputs[0]),
+        query_width,
+        query_rows: match packed {
+            true => setting.sequences.ranges().collect(),
+            false => (0..rows).map(|text| text..text + 1).collect(),
+        },
+        keys,
+        values: &keys[d..],
+        key_width,
+        rows,
         d,
         setting,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, sides, values, wrap};
+use super::buffer::{UninitBuffer, contiguous, sides, values, wrap};
 use super::operation::CpuOp;
 use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
@@ -96,7 +96,7 @@ fn backward_by_rows(batch: &SparseBatch, dy: &FlexTensor) -> FlexTensor {
     let dy = values(dy);
     let entries = by_table_row(batch);
     let rows: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let mut gradient = Fresh::new(rows.len() * (1 + width));
+    let mut gradient = UninitBuffer::new(rows.len() * (1 + width));
     gradient.places().par_chunks_mut(1 + width).zip(&rows).for_each(|(out, entries)| {
         out.fill(MaybeUninit::new(0.0));
         // SAFETY: filled

@@ -7,9 +7,9 @@ use burn::tensor::{Bytes, DType, Shape};
 
 /// Memory that is written before it is read. Clearing the large buffers of a step would take a tenth of
 /// its time.
-pub struct Fresh(Vec<MaybeUninit<f32>>);
+pub struct UninitBuffer(Vec<MaybeUninit<f32>>);
 
-impl Fresh {
+impl UninitBuffer {
     /// Room for `n` values.
     pub fn new(n: usize) -> Self {
         let mut values = Vec::with_capacity(n);
@@ -80,16 +80,19 @@ pub fn values(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice::<f32>().expect("operations are called on contiguous 32-bit tensors")
 }
 
-/// A tensor whose memory may be changed: a copy if the memory is shared.
+/// Whether the memory of a tensor holds its values in row-major order and nothing else.
+pub fn is_whole(tensor: &FlexTensor) -> bool {
+    let values = tensor.as_slice::<f32>();
+    values.is_some_and(|values| size_of_val(values) == tensor.bytes().len())
+}
+
+/// The same tensor with memory that [holds](is_whole) its values only, so that `storage_mut` gives them.
 pub fn owned(tensor: FlexTensor) -> FlexTensor {
-    let mut tensor = contiguous(tensor);
-    let layout = tensor.layout();
-    let whole = layout.start_offset() == 0 && tensor.bytes().len() == 4 * layout.num_elements();
-    if whole && tensor.try_storage_mut::<f32>().is_some() {
+    if is_whole(&tensor) {
         return tensor;
     }
     let shape = tensor.layout().shape().clone();
-    wrap(values(&tensor).to_vec(), shape)
+    wrap(values(&contiguous(tensor)).to_vec(), shape)
 }
 
 /// Number of rows and columns of a matrix.

@@ -6,20 +6,17 @@ use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, act
 use super::bag::SparseBatch;
 use super::heads::Setting;
 use super::sequences::Sequences;
+use crate::pass::masked;
 use crate::{Dropout, Precision};
 
-fn drop<const D: usize>(x: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
-    dropout.map_or(x.clone(), |dropout| dropout.apply(x))
-}
-
 pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
-    let [x, w] = [x, w].map(|x| precision.narrowed(x));
-    x.matmul(w) + precision.narrowed(b).unsqueeze::<2>()
+    let [x, w] = [x, w].map(|x| precision.to_compute(x));
+    x.matmul(w) + precision.to_compute(b).unsqueeze::<2>()
 }
 
 pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
-    let [x, w] = [x, w].map(|x| precision.narrowed(x));
-    precision.widened(x.matmul(w))
+    let [x, w] = [x, w].map(|x| precision.to_compute(x));
+    precision.to_f32(x.matmul(w))
 }
 
 pub fn linear_gelu(
@@ -29,8 +26,8 @@ pub fn linear_gelu(
     precision: Precision,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    let input = precision.widened(linear(x, w, b, precision));
-    drop(activation::gelu(input), dropout)
+    let input = precision.to_f32(linear(x, w, b, precision));
+    masked(activation::gelu(input), dropout)
 }
 
 pub fn residual_norm(
@@ -42,7 +39,7 @@ pub fn residual_norm(
     epsilon: f64,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
-    module::layer_norm(x + drop(r + bias.unsqueeze::<2>(), dropout), gamma, Some(beta), epsilon)
+    module::layer_norm(x + masked(r + bias.unsqueeze::<2>(), dropout), gamma, Some(beta), epsilon)
 }
 
 pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {

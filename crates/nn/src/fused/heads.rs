@@ -7,10 +7,10 @@ use std::sync::Arc;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, Shared, wrap};
+use super::buffer::{Shared, UninitBuffer, wrap};
 use super::operands::{Operands, Product, Threads, View};
 use super::sequences::Sequences;
-use super::simd::{exp, largest, simd, sum};
+use super::simd::{exp, largest, masked, simd, sum};
 use crate::Dropout;
 
 /// The arguments of attention beside its tensors.
@@ -59,20 +59,6 @@ struct Head<'a> {
     key_offset: usize,
     /// Number of the head's first probability among all, for dropout.
     first: u32,
-}
-
-/// Targets of gradients: matrices of the same layout as queries, keys and values.
-#[derive(Clone, Copy)]
-pub struct HeadGradients {
-    queries: Shared<f32>,
-    keys: Shared<f32>,
-    values: Shared<f32>,
-}
-
-impl HeadGradients {
-    pub fn new(queries: *mut f32, keys: *mut f32, values: *mut f32) -> Self {
-        Self { queries: Shared(queries), keys: Shared(keys), values: Shared(values) }
-    }
 }
 
 /// Splits a vector into parts of the given sizes, one for each head.
@@ -148,7 +134,7 @@ impl<'a> Heads<'a> {
     /// backward pass needs beside the inputs.
     pub fn forward(&self) -> (FlexTensor, Vec<f32>) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
-        let mut result = Fresh::new(self.rows * d);
+        let mut result = UninitBuffer::new(self.rows * d);
         let target = Shared(result.as_mut_ptr());
         let all = self.all();
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
@@ -182,8 +168,8 @@ impl<'a> Heads<'a> {
     /// `dv = (P ∘ M)ᵀ dy`, `dS = P ∘ (G − rowsum(P ∘ G))`, `dq = dS k / √d_h`, `dk = dSᵀ q / √d_h`.
     ///
     /// # Safety
-    /// The gradients' matrices have the layout of queries, keys and values.
-    pub unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], gradients: HeadGradients) {
+    /// The targets of the gradients have the layout of queries, keys and values.
+    pub unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], targets: [Shared<f32>; 3]) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
         let all = self.all();
         let mut starts = Vec::with_capacity(all.len());
@@ -211,9 +197,8 @@ impl<'a> Heads<'a> {
             // SAFETY: the caller's promise about the layout; only this task writes the parts of this
             // head and text
             unsafe {
-                let dq = gradients.queries.at(head.query_offset);
-                let dk = gradients.keys.at(head.key_offset);
-                let dv = gradients.values.at(head.key_offset);
+                let dq = targets[0].at(head.query_offset);
+                let [dk, dv] = [targets[1], targets[2]].map(|target| target.at(head.key_offset));
                 let (by_query, by_key) = ((queries, width, keys), (keys, width, queries));
                 let (wide, long) = (self.query_width, self.key_width);
                 self.product(by_query, 1.0, g, k).write(dq, wide);
@@ -252,17 +237,11 @@ fn softmax(
             let total = sum(row, |_, v| v);
             *log_sum = largest + total.ln();
             let scale = 1.0 / total;
-            match dropout {
-                Some(dropout) => {
-                    let first = first.wrapping_add((i * keys) as u32);
-                    for (j, v) in row.iter_mut().enumerate() {
-                        *v *= scale * dropout.at(first.wrapping_add(j as u32));
-                    }
+            masked!(dropout, first.wrapping_add((i * keys) as u32), |keep| {
+                for (j, v) in row.iter_mut().enumerate() {
+                    *v *= scale * keep(j);
                 }
-                None => for v in row.iter_mut() {
-                    *v *= scale;
-                },
-            }
+            });
         }
     });
 }
@@ -287,25 +266,16 @@ fn softmax_backward(
             for v in p.iter_mut() {
                 *v = exp(*v - log_sum);
             }
-            match dropout {
-                Some(dropout) => {
-                    let first = first.wrapping_add((i * keys) as u32);
-                    for (j, v) in g.iter_mut().enumerate() {
-                        *v *= dropout.at(first.wrapping_add(j as u32));
-                    }
-                    let along = sum(p, |j, v| v * g[j]);
-                    for (j, (p, g)) in p.iter_mut().zip(g).enumerate() {
-                        *g = *p * (*g - along) * scale;
-                        *p *= dropout.at(first.wrapping_add(j as u32));
-                    }
+            masked!(dropout, first.wrapping_add((i * keys) as u32), |keep| {
+                for (j, v) in g.iter_mut().enumerate() {
+                    *v *= keep(j);
                 }
-                None => {
-                    let along = sum(p, |j, v| v * g[j]);
-                    for (p, g) in p.iter().zip(g) {
-                        *g = p * (*g - along) * scale;
-                    }
+                let along = sum(p, |j, v| v * g[j]);
+                for (j, (p, g)) in p.iter_mut().zip(g).enumerate() {
+                    *g = *p * (*g - along) * scale;
+                    *p *= keep(j);
                 }
-            }
+            });
         }
     });
 }

@@ -3,55 +3,35 @@ use std::mem::MaybeUninit;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, contiguous, owned, sides, values, wrap};
+use super::buffer::{UninitBuffer, contiguous, owned, sides, values, wrap};
 use super::operands::{Operands, Product, Threads, View};
 use super::operation::CpuOp;
-use super::simd::{normal, simd};
+use super::simd::{masked, normal, simd};
 use crate::Dropout;
 
-/// `x w + b`.
-#[derive(Clone, Debug)]
-pub struct Affine(pub Operands);
-
-impl CpuOp<3> for Affine {
-    type Saved = [FlexTensor; 2];
-
-    fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
-        (forward(&x, &w, Some(&b), self.0), [x, w])
-    }
-
-    fn backward(
-        self,
-        saved: Self::Saved,
-        dy: FlexTensor,
-        [x, w, b]: [bool; 3],
-    ) -> [Option<FlexTensor>; 3] {
-        let dy = contiguous(dy);
-        let (_, m) = sides(&dy);
-        let db = b.then(|| wrap(column_sums(values(&dy), m), [m]));
-        let [dx, dw] = of_product(&saved, &dy, self.0, [x, w]);
-        [dx, dw, db]
-    }
-}
-
-/// `x w`.
+/// `x w` of two inputs, `x w + b` of three.
 #[derive(Clone, Debug)]
 pub struct Linear(pub Operands);
 
-impl CpuOp<2> for Linear {
-    type Saved = [FlexTensor; 2];
+impl<const N: usize> CpuOp<N> for Linear {
+    type Saved = [FlexTensor; N];
 
-    fn forward(&self, [x, w]: [FlexTensor; 2]) -> (FlexTensor, Self::Saved) {
-        (forward(&x, &w, None, self.0), [x, w])
+    fn forward(&self, inputs: [FlexTensor; N]) -> (FlexTensor, Self::Saved) {
+        (forward(&inputs[0], &inputs[1], inputs.get(2), self.0), inputs)
     }
 
     fn backward(
         self,
         saved: Self::Saved,
         dy: FlexTensor,
-        wanted: [bool; 2],
-    ) -> [Option<FlexTensor>; 2] {
-        of_product(&saved, &contiguous(dy), self.0, wanted)
+        wanted: [bool; N],
+    ) -> [Option<FlexTensor>; N] {
+        let dy = contiguous(dy);
+        let (_, m) = sides(&dy);
+        let db = (wanted.get(2) == Some(&true)).then(|| wrap(column_sums(values(&dy), m), [m]));
+        let [dx, dw] = of_product([&saved[0], &saved[1]], &dy, self.0, [wanted[0], wanted[1]]);
+        let mut gradients = [dx, dw, db].into_iter();
+        std::array::from_fn(|_| gradients.next().flatten())
     }
 }
 
@@ -88,7 +68,7 @@ impl CpuOp<3> for AffineGelu {
         let (_, m) = sides(&dy);
         let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
         drop(slope);
-        let [dx, dw] = of_product(&saved, &dy, self.operands, [x, w]);
+        let [dx, dw] = of_product(saved.each_ref(), &dy, self.operands, [x, w]);
         [dx, dw, b.then(|| wrap(db, [m]))]
     }
 }
@@ -118,7 +98,7 @@ fn filled(
     operands: Operands,
 ) -> FlexTensor {
     let (rows, columns, _) = sizes;
-    let mut target = Fresh::new(rows * columns);
+    let mut target = UninitBuffer::new(rows * columns);
     let product = Product { sizes, a, b, factor: 1.0, bias, operands, threads: Threads::All };
     // SAFETY: the target is new and has these sizes, and all of it is written
     let filled = unsafe {
@@ -130,7 +110,7 @@ fn filled(
 
 /// The gradients of x and w that are wanted, given the gradient of `x w + b`.
 fn of_product(
-    [x, w]: &[FlexTensor; 2],
+    [x, w]: [&FlexTensor; 2],
     dy: &FlexTensor,
     operands: Operands,
     [of_x, of_w]: [bool; 2],
@@ -146,7 +126,7 @@ fn of_product(
 /// pass is one product. Adding the bias here saves a pass over memory.
 fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
     let width = bias.len();
-    let mut y = Fresh::new(input.len());
+    let mut y = UninitBuffer::new(input.len());
     let tasks = y.places().par_chunks_mut(ROWS * width).zip(input.par_chunks_mut(ROWS * width));
     tasks.enumerate().for_each(|(task, (y, slope))| {
         let first = (task * ROWS * width) as u32;
@@ -158,21 +138,14 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
             let rows = y.chunks_exact_mut(width).zip(slope.chunks_exact_mut(width));
             for (i, (y, slope)) in rows.enumerate() {
                 let first = first.wrapping_add((i * width) as u32);
-                match dropout {
-                    Some(dropout) => for j in 0..width {
-                        let v = slope[j] + bias[j];
+                masked!(dropout, first, |keep| {
+                    for j in 0..width {
+                        let (v, keep) = (slope[j] + bias[j], keep(j));
                         let (cdf, pdf) = normal(v);
-                        let keep = dropout.at(first.wrapping_add(j as u32));
                         y[j].write(v * cdf * keep);
                         slope[j] = v.mul_add(pdf, cdf) * keep;
-                    },
-                    None => for j in 0..width {
-                        let v = slope[j] + bias[j];
-                        let (cdf, pdf) = normal(v);
-                        y[j].write(v * cdf);
-                        slope[j] = v.mul_add(pdf, cdf);
-                    },
-                }
+                    }
+                });
             }
         });
     });
@@ -186,16 +159,13 @@ fn gelu_in_place(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) {
     input.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
         let first = (task * ROWS * width) as u32;
         simd!((values: &mut [f32], bias: &[f32], first: u32, dropout: Option<Dropout>) -> () {
-            for row in values.chunks_exact_mut(bias.len()) {
-                for (v, b) in row.iter_mut().zip(bias) {
-                    let x = *v + b;
-                    *v = x * normal(x).0;
-                }
-            }
-            if let Some(dropout) = dropout {
-                for (i, v) in values.iter_mut().enumerate() {
-                    *v *= dropout.at(first.wrapping_add(i as u32));
-                }
+            for (i, row) in values.chunks_exact_mut(bias.len()).enumerate() {
+                masked!(dropout, first.wrapping_add((i * bias.len()) as u32), |keep| {
+                    for (j, (v, b)) in row.iter_mut().zip(bias).enumerate() {
+                        let x = *v + b;
+                        *v = x * normal(x).0 * keep(j);
+                    }
+                });
             }
         });
     });

@@ -45,24 +45,21 @@ pub use sequences::Sequences;
 
 use std::sync::Arc;
 
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{Device, Tensor};
 
-use crate::pass::is_cpu_engine;
+use crate::cpu::{is_cpu_engine, on_cpu_engine};
 use crate::{Dropout, Precision};
-use attention::{Attention, FirstAttention};
+use attention::Attention;
 use bag::Bag;
-pub(crate) use buffer::{contiguous, values};
+pub use buffer::owned;
+pub(crate) use buffer::{contiguous, is_whole, values};
 pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
-use linear::{Affine, AffineGelu, Linear};
+use linear::{AffineGelu, Linear};
 use norm::ResidualNorm;
 use operands::Operands;
-pub(crate) use operation::{CpuOp, apply, primitive};
-
-/// Whether the fused loops compute tensors like this one.
-pub(crate) fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
-    x.dtype() == DType::F32 && is_cpu_engine(&x.device())
-}
+pub use operation::primitive;
+pub(crate) use operation::{CpuOp, apply};
 
 /// What the fused loops multiply in a precision; `None` if they do not compute in it.
 fn multiplied(precision: Precision) -> Option<Operands> {
@@ -104,7 +101,7 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
     let Some(operands) = operands(&x, precision) else {
         return composed::linear(x, w, b, precision);
     };
-    apply(Affine(operands), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
+    apply(Linear(operands), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
 
 /// `x w` for x `[n, k]`, w `[k, m]`.
@@ -186,13 +183,23 @@ pub fn attention(
 ) -> Tensor<2> {
     let [n, triple] = qkv.dims();
     assert!(n == sequences.rows() && triple.is_multiple_of(3 * heads), "qkv [{n}, {triple}]");
-    let fused = operands(&qkv, precision);
-    let operands = fused.unwrap_or_default();
-    let setting = Setting { sequences: sequences.clone(), heads, dropout, operands };
-    if fused.is_none() {
-        return composed::attention(qkv, &setting, sequences.longest());
+    match setting(&qkv, sequences, heads, precision, dropout) {
+        (setting, true) => apply(Attention(setting), [qkv.into_dispatch()]),
+        (setting, false) => composed::attention(qkv, &setting, sequences.longest()),
     }
-    apply(Attention(setting), [qkv.into_dispatch()])
+}
+
+/// The setting of an attention, and whether the fused loops compute it.
+fn setting(
+    x: &Tensor<2>,
+    sequences: &Arc<Sequences>,
+    heads: usize,
+    precision: Precision,
+    dropout: Option<Dropout>,
+) -> (Setting, bool) {
+    let fused = operands(x, precision);
+    let operands = fused.unwrap_or_default();
+    (Setting { sequences: sequences.clone(), heads, dropout, operands }, fused.is_some())
 }
 
 /// [`attention`] of each text's first token alone: `q` `[texts, d]`, and keys and values side by side
@@ -214,13 +221,10 @@ pub fn attention_first(
         fits && double == 2 * d && d.is_multiple_of(heads),
         "q [{texts}, {d}], kv [{n}, {double}]"
     );
-    let fused = operands(&q, precision);
-    let operands = fused.unwrap_or_default();
-    let setting = Setting { sequences: sequences.clone(), heads, dropout, operands };
-    if fused.is_none() {
-        return composed::attention_first(q, kv, &setting, sequences.longest());
+    match setting(&q, sequences, heads, precision, dropout) {
+        (setting, true) => apply(Attention(setting), [q, kv].map(Tensor::into_dispatch)),
+        (setting, false) => composed::attention_first(q, kv, &setting, sequences.longest()),
     }
-    apply(FirstAttention(setting), [q, kv].map(Tensor::into_dispatch))
 }
 
 /// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape

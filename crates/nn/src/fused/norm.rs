@@ -3,10 +3,10 @@ use std::mem::MaybeUninit;
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{Fresh, owned, sides, values, wrap};
+use super::buffer::{UninitBuffer, owned, sides, values, wrap};
 use super::linear::{ROWS, add_up};
 use super::operation::CpuOp;
-use super::simd::{simd, sum};
+use super::simd::{masked, simd, sum};
 use crate::Dropout;
 
 /// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta`, for x, r, bias, gamma and beta.
@@ -65,10 +65,10 @@ fn forward(
 ) -> (FlexTensor, Normalised) {
     let (n, width) = sides(&inputs[0]);
     let [x, r, bias, gamma, beta] = inputs.each_ref().map(values);
-    let mut y = Fresh::new(n * width);
+    let mut y = UninitBuffer::new(n * width);
     // a task that keeps nothing reuses one row
     let room = if keep { ROWS * width } else { width };
-    let mut standard = Fresh::new(if keep { n * width } else { n.div_ceil(ROWS) * width });
+    let mut standard = UninitBuffer::new(if keep { n * width } else { n.div_ceil(ROWS) * width });
     let mut inverse = vec![0.0f32; n];
     let epsilon = epsilon as f32;
     let tasks = (y.places().par_chunks_mut(ROWS * width))
@@ -88,18 +88,12 @@ fn forward(
                 let (x, r, y) = (&x[row.clone()], &r[row.clone()], &mut y[row.clone()]);
                 let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
                 let summands = r.iter().zip(bias).zip(x);
-                match dropout {
-                    Some(dropout) => {
-                        let first = first.wrapping_add((i * width) as u32);
-                        for ((j, z), ((r, b), x)) in standard.iter_mut().enumerate().zip(summands) {
-                            z.write((r + b).mul_add(dropout.at(first.wrapping_add(j as u32)), *x));
-                        }
+                masked!(dropout, first.wrapping_add((i * width) as u32), |keep| {
+                    for ((j, z), ((r, b), x)) in standard.iter_mut().enumerate().zip(summands) {
+                        z.write((r + b).mul_add(keep(j), *x));
                     }
-                    None => for (z, ((r, b), x)) in standard.iter_mut().zip(summands) {
-                        z.write(x + (r + b));
-                    },
-                }
-                // SAFETY: the loops above have written the row, which is as long as x, r and bias
+                });
+                // SAFETY: the loop above has written the row, which is as long as x, r and bias
                 let z = unsafe { &mut *(standard as *mut [MaybeUninit<f32>] as *mut [f32]) };
                 let mean = sum(z, |_, v| v) / width as f32;
                 let variance = sum(z, |_, v| (v - mean) * (v - mean)) / width as f32;
@@ -131,7 +125,7 @@ fn backward(
     dropout: Option<Dropout>,
 ) -> (Option<Vec<f32>>, [Vec<f32>; 3]) {
     let width = gamma.len();
-    let mut dr = Fresh::new(if dropout.is_some() { dy.len() } else { 0 });
+    let mut dr = UninitBuffer::new(if dropout.is_some() { dy.len() } else { 0 });
     let mut dr_tasks: Vec<&mut [MaybeUninit<f32>]> = dr.places().chunks_mut(ROWS * width).collect();
     dr_tasks.resize_with(inverse.len().div_ceil(ROWS), || &mut []);
     let sums: Vec<[Vec<f32>; 3]> = dy

@@ -36,6 +36,25 @@ macro_rules! simd {
 }
 pub(super) use simd;
 
+/// Runs a block with a function of the elements from `first` on: the factors of dropout. Without dropout they are 1,
+/// and the block is compiled without them.
+macro_rules! masked {
+    ($dropout:expr, $first:expr, |$keep:ident| $body:block) => {
+        match $dropout {
+            Some(dropout) => {
+                let first: u32 = $first;
+                let $keep = move |i: usize| dropout.at(first.wrapping_add(i as u32));
+                $body
+            }
+            None => {
+                let $keep = |_: usize| 1.0f32;
+                $body
+            }
+        }
+    };
+}
+pub(super) use masked;
+
 /// The instruction sets that loops are compiled for.
 #[derive(Clone, Copy)]
 pub enum Level {

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::{DType, Device, TensorData};
 use dsokr_basis::random::generator;
 
 use super::*;
@@ -37,60 +37,72 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 }
 
 fn dropouts() -> [Option<Dropout>; 2] {
-    [None, Pass::Train { key: 11 }.dropout(3, 0.25)]
+    [None, Pass::train(11).dropout(3, 0.25)]
 }
 
-/// Value, then gradients of `Σ c ∘ y` for a fixed c that is not constant.
-macro_rules! outcome {
-    ($y:expr, $($x:expr),*) => {{
-        let y = $y;
+/// Random matrices and vectors.
+struct Inputs<const M: usize, const V: usize>([Tensor<2>; M], [Tensor<1>; V]);
+
+fn inputs<const M: usize, const V: usize>(
+    matrices: [[usize; 2]; M],
+    vectors: [usize; V],
+) -> Inputs<M, V> {
+    Inputs(matrices.map(random), vectors.map(|length| random([length])))
+}
+
+impl<const M: usize, const V: usize> Inputs<M, V> {
+    /// The value of an operation, then gradients of `Σ c ∘ y` for a fixed c that is not constant.
+    fn outcome(&self, of: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>) -> Vec<Vec<f32>> {
+        let Self(matrices, vectors) = self;
+        let y = of(matrices.clone(), vectors.clone());
         let n: usize = y.dims().iter().product();
         let weights: Vec<f32> = (0..n).map(|i| ((i * 7919 % 101) as f32 - 50.0) / 50.0).collect();
         let weights = Tensor::<2>::from_data(TensorData::new(weights, y.dims()), &device());
         let value = host(y.clone());
         let grads = (y * weights).sum().backward();
-        vec![value, $(host($x.grad(&grads).unwrap())),*]
-    }};
-}
+        let of_matrices = matrices.iter().map(|x| host(x.grad(&grads).unwrap()));
+        let of_vectors = vectors.iter().map(|x| host(x.grad(&grads).unwrap()));
+        [value].into_iter().chain(of_matrices).chain(of_vectors).collect()
+    }
 
-fn agree(what: &str, fused: &[Vec<f32>], composed: &[Vec<f32>]) {
-    for (i, (a, b)) in fused.iter().zip(composed).enumerate() {
-        let apart = difference(a, b);
-        assert!(apart < 2e-6, "{what}, part {i}: {apart}");
+    /// Checks that two operations agree.
+    fn agree(
+        &self,
+        what: &str,
+        fused: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+        composed: impl Fn([Tensor<2>; M], [Tensor<1>; V]) -> Tensor<2>,
+    ) {
+        let outcomes = self.outcome(fused).into_iter().zip(self.outcome(composed));
+        for (i, (a, b)) in outcomes.enumerate() {
+            let apart = difference(&a, &b);
+            assert!(apart < 2e-6, "{what}, part {i}: {apart}");
+        }
     }
 }
 
-#[test]
-fn linear_agrees() {
-    for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
-        let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
-        let fused = outcome!(linear(x.clone(), w.clone(), b.clone(), Precision::F32), x, w, b);
-        let composed =
-            outcome!(composed::linear(x.clone(), w.clone(), b.clone(), Precision::F32), x, w, b);
-        agree("linear", &fused, &composed);
-    }
-}
+const FULL: Precision = Precision::F32;
+const SIZES: [(usize, usize, usize); 3] = [(1, 1, 1), (3, 5, 7), (130, 33, 65)];
 
 #[test]
-fn product_agrees() {
-    for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
-        let (x, w) = (random([n, k]), random([k, m]));
-        let fused = outcome!(product(x.clone(), w.clone(), Precision::F32), x, w);
-        agree("product", &fused, &outcome!(x.clone().matmul(w.clone()), x, w));
-    }
-}
-
-#[test]
-fn linear_gelu_agrees() {
-    for dropout in dropouts() {
-        for (n, k, m) in [(1, 1, 1), (3, 5, 7), (130, 33, 65)] {
-            let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
-            let args = || (x.clone(), w.clone(), b.clone());
-            let ((x1, w1, b1), (x2, w2, b2)) = (args(), args());
-            let fused = outcome!(linear_gelu(x1, w1, b1, Precision::F32, dropout), x, w, b);
-            let composed =
-                outcome!(composed::linear_gelu(x2, w2, b2, Precision::F32, dropout), x, w, b);
-            agree("linear_gelu", &fused, &composed);
+fn linear_operations_agree() {
+    for (n, k, m) in SIZES {
+        inputs([[n, k], [k, m]], []).agree(
+            "product",
+            |[x, w], []| product(x, w, FULL),
+            |[x, w], []| composed::product(x, w, FULL),
+        );
+        let inputs = inputs([[n, k], [k, m]], [m]);
+        inputs.agree(
+            "linear",
+            |[x, w], [b]| linear(x, w, b, FULL),
+            |[x, w], [b]| composed::linear(x, w, b, FULL),
+        );
+        for dropout in dropouts() {
+            inputs.agree(
+                "linear_gelu",
+                |[x, w], [b]| linear_gelu(x, w, b, FULL, dropout),
+                |[x, w], [b]| composed::linear_gelu(x, w, b, FULL, dropout),
+            );
         }
     }
 }
@@ -99,15 +111,13 @@ fn linear_gelu_agrees() {
 fn residual_norm_agrees() {
     for dropout in dropouts() {
         for (n, d) in [(1, 3), (5, 32), (130, 65)] {
-            let (x, r, bias) = (random([n, d]), random([n, d]), random([d]));
-            let (g, b) = (random([d]), random([d]));
-            let args = || (x.clone(), r.clone(), bias.clone(), g.clone(), b.clone());
-            let ((x1, r1, bias1, g1, b1), (x2, r2, bias2, g2, b2)) = (args(), args());
-            let fused = residual_norm(x1, r1, bias1, g1, b1, 1e-5, dropout);
-            let composed = composed::residual_norm(x2, r2, bias2, g2, b2, 1e-5, dropout);
-            let (fused, composed) =
-                (outcome!(fused, x, r, bias, g, b), outcome!(composed, x, r, bias, g, b));
-            agree("norm", &fused, &composed);
+            inputs([[n, d]; 2], [d; 3]).agree(
+                "norm",
+                |[x, r], [bias, gamma, beta]| residual_norm(x, r, bias, gamma, beta, 1e-5, dropout),
+                |[x, r], [bias, gamma, beta]| {
+                    composed::residual_norm(x, r, bias, gamma, beta, 1e-5, dropout)
+                },
+            );
         }
     }
 }
@@ -122,78 +132,60 @@ fn layouts() -> Vec<Arc<Sequences>> {
 
 #[test]
 fn attention_agrees_whatever_the_padding() {
-    for dropout in dropouts() {
-        for sequences in layouts() {
-            for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
-                let qkv = random([sequences.rows(), 3 * d]);
-                let fused = outcome!(
-                    attention(qkv.clone(), &sequences, heads, Precision::F32, dropout),
-                    qkv
+    for (dropout, sequences) in
+        dropouts().into_iter().flat_map(|d| layouts().into_iter().map(move |s| (d, s)))
+    {
+        let setting = |heads| {
+            let (sequences, operands) = (sequences.clone(), Operands::F32);
+            Setting { sequences, heads, dropout, operands }
+        };
+        for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
+            let inputs = inputs([[sequences.rows(), 3 * d]], []);
+            for stride in [sequences.longest(), 64, 256] {
+                inputs.agree(
+                    "attention",
+                    |[qkv], []| attention(qkv, &sequences, heads, FULL, dropout),
+                    |[qkv], []| composed::attention(qkv, &setting(heads), stride),
                 );
-                for stride in [sequences.longest(), 64, 256] {
-                    let setting = Setting {
-                        sequences: sequences.clone(),
-                        heads,
-                        dropout,
-                        operands: Operands::F32,
-                    };
-                    let composed = composed::attention(qkv.clone(), &setting, stride);
-                    agree("attention", &fused, &outcome!(composed, qkv));
-                }
             }
         }
-    }
-}
-
-#[test]
-fn attention_of_first_tokens_agrees() {
-    for dropout in dropouts() {
-        for sequences in layouts() {
-            let (heads, d) = (3, 24);
-            let (q, kv) = (random([sequences.len(), d]), random([sequences.rows(), 2 * d]));
-            let fused =
-                attention_first(q.clone(), kv.clone(), &sequences, heads, Precision::F32, dropout);
-            let setting =
-                Setting { sequences: sequences.clone(), heads, dropout, operands: Operands::F32 };
-            let composed = composed::attention_first(q.clone(), kv.clone(), &setting, 48);
-            agree("first", &outcome!(fused, q, kv), &outcome!(composed, q, kv));
-        }
+        inputs([[sequences.len(), 24], [sequences.rows(), 48]], []).agree(
+            "first",
+            |[q, kv], []| attention_first(q, kv, &sequences, 3, FULL, dropout),
+            |[q, kv], []| composed::attention_first(q, kv, &setting(3), 48),
+        );
     }
 }
 
 #[test]
 fn attention_of_first_tokens_is_that_of_the_first_rows() {
     let sequences = Arc::new(Sequences::packed([5, 1, 40]));
-    let (heads, d) = (4, 32);
-    let qkv = random([sequences.rows(), 3 * d]);
-    let starts: Vec<i32> = sequences.starts().iter().map(|&s| s as i32).collect();
-    let starts = integers(starts, &device());
-    let all =
-        attention(qkv.clone(), &sequences, heads, Precision::F32, None).select(0, starts.clone());
-    let n = sequences.rows();
-    let q = qkv.clone().slice([0..n, 0..d]).select(0, starts);
-    let first = attention_first(
-        q,
-        qkv.clone().slice([0..n, d..3 * d]),
-        &sequences,
-        heads,
-        Precision::F32,
-        None,
+    let (n, heads, d) = (sequences.rows(), 4, 32);
+    let starts = || integers(sequences.starts().iter().map(|&s| s as i32).collect(), &device());
+    inputs([[n, 3 * d]], []).agree(
+        "first rows",
+        |[qkv], []| {
+            let q = qkv.clone().slice([0..n, 0..d]).select(0, starts());
+            attention_first(q, qkv.slice([0..n, d..3 * d]), &sequences, heads, FULL, None)
+        },
+        |[qkv], []| attention(qkv, &sequences, heads, FULL, None).select(0, starts()),
     );
-    agree("first rows", &outcome!(first, qkv), &outcome!(all, qkv));
 }
 
 #[test]
 fn bag_agrees() {
-    let table = random([50, 7]);
     // the middle row is empty; an index occurs in two rows
     let batch = SparseBatch {
         starts: vec![0, 3, 3, 5],
         indices: vec![4, 17, 49, 0, 17],
         values: vec![0.5, -1.0, 2.0, 1.5, 0.25],
     };
-    let fused = outcome!(bag(table.clone(), Arc::new(batch.clone())), table);
-    agree("bag", &fused, &outcome!(composed::bag(table.clone(), &batch), table));
+    let batch = Arc::new(batch);
+    inputs([[50, 7]], []).agree(
+        "bag",
+        |[table], []| bag(table, batch.clone()),
+        |[table], []| composed::bag(table, &batch),
+    );
 }
 
 #[test]
@@ -209,10 +201,8 @@ fn a_gradient_by_rows_is_the_rows_of_the_gradient() {
             table.grad(&gradients).unwrap()
         };
         let batch = batch(indices.clone());
-        let (dense, by_rows) = (
-            gradient(bag(table.clone(), batch.clone())),
-            gradient(bag_by_rows(table.clone(), batch)),
-        );
+        let dense = gradient(bag(table.clone(), batch.clone()));
+        let by_rows = gradient(bag_by_rows(table.clone(), batch));
         let inner = table.clone().inner();
         assert!(!RowGradient::is(&dense, &inner) && RowGradient::is(&by_rows, &inner));
         let [numbers, rows] = RowGradient::split(by_rows).map(host);
@@ -229,18 +219,16 @@ fn a_gradient_by_rows_is_the_rows_of_the_gradient() {
 fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
     let sequences = Arc::new(Sequences::packed([31, 64, 7, 90, 128, 3]));
     let (n, d, heads) = (sequences.rows(), 96, 4);
-    let x = random([n, d]);
-    let (w1, b1, w2, b2) = (random([d, 3 * d]), random([3 * d]), random([d, d]), random([d]));
-    let (bias, gamma, beta) = (random([d]), random([d]), random([d]));
+    let inputs = inputs([[n, d], [d, 3 * d], [d, d]], [3 * d, d, d, d, d]);
     let run = |precision| {
-        let drop = |site| Pass::Train { key: 5 }.dropout(site, 0.1);
-        let qkv = linear(x.clone(), w1.clone(), b1.clone(), precision);
-        let context = attention(qkv, &sequences, heads, precision, drop(1));
-        let inner = linear_gelu(context, w2.clone(), b2.clone(), precision, drop(2));
-        let inner = product(inner, w2.clone(), precision);
-        let [v1, v2, v3] = [&bias, &gamma, &beta].map(Tensor::clone);
-        let y = residual_norm(x.clone(), inner, v1, v2, v3, 1e-12, drop(3));
-        outcome!(y, x, w1, b1, w2, b2, bias, gamma, beta)
+        let drop = |site| Pass::train(5).dropout(site, 0.1);
+        inputs.outcome(|[x, w1, w2], [b1, b2, bias, gamma, beta]| {
+            let qkv = linear(x.clone(), w1, b1, precision);
+            let context = attention(qkv, &sequences, heads, precision, drop(1));
+            let inner = linear_gelu(context, w2.clone(), b2, precision, drop(2));
+            let inner = product(inner, w2, precision);
+            residual_norm(x, inner, bias, gamma, beta, 1e-12, drop(3))
+        })
     };
     let with = |threads, precision| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -259,52 +247,40 @@ fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
 /// of the 32-bit operation.
 #[test]
 fn bfloat16_operations_are_near_those_in_32_bits() {
-    let near = |what: &str, narrow: &[Vec<f32>], full: &[Vec<f32>]| {
-        for (i, (a, b)) in narrow.iter().zip(full).enumerate() {
-            let apart = difference(a, b);
+    /// The first `parts` of an outcome.
+    fn near(what: &str, parts: usize, outcome: impl Fn(Precision) -> Vec<Vec<f32>>) {
+        let outcomes = outcome(Precision::Bf16).into_iter().zip(outcome(FULL));
+        for (i, (a, b)) in outcomes.take(parts).enumerate() {
+            let apart = difference(&a, &b);
             assert!(apart > 0.0 && apart < 2e-2, "{what}, part {i}: {apart}");
         }
-    };
-    let [narrow, full] = [Precision::Bf16, Precision::F32];
-    for (n, k, m) in [(3, 5, 7), (130, 33, 65)] {
-        let (x, w, b) = (random([n, k]), random([k, m]), random([m]));
-        let args = || (x.clone(), w.clone(), b.clone());
-        let linear = |precision| {
-            let (x1, w1, b1) = args();
-            let mut parts = outcome!(linear(x1, w1, b1, precision), x, w, b);
-            // the bias takes no part in products: its gradient is the same
-            parts.truncate(3);
-            parts
-        };
-        near("linear", &linear(narrow), &linear(full));
+    }
+    for (n, k, m) in &SIZES[1..] {
+        let inputs = inputs([[*n, *k], [*k, *m]], [*m]);
+        // the bias takes no part in products: its gradient is the same
+        near("linear", 3, |by| inputs.outcome(|[x, w], [b]| linear(x, w, b, by)));
         for dropout in dropouts() {
-            let gelu = |precision| {
-                let (x1, w1, b1) = args();
-                outcome!(linear_gelu(x1, w1, b1, precision, dropout), x, w, b)
-            };
-            near("linear_gelu", &gelu(narrow), &gelu(full));
+            let gelu = |by| inputs.outcome(|[x, w], [b]| linear_gelu(x, w, b, by, dropout));
+            near("linear_gelu", 4, gelu);
         }
-        let rounded = |x: &Tensor<2>| x.clone().cast(DType::BF16).cast(DType::F32);
-        let value = host(product(x.clone(), w.clone(), narrow));
-        let same = host(product(rounded(&x), rounded(&w), full));
+        let rounded = |x: Tensor<2>| x.cast(DType::BF16).cast(DType::F32);
+        let [x, w] = inputs.0;
+        let value = host(product(x.clone(), w.clone(), Precision::Bf16));
+        let same = host(product(rounded(x), rounded(w), FULL));
         assert!(difference(&value, &same) < 1e-6);
     }
     // of one token, attention's gradients of queries and keys are zero
     for sequences in &layouts()[1..] {
         let (heads, d) = (3, 24);
         for dropout in dropouts() {
-            let qkv = random([sequences.rows(), 3 * d]);
-            let all = |precision| {
-                let y = attention(qkv.clone(), sequences, heads, precision, dropout);
-                outcome!(y, qkv)
-            };
-            near("attention", &all(narrow), &all(full));
-            let (q, kv) = (random([sequences.len(), d]), random([sequences.rows(), 2 * d]));
-            let first = |precision| {
-                let (q, kv) = (q.clone(), kv.clone());
-                attention_first(q, kv, sequences, heads, precision, dropout)
-            };
-            near("first", &[host(first(narrow))], &[host(first(full))]);
+            let all = inputs([[sequences.rows(), 3 * d]], []);
+            let attend =
+                |by| all.outcome(|[qkv], []| attention(qkv, sequences, heads, by, dropout));
+            near("attention", 2, attend);
+            let first = inputs([[sequences.len(), d], [sequences.rows(), 2 * d]], []);
+            near("first", 1, |by| {
+                first.outcome(|[q, kv], []| attention_first(q, kv, sequences, heads, by, dropout))
+            });
         }
     }
 }
@@ -313,18 +289,17 @@ fn bfloat16_operations_are_near_those_in_32_bits() {
 fn evaluation_without_autodiff_gives_the_same_values() {
     let sequences = Arc::new(Sequences::packed([5, 1, 9]));
     let (n, d) = (sequences.rows(), 24);
-    let (x, w, b) = (random([n, 3 * d]), random([3 * d, d]), random([d]));
-    let (xi, wi, bi) = (x.clone().inner(), w.clone().inner(), b.clone().inner());
+    let Inputs([x, w], [b]) = inputs([[n, 3 * d], [3 * d, d]], [d]);
     for dropout in dropouts() {
-        let a = linear_gelu(x.clone(), w.clone(), b.clone(), Precision::F32, dropout);
-        let same = linear_gelu(xi.clone(), wi.clone(), bi.clone(), Precision::F32, dropout);
-        assert!(difference(&host(same.clone()), &host(a.clone())) < 1e-6);
-        let v = || b.clone();
-        let a = residual_norm(a.clone(), a, v(), v(), v(), 1e-12, dropout);
-        let v = || bi.clone();
-        let same = residual_norm(same.clone(), same, v(), v(), v(), 1e-12, dropout);
-        assert!(difference(&host(same), &host(a)) < 1e-6);
-        let a = host(attention(x.clone(), &sequences, 4, Precision::F32, dropout));
-        assert_eq!(host(attention(xi.clone(), &sequences, 4, Precision::F32, dropout)), a);
+        let values = |x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>| {
+            let y = linear_gelu(x.clone(), w.clone(), b.clone(), FULL, dropout);
+            let [v1, v2, v3] = [(); 3].map(|()| b.clone());
+            let normal = residual_norm(y.clone(), y.clone(), v1, v2, v3, 1e-12, dropout);
+            [y, normal, attention(x.clone(), &sequences, 4, FULL, dropout)].map(host)
+        };
+        let recorded = values(&x, &w, &b);
+        let plain = values(&x.clone().inner(), &w.clone().inner(), &b.clone().inner());
+        assert!(recorded.iter().zip(&plain).all(|(a, b)| difference(a, b) < 1e-6));
+        assert_eq!(recorded[2], plain[2]);
     }
 }

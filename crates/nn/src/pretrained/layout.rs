@@ -38,10 +38,10 @@ pub(super) fn layout(architecture: &Architecture) -> Vec<Piece> {
         let output = format!("{name}.attention.output");
         linear(&mut pieces, &format!("{path}.output"), &[format!("{output}.dense")], [d, d]);
         norm(&mut pieces, &format!("{path}.attention_norm"), &format!("{output}.LayerNorm"), d);
-        let rise = format!("{name}.intermediate.dense");
-        linear(&mut pieces, &format!("{path}.rise"), &[rise], [d, ff]);
-        let fall = format!("{name}.output.dense");
-        linear(&mut pieces, &format!("{path}.fall"), &[fall], [ff, d]);
+        let up = format!("{name}.intermediate.dense");
+        linear(&mut pieces, &format!("{path}.up"), &[up], [d, ff]);
+        let down = format!("{name}.output.dense");
+        linear(&mut pieces, &format!("{path}.down"), &[down], [ff, d]);
         let last = format!("{name}.output.LayerNorm");
         norm(&mut pieces, &format!("{path}.feed_forward_norm"), &last, d);
     }

@@ -10,7 +10,7 @@ use super::Architecture;
 use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
-use crate::pass::dropout_after;
+use crate::pass::masked;
 use crate::{Pass, Precision, in_pool, init};
 
 /// Which of a text's token vectors the head reads.
@@ -110,7 +110,8 @@ impl Body {
         let tokens = bag(self.tokens.val(), rows(ids));
         let places = bag(self.positions.val(), rows(places));
         let x = self.norm.forward(tokens, (places, kind), epsilon, None);
-        dropout_after(x, pass, 0, p, pass.place().lengths)
+        let mask = pass.dropout(0, p).map(|mask| mask.after_rows(pass.offset().lengths, width));
+        masked(x, mask)
     }
 
     /// Vectors `[n, d]` of all tokens after the last layer, text by text.

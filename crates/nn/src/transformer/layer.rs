@@ -71,15 +71,15 @@ impl Norm {
 }
 
 /// Attention and a feed-forward layer, each followed by a residual path and normalisation:
-/// `x ← norm(x + attention(x))`, `x ← norm(x + fall(gelu(rise(x))))`.
+/// `x ← norm(x + attention(x))`, `x ← norm(x + down(gelu(up(x))))`.
 #[derive(Module, Debug)]
 pub(super) struct Layer {
     /// Queries, keys and values side by side: one product instead of three.
     qkv: Affine,
     output: Affine,
     attention_norm: Norm,
-    rise: Affine,
-    fall: Affine,
+    up: Affine,
+    down: Affine,
     feed_forward_norm: Norm,
 }
 
@@ -106,20 +106,20 @@ impl Layer {
             qkv: Affine::init(d, 3 * d, generator, device),
             output: Affine::init(d, d, generator, device),
             attention_norm: Norm::init(d, device),
-            rise: Affine::init(d, ff, generator, device),
-            fall: Affine::init(ff, d, generator, device),
+            up: Affine::init(d, ff, generator, device),
+            down: Affine::init(ff, d, generator, device),
             feed_forward_norm: Norm::init(d, device),
         }
     }
 
     /// Its matrices, in a fixed order.
     pub(super) fn matrices(&self) -> [&Param<Tensor<2>>; 4] {
-        [&self.qkv, &self.output, &self.rise, &self.fall].map(|affine| &affine.weight)
+        [&self.qkv, &self.output, &self.up, &self.down].map(|affine| &affine.weight)
     }
 
     /// Its vectors, in a fixed order.
     pub(super) fn vectors(&self) -> [&Param<Tensor<1>>; 8] {
-        let [q, o, r, f] = [&self.qkv, &self.output, &self.rise, &self.fall].map(|a| &a.bias);
+        let [q, o, r, f] = [&self.qkv, &self.output, &self.up, &self.down].map(|a| &a.bias);
         let (a, b) = (&self.attention_norm, &self.feed_forward_norm);
         [q, o, r, f, &a.gamma, &a.beta, &b.gamma, &b.beta]
     }
@@ -130,10 +130,10 @@ impl Layer {
         let Shared { architecture, sequences, pass, precision } = shared;
         let qkv = self.qkv.forward(x.clone(), precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
-        let place = pass.place();
-        let dropout = dropout.map(|mask| behind(mask, place.squares, architecture.heads));
+        let offset = pass.offset();
+        let dropout = dropout.map(|mask| mask.after_rows(offset.squares, architecture.heads));
         let context = attention(qkv, sequences, architecture.heads, precision, dropout);
-        self.after_attention(x, context, shared, index, place.lengths)
+        self.after_attention(x, context, shared, index, offset.lengths)
     }
 
     /// New vectors `[texts, d]` of each text's first token: exactly those rows of
@@ -147,10 +147,10 @@ impl Layer {
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
-        let place = pass.place();
-        let dropout = dropout.map(|mask| behind(mask, place.lengths, heads));
+        let offset = pass.offset();
+        let dropout = dropout.map(|mask| mask.after_rows(offset.lengths, heads));
         let context = attention_first(q, kv, sequences, heads, precision, dropout);
-        self.after_attention(first, context, shared, index, place.inputs)
+        self.after_attention(first, context, shared, index, offset.inputs)
     }
 
     /// The rest of the layer; `preceding` rows of x precede these in the batch.
@@ -166,24 +166,19 @@ impl Layer {
             *architecture;
         let mask = |place, probability, width| {
             let mask = pass.dropout(site(index, place), probability);
-            mask.map(|mask| behind(mask, preceding, width))
+            mask.map(|mask| mask.after_rows(preceding, width))
         };
         let y = (self.output.product(context, precision), self.output.bias.val());
         let x = self.attention_norm.forward(x, y, epsilon, mask(1, dropout, width));
         let inner = self.inner(x.clone(), mask(2, inner_dropout, feed_forward), precision);
-        let y = (self.fall.product(inner, precision), self.fall.bias.val());
+        let y = (self.down.product(inner, precision), self.down.bias.val());
         self.feed_forward_norm.forward(x, y, epsilon, mask(3, dropout, width))
     }
 
-    /// `dropout(gelu(rise(x)))`.
+    /// `dropout(gelu(up(x)))`.
     fn inner(&self, x: Tensor<2>, dropout: Option<Dropout>, precision: Precision) -> Tensor<2> {
-        linear_gelu(x, self.rise.weight.val(), self.rise.bias.val(), precision, dropout)
+        linear_gelu(x, self.up.weight.val(), self.up.bias.val(), precision, dropout)
     }
-}
-
-/// A mask behind so many rows of `width` elements.
-fn behind(mask: Dropout, rows: u32, width: usize) -> Dropout {
-    mask.after(rows.wrapping_mul(width as u32))
 }
 
 /// The dropout site of a place in a layer; site 0 belongs to the embeddings.

@@ -7,7 +7,8 @@ use burn::tensor::{Gradients, Tensor};
 
 use super::Architecture;
 use super::layer::{Layer, Shared};
-use crate::fused::{CpuOp, Sequences, apply, on_cpu_engine, primitive};
+use crate::cpu::on_cpu_engine;
+use crate::fused::{CpuOp, Sequences, apply, primitive};
 use crate::{Pass, Precision};
 
 /// A layer's input and its parameters.

@@ -72,11 +72,11 @@ impl Encoder for Mean {
             }
             _ => z,
         };
-        let again = Pass::Train { key: CALLS.fetch_add(1, Relaxed) };
+        let again = Pass::train(CALLS.fetch_add(1, Relaxed));
         let z = match (self.mistake, pass) {
             (Mistake::DropsAtRandom, _) => dropout(z, again, 0, 0.5),
-            (Mistake::DropsInEvaluation, _) => dropout(z, Pass::Train { key: 3 }, 0, 0.5),
-            (Mistake::ForgetsTheKey, Pass::Train { .. }) => dropout(z, again, 0, 0.5),
+            (Mistake::DropsInEvaluation, _) => dropout(z, Pass::train(3), 0, 0.5),
+            (Mistake::ForgetsTheKey, Pass::Train(_)) => dropout(z, again, 0, 0.5),
             _ => dropout(z, pass, 0, 0.5),
         };
         let z = if wrong(Mistake::LeavesOneOut) {

@@ -1,5 +1,4 @@
-//! The built-in encoders keep the contract; the frozen basis stays where it is; files hold what
-//! modules held.
+//! The built-in encoders keep the contract; files hold what modules held.
 
 use burn::module::Module;
 use burn::optim::{GradientsParams, SgdConfig};
@@ -8,8 +7,8 @@ use dsokr_basis::random::generator;
 use dsokr_nn::bag::{BagBeside, NgramConfig, NgramKind, SparseRow, TfIdf};
 use dsokr_nn::transformer::Tokens;
 use dsokr_nn::{
-    Encoder, Error, FrozenBasis, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling,
-    TokenIds, Transformer, TransformerConfig, contract, parameters,
+    Encoder, Error, Mlp, MlpConfig, Model, NgramBag, NgramBagConfig, Pass, Pooling, TokenIds,
+    Transformer, TransformerConfig, contract, parameters,
 };
 
 const TEXTS: [&str; 5] = [
@@ -76,7 +75,7 @@ fn stepped<E: Encoder>(encoder: E, inputs: &[E::Input]) -> E {
     let mut optimizer = SgdConfig::new().init();
     let mut encoder = encoder;
     for key in 0..3 {
-        let loss = (encoder.forward(&all, Pass::Train { key }) - 0.7).square().sum();
+        let loss = (encoder.forward(&all, Pass::train(key)) - 0.7).square().sum();
         let gradients = GradientsParams::from_grads(loss.backward(), &encoder);
         encoder = optimizer.step(0.02, encoder, gradients);
     }
@@ -92,15 +91,14 @@ fn keeps_the_contract<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
 
 /// The rows of a batch, encoded in two parts, are those of the whole batch, dropout included.
 fn parts_have_the_masks_of_the_batch<E: Encoder>((encoder, inputs): (E, Vec<E::Input>)) {
-    let encoder = stepped(encoder, &inputs);
+    let model = Model::new(stepped(encoder, &inputs));
     let all: Vec<&E::Input> = inputs.iter().collect();
     let values = |z: Tensor<2>| z.into_data().try_to_vec::<f32>().unwrap();
-    let whole = values(encoder.forward(&all, Pass::Train { key: 9 }));
+    let whole = values(model.coordinates(&all, Pass::train(9)));
     for first in 1..all.len() {
         let (before, rest) = all.split_at(first);
         let part = |preceding: &[&E::Input], part: &[&E::Input]| {
-            let pass = Pass::TrainPart { key: 9, place: encoder.place(preceding) };
-            values(encoder.forward(part, pass))
+            values(model.coordinates(part, model.pass_behind(9, preceding.iter().copied())))
         };
         let parts = [part(&[], before), part(before, rest)].concat();
         let apart = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -188,8 +186,8 @@ fn dropout_acts_in_training_only_and_changes_with_the_key() {
     let (encoder, rows) = mlp(&[64]);
     let all: Vec<&Vec<f32>> = rows.iter().collect();
     let z = |pass| encoder.forward(&all, pass).into_data().try_to_vec::<f32>().unwrap();
-    assert_ne!(z(Pass::Train { key: 1 }), z(Pass::Train { key: 2 }));
-    assert_ne!(z(Pass::Train { key: 1 }), z(Pass::Evaluate));
+    assert_ne!(z(Pass::train(1)), z(Pass::train(2)));
+    assert_ne!(z(Pass::train(1)), z(Pass::Evaluate));
 }
 
 #[test]
@@ -203,50 +201,6 @@ fn padding_does_not_reach_the_output() {
     let padded = encoder.forward(&[&ids[2], &longest], Pass::Evaluate);
     let padded: Vec<f32> = padded.into_data().try_to_vec().unwrap();
     assert!(alone.iter().zip(&padded).all(|(a, b)| (a - b).abs() < 1e-5));
-}
-
-#[test]
-fn training_moves_the_encoder_and_not_the_frozen_basis() {
-    let device = device();
-    let (encoder, rows) = mlp(&[8]);
-    let matrix: Vec<f32> = (0..15).map(|i| i as f32).collect();
-    let mut model = Model::new(encoder, FrozenBasis::new(matrix.clone(), 5, &device));
-    let before = parameters::collect(&model);
-    let all: Vec<&Vec<f32>> = rows.iter().collect();
-    let mut optimizer = SgdConfig::new().init();
-    for key in 0..3 {
-        // through the last layer, so that a gradient could reach it
-        let loss = model.feature_point(&all, Pass::Train { key }).square().sum();
-        let gradients = GradientsParams::from_grads(loss.backward(), &model);
-        model = optimizer.step(1e-4, model, gradients);
-    }
-    let after = parameters::collect(&model);
-    assert_eq!(after["basis.weight"].values.as_ref(), matrix);
-    assert_ne!(after["encoder.layers.0.weight"], before["encoder.layers.0.weight"]);
-    // a model that goes to evaluation and back stays frozen
-    let again = model.valid().train();
-    let loss = again.feature_point(&all, Pass::Evaluate).square().sum();
-    let gradients = GradientsParams::from_grads(loss.backward(), &again);
-    assert_eq!(gradients.len(), parameters::names(&again).len() - 1);
-}
-
-#[test]
-fn the_predicted_feature_point_has_the_inner_products_of_the_coordinates() {
-    let device = device();
-    let (encoder, rows) = mlp(&[8]);
-    let matrix: Vec<f32> = (0..15).map(|i| (i as f32).cos()).collect();
-    let model = Model::new(encoder, FrozenBasis::new(matrix.clone(), 5, &device));
-    let values = |t: Tensor<2>| t.into_data().try_to_vec::<f32>().unwrap();
-    let z = values(model.coordinates(&[&rows[0]], Pass::Evaluate));
-    let point = values(model.feature_point(&[&rows[0]], Pass::Evaluate));
-    let candidate = [0.3f32, -0.8, 0.5];
-    // ψ̃(c) = B atoms(c)
-    let projected = matrix.chunks_exact(3).map(|b| dot(b, &candidate)).collect::<Vec<_>>();
-    assert!((dot(&z, &projected) - dot(&point, &candidate)).abs() < 1e-5);
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[test]
@@ -269,8 +223,26 @@ fn parameters_come_back_and_wrong_ones_are_refused() {
     assert!(text.contains("0 missing; 1 (`more` [8]) unknown"), "{text}");
     let shape = change(&|p| p.get_mut("layers.0.bias").unwrap().shape = vec![2, 4]);
     assert!(matches!(shape, Error::Shape { .. }), "{shape}");
-    let nan = change(&|p| p.get_mut("layers.0.bias").unwrap().values.to_mut()[3] = f32::NAN);
+    let nan = change(&|p| {
+        p.get_mut("layers.0.bias").unwrap().values =
+            [&[0.0; 3], &[f32::NAN; 5][..]].concat().into();
+    });
     assert!(matches!(nan, Error::NotFinite { element: 3, .. }), "{nan}");
+}
+
+#[test]
+fn parameters_of_earlier_versions_come_back() {
+    let (encoder, _) = transformer(Pooling::Mean);
+    let saved = parameters::collect(&Model::new(encoder.clone()));
+    let rename = |(name, parameter): (&String, &parameters::Parameter)| {
+        (name.replace(".up.", ".rise.").replace(".down.", ".fall."), parameter.clone())
+    };
+    let mut old: parameters::Parameters = saved.iter().map(rename).collect();
+    let weight = saved["encoder.head.weight"].clone();
+    assert!(old.insert("basis.weight".into(), weight).is_none());
+    assert!(old.contains_key("encoder.body.layers.1.fall.bias"));
+    let restored = parameters::restore(Model::new(encoder), old).unwrap();
+    assert_eq!(parameters::collect(&restored), saved);
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn pooled_vectors_are_those_of_the_hidden_ones() {
 
 /// Value and all gradients of a sum of squares in training.
 fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(u64, Vec<f32>)>) {
-    let y = body.pooled(&TEXTS, pooling, Pass::Train { key: 8 });
+    let y = body.pooled(&TEXTS, pooling, Pass::train(8));
     let value = host(y.clone());
     let gradients = GradientsParams::from_grads(y.square().sum().backward(), body);
     let found = parameters::collect(body);

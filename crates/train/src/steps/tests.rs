@@ -1,10 +1,8 @@
 use std::cell::RefCell;
 
-use burn::tensor::Device;
-use dsokr_nn::{FrozenBasis, MlpConfig};
-
 use super::*;
 use crate::TrainingConfig;
+use crate::problem::{Problem, mlp};
 
 /// The evaluations that are the best so far.
 #[derive(Default)]
@@ -20,19 +18,15 @@ impl Observer for Bests {
 
 #[test]
 fn a_score_that_is_not_a_number_is_below_all_others() {
-    let device = Device::flex().autodiff();
     let config = TrainingConfig { epochs: 5, warmup: 0, ..TrainingConfig::default() };
     let scores = RefCell::new(vec![0.2, 0.1, f64::NAN, 0.1, f64::NAN]);
     let validate = &|_: &_| {
         let score = scores.borrow_mut().pop().unwrap();
         Ok(Validation { metrics: score, score })
     };
-    let (inputs, targets, residuals) = (&[vec![1.0]], &[0.5], &[0.0]);
-    let task =
-        Task { config: &config, seed: 0, device: &device, inputs, targets, residuals, validate };
-    let encoder = MlpConfig { hidden: vec![], dropout: 0.0 };
-    let encoder = encoder.init(1, &[0.0], &mut generator(0, "parameters", 0), &device);
-    let model = Model::new(encoder, FrozenBasis::new(vec![1.0], 1, &device));
+    let problem = Problem::new(config, vec![vec![1.0]], &[0.5; 2]);
+    let (task, model) =
+        (problem.validated(validate), Model::new(mlp(1, &[], 0.0, &problem.device)));
     let mut bests = Bests::default();
     train(&task, model, None, &mut (), &mut bests).unwrap();
     assert_eq!(bests.0, [true, true, false, false, true]);

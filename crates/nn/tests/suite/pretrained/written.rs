@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dsokr_nn::Error;
+use dsokr_nn::parameters::Parameters;
 use dsokr_nn::pretrained::Pretrained;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
@@ -87,25 +88,32 @@ fn a_body_that_does_not_fit_is_refused_before_anything_is_written() {
     let target = tempfile::tempdir().unwrap();
     let folder = target.path().join("new");
     let mut missing = body.clone();
-    missing.remove("layers.1.rise.bias");
+    missing.remove("layers.1.up.bias");
     let error = model.write(&folder, &missing).unwrap_err();
-    assert!(error.to_string().contains("1 (`layers.1.rise.bias` [6]) missing"), "{error}");
+    assert!(error.to_string().contains("1 (`layers.1.up.bias` [6]) missing"), "{error}");
     let mut more = body.clone();
     more.insert("head.bias".into(), body["norm.beta"].clone());
     let error = model.write(&folder, &more).unwrap_err();
     assert!(error.to_string().contains("1 (`head.bias` [4]) unknown"), "{error}");
     let mut shape = body.clone();
-    shape.get_mut("layers.0.rise.weight").unwrap().shape = vec![6, 4];
+    shape.get_mut("layers.0.up.weight").unwrap().shape = vec![6, 4];
     let error = model.write(&folder, &shape).unwrap_err();
     assert!(matches!(error, Error::Shape { .. }), "{error}");
     let mut short = body.clone();
     short.get_mut("tokens").unwrap().values = vec![0.0; 3].into();
     assert!(model.write(&folder, &short).is_err());
     let mut nan = body.clone();
-    nan.get_mut("tokens").unwrap().values.to_mut()[7] = f32::NAN;
+    change(&mut nan, 7, f32::NAN);
     let error = model.write(&folder, &nan).unwrap_err();
     assert!(matches!(error, Error::NotFinite { element: 7, .. }), "{error}");
     assert!(!folder.exists());
+}
+
+/// Changes a value of the table of token vectors.
+fn change(body: &mut Parameters, element: usize, value: f32) {
+    let mut values = body["tokens"].values.to_vec();
+    values[element] = value;
+    body.get_mut("tokens").unwrap().values = values.into();
 }
 
 #[test]
@@ -113,7 +121,7 @@ fn the_weights_that_were_read_are_not_overwritten() {
     let made = Made::bert();
     let model = made.open().unwrap();
     let (mut body, _) = model.parameters().unwrap();
-    body.get_mut("tokens").unwrap().values.to_mut()[0] = 9.0;
+    change(&mut body, 0, 9.0);
     let error = model.write(made.path(), &body).unwrap_err().to_string();
     assert!(error.contains("write to a different one"), "{error}");
     assert_ne!(model.parameters().unwrap().0, body);

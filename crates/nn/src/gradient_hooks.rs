@@ -5,7 +5,8 @@ use burn::backend::flex::FlexTensor;
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Device, Tensor};
 
-use crate::fused::{CpuOp, apply, contiguous, on_cpu_engine, values};
+use crate::cpu::on_cpu_engine;
+use crate::fused::{CpuOp, apply, contiguous, values};
 use crate::parameters::trainable;
 
 /// Called with a parameter and the values of its gradient in row-major order.
@@ -25,12 +26,12 @@ const STRIDE: usize = 16;
 /// gradients are complete all the same, and handed over later.
 ///
 /// This applies to parameters in 32 bits on the CPU engine.
-pub struct HandOver {
+pub struct GradientHooks {
     /// A constant for each parameter that is trained.
     depths: Vec<Tensor<1>>,
 }
 
-impl HandOver {
+impl GradientHooks {
     /// For the trained parameters of a module.
     pub fn new<M: Module>(module: &M) -> Self {
         let mut deepest = Tensor::<1>::zeros([1], &Device::flex().autodiff());
@@ -172,7 +173,7 @@ mod tests {
         let weights = (0..4).map(|_| square()).collect();
         let layers = Layers { bias: init::constant([3], 0.5, &device), weights };
         let (log, receive) = log();
-        let watched = HandOver::new(&layers).watch(layers.clone(), receive.clone());
+        let watched = GradientHooks::new(&layers).watch(layers.clone(), receive.clone());
         let milestone = |x: Tensor<2>, number: u64| {
             let receiver = Receiver { id: ParamId::from(number), receive: receive.clone() };
             apply::<_, 1, 2>(Milestone(receiver), [x.into_dispatch()])
@@ -216,12 +217,11 @@ mod tests {
             (body.freeze(1), 2 * 12),
         ] {
             for pooling in [Pooling::First, Pooling::Mean] {
-                let loss = |body: &Body| {
-                    body.pooled(&texts, pooling, Pass::Train { key: 7 }).square().sum()
-                };
+                let loss =
+                    |body: &Body| body.pooled(&texts, pooling, Pass::train(7)).square().sum();
                 let expected = GradientsParams::from_grads(loss(&body).backward(), &body);
                 let (log, receive) = log();
-                let watched = HandOver::new(&body).watch(body.clone(), receive);
+                let watched = GradientHooks::new(&body).watch(body.clone(), receive);
                 let rest = GradientsParams::from_grads(loss(&watched).backward(), &watched);
                 assert!(rest.is_empty());
                 let mut found = log.lock().unwrap().clone();

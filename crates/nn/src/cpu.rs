@@ -1,6 +1,16 @@
-use burn::tensor::{Device, Gradients, Tensor};
+//! What differs on Burn's CPU engine.
 
-use crate::pass::is_cpu_engine;
+use burn::tensor::{DType, Device, Gradients, Tensor};
+
+/// Whether a device is Burn's CPU engine, with or without autodiff.
+pub fn is_cpu_engine(device: &Device) -> bool {
+    device.clone().without_autodiff() == Device::flex()
+}
+
+/// Whether a tensor holds 32-bit floats of the CPU engine, which the fused loops compute.
+pub(crate) fn on_cpu_engine<const D: usize>(x: &Tensor<D>) -> bool {
+    x.dtype() == DType::F32 && is_cpu_engine(&x.device())
+}
 
 /// The result of `work`, which runs on a thread of Rayon's pool if `device` is the CPU engine.
 ///
