@@ -10,11 +10,11 @@
 //! allowed at the end only. A `\r` alone is an error in CSV, unless it is quoted, and a character elsewhere.
 
 mod bad_rows;
-mod comma;
+mod commas;
 mod json_lines;
-mod line_ends;
 mod lines;
 mod official;
+mod rows;
 mod stream;
 
 use std::collections::HashMap;
@@ -22,14 +22,19 @@ use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use dsokr_basis::store::open_input;
+
 use crate::Error;
-use crate::config::OnBadRow;
-use crate::error::{extension_of, shorten};
+use crate::error::shorten;
 use bad_rows::BadRows;
+use rows::Rows;
+
+pub use bad_rows::OnBadRow;
 pub(crate) use bad_rows::skipped_rows;
 pub(crate) use lines::Lines;
 pub use official::{Official, read_official};
-pub use stream::{TextFormat, TextReader, TextRow};
+pub use rows::TextFormat;
+pub use stream::{TextReader, TextRow};
 
 const EXTENSIONS: &str = ".csv, .tsv, .jsonl, .ndjson (data.source = \"official\" reads the official ChEBI-20 .txt layout)";
 
@@ -62,7 +67,6 @@ impl Table {
     /// Reads the named columns of a table; the extension, in any case, says which format it has.
     ///
     /// Other columns are checked for their number and dropped. A name given twice is read once.
-    /// Tabs and JSON lines are streamed; a CSV file is held in memory while it is read.
     ///
     /// # Errors
     /// Whatever is wrong with the file, with its line.
@@ -71,33 +75,24 @@ impl Table {
     }
 
     /// As [`read`](Self::read); with [`OnBadRow::Skip`] without blank lines and rows with a wrong number of
-    /// fields, that are not UTF-8 or not JSON objects with these keys. In a CSV file a quotation mark
-    /// without a partner, a carriage return without a line feed and text that is not UTF-8 are errors
-    /// nevertheless, since the end of the row is unknown.
+    /// fields, with a carriage return that no line feed follows, that are not UTF-8 or not JSON objects with
+    /// these keys. In a CSV file a quotation mark without a partner is an error nevertheless, since the end of the
+    /// row is unknown.
     ///
     /// # Errors
     /// Whatever else is wrong with the file, with its line.
     pub fn read_rows(path: &Path, columns: &[&str], on_bad_row: OnBadRow) -> Result<Table, Error> {
-        let mut table = Table {
-            path: path.to_path_buf(),
-            names: Vec::with_capacity(columns.len()),
-            columns: Vec::new(),
-            lines: Vec::new(),
-            bad: BadRows::new(on_bad_row),
-        };
+        let mut names: Vec<String> = Vec::with_capacity(columns.len());
         for &name in columns {
-            if !table.names.iter().any(|known| known == name) {
-                table.names.push(name.to_owned());
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
             }
         }
-        table.columns.resize_with(table.names.len(), Vec::new);
-        match extension_of(path).as_str() {
-            "csv" => comma::read(&mut table)?,
-            "tsv" => read_tabs(&mut table)?,
-            "jsonl" | "ndjson" => json_lines::read(&mut table)?,
-            _ => return Err(Error::extension(path, EXTENSIONS)),
+        let format = TextFormat::of(path);
+        if format == TextFormat::Lines {
+            return Err(Error::extension(path, EXTENSIONS));
         }
-        Ok(table)
+        Self::collect(open(path, format, names.clone(), on_bad_row)?, names, |_, values| values)
     }
 
     /// Reads a table whose rows a matrix follows, so that none may be skipped.
@@ -121,14 +116,38 @@ impl Table {
         text: &str,
         on_bad_row: OnBadRow,
     ) -> Result<Table, Error> {
-        let bad = BadRows::new(on_bad_row);
-        let mut table = Table { bad, ..Self::numbered(path, id, text, Vec::new()) };
-        let values = |line: usize, text: &str| Ok(vec![line.to_string(), text.to_owned()]);
-        table.push_lines(Lines::open(path)?, values)?;
-        if table.is_empty() {
-            return Err(Error::empty(path));
+        let names = vec![id.to_owned(), text.to_owned()];
+        let rows = open(path, TextFormat::Lines, vec![text.to_owned()], on_bad_row)?;
+        Self::collect(rows, names, |line, mut values| {
+            values.insert(0, line.to_string());
+            values
+        })
+    }
+
+    /// A table of the columns `names`, whose values `values` gives for each row and its line.
+    fn collect(
+        mut rows: Rows<File>,
+        names: Vec<String>,
+        values: impl Fn(usize, Vec<String>) -> Vec<String>,
+    ) -> Result<Self, Error> {
+        let (mut columns, mut lines) = (vec![Vec::new(); names.len()], Vec::new());
+        loop {
+            match rows.next() {
+                Ok(None) => break,
+                Ok(Some((line, row))) => {
+                    lines.push(line);
+                    columns.iter_mut().zip(values(line, row)).for_each(|(all, one)| all.push(one));
+                }
+                Err(error) => rows.skip(error)?,
+            }
         }
-        Ok(table)
+        let table = Self { path: rows.path, names, columns, lines, bad: rows.bad };
+        table.first_bad_if_empty()?;
+        match (table.is_empty(), rows.has_header) {
+            (false, _) => Ok(table),
+            (true, true) => Err(Error::no_rows(&table.path, &rows.header)),
+            (true, false) => Err(Error::empty(&table.path)),
+        }
     }
 
     /// A column of values and one of ids, the numbers of the rows from 1, which count as their lines.
@@ -191,48 +210,17 @@ impl Table {
     pub fn line(&self, row: usize) -> usize {
         self.lines[row]
     }
+}
 
-    /// Adds one row; `values` are in the order of `self.names`.
-    fn push(&mut self, line: usize, values: Vec<String>) {
-        for (column, value) in self.columns.iter_mut().zip(values) {
-            column.push(value);
-        }
-        self.lines.push(line);
-    }
-
-    /// Adds a row for each line, whose number and text `values` reads.
-    fn push_lines(
-        &mut self,
-        mut lines: Lines<File>,
-        values: impl Fn(usize, &str) -> Result<Vec<String>, Error>,
-    ) -> Result<(), Error> {
-        loop {
-            let row = match lines.next() {
-                Ok(None) => return self.first_bad_if_empty(),
-                Ok(Some((line, text))) => values(line, text).map(|values| (line, values)),
-                Err(error) => Err(error),
-            };
-            match row {
-                Ok((line, values)) => self.push(line, values),
-                Err(error) => self.bad.take(error)?,
-            }
-        }
-    }
-
-    /// The positions of the wanted columns in a header, which must not name a column twice.
-    fn positions(&self, line: usize, header: &[String]) -> Result<Vec<usize>, Error> {
-        let mut seen = HashMap::with_capacity(header.len());
-        for (second, name) in header.iter().enumerate() {
-            if let Some(first) = seen.insert(name.as_str(), second) {
-                return Err(Error::duplicate_column(&self.path, line, name, first + 1, second + 1));
-            }
-        }
-        let place = |name: &String| {
-            let place = seen.get(name.as_str()).copied();
-            place.ok_or_else(|| Error::missing_column(&self.path, name, header))
-        };
-        self.names.iter().map(place).collect()
-    }
+/// The rows of a file.
+fn open(
+    path: &Path,
+    format: TextFormat,
+    columns: Vec<String>,
+    on_bad_row: OnBadRow,
+) -> Result<Rows<File>, Error> {
+    let file = open_input(path).map_err(|source| Error::io(path, source))?;
+    Rows::new(path, file, format, columns, on_bad_row)
 }
 
 /// The row of each id of a column.
@@ -285,29 +273,4 @@ fn index_ids<'t>(
         }
     }
     Ok(rows)
-}
-
-/// Tab-separated values, without quoting: the csv crate with quoting off would do the same, but
-/// does not say which line is blank.
-fn read_tabs(table: &mut Table) -> Result<(), Error> {
-    let path = table.path.clone();
-    let mut lines = Lines::open(&path)?;
-    let Some((line, header)) = lines.next()? else {
-        return Err(Error::empty(&path));
-    };
-    let header: Vec<String> = header.split('\t').map(str::to_owned).collect();
-    let positions = table.positions(line, &header)?;
-    table.push_lines(lines, |line, text| {
-        let found = text.split('\t').count();
-        if found != header.len() {
-            return Err(Error::ragged(&path, line, found, &header));
-        }
-        // `found` fields are there, so `nth` finds the position of every column.
-        let fields = positions.iter().filter_map(|&at| text.split('\t').nth(at));
-        Ok(fields.map(str::to_owned).collect())
-    })?;
-    if table.is_empty() {
-        return Err(Error::no_rows(&path, &header));
-    }
-    Ok(())
 }

@@ -20,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Error;
 use crate::error::check;
+pub use crate::table::OnBadRow;
 use tagged::Table;
 
 /// A split of the data.
@@ -85,30 +86,6 @@ pub struct DataConfig {
     /// Where the pairs come from.
     #[serde(flatten)]
     pub source: DataSource,
-}
-
-/// What happens at a row that cannot be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnBadRow {
-    /// It is an error, with file, line and reason.
-    #[default]
-    Stop,
-    /// It is left out. The log lists the first ones, and `metrics.json` has their number. Of the sources
-    /// `tables` and `pool`.
-    Skip,
-}
-
-impl std::str::FromStr for OnBadRow {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "stop" => Ok(Self::Stop),
-            "skip" => Ok(Self::Skip),
-            other => Err(format!("{other:?} is neither \"stop\" nor \"skip\"")),
-        }
-    }
 }
 
 /// Where pairs come from. Files are named inside `folder`, a folder under the data root (`--data`, else

@@ -2,12 +2,37 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr;
 
-use tracing::warn;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::Table;
-use crate::config::OnBadRow;
 use crate::{DataRoot, Error};
+
+/// What happens at a row that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnBadRow {
+    /// It is an error, with file, line and reason.
+    #[default]
+    Stop,
+    /// It is left out. The log lists the first ones, and `metrics.json` has their number. Of the sources
+    /// `tables` and `pool`.
+    Skip,
+}
+
+impl FromStr for OnBadRow {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "stop" => Ok(Self::Stop),
+            "skip" => Ok(Self::Skip),
+            other => Err(format!("{other:?} is neither \"stop\" nor \"skip\"")),
+        }
+    }
+}
 
 /// Skipped rows of a file that the log lists; the others are counted.
 const LISTED: usize = 20;
@@ -59,14 +84,18 @@ impl BadRows {
         let count = self.skipped.len();
         if count > 0 {
             let first = if count > LISTED { "; the first ones are listed" } else { "" };
-            warn!("{}: {count} of {} rows are skipped{first}", path.display(), count + others);
+            tracing::warn!(
+                "{}: {count} of {} rows are skipped{first}",
+                path.display(),
+                count + others
+            );
         }
     }
 }
 
 impl BadRow {
     fn log(&self, path: &Path) {
-        warn!("{}:{}: {}; the row is skipped", path.display(), self.line, self.message);
+        tracing::warn!("{}:{}: {}; the row is skipped", path.display(), self.line, self.message);
     }
 }
 

@@ -9,8 +9,6 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use super::Table;
-use super::lines::Lines;
 use crate::Error;
 use crate::error::{list, shorten};
 
@@ -41,15 +39,6 @@ impl<'de> Deserialize<'de> for Object<'de> {
         }
         deserializer.deserialize_map(Entries)
     }
-}
-
-pub(super) fn read(table: &mut Table) -> Result<(), Error> {
-    let (path, names) = (table.path.clone(), table.names.clone());
-    table.push_lines(Lines::open(&path)?, |line, text| values(&path, line, text, &names))?;
-    if table.is_empty() {
-        return Err(Error::empty(&path));
-    }
-    Ok(())
 }
 
 /// The values of keys of a line that is an object, in the order of `names`.

@@ -12,8 +12,11 @@ use dsokr_basis::store::{BYTE_ORDER_MARK, open_input};
 pub(crate) struct Lines<R> {
     path: PathBuf,
     reader: BufReader<R>,
+    /// The lines of the text that was read last, with their ends.
     buffer: Vec<u8>,
-    number: usize,
+    /// The numbers of the first and the last of them.
+    first: usize,
+    last: usize,
     /// Whether the line in the buffer has not been returned yet.
     pending: bool,
 }
@@ -29,7 +32,7 @@ impl<R: Read> Lines<R> {
     /// The lines of a stream, which errors call `path`.
     pub(super) fn new(path: &Path, stream: R) -> Self {
         let reader = BufReader::with_capacity(1 << 16, stream);
-        Self { path: path.into(), reader, buffer: Vec::new(), number: 0, pending: false }
+        Self { path: path.into(), reader, buffer: Vec::new(), first: 0, last: 0, pending: false }
     }
 
     /// Whether the whole next line is in memory.
@@ -37,17 +40,26 @@ impl<R: Read> Lines<R> {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// The next line that is not blank, with its number from 1; `None` at the end. After an error about a
-    /// line the next call returns the line behind it.
-    pub(super) fn next(&mut self) -> Result<Option<(usize, &str)>, Error> {
+    /// Whether a line follows the blank ones that the last error is about.
+    pub(super) fn is_behind_blank(&self) -> bool {
+        self.pending
+    }
+
+    /// The next text that is not blank, with the number of its first line from 1; `None` at the end. `ends` gets
+    /// each of its lines, with its end, and says whether the text ends with it. After an error about a text the
+    /// next call returns the text behind it.
+    pub(super) fn next(
+        &mut self,
+        mut ends: impl FnMut(&[u8]) -> bool,
+    ) -> Result<Option<(usize, &str)>, Error> {
         let mut blank = None;
         while !std::mem::take(&mut self.pending) {
             if !self.advance()? {
                 return Ok(None);
             }
             // A line of tabs is a row of empty fields, not a blank line.
-            if self.buffer.iter().all(|&byte| byte == b' ') {
-                blank.get_or_insert(self.number);
+            if self.text().iter().all(|&byte| byte == b' ') {
+                blank.get_or_insert(self.first);
             } else {
                 self.pending = true;
                 if let Some(line) = blank {
@@ -55,49 +67,58 @@ impl<R: Read> Lines<R> {
                 }
             }
         }
+        let mut start = 0;
+        while !ends(&self.buffer[start..]) {
+            start = self.buffer.len();
+            if !self.append()? {
+                break;
+            }
+        }
         self.current().map(Some)
     }
 
-    /// Reads the next line, without its end; false if there is none.
+    /// Reads the next line; false if there is none.
     pub(crate) fn advance(&mut self) -> Result<bool, Error> {
         self.buffer.clear();
-        let read = self.reader.read_until(b'\n', &mut self.buffer);
-        if read.map_err(|source| Error::io(&self.path, source))? == 0 {
-            return Ok(false);
-        }
-        self.number += 1;
-        if self.number == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
+        let more = self.append()?;
+        self.first = self.last;
+        if self.first == 1 && self.buffer.starts_with(BYTE_ORDER_MARK) {
             self.buffer.drain(..BYTE_ORDER_MARK.len());
         }
-        for end in [b'\n', b'\r'] {
-            self.buffer.pop_if(|byte| *byte == end);
-        }
-        Ok(true)
+        Ok(more)
     }
 
-    /// The line that was read last, with its number from 1.
+    /// Reads one line more of the same text.
+    fn append(&mut self) -> Result<bool, Error> {
+        let read = self.reader.read_until(b'\n', &mut self.buffer);
+        let more = read.map_err(|source| Error::io(&self.path, source))? > 0;
+        self.last += usize::from(more);
+        Ok(more)
+    }
+
+    /// The text that was read last, without its end, and the number of its first line from 1.
     pub(crate) fn current(&self) -> Result<(usize, &str), Error> {
-        match std::str::from_utf8(&self.buffer) {
-            Ok(text) => Ok((self.number, text)),
-            Err(error) => Err(not_utf8(&self.path, self.number, &self.buffer, error)),
+        match std::str::from_utf8(self.text()) {
+            Ok(text) => Ok((self.first, text)),
+            Err(error) => Err(self.not_utf8(error)),
         }
     }
-}
 
-/// Names the first byte of `bytes`, which start on line `line`, that is not UTF-8.
-pub(super) fn not_utf8(
-    path: &Path,
-    line: usize,
-    bytes: &[u8],
-    error: std::str::Utf8Error,
-) -> Error {
-    let (valid, rest) = bytes.split_at(error.valid_up_to().min(bytes.len()));
-    let start = valid.iter().rposition(|&byte| byte == b'\n');
-    let line = line + valid.iter().filter(|&&byte| byte == b'\n').count();
-    let position = valid.len() - start.map_or(0, |newline| newline + 1) + 1;
-    let found = rest.first().copied().unwrap_or_default();
-    let message = format!(
-        "byte {found:#04x} at position {position} of the line is not UTF-8; tables must be UTF-8 text"
-    );
-    Error::line(path, line, message)
+    fn text(&self) -> &[u8] {
+        let text = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        text.strip_suffix(b"\r").unwrap_or(text)
+    }
+
+    /// Names the first byte that is not UTF-8.
+    fn not_utf8(&self, error: std::str::Utf8Error) -> Error {
+        let (valid, rest) = self.buffer.split_at(error.valid_up_to());
+        let start = valid.iter().rposition(|&byte| byte == b'\n');
+        let line = self.first + valid.iter().filter(|&&byte| byte == b'\n').count();
+        let position = valid.len() - start.map_or(0, |newline| newline + 1) + 1;
+        let found = rest.first().copied().unwrap_or_default();
+        let message = format!(
+            "byte {found:#04x} at position {position} of the line is not UTF-8; tables must be UTF-8 text"
+        );
+        Error::line(&self.path, line, message)
+    }
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use dsokr_basis::features::DenseRows;
+use dsokr_basis::store::open_input;
 
 use super::index_ids;
-use super::lines::Lines;
+use super::rows::{Rows, TextFormat};
 use crate::Error;
 use crate::error::shorten;
 
@@ -36,26 +37,21 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
     if let Some(error) = Error::compressed(path) {
         return Err(error);
     }
-    let mut lines = Lines::open(path)?;
+    let file = open_input(path).map_err(|source| Error::io(path, source))?;
+    let mut rows = Rows::headless(path, file, TextFormat::Tabs, COLUMNS.map(str::to_owned).into());
     let mut ids = Vec::new();
     let mut descriptions = Vec::new();
     let mut places = Vec::new();
     let mut values: Vec<f32> = Vec::new();
     let mut width = 0;
-    while let Some((line, text)) = lines.next()? {
-        let mut fields = text.split('\t');
-        let (Some(id), Some(vector), Some(description), None) =
-            (fields.next(), fields.next(), fields.next(), fields.next())
-        else {
-            let columns = COLUMNS.map(str::to_owned);
-            return Err(Error::ragged(path, line, text.split('\t').count(), &columns));
-        };
-        for (column, field) in COLUMNS.iter().zip([id, vector, description]) {
+    while let Some((line, fields)) = rows.next()? {
+        for (column, field) in COLUMNS.iter().zip(&fields) {
             if field.trim().is_empty() {
                 return Err(Error::empty_value(path, line, column));
             }
         }
-        let found = push_numbers(&mut values, vector).map_err(|(component, value)| {
+        let [id, vector, description] = fields.try_into().unwrap_or_default();
+        let found = push_numbers(&mut values, &vector).map_err(|(component, value)| {
             let (column, value) = (COLUMNS[1], shorten(value));
             let message = format!(
                 "component {component} of column {column:?} is {value:?}; a finite 32-bit number \
@@ -72,8 +68,8 @@ pub fn read_official(path: &Path) -> Result<Official, Error> {
             );
             return Err(Error::line(path, line, message));
         }
-        ids.push(id.to_owned());
-        descriptions.push(description.to_owned());
+        ids.push(id);
+        descriptions.push(description);
         places.push(line);
     }
     if ids.is_empty() {

@@ -78,6 +78,8 @@ fn errors_name_the_line_behind_the_texts_before_it() {
         (TextFormat::Commas, "text,n\na,1\n\"\",2\n", None, "stream:3: empty value"),
         (TextFormat::Commas, "text,n\na,1\nb\n", None, "stream:3: 1 fields; expected 2"),
         (TextFormat::Commas, "text\r\na\r\nb\rc\r\n", None, "stream:3: a carriage return without"),
+        (TextFormat::Commas, "text\na\n\nb\n", None, "stream:3: blank line inside the table"),
+        (TextFormat::Commas, "text\na\n\"b\nc\n", None, "stream:3: the record that starts here"),
         (TextFormat::JsonLines, "{\"text\": \"a\"}\n{\"t\": 1}", None, "stream:2: no key \"text\""),
     ] {
         let mut texts = reader(stream, format, id).unwrap();

@@ -192,7 +192,7 @@ fn bad_tables_are_refused_with_place_and_value() {
         (
             "a.csv",
             b"id,text\n1,\"a\n2,b\n",
-            "a.csv:2: the record that starts here has a quotation mark without a partner (\"1,\\\"a\\n2,b\\n\"); quote a field on both sides and double the marks inside it (RFC 4180)",
+            "a.csv:2: the record that starts here has a quotation mark without a partner (\"1,\\\"a\\n2,b\"); quote a field on both sides and double the marks inside it (RFC 4180)",
         ),
         (
             "a.csv",
