@@ -5,14 +5,11 @@
 
 use std::sync::Arc;
 
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{
-    LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
-};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatRef, Par};
 
+use crate::eigenbasis::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::sketch::leverage::{default_lambda, default_pilot};
@@ -98,15 +95,7 @@ fn scores_of(
     let ridge = n as f64 * lambda;
     (0..rank).for_each(|j| covariance[(j, j)] += ridge);
     // L Lᵀ = BᵀB + nλI, in place, on one thread: scores must not depend on the number of threads.
-    let scratch = cholesky_in_place_scratch::<f64>(rank, Par::Seq, Default::default());
-    cholesky_in_place(
-        covariance.as_mut(),
-        LltRegularization::default(),
-        Par::Seq,
-        MemStack::new(&mut MemBuffer::new(scratch)),
-        Default::default(),
-    )
-    .map_err(|_| {
+    cholesky(covariance.as_mut()).map_err(|_| {
         Error::Numeric(format!(
             "a {rank} x {rank} matrix is numerically not positive definite; raise the ridge"
         ))

@@ -42,7 +42,7 @@ pub mod sketch;
 pub mod store;
 
 pub use cancellation::Cancellation;
-pub use eigenbasis::{Basis, BasisKernel, Projection, Tempering};
+pub use eigenbasis::{Basis, Projection, Tempering};
 pub use error::Error;
 pub use faer::Mat;
 pub use features::{Block, Features, RowSource};

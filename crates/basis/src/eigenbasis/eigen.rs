@@ -1,12 +1,13 @@
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{
-    LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
+    LltError, LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
 };
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::traits::RealField;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::random::{generator, unit};
@@ -74,7 +75,7 @@ pub fn leading(mut matrix: Mat<f64>, tolerance: f64) -> Result<Eigen, Error> {
 ///
 /// # Errors
 /// As [`leading`].
-pub fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
+pub(super) fn leading_few(matrix: Mat<f64>, count: usize, tolerance: f64) -> Result<Eigen, Error> {
     let (size, width) = (matrix.nrows(), count + (count / 4).max(SPARE));
     if 2 * width < size
         && let Some(axes) = subspace(matrix.as_ref(), width)
@@ -119,10 +120,7 @@ fn subspace(matrix: MatRef<f64>, width: usize) -> Option<Mat<f64>> {
 fn orthonormal(mut columns: Mat<f64>) -> Option<Mat<f64>> {
     for _ in 0..2 {
         let mut gram = multiply_wide(columns.transpose(), columns.as_ref());
-        let scratch = cholesky_in_place_scratch::<f64>(gram.nrows(), Par::Seq, Default::default());
-        let (regularise, stack) = (LltRegularization::default(), &mut MemBuffer::new(scratch));
-        let stack = MemStack::new(stack);
-        cholesky_in_place(gram.as_mut(), regularise, Par::Seq, stack, Default::default()).ok()?;
+        cholesky(gram.as_mut()).ok()?;
         let mut rows = columns.transpose().to_owned();
         rows.par_col_chunks_mut(TILE).for_each(|rows| {
             solve_lower_triangular_in_place(gram.as_ref(), rows, Par::Seq);
@@ -132,8 +130,20 @@ fn orthonormal(mut columns: Mat<f64>) -> Option<Mat<f64>> {
     Some(columns)
 }
 
+/// Replaces the lower half of a symmetric matrix by its factor L, `A = L Lᵀ`, on one thread.
+///
+/// # Errors
+/// The row at which it was found not to be positive definite.
+pub fn cholesky<T: RealField>(matrix: MatMut<T>) -> Result<(), usize> {
+    let scratch = cholesky_in_place_scratch::<T>(matrix.nrows(), Par::Seq, Default::default());
+    let (mut memory, regularise) = (MemBuffer::new(scratch), LltRegularization::default());
+    let stack = MemStack::new(&mut memory);
+    let factored = cholesky_in_place(matrix, regularise, Par::Seq, stack, Default::default());
+    factored.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| index)
+}
+
 /// `a b`, a tile of columns a task.
-fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
+pub(super) fn multiply_wide(a: MatRef<f64>, b: MatRef<f64>) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
     out.par_col_chunks_mut(TILE).enumerate().for_each(|(tile, out)| {
         let b = b.subcols(tile * TILE, out.ncols());

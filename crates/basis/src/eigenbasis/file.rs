@@ -279,7 +279,7 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
             let allowed = "weights above 0 and columns within the rows";
             return Err(stored.bad_metadata(&key, allowed));
         }
-        Ok(Part::new(weight, columns, basis))
+        Ok(Part { weight, columns, basis })
     };
     let parts = listed.into_iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
     Ok(SumKernel::new(parts, width))

@@ -5,7 +5,8 @@ use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading, multiply};
-use super::{Basis, Map, scaled, zero_rows};
+use super::number::Number;
+use super::{Basis, Map, zero_rows};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
 use crate::sketch::{COLUMNS, Columns};
 use crate::{Cancellation, Error, Kernel, OutputKernel, Ranks, Sketch, SketchOptions};
@@ -139,7 +140,7 @@ fn sketched_features(
             let zero = sum_of_columns(&columns.values, m, &zero_rows(kernel, &rows));
             let (scales, rows) = match kernel.built_in() {
                 Some(Kernel::Linear) => (Vec::new(), rows),
-                _ => scaled(kernel, rows),
+                _ => f32::scaled(kernel, rows),
             };
             for (column, scale) in columns.values.chunks_exact_mut(m).zip(scales) {
                 column.iter_mut().for_each(|value| *value *= scale);

@@ -5,12 +5,12 @@
 //! that the sketch spans (thesis, proposition 5.2 and equation 2.73).
 //!
 //! A [`Tempering`] changes the spectrum of a basis: the result is a basis again, that of a kernel of
-//! its own ([`BasisKernel`]).
+//! its own.
 
-mod as_kernel;
 mod eigen;
 mod file;
 mod fit;
+mod number;
 mod project;
 mod sum;
 mod temper;
@@ -22,12 +22,11 @@ use std::sync::Arc;
 use crate::features::{Features, RowKind};
 use crate::{Error, OutputKernel, SketchOptions};
 
-pub use as_kernel::BasisKernel;
-pub use eigen::{Eigen, leading, leading_few, multiply, symmetric_eigen};
+pub use eigen::{Eigen, cholesky, leading, multiply, symmetric_eigen};
 pub use project::Projection;
-pub use sum::SumKernel;
 pub use tempering::Tempering;
 
+use sum::SumKernel;
 use tempering::Tempered;
 
 /// A frozen basis of p functions, fitted on the training outputs.
@@ -232,18 +231,4 @@ fn zero_rows(kernel: &dyn OutputKernel, rows: &crate::Block) -> Vec<usize> {
     }
     let norms = rows.squared_norms().into_iter().enumerate();
     norms.filter(|&(_, squared)| squared == 0.0).map(|(row, _)| row).collect()
-}
-
-/// `s(⟨y,y⟩)` of each row as `f32`, and the rows they apply to.
-///
-/// Rows are scaled themselves, and the scales are 1, where a scale is so large or so small that
-/// `f32` sums of unscaled numbers could overflow or lose digits.
-fn scaled<'a>(kernel: &dyn OutputKernel, rows: crate::Block<'a>) -> (Vec<f32>, crate::Block<'a>) {
-    let scale = |squared| kernel.feature_scale(squared).unwrap_or(1.0);
-    let scales: Vec<f64> = rows.squared_norms().into_iter().map(scale).collect();
-    if scales.iter().all(|&scale| scale == 0.0 || (1e-12..=1e12).contains(&scale)) {
-        (scales.into_iter().map(|scale| scale as f32).collect(), rows)
-    } else {
-        (vec![1.0; scales.len()], rows.scaled(&scales))
-    }
 }

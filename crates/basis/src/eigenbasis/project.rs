@@ -4,9 +4,10 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::number::{self, Number};
 use super::tempering::{DOUBLE, SINGLE};
-use super::{Basis, Map, scaled, zero_rows};
-use crate::features::{self, Block, Features, RowSource, product, simd};
+use super::{Basis, Map, zero_rows};
+use crate::features::{self, Block, Features, RowSource, simd};
 use crate::{Cancellation, Error, Ranks};
 
 /// Rows projected by one task.
@@ -195,8 +196,12 @@ impl Basis {
         Ok(projection)
     }
 
-    /// Coordinates of one block, on one thread, and k(y, y) of each row.
-    pub(super) fn coordinates(&self, rows: Block, out: &mut [f32]) -> Result<Vec<f64>, Error> {
+    /// Coordinates of one block, on one thread, p numbers a row, and k(y, y) of each row.
+    pub(super) fn coordinates<T: Number>(
+        &self,
+        rows: Block,
+        out: &mut [T],
+    ) -> Result<Vec<f64>, Error> {
         let rank = self.rank();
         let mut norms = match (&self.tempered, &self.map) {
             (Some(_), _) | (None, Map::Sum { .. }) => vec![0.0; rows.len()],
@@ -204,84 +209,42 @@ impl Basis {
         };
         match &self.map {
             Map::Linear { matrix, transposed, zero } => {
-                let zeros = self.with_own_feature(zero, &rows);
-                let (scales, rows) = scaled(self.kernel.as_ref(), rows);
-                product::project(matrix, transposed, &rows, out);
+                let zeros = match zero.is_empty() {
+                    true => Vec::new(),
+                    false => zero_rows(self.kernel.as_ref(), &rows),
+                };
+                let (scales, rows) = T::scaled(self.kernel.as_ref(), rows);
+                number::project(matrix, transposed, &rows, out);
                 for (out, scale) in out.chunks_exact_mut(rank).zip(scales) {
                     out.iter_mut().for_each(|value| *value *= scale);
                 }
-                zeros.iter().for_each(|row| out[row * rank..][..rank].copy_from_slice(zero));
-                if let Some(tempered) = &self.tempered {
-                    let rows = out.chunks_exact_mut(rank).zip(&mut norms);
-                    rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
-                }
+                let zero = T::numbers(zero);
+                zeros.iter().for_each(|row| out[row * rank..][..rank].copy_from_slice(&zero));
             }
             Map::Sum { sum, turn } => {
                 let squared = sum.project(turn, &rows, out)?;
-                match &self.tempered {
-                    None => norms = squared,
-                    Some(tempered) => {
-                        let rows = out.chunks_exact_mut(rank).zip(&mut norms);
-                        rows.for_each(|(out, norm)| *norm = tempered.finish_single(out));
-                    }
+                if self.tempered.is_none() {
+                    norms = squared;
                 }
             }
             Map::Anchored { weights, anchors } => {
-                let mut wide = vec![0.0; out.len()];
-                match &self.tempered {
-                    Some(_) => self.wide_block(&rows, &mut wide, &mut norms)?,
-                    None => self.anchored(weights, anchors, &rows, &mut wide)?,
-                }
-                out.iter_mut().zip(wide).for_each(|(out, value)| *out = value as f32);
+                let mut wide = vec![0.0f64; out.len()];
+                self.anchored(weights, anchors, &rows, &mut wide)?;
+                self.finish(&mut wide, &mut norms, DOUBLE);
+                out.iter_mut().zip(wide).for_each(|(out, value)| *out = T::of(value));
+                return Ok(norms);
             }
         }
+        self.finish(out, &mut norms, SINGLE);
         Ok(norms)
     }
 
-    /// The zero rows of a block, where they have coordinates of their own.
-    fn with_own_feature(&self, zero: &[f32], rows: &Block) -> Vec<usize> {
-        if zero.is_empty() { Vec::new() } else { zero_rows(self.kernel.as_ref(), rows) }
-    }
-
-    /// Coordinates of one block in `f64`, on one thread, p numbers a row, and k(y, y) of each: the
-    /// tempered one, else that of the coordinates, `‖ψ̃(y)‖²`.
-    pub(super) fn wide_block(
-        &self,
-        rows: &Block,
-        out: &mut [f64],
-        norms: &mut [f64],
-    ) -> Result<(), Error> {
-        let rank = self.rank();
-        let noise = match &self.map {
-            Map::Linear { matrix, transposed, zero } => {
-                product::project_wide(matrix, transposed, rows, out);
-                for (out, squared) in out.chunks_exact_mut(rank).zip(rows.squared_norms()) {
-                    let scale = self.kernel.feature_scale(squared).unwrap_or(1.0);
-                    out.iter_mut().for_each(|value| *value *= scale);
-                }
-                for row in self.with_own_feature(zero, rows) {
-                    let out = out[row * rank..][..rank].iter_mut();
-                    out.zip(zero).for_each(|(out, &value)| *out = value.into());
-                }
-                SINGLE
-            }
-            Map::Sum { sum, turn } => {
-                sum.project_wide(turn, rows, out)?;
-                SINGLE
-            }
-            Map::Anchored { weights, anchors } => {
-                out.fill(0.0);
-                self.anchored(weights, anchors, rows, out)?;
-                DOUBLE
-            }
-        };
-        for (out, norm) in out.chunks_exact_mut(rank).zip(norms) {
-            *norm = match &self.tempered {
-                Some(tempered) => tempered.finish(out, noise),
-                None => out.iter().map(|value| value * value).sum(),
-            };
+    /// Centres and scales coordinates where the basis is tempered, which gives k(y, y) of each row.
+    fn finish<T: Number>(&self, out: &mut [T], norms: &mut [f64], noise: f64) {
+        if let Some(tempered) = &self.tempered {
+            let rows = out.chunks_exact_mut(self.rank()).zip(norms);
+            rows.for_each(|(out, norm)| *norm = tempered.finish(out, noise));
         }
-        Ok(())
     }
 
     /// `out += A (k(y, anchor_j))_j` for each row of a block, p numbers a row.
@@ -337,14 +300,14 @@ impl Basis {
     ) -> Result<Vec<f64>, Error> {
         let rank = self.rank();
         self.check_rows(rows.kind(), rows.width())?;
-        let mut out = vec![0.0; range.len() * rank];
+        let mut out = vec![0.0f64; range.len() * rank];
         let cancellation = Cancellation::current();
         out.par_chunks_mut(ROWS * rank).enumerate().try_for_each(|(task, out)| {
             cancellation.check()?;
             let start = range.start + task * ROWS;
             let block = features::read(rows, start..start + out.len() / rank)?;
             self.kernel.check(&block).map_err(|error| error.at_rows(|row| start + row))?;
-            self.wide_block(&block, out, &mut vec![0.0; block.len()])?;
+            self.coordinates(block, out)?;
             match out.iter().position(|value| !value.is_finite()) {
                 Some(at) => Err(Error::overflow(format!(" in row {}", start + at / rank), out[at])),
                 None => Ok(()),

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use faer::Mat;
+use faer::{ColRef, Mat};
 
-use super::eigen::{Eigen, leading_few};
-use super::{Basis, BasisKernel, Map};
-use crate::features::{Block, DenseRows, RowKind, RowSource, product};
+use super::eigen::{Eigen, leading_few, multiply_wide};
+use super::number::{self, Number};
+use super::{Basis, Map};
+use crate::features::{Block, RowKind, RowSource};
 use crate::{Error, OutputKernel, SketchOptions};
 
 /// `k(y, y') = Σ_i w_i k_i(y_i, y'_i)`: the weighted sum of the kernels of several bases, the
@@ -16,7 +17,7 @@ use crate::{Error, OutputKernel, SketchOptions};
 ///
 /// It is what [`Basis::sum`] approximates.
 #[derive(Clone, Debug)]
-pub struct SumKernel {
+pub(super) struct SumKernel {
     parts: Vec<Part>,
     width: usize,
 }
@@ -26,22 +27,56 @@ pub struct SumKernel {
 pub(super) struct Part {
     pub weight: f64,
     pub columns: Range<usize>,
-    pub basis: Arc<Basis>,
-    kernel: Arc<dyn OutputKernel>,
+    pub basis: Basis,
 }
 
 impl Part {
-    pub(super) fn new(weight: f64, columns: Range<usize>, basis: Basis) -> Self {
-        let basis = Arc::new(basis);
-        let kernel: Arc<dyn OutputKernel> = match basis.tempering().changes_nothing() {
-            true => Arc::clone(&basis.kernel),
-            false => Arc::new(BasisKernel::new(Arc::clone(&basis))),
-        };
-        Self { weight, columns, basis, kernel }
-    }
-
     fn rows(&self, block: &Block) -> Result<Block<'static>, Error> {
         block.columns(self.columns.clone(), self.basis.row_kind())
+    }
+
+    fn name(&self) -> String {
+        let (basis, kernel) = (&self.basis, self.basis.kernel.name());
+        match &basis.tempered {
+            None => format!("{} × {kernel}", self.weight),
+            Some(tempered) => {
+                let (fingerprint, power) = (basis.fingerprint(), tempered.tempering.power);
+                let kernel = format!("basis {fingerprint} of {kernel}, tempered by {power}");
+                format!("{} × {kernel}", self.weight)
+            }
+        }
+    }
+
+    /// The kernel's values.
+    fn gram(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
+        let (a, b) = (self.rows(a)?, self.rows(b)?);
+        let Some(tempered) = &self.basis.tempered else {
+            return self.basis.kernel.block(&a, &b);
+        };
+        let coordinates = |rows: &Block| self.basis.project_wide(rows, 0..rows.len());
+        let (x, y) = (coordinates(&a)?, coordinates(&b)?);
+        let mut gram = multiply_wide(x.transpose(), y.as_ref());
+        if tempered.tempering.normalised {
+            // Those without a direction share one that is outside of the span.
+            let zero = |column: ColRef<f64>| column.iter().all(|&value| value == 0.0);
+            for j in (0..b.len()).filter(|&j| zero(y.col(j))) {
+                let rows = (0..a.len()).filter(|&i| zero(x.col(i)));
+                rows.for_each(|i| gram[(i, j)] = 1.0);
+            }
+        }
+        Ok(gram)
+    }
+
+    /// `k(y, y)` of each row.
+    fn diagonal(&self, rows: &Block) -> Result<Vec<f64>, Error> {
+        let (rows, basis) = (self.rows(rows)?, &self.basis);
+        match &basis.tempered {
+            None => Ok(basis.kernel.diagonal(&rows)),
+            Some(_) => {
+                let mut coordinates = vec![0.0f64; rows.len() * basis.rank()];
+                basis.coordinates(rows, &mut coordinates)
+            }
+        }
     }
 }
 
@@ -60,22 +95,21 @@ impl SumKernel {
         self.parts.iter().map(|part| part.basis.rank()).sum()
     }
 
-    /// The coordinates `√w_i ψ̃_i(y)` of all parts, one part behind the other, P numbers a row; `project`
-    /// gives those of one part, and k(y, y) of each row.
-    fn place<T: Copy + Default + std::ops::Mul<Output = T>>(
+    /// The coordinates `√w_i ψ̃_i(y)` of all parts, one part behind the other, times the p × P matrix
+    /// `turn`, the identity where it is empty, into p numbers a row; returns k(y, y) of each row.
+    pub(super) fn project<T: Number>(
         &self,
+        turn: &[f32],
         rows: &Block,
-        of: impl Fn(f64) -> T,
-        project: impl Fn(&Basis, Block, &mut [T]) -> Result<Vec<f64>, Error>,
-    ) -> Result<(Vec<T>, Vec<f64>), Error> {
+        out: &mut [T],
+    ) -> Result<Vec<f64>, Error> {
         let all = self.coordinates();
         let (mut joined, mut norms) = (vec![T::default(); rows.len() * all], vec![0.0; rows.len()]);
         let mut start = 0;
         for part in &self.parts {
-            let (basis, scale) = (&part.basis, of(part.weight.sqrt()));
-            let rank = basis.rank();
+            let (rank, scale) = (part.basis.rank(), T::of(part.weight.sqrt()));
             let mut own = vec![T::default(); rows.len() * rank];
-            let squared = project(basis, part.rows(rows)?, &mut own)?;
+            let squared = part.basis.coordinates(part.rows(rows)?, &mut own)?;
             norms.iter_mut().zip(squared).for_each(|(norm, own)| *norm += part.weight * own);
             for (out, own) in joined.chunks_exact_mut(all).zip(own.chunks_exact(rank)) {
                 let out = out[start..start + rank].iter_mut();
@@ -83,59 +117,17 @@ impl SumKernel {
             }
             start += rank;
         }
-        Ok((joined, norms))
-    }
-
-    /// The coordinates of all parts in `f32`, times the p × P matrix `turn`, the
-    /// identity where it is empty, into p numbers a row; returns
-    /// k(y, y) of each row.
-    pub(super) fn project(
-        &self,
-        turn: &[f32],
-        rows: &Block,
-        out: &mut [f32],
-    ) -> Result<Vec<f64>, Error> {
-        let single = |scale: f64| scale as f32;
-        let (joined, norms) =
-            self.place(rows, single, |basis, rows, out| basis.coordinates(rows, out))?;
         match turn {
             [] => out.copy_from_slice(&joined),
-            turn => {
-                let joined = DenseRows::new(self.coordinates(), joined)?.into();
-                product::project(turn, &[], &joined, out);
-            }
+            turn => number::turn(turn, all, &joined, out),
         }
         Ok(norms)
-    }
-
-    /// As [`project`](Self::project) in `f64`.
-    pub(super) fn project_wide(
-        &self,
-        turn: &[f32],
-        rows: &Block,
-        out: &mut [f64],
-    ) -> Result<(), Error> {
-        let (joined, _) = self.place(
-            rows,
-            |scale| scale,
-            |basis, rows, out| {
-                let mut norms = vec![0.0; rows.len()];
-                basis.wide_block(&rows, out, &mut norms)?;
-                Ok(norms)
-            },
-        )?;
-        match turn {
-            [] => out.copy_from_slice(&joined),
-            turn => product::turn(turn, self.coordinates(), &joined, out),
-        }
-        Ok(())
     }
 }
 
 impl OutputKernel for SumKernel {
     fn name(&self) -> String {
-        let term = |part: &Part| format!("{} × {}", part.weight, part.kernel.name());
-        format!("sum of {}", self.parts.iter().map(term).collect::<Vec<_>>().join(", "))
+        format!("sum of {}", self.parts.iter().map(Part::name).collect::<Vec<_>>().join(", "))
     }
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
@@ -149,14 +141,13 @@ impl OutputKernel for SumKernel {
         if rows.width() != self.width {
             return Err(Error::width(rows.width(), self.width));
         }
-        self.parts.iter().try_for_each(|part| part.kernel.check(&part.rows(rows)?))
+        self.parts.iter().try_for_each(|part| part.basis.kernel.check(&part.rows(rows)?))
     }
 
     fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
         let mut sum = Mat::zeros(a.len(), b.len());
         for part in &self.parts {
-            let gram = part.kernel.block(&part.rows(a)?, &part.rows(b)?)?;
-            sum += faer::Scale(part.weight) * gram;
+            sum += faer::Scale(part.weight) * part.gram(a, b)?;
         }
         Ok(sum)
     }
@@ -165,8 +156,7 @@ impl OutputKernel for SumKernel {
     fn diagonal(&self, rows: &Block) -> Vec<f64> {
         let mut sum = vec![0.0; rows.len()];
         for part in &self.parts {
-            let own = part.rows(rows).map(|rows| part.kernel.diagonal(&rows));
-            let own = own.unwrap_or_else(|_| vec![f64::NAN; sum.len()]);
+            let own = part.diagonal(rows).unwrap_or_else(|_| vec![f64::NAN; sum.len()]);
             sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += part.weight * own);
         }
         sum
@@ -199,7 +189,7 @@ impl Basis {
     /// kept: what a kernel principal component analysis of the sum keeps. Where that is less than half of
     /// them they are found by subspace iteration, which ends when a step adds less than 10⁻⁴ of what the
     /// axes hold. The weights are divided by their sum, so a sum of normalised kernels is normalised; a basis
-    /// of weight 0 only takes its columns. The [kernel](Self::kernel) is a [`SumKernel`], the
+    /// of weight 0 only takes its columns. The [kernel](Self::kernel) is the sum, the
     /// [spectrum](Self::spectrum) holds the second moments along the axes, and the
     /// [options](Self::options) are those of the first basis with the given size.
     ///
@@ -252,7 +242,7 @@ impl Basis {
             let columns = width..width + basis.row_width();
             width = columns.end;
             if weight > 0.0 {
-                kept.push(Part::new(weight / total, columns, basis));
+                kept.push(Part { weight: weight / total, columns, basis });
             }
         }
         let sum = SumKernel::new(kept, width);

@@ -25,8 +25,8 @@ impl Basis {
     /// and a projection costs what it did: `Λ^{−α/2} Vᵀ` is multiplied into the frozen matrix. Its
     /// kernel is `k_α`, which lives in the span, so that [`residuals`](super::Projection::residuals)
     /// are 0, and [`squared_norms`](super::Projection::squared_norms) are `k_α(y, y)`: 1 where it is
-    /// normalised. (The exception are outputs without a direction, see [`Tempering`].) What [`kernel`](Self::kernel) returns stays the kernel that was fitted;
-    /// [`BasisKernel`](super::BasisKernel) is `k_α`.
+    /// normalised. (The exception are outputs without a direction, see [`Tempering`].) What [`kernel`](Self::kernel)
+    /// returns stays the kernel that was fitted.
     ///
     /// `outputs` are usually those of the fit, but any will do that the basis can project, such as
     /// all candidates. They are projected once, block by block; what is kept of them is p × p. The result

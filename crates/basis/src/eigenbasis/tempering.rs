@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use super::number::Number;
 use crate::Error;
-use crate::features::simd;
 
 /// Share of rounding in a product with a matrix in `f32`, and in one in `f64` with weights that cancel.
 pub(super) const SINGLE: f64 = 1e-6;
@@ -88,8 +88,6 @@ pub(super) struct Tempered {
     pub rows: usize,
     /// `Λ^{−α/2} Vᵀ μ`; empty where it is not centred.
     pub offset: Vec<f64>,
-    /// The same in `f32`.
-    single: Vec<f32>,
     /// The length of which rounding is a share: `‖offset‖ + (Σ_j λ_j^{1−α})^½`, the latter the root
     /// of the mean squared length of `t(y_i)`.
     size: f64,
@@ -105,41 +103,20 @@ impl Tempered {
     ) -> Self {
         let power = 1.0 - tempering.power;
         let spread = spectrum.iter().map(|value| value.powf(power)).sum::<f64>().sqrt();
-        let size = squared_length(&offset).sqrt() + spread;
-        let single = offset.iter().map(|&value| value as f32).collect();
-        Self { tempering, rows, offset, single, size }
+        let size = f64::squared_length(&offset).sqrt() + spread;
+        Self { tempering, rows, offset, size }
     }
 
     /// From `Λ^{−α/2} Vᵀ ψ̃(y)` to the coordinates of one output, in place; returns `k(y, y)`.
     ///
     /// `noise` is the share of rounding in the product: [`SINGLE`] or [`DOUBLE`].
-    pub(super) fn finish(&self, coordinates: &mut [f64], noise: f64) -> f64 {
-        coordinates.iter_mut().zip(&self.offset).for_each(|(t, mean)| *t -= mean);
-        let squared = squared_length(coordinates);
+    pub(super) fn finish<T: Number>(&self, coordinates: &mut [T], noise: f64) -> f64 {
+        coordinates.iter_mut().zip(&self.offset).for_each(|(t, &mean)| *t -= T::of(mean));
+        let squared = T::squared_length(coordinates);
         match self.length(squared, noise) {
             None => return squared,
-            Some(0.0) => coordinates.fill(0.0),
-            Some(length) => coordinates.iter_mut().for_each(|t| *t /= length),
-        }
-        1.0
-    }
-
-    /// As [`finish`](Self::finish), of a product in `f32`.
-    pub(super) fn finish_single(&self, coordinates: &mut [f32]) -> f64 {
-        coordinates.iter_mut().zip(&self.single).for_each(|(t, mean)| *t -= mean);
-        let squared = simd::squared_norm(coordinates);
-        match self.length(squared, SINGLE) {
-            None => return squared,
-            Some(0.0) => coordinates.fill(0.0),
-            Some(length) => {
-                let scale = length.recip() as f32;
-                if scale.is_normal() {
-                    coordinates.iter_mut().for_each(|t| *t *= scale);
-                } else {
-                    let unit = |t: f32| (f64::from(t) / length) as f32;
-                    coordinates.iter_mut().for_each(|t| *t = unit(*t));
-                }
-            }
+            Some(0.0) => coordinates.fill(T::default()),
+            Some(length) => T::divide(coordinates, length),
         }
         1.0
     }
@@ -154,14 +131,4 @@ impl Tempered {
         let length = squared.sqrt();
         Some(if length <= floor { 0.0 } else { length })
     }
-}
-
-/// `Σ t²`, in eight sums so that it vectorises.
-fn squared_length(values: &[f64]) -> f64 {
-    let (groups, rest) = values.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for group in groups {
-        sums.iter_mut().zip(group).for_each(|(sum, value)| *sum += value * value);
-    }
-    sums.iter().sum::<f64>() + rest.iter().map(|value| value * value).sum::<f64>()
 }

@@ -158,51 +158,6 @@ pub(crate) fn sketch_sparse(blocks: &[(Vec<f32>, Block)], m: usize, first: usize
     });
 }
 
-/// `out = Y Mᵀ`: the coordinates of rows, n × p row-major. `matrix` is M, p × d row-major, and
-/// `transposed` is Mᵀ, which bits and sparse rows are multiplied with.
-pub(crate) fn project(matrix: &[f32], transposed: &[f32], rows: &Block, out: &mut [f32]) {
-    let (len, width) = (rows.len(), rows.width());
-    let rank = matrix.len() / width;
-    if let Block::Dense(rows) = rows {
-        let out = MatMut::from_column_major_slice_mut(out, rank, len);
-        let matrix = MatRef::from_row_major_slice(matrix, rank, width);
-        let rows = MatRef::from_column_major_slice(rows.values(), width, len);
-        return matmul(out, Accum::Replace, matrix, rows, 1.0, Par::Seq);
-    }
-    out.fill(0.0);
-    for (row, out) in out.chunks_exact_mut(rank).enumerate() {
-        rows.entries(row, 0..width, |column, value| {
-            simd::add_scaled(out, value, &transposed[column * rank..(column + 1) * rank]);
-        });
-    }
-}
-
-/// As [`project`], summed in `f64`.
-pub(crate) fn project_wide(matrix: &[f32], transposed: &[f32], rows: &Block, out: &mut [f64]) {
-    let width = rows.width();
-    let rank = matrix.len() / width;
-    if let Block::Dense(rows) = rows {
-        return turn(matrix, width, &widen(rows.values()), out);
-    }
-    out.fill(0.0);
-    for (row, out) in out.chunks_exact_mut(rank).enumerate() {
-        rows.entries(row, 0..width, |column, value| {
-            let column = &transposed[column * rank..(column + 1) * rank];
-            simd::add_scaled_f64(out, value.into(), column);
-        });
-    }
-}
-
-/// `out = X Mᵀ` for rows of `width` numbers in `f64`, p numbers a row; `matrix` is M, p × width row-major.
-pub(crate) fn turn(matrix: &[f32], width: usize, rows: &[f64], out: &mut [f64]) {
-    let (rank, len) = (matrix.len() / width, rows.len() / width);
-    let matrix = widen(matrix);
-    let out = MatMut::from_column_major_slice_mut(out, rank, len);
-    let matrix = MatRef::from_row_major_slice(&matrix, rank, width);
-    let rows = MatRef::from_column_major_slice(rows, width, len);
-    matmul(out, Accum::Replace, matrix, rows, 1.0, Par::Seq);
-}
-
 /// The same numbers in `f64`.
 pub(crate) fn widen(values: &[f32]) -> Vec<f64> {
     values.iter().map(|&value| value.into()).collect()

@@ -68,7 +68,7 @@ widest! {
 
 widest! {
     /// `out += factor · values`, element by element.
-    pub(super) fn add_scaled_f64(out: &mut [f64], factor: f64, values: &[f32]) -> () {
+    pub(crate) fn add_scaled_f64(out: &mut [f64], factor: f64, values: &[f32]) -> () {
         for (out, &value) in out.iter_mut().zip(values) {
             *out += factor * f64::from(value);
         }
@@ -77,7 +77,7 @@ widest! {
 
 widest! {
     /// `out += factor · values`, element by element.
-    pub(super) fn add_scaled(out: &mut [f32], factor: f32, values: &[f32]) -> () {
+    pub(crate) fn add_scaled(out: &mut [f32], factor: f32, values: &[f32]) -> () {
         for (out, &value) in out.iter_mut().zip(values) {
             *out += factor * value;
         }

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use dsokr_basis::features::DenseRows;
+use dsokr_basis::features::{DenseRows, JoinedRows};
 use dsokr_basis::kernel::contract;
 use dsokr_basis::random::generator;
 use dsokr_basis::{
-    Basis, BasisKernel, Block, Error, Features, Kernel, OutputKernel, Projection, RowKind,
-    RowSource, SketchKind, SketchOptions, Tempering,
+    Basis, Block, Error, Features, Kernel, OutputKernel, Projection, RowKind, RowSource,
+    SketchKind, SketchOptions, Tempering,
 };
 use proptest::prelude::*;
 
@@ -321,25 +321,18 @@ fn it_keeps_the_contract_of_kernels() {
             Tempering::of(0.5),
             Tempering { power: 1.0, centred: false, normalised: true },
         ] {
-            let tempered = BasisKernel::new(basis.clone().tempered(&tempering, &rows).unwrap());
-            contract::check(&tempered, &rows)
-                .unwrap_or_else(|breach| panic!("{}: {breach}", tempered.name()));
+            let tempered = basis.clone().tempered(&tempering, &rows).unwrap();
+            check_kernel(tempered, &rows);
         }
-        let bad = Features::empty(rows.kind(), rows.width() + 1).unwrap();
-        let error = BasisKernel::new(basis).block(&bad, &bad).unwrap_err();
-        assert!(error.to_string().contains("rows of width"), "{error}");
     }
 }
 
-/// A tempered kernel is sketched like any other, and with every row gives the tempered basis again.
-#[test]
-fn a_tempered_kernel_can_be_fitted() {
-    let (kernel, rows) = cases(40).swap_remove(2);
-    let basis = whole(&kernel, &rows).tempered(&Tempering::of(0.5), &rows).unwrap();
-    let expected = products(&basis.project(&rows).unwrap());
-    let again = Basis::fit(BasisKernel::new(basis), &rows, &SketchOptions::new(EVERY, 40)).unwrap();
-    assert!(again.is_normalised());
-    assert_close(&products(&again.project(&rows).unwrap()), &expected, 1e-5, "fitted again");
+/// The contract of the kernel of a basis, which is that of a sum of it alone.
+fn check_kernel(basis: Basis, rows: &Features) {
+    let joined = JoinedRows::new(vec![Box::new(rows.clone())]).unwrap();
+    let sum = Basis::sum(vec![(1.0, basis)], rows.len(), &joined).unwrap();
+    let kernel = sum.kernel();
+    contract::check(kernel, &joined).unwrap_or_else(|breach| panic!("{}: {breach}", kernel.name()));
 }
 
 /// Rows in another unit are the same to a normalised linear kernel, however large or small, and a row
@@ -403,7 +396,7 @@ fn an_output_at_the_mean_is_outside_of_the_span() {
                 assert!(wide.col(0).iter().all(|&value| value == 0.0), "{wide:?}");
                 assert!(found.row(4).iter().all(|&value| value == 0.0), "{:?}", found.row(4));
             }
-            contract::check(&BasisKernel::new(basis), &rows).unwrap();
+            check_kernel(basis, &rows);
         }
     }
 }

@@ -1,8 +1,5 @@
 use dsokr_basis::Cancellation;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{
-    LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
-};
+use dsokr_basis::eigenbasis::cholesky;
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, MatMut, Par};
@@ -76,7 +73,7 @@ impl<T: Scalar> Factor<T> {
                 },
                 || below.par_iter_mut().for_each(|panel| update(panel.as_mut())),
             );
-            factor_block(diagonal.as_mut())
+            cholesky(diagonal.as_mut())
                 .map_err(|row| NoFactor::NotPositive { row: at * PANEL + row })?;
             let diagonal = diagonal.as_ref();
             // X = C L⁻ᵀ, that is L Xᵀ = Cᵀ.
@@ -92,17 +89,4 @@ impl<T: Scalar> Factor<T> {
     pub(crate) fn size(&self) -> usize {
         self.lower.size
     }
-}
-
-fn factor_block<T: Scalar>(block: MatMut<T>) -> Result<(), usize> {
-    let size = block.nrows();
-    let scratch = cholesky_in_place_scratch::<T>(size, Par::Seq, Default::default());
-    let mut memory = MemBuffer::new(scratch);
-    let regularization = LltRegularization::default();
-    let stack = MemStack::new(&mut memory);
-    cholesky_in_place(block, regularization, Par::Seq, stack, Default::default())
-        .map(|_| ())
-        .map_err(|error| match error {
-            faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } => index,
-        })
 }
