@@ -90,22 +90,6 @@ impl Error {
         Self::File { path: path.to_owned(), message: message.to_string() }
     }
 
-    /// A file of a model whose kernel is not built in, loaded without that kernel.
-    pub fn custom_kernel(path: &Path, kernel: &str) -> Self {
-        Self::file(
-            path,
-            format!(
-                "fitted with the kernel {kernel:?}, which is not built in: it is loaded with that \
-                 kernel, by Basis::load_with"
-            ),
-        )
-    }
-
-    /// A file of a model that was fitted with the kernel `found`, loaded with `given`.
-    pub fn other_kernel(path: &Path, found: &str, given: &str) -> Self {
-        Self::file(path, format!("fitted with the kernel {found}, not with {given}"))
-    }
-
     /// Rows of the kind `found` where `expected` ones are needed.
     pub fn kind(found: RowKind, expected: RowKind) -> Self {
         Self::Shape(format!("{found} rows where {expected} rows are needed"))

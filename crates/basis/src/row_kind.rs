@@ -19,3 +19,13 @@ impl std::fmt::Display for RowKind {
         })
     }
 }
+
+impl std::str::FromStr for RowKind {
+    type Err = ();
+
+    /// From the name that it is displayed by.
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let mut kinds = [Self::Dense, Self::Bits, Self::Sparse].into_iter();
+        kinds.find(|kind| kind.to_string() == name).ok_or(())
+    }
+}

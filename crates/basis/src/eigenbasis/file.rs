@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::sum::{Part, SumKernel};
 use super::{Basis, Map, Tempered, Tempering};
-use crate::features::{Features, RowKind};
+use crate::features::Features;
+use crate::kernel::named;
 use crate::store::{self, Stored, Tensor};
-use crate::{Error, Kernel, OutputKernel, SketchOptions};
+use crate::{Error, OutputKernel, SketchOptions};
 
 /// What the file says it is.
 const KIND: &str = "basis";
@@ -27,9 +28,6 @@ const ZERO_ROW: u32 = 4;
 
 /// Metadata key of the weights and columns of a sum.
 const PARTS: &str = "parts";
-
-/// Metadata key of a kernel that is not built in.
-const OWN_KERNEL: &str = "own_kernel";
 
 /// Metadata keys of a tempered basis.
 const TEMPERING: &str = "tempering";
@@ -76,11 +74,7 @@ impl Basis {
             let sum = read_parts(stored, prefix)?;
             return Self::read_with(stored, prefix, Arc::new(sum.clone()), Some(sum));
         }
-        if let Ok(kernel) = stored.metadata(&format!("{prefix}{OWN_KERNEL}")) {
-            return Err(Error::custom_kernel(stored.path(), kernel));
-        }
-        let kernel: Kernel = stored.json(&format!("{prefix}kernel"))?;
-        Self::read_with(stored, prefix, Arc::new(kernel), None)
+        Self::read_with(stored, prefix, Arc::new(named::read(stored, prefix)?), None)
     }
 
     /// Reads a basis that was fitted with `kernel`, which need not be a built-in one.
@@ -92,15 +86,8 @@ impl Basis {
     /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
-        let (key, given) = kernel_entry(&kernel);
-        match stored.metadata(key) {
-            Ok(found) if found == given => Self::read_with(&stored, "", Arc::new(kernel), None),
-            _ => {
-                let own = stored.metadata(OWN_KERNEL);
-                let found = own.or_else(|_| stored.metadata("kernel"))?.to_owned();
-                Err(Error::other_kernel(path, &found, &given))
-            }
-        }
+        named::check(&stored, &kernel)?;
+        Self::read_with(&stored, "", Arc::new(kernel), None)
     }
 
     fn read_with(
@@ -110,12 +97,7 @@ impl Basis {
         sum: Option<SumKernel>,
     ) -> Result<Self, Error> {
         let name = |name: &str| format!("{prefix}{name}");
-        let kind = match stored.metadata(&name("row_kind"))? {
-            "dense" => RowKind::Dense,
-            "bit" => RowKind::Bits,
-            "sparse" => RowKind::Sparse,
-            _ => return Err(stored.bad_metadata(&name("row_kind"), "dense, bit, sparse")),
-        };
+        let kind = stored.parsed(&name("row_kind"), "dense, bit, sparse")?;
         let width = stored.parsed(&name("row_width"), "a number of columns")?;
         let (_, spectrum) = stored.f64(&name("spectrum"), 1)?;
         let spectrum = spectrum.into_owned();
@@ -204,7 +186,7 @@ impl Basis {
                 let listed = sum.parts().iter().map(|part| (part.weight, part.columns.start));
                 (PARTS, json(&listed.collect::<Vec<_>>()))
             }
-            Map::Linear { .. } | Map::Anchored { .. } => kernel_entry(self.kernel.as_ref()),
+            Map::Linear { .. } | Map::Anchored { .. } => named::entry(self.kernel.as_ref()),
         };
         let entries = [
             of,
@@ -325,15 +307,7 @@ fn read_tempered(
     Ok(Some(Tempered::new(tempering, rows, spectrum, offset)))
 }
 
-/// Where a file names the kernel, and as what.
-fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
-    match kernel.built_in() {
-        Some(kernel) => ("kernel", json(kernel)),
-        None => (OWN_KERNEL, kernel.name()),
-    }
-}
-
-/// A kernel or a sketch as JSON; they hold names and finite numbers, which always serialise.
+/// A sketch or a tempering as JSON; they hold names and finite numbers, which always serialise.
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -1,41 +1,33 @@
 use std::borrow::Cow;
-use std::ops::Range;
 
 use super::check_width;
+use super::packed::{Packed, PackedBlock};
 use crate::Error;
-use crate::store::{Stored, Tensor};
 
 /// Rows of bits, packed in `u64` words: column j is bit j mod 64 (from the lowest) of word ⌊j/64⌋.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BitBlock<'a> {
-    width: usize,
-    words: Cow<'a, [u64]>,
-}
+pub type BitBlock<'a> = PackedBlock<'a, u64>;
 
 /// Rows of bits in memory of their own.
 pub type BitRows = BitBlock<'static>;
 
-impl<'a> BitBlock<'a> {
-    /// Rows of `width` bits from their words, owned or borrowed.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for width 0, and when the words are not a whole number of rows;
-    /// [`Error::Row`] when a bit beyond `width` is set.
-    pub fn new(width: usize, words: impl Into<Cow<'a, [u64]>>) -> Result<Self, Error> {
-        let words = words.into();
-        check_width(width)?;
-        let per_row = width.div_ceil(64);
-        if !words.len().is_multiple_of(per_row) {
-            return Err(Error::ragged(words.len(), per_row));
-        }
+impl Packed for u64 {
+    const TENSOR: &'static str = "bits";
+
+    fn per_row(width: usize) -> usize {
+        width.div_ceil(64)
+    }
+
+    fn check(width: usize, words: &[Self]) -> Result<(), Error> {
         let used = width % 64;
-        let mut last = words.iter().skip(width / 64).step_by(per_row);
+        let mut last = words.iter().skip(width / 64).step_by(Self::per_row(width));
         match last.position(|word| used > 0 && word >> used != 0) {
-            None => Ok(Self { width, words }),
+            None => Ok(()),
             Some(row) => Err(Error::row(row, format!("a padding bit beyond bit {width} is set"))),
         }
     }
+}
 
+impl BitBlock<'_> {
     /// Rows of `width` bits from packed bytes, ⌈width/8⌉ bytes a row, the most significant bit
     /// first: column j is bit 7 − j mod 8 of byte ⌊j/8⌋ (the layout of `numpy.packbits`).
     ///
@@ -79,38 +71,12 @@ impl<'a> BitBlock<'a> {
                 words[start + column / 64] |= 1 << (column % 64);
             }
         }
-        Ok(Self { width, words: Cow::Owned(words) })
-    }
-
-    /// Number of rows.
-    pub fn len(&self) -> usize {
-        self.words.len() / self.words_per_row()
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
-    /// Number of columns (bits).
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Words in a row, ⌈width/64⌉.
-    pub fn words_per_row(&self) -> usize {
-        self.width.div_ceil(64)
+        Ok(Self { width, values: Cow::Owned(words) })
     }
 
     /// All words, row after row.
     pub fn words(&self) -> &[u64] {
-        &self.words
-    }
-
-    /// The words of a row; empty when there is no such row.
-    pub fn row(&self, row: usize) -> &[u64] {
-        let per_row = self.words_per_row();
-        self.words.get(row * per_row..(row + 1) * per_row).unwrap_or(&[])
+        &self.values
     }
 
     /// The columns of the ones of a row, increasing; none when there is no such row.
@@ -124,34 +90,8 @@ impl<'a> BitBlock<'a> {
         })
     }
 
-    pub(super) fn slice(&self, rows: Range<usize>) -> BitBlock<'_> {
-        let per_row = self.words_per_row();
-        let words = &self.words[rows.start * per_row..rows.end * per_row];
-        BitBlock { width: self.width, words: Cow::Borrowed(words) }
-    }
-
-    pub(super) fn append(&mut self, block: &BitBlock) {
-        self.words.to_mut().extend_from_slice(&block.words);
-    }
-
     pub(super) fn squared_norms(&self) -> Vec<f64> {
         let count = |row: &[u64]| row.iter().map(|word| word.count_ones()).sum::<u32>();
-        self.words.chunks_exact(self.words_per_row()).map(|row| count(row).into()).collect()
-    }
-
-    pub(super) fn tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
-        let shape = [self.len(), self.words_per_row()];
-        vec![Tensor::u64(&format!("{prefix}.bits"), &shape, &self.words)]
-    }
-
-    pub(super) fn from_stored(stored: &Stored, prefix: &str, width: usize) -> Result<Self, Error> {
-        check_width(width)?;
-        let name = format!("{prefix}.bits");
-        let (shape, words) = stored.u64(&name, 2)?;
-        let per_row = width.div_ceil(64);
-        if shape[1] != per_row {
-            return Err(stored.bad_shape(&name, &shape, format!("[any, {per_row}]")));
-        }
-        Self::new(width, words.into_owned())
+        self.values.chunks_exact(self.per_row()).map(|row| count(row).into()).collect()
     }
 }

@@ -70,25 +70,31 @@ impl Block<'_> {
     /// neither 0 nor 1 in a row of bits.
     pub fn into_kind(self, kind: RowKind) -> Result<Self, Error> {
         match (self, kind) {
-            (Self::Dense(rows), RowKind::Sparse) => {
-                let each = (0..rows.len()).map(|row| nonzero(rows.row(row)));
-                Ok(Self::Sparse(SparseBlock::from_rows(rows.width(), each)?))
-            }
-            (Self::Dense(rows), RowKind::Bits) => {
-                let all = 0..rows.len();
-                for row in all.clone() {
-                    let mut entries = nonzero(rows.row(row));
-                    if let Some((column, value)) = entries.find(|&(_, value)| value != 1.0) {
-                        let found = format!("{value} in column {column}, expected 0 or 1");
-                        return Err(Error::row(row, found));
-                    }
+            (Self::Dense(rows), RowKind::Sparse | RowKind::Bits) => {
+                let all = Self::Dense(rows);
+                if kind == RowKind::Bits {
+                    all.check_ones()?;
                 }
-                let ones = all.map(|row| nonzero(rows.row(row)).map(|(column, _)| column));
-                Ok(Self::Bits(BitBlock::from_indices(rows.width(), ones)?))
+                all.columns(0..all.width(), kind)
             }
             (rows, kind) if rows.kind() == kind => Ok(rows),
             (rows, kind) => Err(Error::kind(rows.kind(), kind)),
         }
+    }
+
+    /// Checks that rows hold 0 and 1 only.
+    fn check_ones(&self) -> Result<(), Error> {
+        (0..self.len()).try_for_each(|row| {
+            let mut other = None;
+            self.entries(row, 0..self.width(), |column, value| {
+                if value != 0.0 && value != 1.0 {
+                    other.get_or_insert((column, value));
+                }
+            });
+            other.map_or(Ok(()), |(column, value)| {
+                Err(Error::row(row, format!("{value} in column {column}, expected 0 or 1")))
+            })
+        })
     }
 
     /// One row as `width` numbers; none when there is no such row.
@@ -101,14 +107,9 @@ impl Block<'_> {
         dense
     }
 
-    /// Calls `add` with column and value of the stored entries of a row, those in a range of columns
+    /// Calls `add` with column and value of the stored entries of a row (of dense rows all), those in a range of columns
     /// that starts at a whole word of bits.
-    pub(crate) fn entries(
-        &self,
-        row: usize,
-        columns: Range<usize>,
-        mut add: impl FnMut(usize, f32),
-    ) {
+    pub fn entries(&self, row: usize, columns: Range<usize>, mut add: impl FnMut(usize, f32)) {
         let Range { start, end } = columns;
         match self {
             Self::Bits(rows) => {
@@ -325,9 +326,4 @@ pub(crate) fn check_range(rows: &Range<usize>, len: usize) -> Result<(), Error> 
         true => Ok(()),
         false => Err(Error::range(rows.start, rows.end, len)),
     }
-}
-
-/// The columns of a dense row that are not 0, with their numbers.
-fn nonzero(row: &[f32]) -> impl Iterator<Item = (u32, f32)> {
-    (0..).zip(row.iter().copied()).filter(|&(_, value)| value != 0.0)
 }

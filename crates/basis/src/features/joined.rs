@@ -132,7 +132,7 @@ impl RowSource for PartRows<'_> {
 }
 
 impl Block<'_> {
-    /// Some columns of sparse rows, as rows of a kind; every entry is a 1 where that is bits.
+    /// Some columns, as rows of a kind; every number that is not 0 is a 1 where that is bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for no columns.
@@ -141,7 +141,9 @@ impl Block<'_> {
         let entries = |row: usize| {
             let mut entries = Vec::new();
             self.entries(row, columns.clone(), |column, value| {
-                entries.push(((column - start) as u32, value));
+                if value != 0.0 {
+                    entries.push(((column - start) as u32, value));
+                }
             });
             entries
         };

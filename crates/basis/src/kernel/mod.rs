@@ -6,6 +6,7 @@
 //! and one entry in the list below; everything is evaluated in `f64`.
 
 pub mod contract;
+pub mod named;
 
 mod cosine;
 mod formula;

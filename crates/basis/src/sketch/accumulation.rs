@@ -1,4 +1,4 @@
-use super::draw::{BadParameter, Draw, Entries, Stream, signed};
+use super::draw::{BadParameter, Draw, Stream, signed};
 use super::picked::Picked;
 use crate::random::below;
 
@@ -15,16 +15,12 @@ impl Draw for Accumulation {
         Self { terms: default_terms() }
     }
 
-    fn picks_rows(&self) -> bool {
-        false
-    }
-
-    fn draw(&self, stream: &Stream) -> Result<Entries, String> {
+    fn draw(&self, stream: &Stream) -> Result<Option<Picked>, String> {
         let (m, n, terms) = (stream.m, stream.n, self.terms);
         let mut random = stream.generator(0);
         let weight = (n as f64 / (m as f64 * terms as f64)).sqrt();
         let rows = (0..m).flat_map(|row| std::iter::repeat_n(row, terms));
-        Ok(Entries::Picked(Picked::new(rows.map(|row| {
+        Ok(Some(Picked::new(rows.map(|row| {
             let output = below(&mut random, n as u64) as usize;
             (row, output, signed(&mut random, weight))
         }))))

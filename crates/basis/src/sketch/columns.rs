@@ -2,7 +2,7 @@
 pub(crate) const COLUMNS: usize = 512;
 
 /// The columns of one block of a sketch that are not zero.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// The outputs they belong to, increasing.
     pub rows: Vec<usize>,

@@ -1,10 +1,7 @@
-use std::sync::Arc;
-
 use super::Columns;
-use super::draw::{Draw, Entries, Independent, Stream, signed};
+use super::draw::{Draw, Stream, signed};
 use crate::random::below;
 
-#[derive(Debug)]
 pub(super) struct CountSketch;
 
 impl Draw for CountSketch {
@@ -12,16 +9,6 @@ impl Draw for CountSketch {
         Self
     }
 
-    fn picks_rows(&self) -> bool {
-        false
-    }
-
-    fn draw(&self, _: &Stream) -> Result<Entries, String> {
-        Ok(Entries::Independent(Arc::new(Self)))
-    }
-}
-
-impl Independent for CountSketch {
     fn columns(&self, stream: &Stream, block: usize) -> Columns {
         let outputs = stream.outputs(block);
         let mut random = stream.generator(block);

@@ -1,6 +1,4 @@
-use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::Arc;
 
 use rand_chacha::rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -19,13 +17,23 @@ pub(super) trait Draw: Send + Sync {
         Self: Sized;
 
     /// Whether each row of R has one non-zero entry, so that R only picks outputs.
-    fn picks_rows(&self) -> bool;
+    fn picks_rows(&self) -> bool {
+        false
+    }
 
-    /// Draws the entries of R.
+    /// Draws the entries of R where they are few; none where its columns are independent.
     ///
     /// # Errors
     /// Why there is no sketch with these parameters and sizes.
-    fn draw(&self, stream: &Stream) -> Result<Entries, String>;
+    fn draw(&self, _: &Stream) -> Result<Option<Picked>, String> {
+        Ok(None)
+    }
+
+    /// The independent columns of one block that are not zero, always the same ones; none where entries were
+    /// [drawn](Self::draw).
+    fn columns(&self, _: &Stream, _: usize) -> Columns {
+        Columns::default()
+    }
 
     /// Checks the parameters for n outputs.
     fn validate(&self, n: usize) -> Result<(), BadParameter> {
@@ -58,39 +66,6 @@ impl Stream {
         let start = block.saturating_mul(COLUMNS).min(self.n);
         start..self.n.min(start + COLUMNS)
     }
-}
-
-/// The entries of a sketch.
-#[derive(Clone, Debug)]
-pub(super) enum Entries {
-    /// Few non-zeros, held in memory.
-    Picked(Picked),
-    /// Independent columns, drawn block by block when they are needed.
-    Independent(Arc<dyn Independent>),
-}
-
-impl Entries {
-    /// Number of blocks of columns.
-    pub(super) fn blocks(&self, stream: &Stream) -> usize {
-        match self {
-            Self::Picked(picked) => picked.anchors().len().div_ceil(COLUMNS),
-            Self::Independent(_) => stream.n.div_ceil(COLUMNS),
-        }
-    }
-
-    /// The columns of one block that are not zero.
-    pub(super) fn columns(&self, stream: &Stream, block: usize) -> Columns {
-        match self {
-            Self::Picked(picked) => picked.columns(stream.m, block),
-            Self::Independent(kind) => kind.columns(stream, block),
-        }
-    }
-}
-
-/// A kind whose columns are independent: each block of them has a generator of its own.
-pub(super) trait Independent: Debug + Send + Sync {
-    /// The columns of one block that are not zero; always the same ones.
-    fn columns(&self, stream: &Stream, block: usize) -> Columns;
 }
 
 /// ±`weight`, with probability ½ each.

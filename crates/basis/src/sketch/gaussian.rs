@@ -1,9 +1,6 @@
-use std::sync::Arc;
-
 use super::Columns;
-use super::draw::{Draw, Entries, Independent, Stream, normal};
+use super::draw::{Draw, Stream, normal};
 
-#[derive(Debug)]
 pub(super) struct Gaussian;
 
 impl Draw for Gaussian {
@@ -11,16 +8,6 @@ impl Draw for Gaussian {
         Self
     }
 
-    fn picks_rows(&self) -> bool {
-        false
-    }
-
-    fn draw(&self, _: &Stream) -> Result<Entries, String> {
-        Ok(Entries::Independent(Arc::new(Self)))
-    }
-}
-
-impl Independent for Gaussian {
     fn columns(&self, stream: &Stream, block: usize) -> Columns {
         let outputs = stream.outputs(block);
         let weight = (stream.m as f64).sqrt().recip() as f32;

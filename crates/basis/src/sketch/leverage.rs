@@ -1,4 +1,4 @@
-use super::draw::{BadParameter, Draw, Entries, Stream};
+use super::draw::{BadParameter, Draw, Stream};
 use super::picked::Picked;
 use crate::Error;
 use crate::random::unit;
@@ -25,7 +25,7 @@ impl Draw for Leverage {
         true
     }
 
-    fn draw(&self, _: &Stream) -> Result<Entries, String> {
+    fn draw(&self, _: &Stream) -> Result<Option<Picked>, String> {
         Err("a leverage-score sketch depends on the data: draw it with Sketch::fit".into())
     }
 
@@ -41,7 +41,7 @@ impl Draw for Leverage {
 }
 
 /// m outputs with replacement, each with a probability in proportion to its score.
-pub(super) fn by_scores(stream: &Stream, scores: &[f64]) -> Result<Entries, Error> {
+pub(super) fn by_scores(stream: &Stream, scores: &[f64]) -> Result<Picked, Error> {
     let probability = |row, value: f64| {
         let message =
             format!("probability {value}; they must be finite, at least 0, and not all 0");
@@ -60,10 +60,10 @@ pub(super) fn by_scores(stream: &Stream, scores: &[f64]) -> Result<Entries, Erro
         return Err(probability(scores.len().saturating_sub(1), total));
     }
     let mut random = stream.generator(0);
-    Ok(Entries::Picked(Picked::new((0..stream.m).map(|row| {
+    Ok(Picked::new((0..stream.m).map(|row| {
         // In (0, total]: the first output whose cumulative sum reaches it has a score above 0.
         let at = unit(&mut random) * total;
         let output = cumulative.partition_point(|&sum| sum < at).min(scores.len() - 1);
         (row, output, (stream.m as f64 * (scores[output] / total)).sqrt().recip())
-    }))))
+    })))
 }

@@ -1,8 +1,9 @@
 use faer::Mat;
 use rayon::prelude::*;
 
-use super::draw::{Entries, Stream};
-use super::{Columns, SketchKind, leverage};
+use super::draw::Stream;
+use super::picked::Picked;
+use super::{COLUMNS, Columns, SketchKind, leverage};
 use crate::Error;
 
 /// A drawn sketch R = W S.
@@ -21,7 +22,8 @@ use crate::Error;
 pub struct Sketch {
     kind: SketchKind,
     stream: Stream,
-    entries: Entries,
+    /// The entries, where they are few; else columns are drawn block by block when they are needed.
+    picked: Option<Picked>,
 }
 
 impl Sketch {
@@ -33,8 +35,8 @@ impl Sketch {
     pub fn draw(kind: &SketchKind, m: usize, n: usize, seed: u64) -> Result<Self, Error> {
         kind.validate(m, n)?;
         let stream = Stream { name: kind.name(), m, n, seed };
-        let entries = kind.distribution(|kind| kind.draw(&stream)).map_err(Error::Unsupported)?;
-        Ok(Self { kind: kind.clone(), stream, entries })
+        let picked = kind.distribution(|kind| kind.draw(&stream)).map_err(Error::Unsupported)?;
+        Ok(Self { kind: kind.clone(), stream, picked })
     }
 
     /// Draws a leverage-score sketch: m outputs with replacement, output i with probability
@@ -60,8 +62,8 @@ impl Sketch {
         }
         kind.validate(m, scores.len())?;
         let stream = Stream { name: kind.name(), m, n: scores.len(), seed };
-        let entries = leverage::by_scores(&stream, scores)?;
-        Ok(Self { kind: kind.clone(), stream, entries })
+        let picked = Some(leverage::by_scores(&stream, scores)?);
+        Ok(Self { kind: kind.clone(), stream, picked })
     }
 
     /// m, the number of rows of R.
@@ -86,20 +88,24 @@ impl Sketch {
 
     /// Number of blocks of columns that [`columns`](Self::columns) can draw.
     pub fn blocks(&self) -> usize {
-        self.entries.blocks(&self.stream)
+        let columns = self.picked.as_ref().map_or(self.n(), |picked| picked.anchors().len());
+        columns.div_ceil(COLUMNS)
     }
 
     /// The columns of R in one block that are not zero; always the same ones. Empty for a block
     /// beyond [`blocks`](Self::blocks).
     pub fn columns(&self, block: usize) -> Columns {
-        self.entries.columns(&self.stream, block)
+        match &self.picked {
+            Some(picked) => picked.columns(self.m(), block),
+            None => self.kind.distribution(|kind| kind.columns(&self.stream, block)),
+        }
     }
 
     /// The outputs that R touches, increasing.
     pub fn anchors(&self) -> Vec<usize> {
-        match &self.entries {
-            Entries::Picked(picked) => picked.anchors().to_vec(),
-            Entries::Independent(_) => {
+        match &self.picked {
+            Some(picked) => picked.anchors().to_vec(),
+            None => {
                 let rows = (0..self.blocks()).into_par_iter().map(|at| self.columns(at).rows);
                 rows.collect::<Vec<_>>().concat()
             }

@@ -1,11 +1,9 @@
-use std::sync::Arc;
-
-use super::Columns;
-use super::draw::{BadParameter, Draw, Entries, Independent, Stream, normal, signed};
+use super::draw::{BadParameter, Draw, Stream, normal, signed};
+use super::picked::Picked;
+use super::{COLUMNS, Columns};
 use crate::random::unit;
 
 /// Independent entries, non-zero with probability `density`: normal ones, else ±1, scaled.
-#[derive(Clone, Debug)]
 pub(super) struct Sparsified<const NORMAL: bool> {
     pub(super) density: f64,
 }
@@ -18,21 +16,17 @@ impl<const NORMAL: bool> Draw for Sparsified<NORMAL> {
         Self { density: (20.0 / n as f64).min(1.0) }
     }
 
-    fn picks_rows(&self) -> bool {
-        false
-    }
-
-    /// The entries, unless all of them are zero.
-    fn draw(&self, stream: &Stream) -> Result<Entries, String> {
-        let entries = Entries::Independent(Arc::new(self.clone()));
-        if (0..entries.blocks(stream)).all(|block| entries.columns(stream, block).is_empty()) {
+    /// Refuses a sketch of zeros.
+    fn draw(&self, stream: &Stream) -> Result<Option<Picked>, String> {
+        let blocks = stream.n.div_ceil(COLUMNS);
+        if (0..blocks).all(|block| self.columns(stream, block).is_empty()) {
             let (Stream { name, m, n, .. }, density) = (stream, self.density);
             return Err(format!(
                 "sketch {name}: no non-zero among {m} x {n} entries drawn at density {density}; \
                  raise it"
             ));
         }
-        Ok(entries)
+        Ok(None)
     }
 
     fn validate(&self, _: usize) -> Result<(), BadParameter> {
@@ -41,16 +35,14 @@ impl<const NORMAL: bool> Draw for Sparsified<NORMAL> {
             false => Err(("density", self.density, "above 0, at most 1".into())),
         }
     }
-}
 
-impl<const NORMAL: bool> Independent for Sparsified<NORMAL> {
     /// Draws the non-zeros alone: the gap to the next one is geometric, so the cost is their number.
     /// Their weight is `1/√(m·density)`.
     fn columns(&self, stream: &Stream, block: usize) -> Columns {
         let (m, outputs, density) = (stream.m, stream.outputs(block), self.density);
         let mut random = stream.generator(block);
         let weight = (m as f64 * density).sqrt().recip() as f32;
-        let mut columns = Columns { rows: Vec::new(), values: Vec::new() };
+        let mut columns = Columns::default();
         let entries = (m * outputs.len()) as f64;
         let log_of_zero = (-density).ln_1p();
         let mut position = -1.0f64;

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use rand_chacha::rand_core::Rng;
 
-use super::draw::{Draw, Entries, Stream};
+use super::draw::{Draw, Stream};
 use super::picked::Picked;
 use crate::random::below;
 
@@ -19,7 +19,7 @@ impl Draw for Subsampling {
         true
     }
 
-    fn draw(&self, stream: &Stream) -> Result<Entries, String> {
+    fn draw(&self, stream: &Stream) -> Result<Option<Picked>, String> {
         let (m, n) = (stream.m, stream.n);
         let mut random = stream.generator(0);
         let weight = (n as f64 / m as f64).sqrt();
@@ -29,7 +29,7 @@ impl Draw for Subsampling {
             without_replacement(m, n, &mut random)
         };
         let picks = outputs.into_iter().enumerate().map(|(row, output)| (row, output, weight));
-        Ok(Entries::Picked(Picked::new(picks)))
+        Ok(Some(Picked::new(picks)))
     }
 }
 

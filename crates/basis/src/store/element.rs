@@ -6,15 +6,12 @@ use safetensors::Dtype;
 pub trait Element: Pod {
     /// The type in the file.
     const DTYPE: Dtype;
-    /// Its name.
-    const NAME: &'static str;
 }
 
 macro_rules! element_types {
     ($($element:ty, $dtype:ident;)*) => {$(
         impl Element for $element {
             const DTYPE: Dtype = Dtype::$dtype;
-            const NAME: &'static str = stringify!($dtype);
         }
     )*};
 }

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use bytemuck::Pod;
 use safetensors::Dtype;
 
 use super::checksum::Sum;
@@ -33,7 +32,7 @@ impl std::fmt::Debug for Stored {
 }
 
 macro_rules! readers {
-    ($($function:ident $element:ty, $dtype:ident;)*) => {$(
+    ($($function:ident $element:ty;)*) => {$(
         #[doc = concat!("Shape and elements of a tensor of `", stringify!($element), "`.")]
         ///
         /// # Errors
@@ -43,7 +42,7 @@ macro_rules! readers {
             name: &str,
             rank: usize,
         ) -> Result<(Vec<usize>, Cow<'_, [$element]>), Error> {
-            self.read(name, rank, Dtype::$dtype, stringify!($dtype))
+            self.read(name, rank)
         }
     )*};
 }
@@ -169,7 +168,7 @@ impl Stored {
         serde_json::from_str(found).map_err(|error| self.bad_metadata(key, &error.to_string()))
     }
 
-    readers! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
+    readers! { u8 u8; u32 u32; u64 u64; f32 f32; f64 f64; }
 
     /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
     ///
@@ -181,7 +180,7 @@ impl Stored {
         rank: usize,
     ) -> Result<(Vec<usize>, Array<T>), Error> {
         // checks type, rank and blocks
-        let (shape, _) = self.read::<T>(name, rank, T::DTYPE, T::NAME)?;
+        let (shape, _) = self.read::<T>(name, rank)?;
         let bytes = self.mapping.entry(name)?.bytes.clone();
         Ok((shape, Array::of(self.mapping(), bytes)))
     }
@@ -200,7 +199,7 @@ impl Stored {
         if !self.mapping.entries.contains_key(&sums) {
             return Ok(None);
         }
-        let entry = self.typed(name, rank, T::DTYPE, T::NAME)?;
+        let entry = self.typed::<T>(name, rank)?;
         let (found, sums) = self.array::<u32>(&sums, 1)?;
         let Some(block) = block_size(entry.bytes.len(), sums.len()) else {
             let blocks = entry.bytes.len().div_ceil(BLOCK);
@@ -236,14 +235,12 @@ impl Stored {
         self.mapping.bad_shape(name, found, &expected)
     }
 
-    fn read<T: Pod>(
+    pub(crate) fn read<T: Element>(
         &self,
         name: &str,
         rank: usize,
-        dtype: Dtype,
-        allowed: &'static str,
     ) -> Result<(Vec<usize>, Cow<'_, [T]>), Error> {
-        let entry = self.typed(name, rank, dtype, allowed)?;
+        let entry = self.typed::<T>(name, rank)?;
         let bytes = self.mapping.bytes(entry.bytes.clone());
         if let Some(sums) = self.mapping.entries.get(&format!("{name}{BLOCKS}")) {
             let sums = elements::<u32>(self.mapping.bytes(sums.bytes.clone()));
@@ -260,16 +257,10 @@ impl Stored {
     }
 
     /// Where a tensor lies, if its type and its number of dimensions are these.
-    fn typed(
-        &self,
-        name: &str,
-        rank: usize,
-        dtype: Dtype,
-        allowed: &'static str,
-    ) -> Result<&Entry, Error> {
+    fn typed<T: Element>(&self, name: &str, rank: usize) -> Result<&Entry, Error> {
         let entry = self.mapping.entry(name)?;
-        if entry.dtype != dtype {
-            return Err(self.mapping.bad_dtype(name, entry.dtype, allowed));
+        if entry.dtype != T::DTYPE {
+            return Err(self.mapping.bad_dtype(name, entry.dtype, &T::DTYPE.to_string()));
         }
         if entry.shape.len() != rank {
             return Err(self.bad_shape(name, &entry.shape, format!("{rank} dimensions")));

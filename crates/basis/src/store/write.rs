@@ -30,33 +30,29 @@ pub struct Tensor<'a> {
 }
 
 macro_rules! constructors {
-    ($($function:ident $element:ty, $dtype:ident;)*) => {$(
+    ($($function:ident $element:ty;)*) => {$(
         #[doc = concat!("A tensor of `", stringify!($element), "`, borrowed.")]
         pub fn $function(name: &str, shape: &[usize], values: &'a [$element]) -> Self {
-            Self {
-                name: name.to_owned(),
-                dtype: Dtype::$dtype,
-                shape: shape.to_vec(),
-                data: vec![Cow::Borrowed(bytemuck::cast_slice(values))],
-                blocks: None,
-            }
+            Self::of(name, shape, values)
         }
     )*};
 }
 
 impl<'a> Tensor<'a> {
-    constructors! { u8 u8, U8; u32 u32, U32; u64 u64, U64; f32 f32, F32; f64 f64, F64; }
+    constructors! { u8 u8; u32 u32; u64 u64; f32 f32; f64 f64; }
+
+    /// A tensor of any type of elements, borrowed.
+    pub fn of<T: Element>(name: &str, shape: &[usize], values: &'a [T]) -> Self {
+        let (name, shape) = (name.to_owned(), shape.to_vec());
+        let data = vec![Cow::Borrowed(bytemuck::cast_slice(values))];
+        Self { name, dtype: T::DTYPE, shape, data, blocks: None }
+    }
 
     /// A tensor of 16-bit floating-point numbers, the nearest to `values`.
     pub fn f16(name: &str, shape: &[usize], values: &[f32]) -> Self {
         let halves: Vec<half::f16> = Vec::from_f32_slice(values);
-        Self {
-            name: name.to_owned(),
-            dtype: Dtype::F16,
-            shape: shape.to_vec(),
-            data: vec![Cow::Owned(bytemuck::cast_slice(&halves).to_vec())],
-            blocks: None,
-        }
+        let data = vec![Cow::Owned(bytemuck::cast_slice(&halves).to_vec())];
+        Self { data, ..Self::of::<half::f16>(name, shape, &[]) }
     }
 
     /// A tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a checksum,

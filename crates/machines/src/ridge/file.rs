@@ -2,20 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use dsokr_basis::kernel::named;
 use dsokr_basis::store::Stored;
-use dsokr_basis::{Features, OutputKernel, RowKind, RowSource};
+use dsokr_basis::{Features, OutputKernel, RowSource};
 
 use crate::Error;
-
-/// Where a file names a kernel, and as what: a built-in one as JSON under `kernel`, another by its
-/// name under `own_kernel`.
-pub(super) fn kernel_entry(kernel: &dyn OutputKernel) -> (&'static str, String) {
-    match kernel.built_in() {
-        // names and finite numbers: serialising them cannot fail
-        Some(kernel) => ("kernel", serde_json::to_string(kernel).unwrap_or_default()),
-        None => ("own_kernel", kernel.name()),
-    }
-}
 
 /// Adds a kernel, and what the tensors of rows do not say.
 pub(super) fn put(
@@ -25,7 +16,7 @@ pub(super) fn put(
 ) {
     let kind = ("row_kind", rows.kind().to_string());
     let width = ("row_width", rows.width().to_string());
-    let entries = [kernel_entry(kernel), kind, width];
+    let entries = [named::entry(kernel), kind, width];
     metadata.extend(entries.map(|(key, value)| (key.to_owned(), value)));
 }
 
@@ -35,15 +26,7 @@ pub(super) fn rows(
     name: &str,
     kernel: &dyn OutputKernel,
 ) -> Result<Features, Error> {
-    let kind = match stored.metadata("row_kind")? {
-        "dense" => RowKind::Dense,
-        "bit" => RowKind::Bits,
-        "sparse" => RowKind::Sparse,
-        kind => {
-            let message = format!("row_kind is {kind:?}, allowed: dense, bit, sparse");
-            return Err(Error::file(stored.path(), message));
-        }
-    };
+    let kind = stored.parsed("row_kind", "dense, bit, sparse")?;
     kernel.validate(kind)?;
     let width = stored.parsed("row_width", "a number of columns")?;
     Ok(Features::from_stored(stored, name, kind, width)?)

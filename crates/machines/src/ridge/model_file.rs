@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use dsokr_basis::OutputKernel;
+use dsokr_basis::kernel::named;
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Kernel, OutputKernel};
 
 use super::file;
 use super::model::{Map, RidgeModel, Weights};
@@ -69,13 +70,10 @@ impl RidgeModel {
 
     /// [`load`](Self::load) of an opened file.
     pub(crate) fn from_stored(stored: &Stored) -> Result<Self, Error> {
-        if let Ok(kernel) = stored.metadata("own_kernel") {
-            return Err(dsokr_basis::Error::custom_kernel(stored.path(), kernel).into());
-        }
         if stored.metadata("row_kind")? == "precomputed" {
             return Self::read(stored, None);
         }
-        Self::read(stored, Some(Arc::new(stored.json::<Kernel>("kernel")?)))
+        Self::read(stored, Some(Arc::new(named::read(stored, "")?)))
     }
 
     /// Reads a model that was fitted with `kernel`, which need not be a built-in one.
@@ -84,13 +82,8 @@ impl RidgeModel {
     /// Those of [`load`](Self::load); `dsokr_basis::Error::File` for a file of another kernel.
     pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
         let stored = Self::open(path)?;
-        let (key, given) = file::kernel_entry(&kernel);
-        if stored.metadata(key).is_ok_and(|named| named == given) {
-            return Self::read(&stored, Some(Arc::new(kernel)));
-        }
-        let named = stored.metadata("own_kernel").or_else(|_| stored.metadata("kernel"));
-        let named = named.unwrap_or("precomputed");
-        Err(dsokr_basis::Error::other_kernel(path, named, &given).into())
+        named::check(&stored, &kernel)?;
+        Self::read(&stored, Some(Arc::new(kernel)))
     }
 
     fn read(stored: &Stored, kernel: Option<Arc<dyn OutputKernel>>) -> Result<Self, Error> {

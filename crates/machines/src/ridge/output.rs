@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, read};
+use dsokr_basis::kernel::named;
 use dsokr_basis::store::{self, Stored, Tensor};
-use dsokr_basis::{Basis, Cancellation, Features, Kernel, OutputKernel, Ranks, RowKind, RowSource};
+use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Ranks, RowKind, RowSource};
 use faer::{Mat, MatRef};
 
 use super::file;
@@ -299,7 +300,7 @@ impl OutputSpace {
                 return bad(format!("it needs the basis {expected}, none was given"));
             }
             (Err(_), _) => {
-                let kernel: Kernel = stored.json("kernel")?;
+                let kernel = named::read(&stored, "")?;
                 let outputs = file::rows(&stored, "outputs", &kernel)?;
                 if outputs.len() != rank {
                     return bad(format!("{} outputs, {rank} coordinates", outputs.len()));

@@ -179,20 +179,7 @@ impl Scaling {
 
 /// Calls `visit` with row, column and value of what is stored, in order.
 fn each(rows: &Block, mut visit: impl FnMut(usize, usize, f32)) {
-    match rows {
-        Block::Dense(rows) => {
-            for (row, values) in rows.values().chunks_exact(rows.width()).enumerate() {
-                values.iter().enumerate().for_each(|(column, &value)| visit(row, column, value));
-            }
-        }
-        Block::Bits(rows) => {
-            (0..rows.len()).for_each(|row| rows.ones(row).for_each(|at| visit(row, at, 1.0)));
-        }
-        Block::Sparse(rows) => {
-            for row in 0..rows.len() {
-                let (columns, values) = rows.row(row);
-                columns.iter().zip(values).for_each(|(&at, &value)| visit(row, at as usize, value));
-            }
-        }
+    for row in 0..rows.len() {
+        rows.entries(row, 0..rows.width(), |column, value| visit(row, column, value));
     }
 }
