@@ -76,8 +76,8 @@ fn main() -> Result<(), Error> {
 
     // reads it again, as any program can that registers the kind
     let run = Run::open(&trained.path)?;
-    for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)? {
-        println!("{:.4}  {}", hit.score, run.candidates.label(hit.candidate));
+    for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 5)?.hits {
+        println!("{:.4}  {}", hit.score, hit.label);
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::run_files::LABELS;
 
 /// An output that is predicted without candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
 pub struct PredictedOutput {
     /// The output as the column of outputs writes it.
     pub label: String,

@@ -10,8 +10,8 @@
 //! println!("{}", trained.report);
 //!
 //! let run = dsokr::Run::open(&out)?;
-//! for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 3)? {
-//!     println!("{:.4}  {}", hit.score, run.candidates.label(hit.candidate));
+//! for hit in run.search("A carboxylic acid with a bromine atom on a benzene ring.", 3)?.hits {
+//!     println!("{:.4}  {}", hit.score, hit.label);
 //! }
 //! # assert!(trained.report.metrics.mrr > 0.3, "{}", trained.report);
 //! # Ok(())
@@ -50,6 +50,7 @@ pub mod run;
 pub mod serve;
 pub mod sketch;
 pub mod sweep;
+pub mod table;
 pub mod targets;
 
 mod advice;

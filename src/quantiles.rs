@@ -95,7 +95,7 @@ pub(crate) fn candidates(levels: &[f64], numbers: &[f32]) -> (Vec<f32>, Vec<f32>
 }
 
 /// The number of the candidates of a class.
-fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
+pub(crate) fn number(levels: &[f64], candidates: &Candidates, class: u32) -> Result<f32, Error> {
     Ok(candidates.point(class as usize)?[median(levels)])
 }
 

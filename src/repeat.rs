@@ -9,8 +9,8 @@ use dsokr_train::Observer;
 use serde::Serialize;
 use tracing::info;
 
-use crate::compare::places;
 use crate::sketch::Spread;
+use crate::table::places;
 use crate::{Error, Metric, Request, Trained};
 
 /// The most seeds of one request.

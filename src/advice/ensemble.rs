@@ -2,9 +2,9 @@
 
 use super::fit::{below_chance, comparable};
 use crate::Scores;
-use crate::compare::places;
 use crate::config::Checked;
 use crate::run_dir::Report;
+use crate::table::places;
 
 /// A member of an ensemble.
 pub(crate) struct Member<'a> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Evidence, LargerSketch};
-use crate::compare::places;
 use crate::config::Checked;
 use crate::metric::{Metric, Needs};
 use crate::run_dir::Report;
+use crate::table::places;
 use crate::{Error, Scores};
 
 /// Perfect h below this share of the best possible metric is low.

@@ -10,7 +10,6 @@ use crate::metric::{Metric, Samples};
 use crate::{Error, Evaluation};
 
 pub use format::Format;
-pub(crate) use format::{places, quoted};
 pub use holm::holm;
 
 /// A run's evaluation on queries.

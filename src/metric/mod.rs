@@ -88,6 +88,11 @@ impl Metric {
         METRICS.iter().map(Self)
     }
 
+    /// Every metric that is [known](Self::known), with its value.
+    pub fn known_of(scores: &Scores) -> impl Iterator<Item = (Self, f64)> {
+        Self::all().filter_map(|metric| Some((metric, metric.known(scores)?)))
+    }
+
     /// Its name in configurations and reports.
     pub fn name(self) -> &'static str {
         self.0.name

@@ -9,7 +9,7 @@ use dsokr_nn::pretrained::is_exported;
 
 use super::{OutputFolder, Run};
 use crate::Error;
-use crate::run_dir::tables;
+use crate::table::tsv_line;
 
 const POINTS: &str = "candidates.npy";
 const VECTORS: &str = "candidates-l2.npy";
@@ -108,9 +108,7 @@ impl Run {
         Ok(write_atomically(&folder.join(TABLE), |file| {
             writeln!(file, "id\tlabel")?;
             (0..known.len()).try_for_each(|candidate| {
-                let (id, label) =
-                    (tables::cell(known.id(candidate)), tables::cell(known.label(candidate)));
-                writeln!(file, "{id}\t{label}")
+                write!(file, "{}", tsv_line(&[known.id(candidate), known.label(candidate)]))
             })
         })?)
     }

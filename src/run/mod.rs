@@ -1,5 +1,6 @@
 //! Trained runs, and what they answer.
 
+mod answer;
 mod distinct;
 mod ensemble;
 mod export;
@@ -17,11 +18,10 @@ mod weights;
 pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, Record, Report, tables,
 };
-pub use distinct::{DistinctAnswer, DistinctHit};
+pub use answer::{Answer, Hit, Quantile};
 pub use ensemble::EnsembleRun;
 pub use growth::{AddedCandidates, add_candidates};
 pub use output::{OutputFolder, check_output};
 pub use query_answers::QueryAnswers;
-pub use search::SearchAnswer;
 pub use shards::{WrittenShards, shard_candidates};
 pub use trained::Run;

@@ -1,12 +1,17 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use dsokr_decode::{
     Candidates, Combination, Decoded, Ensemble, Hit, Metrics, MissingGold, Pool, Queries, Rank,
-    Shards, Standings,
+    Shards, Standing, Standings,
 };
 
+use super::answer::Names;
 use crate::Error;
 use crate::golds::RankedGolds;
+
+/// The most hits of all queries that are kept to find ties among them.
+const HITS: usize = 1 << 18;
 
 /// What ranks queries: the members of an ensemble among all candidates, or one run among candidates in shards.
 pub(super) enum Ranking<'a> {
@@ -83,51 +88,77 @@ impl Ranking<'_> {
         })
     }
 
-    /// The best wanted candidates at some places and where they stand among all, with the candidates that they are
-    /// numbers of; see [`top_k`](Self::top_k).
-    pub fn standings(
+    /// The distinct wanted candidates at some places of each query and where they stand among all.
+    pub fn distinct(
         &self,
         rule: &Combination,
-        wanted: Option<&[bool]>,
+        pool: Pool,
         places: Range<usize>,
-    ) -> Result<(Vec<Standings>, Option<Candidates>), Error> {
-        match self {
-            Self::Whole(ensemble) => Ok((ensemble.standings(rule, wanted, places)?, None)),
-            Self::Shards(shards, queries, name) => {
-                let found = shards.standings(queries, wanted, places);
-                let mut found = found.map_err(|error| scoring_error(name, error))?;
-                let mut numbers: Vec<&mut u32> = found
-                    .iter_mut()
-                    .flat_map(|query| &mut query.hits)
-                    .flat_map(|hit| &mut hit.candidates)
-                    .collect();
-                if numbers.is_empty() {
-                    return Ok((found, None));
-                }
-                let some = shards.some(numbers.iter().map(|number| **number as usize))?;
-                for number in &mut numbers {
-                    **number = some.place(**number as usize)? as u32;
-                }
-                Ok((found, Some(some.into())))
+        wanted: Option<&[bool]>,
+    ) -> Result<Found<'_>, Error> {
+        if wanted.is_none()
+            && let Some((mut found, names)) = self.first(rule, pool, places.end)?
+        {
+            for own in &mut found {
+                own.hits.truncate(places.end);
+                own.hits.drain(..places.start.min(own.hits.len()));
             }
+            return Ok((found, names));
         }
+        let found = match self {
+            Self::Whole(ensemble) => ensemble.standings(rule, wanted, places)?,
+            Self::Shards(shards, queries, name) => shards
+                .standings(queries, wanted, places)
+                .map_err(|error| scoring_error(name, error))?,
+        };
+        let hits = found.iter().flat_map(|own| &own.hits);
+        let numbers = hits.flat_map(|hit| &hit.candidates).map(|&number| number as usize);
+        let names = self.names(numbers)?;
+        Ok((found, names))
     }
 
-    /// The k best candidates, with the candidates that they are numbers of: those of the shards that are hits,
-    /// or none, for those of the run.
-    pub fn top_k(&self, pool: Pool, rule: &Combination, k: usize) -> Result<Hits, Error> {
-        match self {
-            Self::Whole(ensemble) => Ok((ensemble.top_k(pool, rule, k)?, None)),
-            Self::Shards(shards, queries, name) => {
-                let hits = shards.top_k(queries, k);
-                let mut hits = hits.map_err(|error| scoring_error(name, error))?;
-                let some = shards.some(hits.iter().flatten().map(|hit| hit.candidate))?;
-                for hit in hits.iter_mut().flatten() {
-                    hit.candidate = some.place(hit.candidate)?;
+    /// The first `count` distinct candidates of each query, from the best candidates; none where so few do not say
+    /// how many tie with the last one, or are too many to keep.
+    fn first(
+        &self,
+        rule: &Combination,
+        pool: Pool,
+        count: usize,
+    ) -> Result<Option<Found<'_>>, Error> {
+        let all = self.candidates();
+        for more in [2, 16].map(|times| count.saturating_add(1).saturating_mul(times).min(all)) {
+            if self.queries().len().saturating_mul(more) > HITS {
+                return Ok(None);
+            }
+            let hits = match self {
+                Self::Whole(ensemble) => ensemble.top_k(pool, rule, more)?,
+                Self::Shards(shards, queries, name) => {
+                    shards.top_k(queries, more).map_err(|error| scoring_error(name, error))?
                 }
-                Ok((hits, Some(some.into())))
+            };
+            let names = self.names(hits.iter().flatten().map(|hit| hit.candidate))?;
+            let class_of = |number: usize| match self {
+                Self::Whole(ensemble) => Ok(ensemble.class_of(number)),
+                Self::Shards(..) => names.place(number).map(|(some, at)| some.class_of(at)),
+            };
+            let found = hits.iter().map(|hits| folded(class_of, hits, more == all));
+            let found = found.collect::<Result<Vec<_>, Error>>()?;
+            if more == all || found.iter().all(|own| own.hits.len() >= count) {
+                return Ok(Some((found, names)));
             }
         }
+        Ok(None)
+    }
+
+    /// What reads these numbers of candidates.
+    fn names(&self, numbers: impl Iterator<Item = usize>) -> Result<Names<'_>, Error> {
+        let mut numbers = numbers.peekable();
+        Ok(match self {
+            Self::Whole(ensemble) => Names::All(ensemble.candidates()),
+            // at least one is read
+            Self::Shards(shards, ..) if numbers.peek().is_none() => Names::Some(shards.some([0])?),
+            Self::Shards(shards, ..) => Names::Some(shards.some(numbers)?),
+        })
     }
 
     /// The candidates of shards that ranks and hits name, which become their numbers; none for those of the run.
@@ -155,5 +186,38 @@ impl Ranking<'_> {
     }
 }
 
-/// The hits of each query, and the candidates that they are numbers of, if not those of the run.
-pub(super) type Hits = (Vec<Vec<Hit>>, Option<Candidates>);
+/// The distinct candidates of each query, and what reads their numbers.
+pub(super) type Found<'a> = (Vec<Standings>, Names<'a>);
+
+/// The hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are
+/// left out, because not all of them are known.
+fn folded(
+    class_of: impl Fn(usize) -> Result<u32, Error>,
+    hits: &[Hit],
+    whole: bool,
+) -> Result<Standings, Error> {
+    let mut found = Standings { hits: Vec::new(), gap: None };
+    let mut above = 0;
+    for tied in hits.chunk_by(|a, b| a.score == b.score) {
+        let (score, end) = (tied[0].score, above + tied.len());
+        let next = hits.get(end);
+        if next.is_none() && !whole {
+            break;
+        }
+        // rows are numbered in the order of their first candidates
+        let mut rows = BTreeMap::<u32, Vec<u32>>::new();
+        for hit in tied {
+            rows.entry(class_of(hit.candidate)?).or_default().push(hit.candidate as u32);
+        }
+        let gap = if rows.len() > 1 { Some(0.0) } else { next.map(|next| score - next.score) };
+        if above == 0 {
+            found.gap = gap;
+        }
+        found.hits.extend(rows.into_values().map(|candidates| {
+            let others = (tied.len() - candidates.len()) as u64;
+            Standing { candidates, score, above: above as u64, tied: others, gap }
+        }));
+        above = end;
+    }
+    Ok(found)
+}

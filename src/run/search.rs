@@ -1,53 +1,29 @@
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::ops::Range;
 
 use dsokr_data::Split;
-use dsokr_decode::{Candidates, Hit, Queries};
+use dsokr_decode::{CandidateBlocks, Combination, Ensemble, Member, Pool, Standings};
 
-use super::ranking::Hits;
-use super::{EnsembleRun, QueryAnswers, Run};
-use crate::exact::PredictedOutput;
+use super::ranking::{Found, Ranking};
+use super::{Answer, EnsembleRun, Quantile, QueryAnswers, Run};
+use crate::query_texts::QueryTexts;
 use crate::{Error, Quantiles};
-
-/// The answer to one text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SearchAnswer {
-    /// The best candidates, best first; of label sets each distinct set once.
-    pub hits: Vec<Hit>,
-    /// The predicted output where it need not be a candidate: the best of all outputs with `decoding.search =
-    /// "exact"`, the label set with the largest expected F1, and that F1, with `decoding.expected_f1`.
-    pub exact: Option<PredictedOutput>,
-    /// Quantiles, where a single model answers with them.
-    pub quantiles: Option<Quantiles>,
-    /// The candidates that the hits are numbers of, where candidates are in shards; else they are those of the
-    /// first member.
-    pub named: Option<Arc<Candidates>>,
-}
-
-impl SearchAnswer {
-    /// The candidates that the hits are numbers of.
-    pub fn candidates<'a>(&'a self, run: &'a Run) -> &'a Candidates {
-        self.named.as_deref().unwrap_or(&run.candidates)
-    }
-}
 
 impl EnsembleRun {
     /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
-    pub fn search(&self, text: &str, top: usize) -> Result<SearchAnswer, Error> {
-        let answers = self.answer(&[text], top)?;
-        answers.into_iter().next().ok_or_else(|| Error::value("the text", "none", "one text"))
+    pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
+        Ok(self.answer(&[text], top)?.into_iter().next().unwrap_or_default())
     }
 
     /// The answer to each of several texts, in their order: the `top` best candidates, and what else the
-    /// configuration predicts. Each distinct label set is shown once, so there may be fewer. The memory grows
-    /// with the number of texts, so a long stream is answered some texts at a time.
+    /// configuration predicts. Duplicates are one hit, so there may be fewer. The memory grows with the number of
+    /// texts, so a long stream is answered some texts at a time.
     ///
     /// # Errors
     /// `top` above the number of candidates; a member that reads no text; an empty text.
-    pub fn answer(&self, texts: &[&str], top: usize) -> Result<Vec<SearchAnswer>, Error> {
+    pub fn answer(&self, texts: &[&str], top: usize) -> Result<Vec<Answer>, Error> {
         match texts.is_empty() {
             true => Ok(Vec::new()),
             false => self.answer_queries(|run| run.texts(texts), top),
@@ -63,40 +39,32 @@ impl EnsembleRun {
         &self,
         read: impl Fn(&Run) -> Result<Split, Error>,
         top: usize,
-    ) -> Result<Vec<SearchAnswer>, Error> {
-        let asked = self.ask(read, None)?;
-        let ranking = self.ranking(&asked)?;
-        let best = |count| ranking.top_k(asked.pool(), &self.rule, count);
-        let (hits, named) = self.members()[0].distinct_hits(ranking.candidates(), top, best)?;
-        let named = named.map(Arc::new);
-        let further = self.further(&asked, ranking.queries())?.into_iter();
-        let answer = |(hits, own)| SearchAnswer { hits, named: named.clone(), ..own };
-        Ok(hits.into_iter().zip(further).map(answer).collect())
+    ) -> Result<Vec<Answer>, Error> {
+        check_top(top, self.candidates())?;
+        self.distinct(&self.ask(read, None)?, 0..top, None)
     }
 
-    /// What the configuration predicts for each query beside its candidates; the answers have no hits.
-    pub(super) fn further(
+    /// For each query the hits at the places `places` among the distinct candidates that are wanted, best first;
+    /// fewer at the end. Ranks, ties and gaps are those among all candidates. `wanted` says it of each candidate, or
+    /// of each that the [`shards`](Self::shards) of this process hold; without it all are.
+    ///
+    /// # Errors
+    /// Members whose candidates or queries differ from the first one's; a score that is not finite.
+    pub fn distinct(
         &self,
         asked: &QueryAnswers,
-        queries: &Queries,
-    ) -> Result<Vec<SearchAnswer>, Error> {
-        let run = &self.members()[0];
-        let exact = run.exact()?;
-        let exact = run.decoder(exact.as_ref()).beyond(queries, asked.pool(), &run.config)?;
-        let mut exact = exact.unwrap_or_default().into_iter();
-        let quantiles = self.quantiles(asked);
-        let of_query = |query: usize| {
-            quantiles.as_ref().map(|all| {
-                let count = all.levels.len();
-                let values = all.values[query * count..][..count].to_vec();
-                Quantiles { levels: all.levels.clone(), values }
-            })
-        };
-        let answer = |query| {
-            let (exact, quantiles) = (exact.next(), of_query(query));
-            SearchAnswer { hits: Vec::new(), exact, quantiles, named: None }
-        };
-        Ok((0..queries.len()).map(answer).collect())
+        places: Range<usize>,
+        wanted: Option<&[bool]>,
+    ) -> Result<Vec<Answer>, Error> {
+        let (run, ranking) = (&self.members()[0], self.ranking(asked)?);
+        let found = ranking.distinct(&self.rule, asked.pool(), places, wanted)?;
+        let mut answers = run.resolved(&ranking, asked.pool(), found)?;
+        if let Some(Quantiles { levels, values }) = self.quantiles(asked) {
+            for (answer, values) in answers.iter_mut().zip(values.chunks(levels.len())) {
+                answer.quantiles = Quantile::all(&levels, values);
+            }
+        }
+        Ok(answers)
     }
 
     /// The predicted quantiles; none for several members.
@@ -108,31 +76,46 @@ impl EnsembleRun {
 }
 
 impl Run {
-    /// The `top` best of the hits among `all` candidates that `best` finds for each query, given how many to
-    /// find. Of label sets each distinct set counts once, so there may be fewer.
-    pub(super) fn distinct_hits(
-        &self,
-        all: usize,
-        top: usize,
-        best: impl Fn(usize) -> Result<Hits, Error>,
-    ) -> Result<Hits, Error> {
-        let mut count = top;
-        loop {
-            let (mut hits, named) = best(count)?;
-            if !self.config.output.features.are_labels() {
-                return Ok((hits, named));
-            }
-            let candidates = named.as_ref().unwrap_or(&self.candidates);
-            for hits in &mut hits {
-                let mut seen = BTreeSet::new();
-                hits.retain(|hit| seen.insert(candidates.class_of(hit.candidate)));
-                hits.truncate(top);
-            }
-            if count == all || hits.iter().all(|hits| hits.len() == top) {
-                return Ok((hits, named));
-            }
-            count = (2 * count).min(all);
+    /// The answer to a text: the `top` best candidates, and what else the configuration predicts.
+    ///
+    /// # Errors
+    /// `top` above the number of candidates, or a model that reads no text.
+    pub fn search(&self, text: &str, top: usize) -> Result<Answer, Error> {
+        check_top(top, self.candidates.len())?;
+        let split = self.texts(&[text])?;
+        let dim = self.candidates.dim();
+        let z = self.coordinates(&split)?;
+        let z = self.config.decoding.scaled(&z, dim)?;
+        let member = Member {
+            name: &self.config.name,
+            queries: QueryTexts::of(&split).queries(dim, &z)?,
+            candidates: &self.candidates,
+            normalised: self.config.output.is_normalised(),
+        };
+        let model = Ensemble::new(vec![member])?.with_second_looks(vec![self.look.as_ref()])?;
+        let ranking = Ranking::Whole(model);
+        let found = ranking.distinct(&Combination::default(), Pool::Shared, 0..top, None)?;
+        let answers = self.resolved(&ranking, Pool::Shared, found)?;
+        let mut answer = answers.into_iter().next().unwrap_or_default();
+        if let Some(levels) = self.config.encoder.abilities().levels {
+            answer.quantiles = Quantile::all(levels, &z);
         }
+        Ok(answer)
+    }
+
+    /// Answers without quantiles, from the distinct candidates of each query.
+    fn resolved(&self, ranking: &Ranking, pool: Pool, found: Found) -> Result<Vec<Answer>, Error> {
+        let exact = self.exact()?;
+        let exact = self.decoder(exact.as_ref()).beyond(ranking.queries(), pool, &self.config)?;
+        let mut exact = exact.unwrap_or_default().into_iter();
+        let (found, names) = found;
+        let levels = self.config.encoder.abilities().levels;
+        let answer = |Standings { hits, gap }: Standings| {
+            let hits = hits.into_iter().map(|hit| names.hit(hit, levels));
+            let hits = hits.collect::<Result<_, Error>>()?;
+            Ok(Answer { hits, exact: exact.next(), quantiles: Vec::new(), gap })
+        };
+        found.into_iter().map(answer).collect()
     }
 
     /// Texts as queries without outputs, prepared as the configuration prepares its own.
@@ -143,11 +126,8 @@ impl Run {
         let source = self.config.source();
         let read = |text: &&str| {
             if text.trim().is_empty() {
-                return Err(Error::value(
-                    "the text",
-                    format!("{text:?}"),
-                    "a text that is not empty",
-                ));
+                let (found, allowed) = (format!("{text:?}"), "a text that is not empty");
+                return Err(Error::value("the text", found, allowed));
             }
             Ok(source.query(text)?)
         };
@@ -161,5 +141,17 @@ impl Run {
     /// As [`texts`](Self::texts); a model that reads no text.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<f32>, Error> {
         self.coordinates(&self.texts(texts)?)
+    }
+}
+
+/// Refuses a number of hits that is not one of candidates.
+fn check_top(top: usize, candidates: usize) -> Result<(), Error> {
+    match (1..=candidates).contains(&top) {
+        true => Ok(()),
+        false => {
+            let found = format!("the top {top} candidates were asked for");
+            let allowed = format!("1..={candidates}");
+            Err(dsokr_decode::Error::OutOfRange { found, allowed }.into())
+        }
     }
 }

@@ -4,10 +4,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Hit, Hubs, Lexicon, Pool, Queries,
-    SecondLook, Shards,
-};
+use dsokr_decode::{Candidates, Hubs, Lexicon, Pool, Queries, SecondLook, Shards};
 use dsokr_machines::{OutputSpace, Scaling};
 
 use crate::config::Checked;
@@ -16,7 +13,6 @@ use crate::evaluation::evaluate;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
-use crate::query_texts::QueryTexts;
 use crate::run_dir::{Folder, PreparationFiles, candidates, held_out};
 use crate::run_files::{BASIS, SECOND_LOOK};
 use crate::scores::Evaluation;
@@ -362,21 +358,5 @@ impl Run {
             (None, None) => return Ok(None),
         };
         ExactDecoder::new(&self.config, space, &self.labels)
-    }
-
-    /// The `top` best candidates for a text, best first; of label sets each distinct set once.
-    ///
-    /// # Errors
-    /// `top` above the number of candidates, or a model that reads no text.
-    pub fn search(&self, text: &str, top: usize) -> Result<Vec<Hit>, Error> {
-        let split = self.texts(&[text])?;
-        let z = self.coordinates(&split)?;
-        let z = self.config.decoding.scaled(&z, self.candidates.dim())?;
-        let queries = QueryTexts::of(&split).queries(self.candidates.dim(), &z)?;
-        let model = Ensemble::one(queries, &self.candidates, self.look.as_ref())?;
-        let rule = Combination::default();
-        let best = |count| Ok((model.top_k(Pool::Shared, &rule, count)?, None));
-        let (hits, _) = self.distinct_hits(self.candidates.len(), top, best)?;
-        Ok(hits.into_iter().next().unwrap_or_default())
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Report;
 use crate::config::Checked;
+use crate::table::Table;
 use crate::{Error, Metric};
 use dsokr_data::InputKind;
 
@@ -43,7 +44,7 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
         let _ = writeln!(text, "split: {}", quoted(&report.split.to_string()));
         let _ = writeln!(text, "queries: {}", report.metrics.ranks.queries);
         let _ = writeln!(text, "candidates: {}\nmetrics:", report.metrics.ranks.candidates);
-        for (metric, value) in known(report) {
+        for (metric, value) in Metric::known_of(&report.metrics) {
             let _ = writeln!(text, "  {}:\n    value: {}", quoted(metric.name()), number(value));
             if let Some([low, high]) = report.intervals.get(metric.name()) {
                 let _ = writeln!(text, "    ci95: [{}, {}]", number(*low), number(*high));
@@ -51,10 +52,6 @@ fn front_matter(config: &Checked, report: Option<&Report>) -> Result<String, Err
         }
     }
     Ok(text + "---\n")
-}
-
-fn known(report: &Report) -> impl Iterator<Item = (Metric, f64)> {
-    Metric::all().filter_map(|metric| Some((metric, metric.known(&report.metrics)?)))
 }
 
 /// A number with a point and without an exponent, which all versions of YAML read as one.
@@ -95,19 +92,24 @@ fn summary(config: &Checked, report: Option<&Report>) -> String {
         return text + "\nThe model has not been evaluated yet: its training has not ended.\n";
     };
     let ranks = &report.metrics.ranks;
-    let _ = write!(
-        text,
-        "\nMetrics of the {} split, {} queries among {} candidates, with 95 % intervals by a bootstrap over \
-         queries:\n\n| metric | value | 95 % interval | chance |\n|---|---|---|---|\n",
-        report.split, ranks.queries, ranks.candidates
-    );
-    for (metric, value) in known(report) {
+    let row = |(metric, value): (Metric, f64)| {
         let interval = report.intervals.get(metric.name());
         let interval = interval.map(|[low, high]| format!("{low:.4} to {high:.4}"));
         let chance = metric.known(&report.chance).map(|value| format!("{value:.4}"));
         let [interval, chance] = [interval, chance].map(|cell| cell.unwrap_or_else(|| "–".into()));
-        let _ = writeln!(text, "| {} | {value:.4} | {interval} | {chance} |", metric.title());
-    }
+        [metric.title().to_owned(), format!("{value:.4}"), interval, chance]
+    };
+    let names = ["metric", "value", "95 % interval", "chance"];
+    let table = Table::new(names, 1).with(Metric::known_of(&report.metrics).map(row));
+    let _ = write!(
+        text,
+        "\nMetrics of the {} split, {} queries among {} candidates, with 95 % intervals by a bootstrap over \
+         queries:\n\n{}",
+        report.split,
+        ranks.queries,
+        ranks.candidates,
+        table.markdown()
+    );
     text
 }
 
@@ -147,8 +149,7 @@ fn usage(config: &Checked) -> String {
         ),
     };
     rust += match (texts, &config.ensemble) {
-        (true, None) => "let hits = run.search(\"a text\", 5)?;\n",
-        (true, Some(_)) => "let answer = run.search(\"a text\", 5)?;\n",
+        (true, _) => "let answer = run.search(\"a text\", 5)?;\n",
         (false, None) => {
             "let z = run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n"
         }

@@ -382,7 +382,5 @@ fn write_card(folder: &Path, config: &Checked, report: Option<&Report>) -> Resul
 
 /// The metrics of the validation split as scalars.
 pub(crate) fn validation_scalars(scores: &Scores) -> impl Iterator<Item = (String, f64)> {
-    let scalar =
-        |metric: Metric| Some((format!("validation/{}", metric.name()), metric.known(scores)?));
-    Metric::all().filter_map(scalar)
+    Metric::known_of(scores).map(|(metric, value)| (format!("validation/{}", metric.name()), value))
 }

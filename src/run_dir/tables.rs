@@ -4,133 +4,114 @@ use std::fmt::Write;
 
 use dsokr_decode::PoolSizes;
 
-use crate::{Coverage, OutputScores, Scores};
+use crate::table::Table;
+use crate::{Coverage, Metric, OutputScores, Scores};
 
-/// A cell of a table whose columns are separated by tabs: tabs and line breaks become spaces.
-pub fn cell(text: &str) -> String {
-    text.replace(['\t', '\n', '\r'], " ")
+/// Metrics that are shown side by side.
+struct Group {
+    /// Whether scores have them.
+    of: fn(&Scores) -> bool,
+    /// The name of each metric, its heading, the least width of its column and its decimal places.
+    columns: &'static [(&'static str, &'static str, usize, usize)],
 }
+
+const GROUPS: [Group; 6] = [
+    Group {
+        of: Scores::has_ranks,
+        columns: &[
+            ("mrr", "MRR", 6, 4),
+            ("hits@1", "Hits@1", 6, 4),
+            ("hits@5", "Hits@5", 6, 4),
+            ("hits@10", "Hits@10", 7, 4),
+            ("mean_rank", "mean rank", 9, 1),
+            ("median_rank", "median rank", 11, 1),
+        ],
+    },
+    Group {
+        of: |scores| scores.squared_error.is_some(),
+        columns: &[("squared_error", "squared error", 14, 6)],
+    },
+    Group {
+        of: |scores| scores.quantiles.is_some(),
+        columns: &[("pinball", "pinball", 11, 6), ("crossing", "crossing", 11, 6)],
+    },
+    Group {
+        of: |scores| matches!(scores.outputs, Some(OutputScores::Molecules(_))),
+        columns: &[
+            ("ged", "edit distance", 15, 3),
+            ("ged_bonds", "with bonds", 15, 3),
+            ("exact", "exact", 6, 3),
+        ],
+    },
+    Group {
+        of: |scores| matches!(scores.outputs, Some(OutputScores::Labels(_))),
+        columns: &[
+            ("f1", "F1", 6, 4),
+            ("micro_f1", "micro F1", 8, 4),
+            ("macro_f1", "macro F1", 8, 4),
+            ("hamming_loss", "Hamming loss", 12, 5),
+        ],
+    },
+    Group {
+        of: |scores| matches!(scores.outputs, Some(OutputScores::Rankings(_))),
+        columns: &[("kendall_tau", "Kendall's tau", 12, 4), ("exact", "exact", 6, 3)],
+    },
+];
 
 /// Metrics as text, one row each under one heading.
 pub fn metrics(rows: &[(&str, &Scores)]) -> String {
-    let mut text = String::new();
-    if rows.iter().any(|(_, m)| m.has_ranks()) {
-        text += &ranks(rows);
-    }
-    if rows.iter().any(|(_, m)| m.squared_error.is_some()) {
-        text += &errors(rows);
-    }
-    if rows.iter().any(|(_, m)| m.quantiles.is_some()) {
-        text += &quantiles(rows);
-    }
-    let molecules = |m: &Scores| matches!(m.outputs, Some(OutputScores::Molecules(_)));
-    if rows.iter().any(|(_, m)| molecules(m)) {
-        text += &distances(rows);
-    }
-    let labels = |m: &Scores| matches!(m.outputs, Some(OutputScores::Labels(_)));
-    if rows.iter().any(|(_, m)| labels(m)) {
-        text += &label_sets(rows);
-    }
-    let ranked = |m: &Scores| matches!(m.outputs, Some(OutputScores::Rankings(_)));
-    if rows.iter().any(|(_, m)| ranked(m)) {
-        text += &rankings(rows);
-    }
-    text
+    GROUPS.iter().map(|group| group.text(rows)).collect()
 }
 
-fn rankings(rows: &[(&str, &Scores)]) -> String {
-    let width = width(rows);
-    let mut text = format!("{:<width$} {:>13} {:>7}\n", "", "Kendall's tau", "exact");
-    for (name, m) in rows {
-        let Some(OutputScores::Rankings(m)) = &m.outputs else { continue };
-        let _ = writeln!(text, "{name:<width$} {:>13.4} {:>7.3}", m.kendall_tau, m.exact);
-    }
-    text
-}
-
-fn label_sets(rows: &[(&str, &Scores)]) -> String {
-    let width = width(rows);
-    let mut text = format!(
-        "{:<width$} {:>7} {:>9} {:>9} {:>13}\n",
-        "", "F1", "micro F1", "macro F1", "Hamming loss"
-    );
-    for (name, m) in rows {
-        let Some(OutputScores::Labels(m)) = &m.outputs else { continue };
-        let _ = writeln!(
-            text,
-            "{name:<width$} {:>7.4} {:>9.4} {:>9.4} {:>13.5}",
-            m.f1, m.micro_f1, m.macro_f1, m.hamming_loss
-        );
-    }
-    text
-}
-
-fn ranks(rows: &[(&str, &Scores)]) -> String {
-    let width = width(rows);
-    let mut text = format!(
-        "{:<width$} {:>7} {:>7} {:>7} {:>8} {:>10} {:>12}\n",
-        "", "MRR", "Hits@1", "Hits@5", "Hits@10", "mean rank", "median rank"
-    );
-    for (name, m) in rows {
-        let rank = |r: Option<f64>| r.map_or("infinite".to_string(), |r| format!("{r:.1}"));
-        let _ = writeln!(
-            text,
-            "{name:<width$} {:>7.4} {:>7.4} {:>7.4} {:>8.4} {:>10} {:>12}",
-            m.mrr,
-            m.hits_1,
-            m.hits_5,
-            m.hits_10,
-            rank(m.mean_rank),
-            rank(m.median_rank)
-        );
-    }
-    text
-}
-
-fn errors(rows: &[(&str, &Scores)]) -> String {
-    let width = width(rows);
-    let mut text = format!("{:<width$} {:>15}\n", "", "squared error");
-    for (name, m) in rows {
-        let Some(error) = m.squared_error else { continue };
-        let _ = writeln!(text, "{name:<width$} {error:>15.6}");
-    }
-    text
-}
-
-fn quantiles(rows: &[(&str, &Scores)]) -> String {
-    let width = width(rows);
-    let mut text =
-        format!("{:<width$} {:>12} {:>12}   at most quantile\n", "", "pinball", "crossing");
-    for (name, m) in rows {
-        let Some(m) = &m.quantiles else { continue };
-        let _ = write!(text, "{name:<width$} {:>12.6} {:>12.6}  ", m.pinball, m.crossing);
-        for Coverage { level, share } in &m.coverage {
-            let _ = write!(text, " {level}: {share:.3}");
+impl Group {
+    fn text(&self, rows: &[(&str, &Scores)]) -> String {
+        let mut known = rows.iter().filter(|(_, scores)| (self.of)(scores)).peekable();
+        let Some((_, first)) = known.peek() else { return String::new() };
+        // names have ten characters or more, as in other tables of a report
+        let names = [" ".repeat(10)].into_iter();
+        let names =
+            names.chain(self.columns.iter().map(|(_, title, width, _)| format!("{title:>width$}")));
+        let coverage = first.quantiles.is_some() && self.columns[0].0 == "pinball";
+        let shares = coverage.then(|| " at most quantile".to_owned());
+        let mut table = Table::new(names.chain(shares), 1);
+        let mut notes = String::new();
+        for (name, scores) in known {
+            let cells =
+                self.columns.iter().map(|&(metric, .., places)| shown(metric, scores, places));
+            let shares = scores.quantiles.iter().filter(|_| coverage).map(|own| {
+                let share = |Coverage { level, share }: &Coverage| format!(" {level}: {share:.3}");
+                own.coverage.iter().map(share).collect::<String>()
+            });
+            table.push([(*name).to_owned()].into_iter().chain(cells).chain(shares));
+            if let (Some(OutputScores::Molecules(own)), "ged") =
+                (&scores.outputs, self.columns[0].0)
+                && own.unproven > 0
+            {
+                let _ = writeln!(notes, "{name}: {} distances are upper bounds", own.unproven);
+            }
         }
-        text.push('\n');
+        table.text() + &notes
     }
-    text
 }
 
-fn distances(rows: &[(&str, &Scores)]) -> String {
-    let width = width(rows);
-    let mut text =
-        format!("{:<width$} {:>16} {:>16} {:>7}\n", "", "edit distance", "with bonds", "exact");
-    for (name, m) in rows {
-        let Some(OutputScores::Molecules(m)) = &m.outputs else { continue };
-        let both = |mean: f64, error: f64| format!("{mean:.3} ± {error:.3}");
-        let (bare, bonds) = (both(m.ged, m.ged_se), both(m.ged_bonds, m.ged_bonds_se));
-        let _ = writeln!(text, "{name:<width$} {bare:>16} {bonds:>16} {:>7.3}", m.exact);
-        if m.unproven > 0 {
-            let _ = writeln!(text, "{:<width$} {} distances are upper bounds", "", m.unproven);
+/// A metric with its standard error, where that is known.
+fn shown(name: &str, scores: &Scores, places: usize) -> String {
+    let value = Metric::find(name).map_or(f64::NAN, |metric| metric.value(scores));
+    let error = match (&scores.outputs, name) {
+        (Some(OutputScores::Molecules(own)), "ged") => format!(" ± {:.places$}", own.ged_se),
+        (Some(OutputScores::Molecules(own)), "ged_bonds") => {
+            format!(" ± {:.places$}", own.ged_bonds_se)
         }
+        (
+            Some(OutputScores::Molecules(_) | OutputScores::Labels(_) | OutputScores::Rankings(_))
+            | None,
+            _,
+        ) => String::new(),
+    };
+    match value.is_finite() {
+        true => format!("{value:.places$}{error}"),
+        false => "infinite".to_owned(),
     }
-    text
-}
-
-/// Of the column of names.
-fn width(rows: &[(&str, &Scores)]) -> usize {
-    rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(10)
 }
 
 /// One line of text with the numbers of queries and candidates.

@@ -17,12 +17,12 @@ use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, Filter, RankRequest, SearchRequest,
 };
 use super::responses::{
-    Answer, Candidate, CandidatesResponse, Confidence, EmbedResponse, Exact, Hit,
-    MoleculeProperties, Nearest, Outputs, Quantile, RankResponse, Ranked, SearchResponse, Shared,
+    Answer, Candidate, CandidatesResponse, Confidence, EmbedResponse, ExplainedHit,
+    MoleculeProperties, Nearest, Outputs, Properties, RankResponse, Ranked, SearchResponse, Shared,
 };
 use super::{Limits, Model};
 use crate::Error;
-use crate::run::{DistinctAnswer, DistinctHit};
+use crate::run::Hit;
 
 /// Training texts that explain an answer.
 const NEAREST: usize = 3;
@@ -108,17 +108,16 @@ pub(super) fn search(
     let wanted = kept.as_ref().map(|kept| kept.each.as_slice());
     let answers = model.runs.distinct(&asked, places, wanted)?;
     let candidates = model.runs.candidates();
-    let shown = |(query, answer)| {
+    let explained = |(query, answer)| {
         Cancellation::current().check().map_err(Error::from)?;
-        let text = queries.text(query).filter(|_| request.explain);
-        shown(model, text, answer)
+        explained(model, queries.text(query).filter(|_| request.explain), answer)
     };
     Ok(SearchResponse {
         model: model.name().to_owned(),
         notice: model.notice(),
         candidates,
         wanted: kept.as_ref().map_or(candidates, |kept| kept.count),
-        answers: answers.into_iter().enumerate().map(shown).collect::<Result<_, _>>()?,
+        answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,
     })
 }
 
@@ -153,38 +152,26 @@ impl Kept {
 }
 
 /// An answer, explained by the training texts nearest to `text`.
-fn shown(model: &Model, text: Option<&str>, answer: DistinctAnswer) -> Result<Answer, Problem> {
-    let DistinctAnswer { hits, gap, further } = answer;
+fn explained(
+    model: &Model,
+    text: Option<&str>,
+    answer: crate::run::Answer,
+) -> Result<Answer, Problem> {
     let nearest = text.map_or(Ok(Vec::new()), |text| nearest(model, text))?;
     let known: Vec<(&str, Parts)> = nearest
         .iter()
         .filter(|_| model.outputs == Outputs::Molecules)
         .filter_map(|near| Some((near.id.as_str(), Parts::of(near.label.as_deref()?)?)))
         .collect();
-    let (quantiles, candidates) = (further.quantiles.as_ref(), further.candidates(model.run()));
-    let shown = |found: DistinctHit| {
-        let DistinctHit { candidate: at, duplicates, score, rank, tied, gap } = found;
-        let mut candidate = candidate(model, candidates, at);
-        if let (true, Some(quantiles)) = (candidate.label.is_empty(), quantiles) {
-            // read when it was scored
-            let number = quantiles.number(candidates, at);
-            candidate.label = number.map_or_else(|_| String::new(), |number| number.to_string());
-        }
-        let shared = match known.is_empty() {
-            true => Vec::new(),
-            false => Parts::of(&candidate.label).map_or_else(Vec::new, |own| {
-                known.iter().map(|(id, other)| own.shared(id, other)).collect()
-            }),
-        };
-        let id = |at: usize| candidates.id(at).to_owned();
-        let duplicates = duplicates.into_iter().map(id).collect();
-        Hit { rank, candidate, score, gap, tied, duplicates, shared }
+    let explained = |hit: Hit| {
+        let own = if known.is_empty() { None } else { Parts::of(&hit.label) };
+        let shared =
+            own.iter().flat_map(|own| known.iter().map(|(id, other)| own.shared(id, other)));
+        let (properties, shared) = (properties(model, &hit.id, &hit.label), shared.collect());
+        ExplainedHit { hit, properties, shared }
     };
-    let hits = hits.into_iter().map(shown).collect();
-    let exact = further.exact.map(|exact| Exact { label: exact.label, score: exact.score });
-    let quantiles =
-        further.quantiles.into_iter().flat_map(|own| own.levels.into_iter().zip(own.values));
-    let quantiles = quantiles.map(|(level, value)| Quantile { level, value }).collect();
+    let crate::run::Answer { hits, exact, quantiles, gap } = answer;
+    let hits = hits.into_iter().map(explained).collect();
     let confidence = gap.and_then(|gap| confidence(model, gap));
     Ok(Answer { hits, exact, quantiles, confidence, nearest })
 }
@@ -250,11 +237,10 @@ fn groups(molecule: &Molecule) -> Vec<String> {
     functional_groups(molecule).into_keys().map(|group| group.name()).collect()
 }
 
-/// A candidate with its properties.
-fn candidate(model: &Model, candidates: &Candidates, at: usize) -> Candidate {
-    let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
+/// What is known of a candidate.
+fn properties(model: &Model, id: &str, label: &str) -> Properties {
     let molecule = match model.outputs {
-        Outputs::Molecules => Molecule::parse(&label).ok().map(|molecule| MoleculeProperties {
+        Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| MoleculeProperties {
             formula: molecule.formula(),
             mass: molecule.molar_mass(),
             groups: groups(&molecule),
@@ -268,7 +254,7 @@ fn candidate(model: &Model, candidates: &Candidates, at: usize) -> Candidate {
     let cids = model.runs.config().output.id.eq_ignore_ascii_case("cid");
     let is_cid = cids && id.len() <= 10 && id.bytes().all(|digit| digit.is_ascii_digit());
     let link = is_cid.then(|| format!("https://pubchem.ncbi.nlm.nih.gov/compound/{id}"));
-    Candidate { id, label, link, molecule }
+    Properties { link, molecule }
 }
 
 fn embed(model: &Model, limits: &Limits, request: &EmbedRequest) -> Result<EmbedResponse, Problem> {
@@ -352,7 +338,12 @@ fn candidates(
     request: &CandidatesRequest,
 ) -> Result<CandidatesResponse, Problem> {
     let (places, candidates) = find(model, limits, &request.ids)?;
-    let candidates = places.into_iter().map(|at| candidate(model, &candidates, at)).collect();
+    let candidate = |at: usize| {
+        let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
+        let properties = properties(model, &id, &label);
+        Candidate { id, label, properties }
+    };
+    let candidates = places.into_iter().map(candidate).collect();
     Ok(CandidatesResponse { model: model.name().to_owned(), notice: model.notice(), candidates })
 }
 

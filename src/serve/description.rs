@@ -46,15 +46,11 @@ pub(super) fn describe(
     let (members, config) = (runs.members(), runs.config());
     let report = record.as_ref().map(|record| &record.report);
     let metrics = report.into_iter().flat_map(|report| {
-        Metric::all().filter_map(|metric| {
-            let interval = report.intervals.get(metric.name());
-            Some(NamedMetric {
-                name: metric.name().to_owned(),
-                title: metric.title().to_owned(),
-                value: metric.known(&report.metrics)?,
-                low: interval.map(|interval| interval[0]),
-                high: interval.map(|interval| interval[1]),
-            })
+        Metric::known_of(&report.metrics).map(|(metric, value)| {
+            let ends = report.intervals.get(metric.name());
+            let (name, title) = (metric.name().to_owned(), metric.title().to_owned());
+            let [low, high] = [0, 1].map(|end| ends.map(|ends| ends[end]));
+            NamedMetric { name, title, value, low, high }
         })
     });
     let separator = match &config.output.features {

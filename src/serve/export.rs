@@ -4,9 +4,9 @@ use super::answer::Asked;
 use super::model::Needs;
 use super::problem::Problem;
 use super::requests::{ExportRequest, Format, SearchRequest};
-use super::responses::{Hit, Outputs};
+use super::responses::{ExplainedHit, Outputs};
 use super::{Limits, Model, answer};
-use crate::compare::quoted;
+use crate::table::Table;
 use dsokr_molecule::Molecule;
 
 impl Format {
@@ -56,16 +56,16 @@ fn file(
     }
     let response = answer::search(model, limits, search)?;
     let hits = response.answers.first().map_or(&[][..], |answer| &answer.hits);
-    let records = hits.iter().map(|hit| match format {
-        Format::Csv => csv(hit),
-        Format::Sdf => sdf(hit),
-        Format::Smiles => format!("{} {}\n", line(&hit.candidate.label), line(&hit.candidate.id)),
-    });
-    let header = match format {
-        Format::Csv => "rank,id,label,score,formula,mass,duplicates\r\n",
-        Format::Sdf | Format::Smiles => "",
-    };
-    Ok(header.to_owned() + &records.collect::<String>())
+    Ok(match format {
+        Format::Csv => csv(hits),
+        Format::Sdf => hits.iter().map(sdf).collect(),
+        Format::Smiles => {
+            let record = |ExplainedHit { hit, .. }: &ExplainedHit| {
+                format!("{} {}\n", line(&hit.label), line(&hit.id))
+            };
+            hits.iter().map(record).collect()
+        }
+    })
 }
 
 /// A text on one line.
@@ -82,26 +82,29 @@ fn value(text: &str) -> String {
     }
 }
 
-fn csv(hit: &Hit) -> String {
-    let molecule = hit.candidate.molecule.as_ref();
-    let cells = [
-        hit.rank.to_string(),
-        quoted(&hit.candidate.id),
-        quoted(&hit.candidate.label),
-        hit.score.to_string(),
-        molecule.map_or_else(String::new, |own| quoted(&own.formula)),
-        molecule.map_or_else(String::new, |own| format!("{:.3}", own.mass)),
-        quoted(&hit.duplicates.join(" ")),
-    ];
-    cells.join(",") + "\r\n"
+fn csv(hits: &[ExplainedHit]) -> String {
+    let row = |ExplainedHit { hit, properties, .. }: &ExplainedHit| {
+        let molecule = properties.molecule.as_ref();
+        [
+            hit.rank.to_string(),
+            hit.id.clone(),
+            hit.label.clone(),
+            hit.score.to_string(),
+            molecule.map_or_else(String::new, |own| own.formula.clone()),
+            molecule.map_or_else(String::new, |own| format!("{:.3}", own.mass)),
+            hit.duplicates.join(" "),
+        ]
+    };
+    let names = ["rank", "id", "label", "score", "formula", "mass", "duplicates"];
+    Table::new(names, names.len()).with(hits.iter().map(row)).csv("\r\n")
 }
 
-fn sdf(hit: &Hit) -> String {
-    let Ok(molecule) = Molecule::parse(&hit.candidate.label) else { return String::new() };
-    let mut record = molecule.mol_block(&hit.candidate.id);
+fn sdf(ExplainedHit { hit, .. }: &ExplainedHit) -> String {
+    let Ok(molecule) = Molecule::parse(&hit.label) else { return String::new() };
+    let mut record = molecule.mol_block(&hit.id);
     for (name, text) in [
-        ("id", hit.candidate.id.clone()),
-        ("smiles", hit.candidate.label.clone()),
+        ("id", hit.id.clone()),
+        ("smiles", hit.label.clone()),
         ("rank", hit.rank.to_string()),
         ("score", hit.score.to_string()),
         ("formula", molecule.formula()),
@@ -115,19 +118,20 @@ fn sdf(hit: &Hit) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::responses::Candidate;
+    use super::super::responses::Properties;
     use super::*;
+    use crate::run::Hit;
 
-    fn hit(id: &str, label: &str) -> Hit {
-        let candidate =
-            Candidate { id: id.into(), label: label.into(), link: None, molecule: None };
-        let duplicates = vec![id.into()];
-        Hit { rank: 1, candidate, score: -1.5, gap: None, tied: 0, duplicates, shared: Vec::new() }
+    fn hit(id: &str, label: &str) -> ExplainedHit {
+        let (id, label, duplicates) = (id.to_owned(), label.to_owned(), vec![id.to_owned()]);
+        let hit = Hit { rank: 1, id, label, score: -1.5, gap: None, tied: 0, duplicates };
+        ExplainedHit { hit, properties: Properties::default(), shared: Vec::new() }
     }
 
     #[test]
     fn ids_are_no_formulas_and_end_no_records() {
-        assert_eq!(csv(&hit("=1+1", "-2")), "1,'=1+1,-2,-1.5,,,'=1+1\r\n");
+        let table = csv(&[hit("=1+1", "-2")]);
+        assert_eq!(table.lines().nth(1), Some("1,'=1+1,-2,-1.5,,,'=1+1"));
         for id in ["$$$$", "$$$$\n", "x\n$$$$\n", "\r\n$$$$", "> <smiles>\nO", "a\u{2028}$$$$"] {
             let record = sdf(&hit(id, "C"));
             let ends = record.split('\n').filter(|line| line.starts_with("$$$$")).count();

@@ -3,6 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::PredictedOutput;
+use crate::run::{Hit, Quantile};
+
 /// Answers to a search.
 #[derive(Serialize, ToSchema)]
 pub(super) struct SearchResponse {
@@ -23,11 +26,11 @@ pub(super) struct SearchResponse {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Answer {
     /// The best candidates, best first. Duplicates are one hit.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<ExplainedHit>,
     /// The predicted output where it need not be a candidate: the best of all outputs, or the label set with the
     /// largest expected F1, with that F1 as its score.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub exact: Option<Exact>,
+    pub exact: Option<PredictedOutput>,
     /// Predicted quantiles, of models of numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantiles: Vec<Quantile>,
@@ -39,23 +42,15 @@ pub(super) struct Answer {
     pub nearest: Vec<Nearest>,
 }
 
-/// A candidate with its score.
+/// A candidate with its place among all.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Hit {
-    /// One more than the number of candidates with a higher score, among all.
-    pub rank: usize,
-    /// The candidate.
+pub(super) struct ExplainedHit {
+    /// The candidate, its rank and its score.
     #[serde(flatten)]
-    pub candidate: Candidate,
-    /// Its score.
-    pub score: f32,
-    /// The score minus that of the next candidate that is no duplicate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gap: Option<f32>,
-    /// Number of candidates with the same score that are no duplicates.
-    pub tied: usize,
-    /// Ids of duplicates, which score the same bit for bit.
-    pub duplicates: Vec<String>,
+    pub hit: Hit,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub properties: Properties,
     /// What it shares with the molecule of each of the nearest training texts, with `explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
@@ -68,6 +63,14 @@ pub(super) struct Candidate {
     pub id: String,
     /// Its label: the SMILES of a molecule, a set of labels, a ranking, a number or a graph.
     pub label: String,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub properties: Properties,
+}
+
+/// What is known of a candidate.
+#[derive(Default, Serialize, ToSchema)]
+pub(super) struct Properties {
     /// Where PubChem describes it, if ids are its compound ids.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
@@ -85,24 +88,6 @@ pub(super) struct MoleculeProperties {
     pub mass: f64,
     /// Its functional groups.
     pub groups: Vec<String>,
-}
-
-/// The best of all outputs, which need not be a candidate.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Exact {
-    /// What it is.
-    pub label: String,
-    /// Its score.
-    pub score: f64,
-}
-
-/// A predicted quantile.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Quantile {
-    /// The level, from 0 to 1.
-    pub level: f64,
-    /// The quantile.
-    pub value: f32,
 }
 
 /// How often first candidates with such a gap to the next score were right, or with the nearest gaps where no query

@@ -168,8 +168,9 @@ impl SweepRun {
                 return Self { setting, path, value: None, ci95: None, metrics, failure };
             }
         };
-        let known = |metric: Metric| Some((metric.name(), metric.known(&report.metrics)?));
-        let metrics: BTreeMap<_, _> = Metric::all().filter_map(known).collect();
+        let metrics = Metric::known_of(&report.metrics);
+        let metrics: BTreeMap<_, _> =
+            metrics.map(|(metric, value)| (metric.name(), value)).collect();
         // a metric that is not known otherwise still chooses
         let value = Some(metric.value(&report.metrics)).filter(|value| value.is_finite());
         let ci95 = report.intervals.get(metric.name()).copied();

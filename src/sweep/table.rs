@@ -1,40 +1,30 @@
 //! A sweep as tables.
 
-use std::fmt::Write;
-
 use dsokr_basis::store::write_atomically;
 
-use super::Sweep;
-use crate::compare::{places, quoted};
+use super::{Sweep, SweepRun};
+use crate::table::{Table, interval, places};
 use crate::{Error, Metric};
 
 impl Sweep {
     /// A Markdown table: the values of the keys, the metric that chooses with its 95 % interval, and the
     /// run directory, best first.
     pub fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| {
-            let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-            format!("| {} |\n", cells.join(" | "))
-        };
         let arrow = if self.larger_is_better { "↑" } else { "↓" };
         let metric = format!("validation {} {arrow}", self.metric);
-        let last = [metric, "95 % interval".to_owned(), "run".to_owned()];
-        let mut text = line(self.keys.iter().cloned().chain(last).collect());
-        text += &format!("|{}\n", "---|".repeat(self.keys.len() + 3));
-        for run in &self.runs {
+        let names = [metric, "95 % interval".to_owned(), "run".to_owned()];
+        let row = |run: &SweepRun| {
             let places = run.value.map_or(4, places);
             let value = match (&run.failure, run.value) {
                 (Some(_), _) => "failed".to_owned(),
                 (None, Some(value)) => format!("{value:.places$}"),
                 (None, None) => "not known".to_owned(),
             };
-            let interval = run
-                .ci95
-                .map_or(String::new(), |[low, high]| format!("[{low:.places$}, {high:.places$}]"));
-            let last = [value, interval, run.path.display().to_string()];
-            text += &line(run.setting.iter().cloned().chain(last).collect());
-        }
-        text
+            let last = [value, interval(run.ci95, places), run.path.display().to_string()];
+            run.setting.iter().cloned().chain(last).collect::<Vec<_>>()
+        };
+        let names = self.keys.iter().cloned().chain(names);
+        Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).markdown()
     }
 
     /// Comma-separated values: a row for each run, best first, with the values of the keys, all metrics
@@ -44,22 +34,17 @@ impl Sweep {
             |metric: &Metric| self.runs.iter().any(|run| run.metrics.contains_key(metric.name()));
         let metrics: Vec<&str> = Metric::all().filter(known).map(|metric| metric.name()).collect();
         let ends = ["low", "high"].map(|end| format!("{}_{end}", self.metric));
-        let mut names: Vec<String> = self.keys.iter().map(|key| quoted(key)).collect();
-        names.extend(metrics.iter().map(|metric| (*metric).to_owned()));
-        names.extend(ends);
-        names.extend(["run", "failure"].map(String::from));
-        let mut text = names.join(",") + "\n";
-        for run in &self.runs {
-            let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
-            let mut cells: Vec<String> = run.setting.iter().map(|value| quoted(value)).collect();
-            cells.extend(metrics.iter().map(|name| number(run.metrics.get(name).copied())));
-            let [low, high] = run.ci95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
-            cells.extend([number(low), number(high)]);
-            cells.push(quoted(&run.path.display().to_string()));
-            cells.push(quoted(run.failure.as_deref().unwrap_or_default()));
-            let _ = writeln!(text, "{}", cells.join(","));
-        }
-        text
+        let names = self.keys.iter().cloned().chain(metrics.iter().map(|&name| name.to_owned()));
+        let names = names.chain(ends).chain(["run", "failure"].map(String::from));
+        let row = |run: &SweepRun| {
+            let ends = run.ci95.map_or([None; 2], |ends| ends.map(Some));
+            let numbers = metrics.iter().map(|name| run.metrics.get(name).copied()).chain(ends);
+            let numbers = numbers.map(|value| value.map(|v| v.to_string()).unwrap_or_default());
+            let failure = run.failure.clone().unwrap_or_default();
+            let cells = run.setting.iter().cloned().chain(numbers);
+            cells.chain([run.path.display().to_string(), failure]).collect::<Vec<_>>()
+        };
+        Table::new(names, self.keys.len()).with(self.runs.iter().map(row)).csv("\n")
     }
 
     /// Writes the tables into the sweep's folder.
@@ -79,7 +64,6 @@ impl Sweep {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::SweepRun;
     use super::*;
 
     #[test]

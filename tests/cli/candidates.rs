@@ -8,6 +8,7 @@ use dsokr::run::Run;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, json, npy, number};
+use crate::served::Served;
 
 /// A kernel machine, whose candidates change nothing but the candidates.
 const CONFIG: &str = r#"
@@ -278,15 +279,12 @@ fn what_is_found_of_added_candidates_is_right() {
     let ask =
         ["search", "part", "an open chain of kind ETH and class ANE", "--top", "84", "--json"];
     let answer = json(&sandbox.succeed(&ask));
-    let ids: Vec<&str> = answer["candidates"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|hit| hit["id"].as_str().unwrap())
-        .collect();
-    assert!(["a", "b", "c", "d", "o4"].iter().all(|id| ids.contains(id)), "{answer}");
-    let (a, o1) = (ids.iter().position(|&id| id == "a"), ids.iter().position(|&id| id == "o1"));
-    assert!(a > o1 && all.id(all.find("a").unwrap()) == "a");
+    let hits = answer["candidates"].as_array().unwrap();
+    let hit = |id: &str| hits.iter().find(|hit| hit["id"] == id);
+    assert!(["c", "d", "o4"].iter().all(|id| hit(id).is_some()), "{answer}");
+    for (id, same) in [("o1", "a"), ("o5", "b")] {
+        assert_eq!(hit(id).unwrap()["duplicates"], serde_json::json!([same]), "{answer}");
+    }
     // targets of outputs are found as before
     sandbox.write("ids.tsv", "id\no1\na\n");
     sandbox.succeed(&["embed", "part", "ids.tsv", "--outputs", "--out", "targets.npy"]);
@@ -294,6 +292,35 @@ fn what_is_found_of_added_candidates_is_right() {
     let resume = ["train", "run.toml", "--out", "part", "--resume", "--set"];
     sandbox.succeed(&[&resume[..], &["output.candidate.column=\"old\""]].concat());
     assert_eq!(candidates(&sandbox, "part"), all);
+}
+
+#[test]
+fn duplicates_of_molecules_are_one_hit_of_the_command_and_of_the_server() {
+    let sandbox = sandbox();
+    write(&sandbox, "smiles", NGRAMS, "[sketch]\nsize = 4\n", RIDGE);
+    add(&sandbox, &[]);
+    sandbox.write("more.tsv", "id\tsmiles\na\tNCC\nb\tCCN\nc\tNCC\n");
+    sandbox.succeed(&["candidates", "add", "part", "more.tsv"]);
+    let served = Served::start(&sandbox, &["part"]);
+    for (text, top) in [("an open chain of kind ETH and class ANE", 83), ("a ring", 7)] {
+        let query = ["search", "part", text, "--top", &top.to_string(), "--json"];
+        let found = json(&sandbox.succeed(&query))["candidates"].clone();
+        let query = serde_json::json!({"texts": [text], "top": top});
+        let mut hits = served.ask("/api/search", &query)["answers"][0]["hits"].clone();
+        for hit in hits.as_array_mut().unwrap() {
+            // the command does not describe molecules
+            assert!(hit.as_object_mut().unwrap().remove("molecule").is_some(), "{hit}");
+        }
+        assert_eq!(found, hits);
+        let hits = hits.as_array().unwrap();
+        assert_eq!(hits.len(), top.min(80));
+        let place = hits.iter().position(|hit| hit["id"] == "o1");
+        if let Some(at) = place.filter(|&at| at + 1 < hits.len()) {
+            assert_eq!(hits[at]["duplicates"], serde_json::json!(["a", "c"]));
+            assert_eq!(number(&hits[at + 1], "rank"), number(&hits[at], "rank") + 3.0);
+        }
+        assert!(place.is_some() || top < 83, "{found}");
+    }
 }
 
 #[test]

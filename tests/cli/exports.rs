@@ -161,10 +161,11 @@ fn sentence_transformers_returns_the_coordinates_of_the_run() {
         }
         // a search refuses the empty text
         for (text, scores) in TEXTS.iter().zip(scores).filter(|(text, _)| !text.is_empty()) {
-            let best = run.search(text, 1).unwrap()[0];
+            let best = &run.search(text, 1).unwrap().hits[0];
+            let candidate = run.candidates.find(&best.id).unwrap();
             let largest = scores.iter().copied().fold(f32::MIN, f32::max);
             assert!((largest - best.score).abs() < 2e-5, "{changes:?}: {text}");
-            assert!((scores[best.candidate] - largest).abs() < 2e-5, "{changes:?}: {text}");
+            assert!((scores[candidate] - largest).abs() < 2e-5, "{changes:?}: {text}");
         }
     }
 }
@@ -192,15 +193,15 @@ fn candidates_are_exported_for_searches_by_distance() {
             z.iter().map(|&z| f64::from(z)).chain([0.0]).enumerate().map(apart).sum::<f64>()
         };
         let distances: Vec<f64> = (0..run.candidates.len()).map(distance).collect();
-        let hits = run.search("a ring of kind METH", run.candidates.len()).unwrap();
+        let hits = run.search("a ring of kind METH", run.candidates.len()).unwrap().hits;
         // the linear kernel has constants of candidates
         let constants = run.candidates.constants();
         assert_eq!(constants.iter().all(|&constant| constant == 0.0), kernel == "ngram");
         // one constant turns distances into scores
-        let scores = |c: usize| -distances[c] / 2.0;
-        let constant = f64::from(hits[0].score) - scores(hits[0].candidate);
+        let scores = |id: &str| -distances[run.candidates.find(id).unwrap()] / 2.0;
+        let constant = f64::from(hits[0].score) - scores(&hits[0].id);
         for hit in &hits {
-            let apart = (f64::from(hit.score) - scores(hit.candidate) - constant).abs();
+            let apart = (f64::from(hit.score) - scores(&hit.id) - constant).abs();
             assert!(apart < 1e-5, "{kernel}: {apart}");
         }
     }

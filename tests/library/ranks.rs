@@ -9,7 +9,7 @@ use dsokr::config::Checked;
 use dsokr::data::{DataRoot, SplitName};
 use dsokr::decode::report::ReliabilityBin;
 use dsokr::decode::{Candidates, Decoded, Hit, Precision, Rank};
-use dsokr::run::shard_candidates;
+use dsokr::run::{Answer, shard_candidates};
 use dsokr::train::{Event, Observer};
 use dsokr::{Config, EnsembleRun, Error, Request, Run, Scores, Trained, fit};
 
@@ -222,17 +222,14 @@ fn several_ranks_evaluate_and_search_as_one() {
 
 type ScoredId = (String, f32);
 
-/// The id of a hit, those of its duplicates, its rank, how many tie with it, and its gap.
-type Folded = (String, Vec<String>, usize, usize, Option<f32>);
-
 /// What a run finds by ids, numbers being those of its shards.
 #[derive(Debug, PartialEq)]
 struct Named {
     scores: Scores,
     ranks: Vec<Option<Rank>>,
     decoded: Vec<(Option<f32>, Vec<ScoredId>)>,
-    hits: Vec<(String, String, f32)>,
-    distinct: Vec<Folded>,
+    answer: Answer,
+    distinct: Vec<Answer>,
     chosen: Vec<Vec<Decoded>>,
     reliability: Vec<ReliabilityBin>,
 }
@@ -247,12 +244,7 @@ fn named(runs: &EnsembleRun) -> Result<Named, Error> {
     let decoded =
         decoded.iter().map(|own| (own.gold_score, own.hits.iter().map(by_id).collect())).collect();
     let answer = runs.search(text, 30)?;
-    let shown = answer.candidates(run);
-    let hit =
-        |hit: &Hit| (shown.id(hit.candidate).into(), shown.label(hit.candidate).into(), hit.score);
-    let hits = answer.hits.iter().map(hit).collect();
     let texts = runs.ask(|run| run.texts(&[text, "An ether."]), None)?;
-    let mut distinct = Vec::new();
     let wanted = |all: &Candidates| -> Vec<bool> {
         (0..all.len()).map(|at| !all.label(at).contains("Br")).collect()
     };
@@ -260,20 +252,15 @@ fn named(runs: &EnsembleRun) -> Result<Named, Error> {
         Some(shards) => shards.held().flat_map(wanted).collect(),
         None => wanted(&run.candidates),
     };
-    for answer in runs.distinct(&texts, 0..40, Some(&wanted))? {
-        let all = answer.further.candidates(run);
-        let id = |at: usize| all.id(at).to_owned();
-        distinct.extend(answer.hits.iter().map(|own| {
-            let duplicates = own.duplicates.iter().map(|&at| id(at)).collect();
-            (id(own.candidate), duplicates, own.rank, own.tied, own.gap)
-        }));
-    }
-    let ids = [vec![distinct[3].0.clone()], distinct.iter().map(|own| own.0.clone()).collect()];
+    let distinct = runs.distinct(&texts, 0..40, Some(&wanted))?;
+    let ids: Vec<String> =
+        distinct.iter().flat_map(|own| &own.hits).map(|hit| hit.id.clone()).collect();
+    let ids = [vec![ids[3].clone()], ids];
     let mut chosen = runs.rank_candidates(&texts, &ids)?;
     chosen.iter_mut().flatten().for_each(|decoded| decoded.hits.clear());
     let reliability = runs.gap_reliability(&asked, 5)?;
     let (scores, ranks) = (found.scores, found.ranks);
-    Ok(Named { scores, ranks, decoded, hits, distinct, chosen, reliability })
+    Ok(Named { scores, ranks, decoded, answer, distinct, chosen, reliability })
 }
 
 #[test]

@@ -161,8 +161,8 @@ fn an_own_encoder_is_trained_saved_read_and_searched_with() {
     let again = run.evaluate(&test, Pool::Shared).unwrap();
     assert_eq!(again.scores, report.metrics);
     assert_eq!(Pool::Shared.metrics(&again.ranks, &run.candidates).unwrap(), report.metrics.ranks);
-    let hits = run.search("begins fo and finishes with endba", 3).unwrap();
-    assert_eq!(run.candidates.label(hits[0].candidate), "foba");
+    let hits = run.search("begins fo and finishes with endba", 3).unwrap().hits;
+    assert_eq!(hits[0].label, "foba");
     assert!(hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
 
     // a complete run is not trained again

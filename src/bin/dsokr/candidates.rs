@@ -5,9 +5,8 @@ use clap::Subcommand;
 use dsokr::Error;
 use dsokr::basis::store::{Prepared, prepare};
 use dsokr::decode::Precision;
-use dsokr::run::{
-    AddedCandidates, WrittenShards, add_candidates, check_output, shard_candidates, tables,
-};
+use dsokr::run::{AddedCandidates, WrittenShards, add_candidates, check_output, shard_candidates};
+use dsokr::table::Table;
 use serde::Serialize;
 
 use crate::{print, print_json};
@@ -171,26 +170,24 @@ impl Summary {
 
 /// Prepares a table with a row a candidate.
 fn table(added: &AddedCandidates, file: &Path) -> Result<Prepared, Error> {
-    let members = added.unknown.len();
-    let heading = |at: usize| match members {
-        1 => "\tunknown".to_owned(),
-        _ => format!("\tunknown {}", at + 1),
+    let unknown = |at: usize| match added.unknown.len() {
+        1 => "unknown".to_owned(),
+        _ => format!("unknown {}", at + 1),
     };
-    let headings: String = (0..members).map(heading).collect();
-    let name =
-        |id: Option<&Option<String>>| tables::cell(id.and_then(Option::as_deref).unwrap_or(""));
-    Ok(prepare(file, |out| {
-        writeln!(out, "id{headings}\tsame features\tsame molecule")?;
-        added.ids.iter().enumerate().try_for_each(|(row, id)| {
-            write!(out, "{}", tables::cell(id))?;
-            for own in &added.unknown {
-                match own {
-                    Some(shares) => write!(out, "\t{}", shares[row])?,
-                    None => write!(out, "\t")?,
-                }
-            }
-            let (features, molecule) = (added.same_features.get(row), added.same_molecule.get(row));
-            writeln!(out, "\t{}\t{}", name(features), name(molecule))
-        })
-    })?)
+    let names = ["id".to_owned()].into_iter().chain((0..added.unknown.len()).map(unknown));
+    let names = names.chain(["same features", "same molecule"].map(String::from));
+    let row = |(row, id): (usize, &String)| {
+        let share = |own: &Option<Vec<f64>>| {
+            own.as_ref().map(|shares| shares[row].to_string()).unwrap_or_default()
+        };
+        let same = [&added.same_features, &added.same_molecule];
+        let same = same.map(|ids| ids.get(row).cloned().flatten().unwrap_or_default());
+        [id.clone()]
+            .into_iter()
+            .chain(added.unknown.iter().map(share))
+            .chain(same)
+            .collect::<Vec<_>>()
+    };
+    let table = Table::new(names, 1).with(added.ids.iter().enumerate().map(row));
+    Ok(prepare(file, |out| out.write_all(table.tsv().as_bytes()))?)
 }

@@ -4,11 +4,11 @@ use dsokr::Error;
 use dsokr::data::config::OnBadRow;
 use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
+use dsokr::table::tsv_line;
 
-use crate::answers::Answer;
 use crate::combine::Combine;
 use crate::texts::Texts;
-use crate::{print_part, report};
+use crate::{answers, print_part};
 
 /// Predicts outputs without golds: the best candidates for each text, a JSON line or rows of a table.
 ///
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let mut queries = arguments.texts.open(file, first)?.on_bad_row(first.config.data.on_bad_row);
     let mut header = match arguments.format {
         Format::Jsonl => String::new(),
-        Format::Tsv => report::line(&Answer::columns(&runs)),
+        Format::Tsv => tsv_line(&answers::columns(&runs)),
     };
     loop {
         let batch = queries.batch(arguments.batch as usize)?;
@@ -71,15 +71,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
             // the header of a table without rows
             return print_part(&header).map(|_| ());
         }
-        let answers = runs.answer_queries(|run| batch.read(run), arguments.top)?;
+        let found = runs.answer_queries(|run| batch.read(run), arguments.top)?;
         let mut out = std::mem::take(&mut header);
-        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&answers) {
-            let answer = Answer::new(Some(id), batch.text(at), answer, first);
+        for ((at, id), answer) in batch.ids.iter().enumerate().zip(&found) {
             match arguments.format {
-                Format::Jsonl => out += &answer.json_line()?,
-                Format::Tsv => {
-                    answer.rows().iter().for_each(|cells| out += &report::line(cells));
-                }
+                Format::Jsonl => out += &answers::json_line(Some(id), batch.text(at), answer)?,
+                Format::Tsv => out.extend(answers::rows(id, answer).map(|row| tsv_line(&row))),
             }
         }
         if !print_part(&out)? {

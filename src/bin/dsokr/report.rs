@@ -1,6 +1,5 @@
 //! What `evaluate --report` writes into a folder.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use dsokr::basis::store::write_atomically;
@@ -9,7 +8,8 @@ use dsokr::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
 use dsokr::decode::{Candidates, Decoded, Rank};
-use dsokr::run::{LearningCurve, OutputFolder, tables};
+use dsokr::run::{LearningCurve, OutputFolder};
+use dsokr::table::Table;
 use dsokr::{EXAMPLES, Error, LabelScores, Quantiles, Scores, drawing};
 
 use crate::plot;
@@ -106,10 +106,9 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
         plot::learning(&folder.join("learning.svg"), &curves)?;
     }
     if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = found.outputs {
-        let mut table = LabelScores::COLUMNS.join("\t") + "\n";
         let labels = LabelScores::of(truth, predicted)?;
-        labels.iter().for_each(|label| table += &line(&label.cells()));
-        put("labels.tsv", &table)?;
+        let rows = labels.iter().map(LabelScores::cells);
+        put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
     }
     let inputs = &found.split.inputs;
     let drawn = found.outputs.map(|outputs| drawing(inputs, outputs, EXAMPLES)).transpose()?;
@@ -124,17 +123,15 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
         rows[query].cells().into_iter().chain(distances).collect()
     };
     let distances: &[&str] = if found.distances.is_some() { &DISTANCES } else { &[] };
-    let columns = [&QueryRow::COLUMNS, distances].concat().join("\t") + "\n";
-    let mut table = columns.clone();
-    (0..rows.len()).for_each(|query| table += &line(&cells(query)));
-    put("ranks.tsv", &table)?;
+    let columns = || QueryRow::COLUMNS.iter().chain(distances).copied();
+    put("ranks.tsv", &Table::new(columns(), 1).with((0..rows.len()).map(cells)).tsv())?;
     let worst = match (found.scores.has_ranks(), found.distances) {
         (true, _) => worst(ranks, WORST),
         (false, Some([_, distances])) => farthest(distances),
         (false, None) => return Ok(()),
     };
 
-    let mut table = String::from("text\tgold_label\t") + &columns;
+    let mut table = Table::new(["text", "gold_label"].into_iter().chain(columns()), 2);
     for query in worst {
         let gold = found.candidates.find(&golds[query]);
         let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
@@ -142,19 +139,16 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
             Inputs::Texts(texts) => texts[query].clone(),
             Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
         };
-        let own = [text, gold.to_owned()];
-        let cells: Vec<String> = own.into_iter().chain(cells(query)).collect();
-        table += &line(&cells);
+        table.push([text, gold.to_owned()].into_iter().chain(cells(query)));
     }
-    put("worst.tsv", &table)?;
+    put("worst.tsv", &table.tsv())?;
     if !found.scores.has_ranks() {
         return Ok(());
     }
 
     let bins = reliability(found.decoded, BINS)?;
-    let mut table = ReliabilityBin::COLUMNS.join("\t") + "\n";
-    bins.iter().for_each(|bin| table += &line(&bin.cells()));
-    put("reliability.tsv", &table)?;
+    let table = Table::new(ReliabilityBin::COLUMNS, 0).with(bins.iter().map(ReliabilityBin::cells));
+    put("reliability.tsv", &table.tsv())?;
     plot::reliability(&folder.join("reliability.svg"), &bins)?;
 
     let most = MOST.min(found.candidates.len());
@@ -183,25 +177,14 @@ fn predicted(
 ) -> Result<String, Error> {
     let levels = quantiles.levels.iter().map(|level| format!("quantile {level}"));
     let names = ["query", "number"].map(String::from).into_iter().chain(levels);
-    let mut table = line(&names.collect::<Vec<_>>());
+    let mut table = Table::new(names, 1);
     let values = quantiles.values.chunks(quantiles.levels.len());
     for ((id, gold), values) in ids.iter().zip(golds).zip(values) {
         let gold = candidates.find(gold);
         let number = gold.map(|gold| quantiles.number(candidates, gold)).transpose()?;
         let own = [id.clone(), number.map(|number| number.to_string()).unwrap_or_default()];
         let values = values.iter().map(f32::to_string);
-        table += &line(&own.into_iter().chain(values).collect::<Vec<_>>());
+        table.push(own.into_iter().chain(values));
     }
-    Ok(table)
-}
-
-/// A row of a table whose cells hold neither tabs nor line breaks.
-pub fn line(cells: &[String]) -> String {
-    let mut line = String::new();
-    for (at, cell) in cells.iter().enumerate() {
-        let between = if at == 0 { "" } else { "\t" };
-        // writing to a string cannot fail
-        let _ = write!(line, "{between}{}", tables::cell(cell));
-    }
-    line + "\n"
+    Ok(table.tsv())
 }

@@ -7,8 +7,7 @@ use dsokr::data::table::{TextFormat, TextReader};
 use dsokr::device::Processor;
 use dsokr::run::EnsembleRun;
 
-use crate::answers::Answer;
-use crate::{print, print_error, print_part};
+use crate::{answers, print, print_error, print_part};
 
 /// Ranks the candidates for one text, or for each text that is typed.
 ///
@@ -53,8 +52,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 fn answer(arguments: &Arguments, run: &EnsembleRun, text: &str) -> Result<String, Error> {
     let found = run.search(text, arguments.top)?;
-    let answer = Answer::new(None, Some(text), &found, &run.members()[0]);
-    if arguments.json { answer.json_line() } else { Ok(answer.text()) }
+    match arguments.json {
+        true => answers::json_line(None, Some(text), &found),
+        false => Ok(answers::text(&found)),
+    }
 }
 
 /// Answers the lines of a terminal, which edits them; a wrong line is reported and forgotten.

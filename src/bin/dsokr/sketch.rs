@@ -5,7 +5,8 @@ use dsokr::basis::Ranks;
 use dsokr::config::{Checked, Config, Override};
 use dsokr::data::DataRoot;
 use dsokr::run::check_output;
-use dsokr::sketch::{Curve, Leverage, Point, Study};
+use dsokr::sketch::{Curve, Leverage, Point, Spread, Study};
+use dsokr::table::Table;
 
 use crate::{plot, print, print_json};
 
@@ -146,17 +147,15 @@ fn table(found: &Found) -> String {
         let Curve { name, metric, points, recommended, .. } = curve;
         let fitted = points.iter().any(|point| point.fitted.is_some());
         let perfect = if fitted { format!("{metric}, perfect h") } else { metric.clone() };
-        text += &format!("{name}\n{:>8} {:>8} {:>10} {perfect:>20}", "m", "rank", "residual");
-        text += if fitted { "               fitted\n" } else { "\n" };
-        for point in points {
-            let Point { size, rank, residual, perfect, fitted, .. } = point;
-            text += &format!("{size:>8} {rank:>8.1} {residual:>10.5}");
-            for figure in [Some(perfect), fitted.as_ref()].into_iter().flatten() {
-                text +=
-                    &format!(" {:>20}", format!("{:.4} ± {:.4}", figure.mean, figure.deviation));
-            }
-            text += "\n";
+        let names = ["m", "rank", "residual"].map(String::from).into_iter().chain([perfect]);
+        let mut table = Table::new(names.chain(fitted.then(|| "fitted".to_owned())), 0);
+        for Point { size, rank, residual, perfect, fitted: own, .. } in points {
+            let spread = |own: &Spread| format!("{:.4} ± {:.4}", own.mean, own.deviation);
+            let cells = [size.to_string(), format!("{rank:.1}"), format!("{residual:.5}")];
+            let own = fitted.then(|| own.as_ref().map(spread).unwrap_or_default());
+            table.push(cells.into_iter().chain([spread(perfect)]).chain(own));
         }
+        text += &format!("{name}\n{}", table.text());
         text += &format!("recommended: m = {recommended}\n\n");
     }
     for Leverage { name, lambda, dimension, scores, pilot } in &found.leverage {

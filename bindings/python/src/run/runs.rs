@@ -121,16 +121,11 @@ impl Runs {
             return Ok(Vec::new());
         }
         let answers = work(py, || runs.answer_queries(|run| input.read(run, 0..input.len()), k))?;
-        let known = &runs.members()[0].candidates;
-        let answer = |answer: dsokr::run::SearchAnswer| {
-            let hit = |hit: &dsokr::decode::Hit| {
-                let at = hit.candidate;
-                (known.id(at).to_owned(), known.label(at).to_owned(), hit.score)
-            };
+        let answer = |answer: dsokr::run::Answer| {
+            let hits = answer.hits.into_iter().map(|hit| (hit.id, hit.label, hit.score));
             let exact = answer.exact.map(|best| (best.label, best.score));
-            let quantiles =
-                answer.quantiles.into_iter().flat_map(|q| q.levels.into_iter().zip(q.values));
-            (answer.hits.iter().map(hit).collect(), exact, quantiles.collect())
+            let quantiles = answer.quantiles.iter().map(|own| (own.level, own.value));
+            (hits.collect(), exact, quantiles.collect())
         };
         Ok(answers.into_iter().map(answer).collect())
     }

@@ -1,0 +1,200 @@
+//! Tables for people, programs and papers.
+
+/// The widest column of texts that is aligned, in characters; longer texts push what follows aside.
+const WIDEST: usize = 64;
+
+/// Columns with names, texts first and numbers behind, and rows of cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    names: Vec<String>,
+    /// How many columns are texts.
+    texts: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows, whose first `texts` columns hold texts and whose others hold numbers.
+    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>, texts: usize) -> Self {
+        Self { names: names.into_iter().map(Into::into).collect(), texts, rows: Vec::new() }
+    }
+
+    /// The same with more rows, which have a cell a column.
+    pub fn with<S: Into<String>>(
+        mut self,
+        rows: impl IntoIterator<Item = impl IntoIterator<Item = S>>,
+    ) -> Self {
+        rows.into_iter().for_each(|row| self.push(row));
+        self
+    }
+
+    /// Adds a row, which has a cell a column.
+    pub fn push<S: Into<String>>(&mut self, row: impl IntoIterator<Item = S>) {
+        self.rows.push(row.into_iter().map(Into::into).collect());
+    }
+
+    /// The names of the columns and the rows.
+    fn lines(&self) -> impl Iterator<Item = &Vec<String>> {
+        [&self.names].into_iter().chain(&self.rows)
+    }
+
+    /// Columns aligned by spaces, texts to the left and numbers to the right.
+    pub fn text(&self) -> String {
+        let width = |at: usize| {
+            let widths = self.lines().map(|line| line[at].chars().count());
+            let widest = widths.max().unwrap_or_default();
+            if at < self.texts { widest.min(WIDEST) } else { widest }
+        };
+        let widths: Vec<usize> = (0..self.names.len()).map(width).collect();
+        let line = |line: &Vec<String>| {
+            let cells = line.iter().zip(&widths).enumerate();
+            let padded = cells.map(|(at, (text, &width))| match at < self.texts {
+                true => format!("{:<width$}", cell(text)),
+                false => format!("{:>width$}", cell(text)),
+            });
+            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+        };
+        self.lines().map(line).collect()
+    }
+
+    /// Fields separated by tabs, which no field holds.
+    pub fn tsv(&self) -> String {
+        self.lines().map(|line| tsv_line(line)).collect()
+    }
+
+    /// Comma-separated values for a spreadsheet, with `end` at the end of each line.
+    pub fn csv(&self, end: &str) -> String {
+        let line = |line: &Vec<String>| {
+            line.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",") + end
+        };
+        self.lines().map(line).collect()
+    }
+
+    /// A Markdown table.
+    pub fn markdown(&self) -> String {
+        let line = |line: &Vec<String>| {
+            let cells = line.iter().map(|text| text.replace('|', "\\|"));
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let mut lines = self.lines().map(line);
+        let names = lines.next().unwrap_or_default();
+        let rule = format!("|{}\n", "---|".repeat(self.names.len()));
+        names + &rule + &lines.collect::<String>()
+    }
+
+    /// A LaTeX tabular, for the package booktabs, with a rule above each row whose first cell is not empty.
+    pub fn latex(&self) -> String {
+        let line = |line: &Vec<String>, numbers: bool| {
+            let cell = |(at, text): (usize, &String)| match numbers && at >= self.texts {
+                // signs need mathematics
+                true if !text.is_empty() => format!("${text}$"),
+                true | false => escaped(text),
+            };
+            let cells = line.iter().enumerate().map(cell);
+            cells.collect::<Vec<_>>().join(" & ") + " \\\\\n"
+        };
+        let columns = "l".repeat(self.texts) + &"r".repeat(self.names.len() - self.texts);
+        let mut text = format!("\\begin{{tabular}}{{{columns}}}\n\\toprule\n");
+        text += &line(&self.names, false);
+        for row in &self.rows {
+            text += if row[0].is_empty() { "" } else { "\\midrule\n" };
+            text += &line(row, true);
+        }
+        text + "\\bottomrule\n\\end{tabular}\n"
+    }
+}
+
+/// A cell of a table whose columns are separated by tabs: tabs and line breaks become spaces.
+pub fn cell(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ")
+}
+
+/// A line of fields separated by tabs.
+pub fn tsv_line<S: AsRef<str>>(cells: &[S]) -> String {
+    cells.iter().map(|text| cell(text.as_ref())).collect::<Vec<_>>().join("\t") + "\n"
+}
+
+/// Decimal places of a metric: at least three digits that count.
+pub(crate) fn places(value: f64) -> usize {
+    match value.abs() {
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        size if size >= 0.01 || size == 0.0 => 4,
+        _ => 6,
+    }
+}
+
+/// An interval with `places` decimal places; empty for none.
+pub(crate) fn interval(ends: Option<[f64; 2]>, places: usize) -> String {
+    ends.map_or(String::new(), |[low, high]| format!("[{low:.places$}, {high:.places$}]"))
+}
+
+/// A text whose special characters LaTeX prints.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' => escaped += "\\textbackslash{}",
+            '~' => escaped += "\\textasciitilde{}",
+            '^' => escaped += "\\textasciicircum{}",
+            '↑' => escaped += "$\\uparrow$",
+            '↓' => escaped += "$\\downarrow$",
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// A text as a field of comma-separated values for a spreadsheet, quoted where it must be (RFC 4180). An
+/// apostrophe precedes what the spreadsheet takes for a formula: what begins with `=`, `+`, `-`, `@`, a tab or a
+/// carriage return and is not a number.
+fn quoted(field: &str) -> String {
+    let number = field.parse::<f64>().is_ok_and(f64::is_finite);
+    let formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !number;
+    let field = format!("{}{field}", if formula { "'" } else { "" });
+    match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_no_formulas_of_a_spreadsheet() {
+        for (text, field) in [
+            ("=1+1", "'=1+1"),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            ("@SUM(1,2)", "\"'@SUM(1,2)\""),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "\"'\r=1\""),
+            ("-inf", "'-inf"),
+            // numbers stay numbers, and texts texts
+            ("-1.5", "-1.5"),
+            ("+3e-4", "+3e-4"),
+            ("a=1", "a=1"),
+            ("C[N+](C)C", "C[N+](C)C"),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(text), field, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_form_has_every_cell() {
+        let rows = [["a_1", "é|d\t", "-0.5"], ["", "b, \"c\"", ""]];
+        let table = Table::new(["↑", "name", "95 %"], 2).with(rows);
+        assert_eq!(table.text(), "↑    name    95 %\na_1  é|d     -0.5\n     b, \"c\"\n");
+        assert_eq!(table.tsv(), "↑\tname\t95 %\na_1\té|d \t-0.5\n\tb, \"c\"\t\n");
+        assert_eq!(table.csv("\r\n"), "↑,name,95 %\r\na_1,é|d\t,-0.5\r\n,\"b, \"\"c\"\"\",\r\n");
+        let markdown =
+            "| ↑ | name | 95 % |\n|---|---|---|\n| a_1 | é\\|d\t | -0.5 |\n|  | b, \"c\" |  |\n";
+        assert_eq!(table.markdown(), markdown);
+        let latex = "\\begin{tabular}{llr}\n\\toprule\n$\\uparrow$ & name & 95 \\% \\\\\n\\midrule\na\\_1 & é|d\t & \
+                     $-0.5$ \\\\\n & b, \"c\" &  \\\\\n\\bottomrule\n\\end{tabular}\n";
+        assert_eq!(table.latex(), latex);
+    }
+}
