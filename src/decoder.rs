@@ -16,6 +16,8 @@ pub(crate) struct Decoder<'a> {
     pub look: Option<&'a SecondLook>,
     /// From where the candidates' coordinates count.
     pub origin: &'a Origin,
+    /// The configuration of the model.
+    pub config: &'a Checked,
     /// Finds the predicted outputs, where they need not be candidates.
     pub exact: Option<&'a ExactDecoder<'a>>,
 }
@@ -34,10 +36,9 @@ impl Decoder<'_> {
         &self,
         queries: &Queries,
         pool: Pool,
-        config: &Checked,
     ) -> Result<Option<Vec<PredictedOutput>>, Error> {
-        let features = &config.output.features;
-        match (self.exact, &config.decoding.expected_f1) {
+        let features = &self.config.output.features;
+        match (self.exact, &self.config.decoding.expected_f1) {
             (Some(exact), _) => exact.best(queries).map(Some),
             (None, Some(settings)) => {
                 expected_f1::best(settings, features, queries, self.candidates, pool).map(Some)
@@ -52,14 +53,12 @@ impl Decoder<'_> {
         &self,
         queries: &Queries,
         pool: Pool,
-        config: &Checked,
-        first: impl FnOnce() -> Result<Vec<usize>, Error>,
+        first: impl Iterator<Item = usize>,
     ) -> Result<Vec<String>, Error> {
-        match self.beyond(queries, pool, config)? {
+        match self.beyond(queries, pool)? {
             Some(found) => Ok(found.into_iter().map(|found| found.label).collect()),
             None => {
-                let label = |candidate| self.candidates.label(candidate).to_owned();
-                Ok(first()?.into_iter().map(label).collect())
+                Ok(first.map(|candidate| self.candidates.label(candidate).to_owned()).collect())
             }
         }
     }

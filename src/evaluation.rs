@@ -2,64 +2,137 @@
 
 use dsokr_basis::random::generator;
 use dsokr_data::{Split, Truth};
-use dsokr_decode::{CandidateBlocks, Candidates, Metrics, Pool};
+use dsokr_decode::{
+    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, Pool,
+    SecondLook, Shards,
+};
 use rand::RngExt;
 
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
-use crate::golds::{RankedGolds, missing_gold, rank_golds, truth_of};
+use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
 use crate::quantiles::QuantileScores;
 use crate::query_texts::QueryTexts;
+use crate::ranking::Ranking;
 use crate::scores::{Evaluation, OutputScores, QueryValues, Scores};
 use crate::targets::Origin;
 
-/// Ranks the right outputs of each query of a split under coordinates `z` `[queries × p]`, and compares
-/// the predicted outputs with the truth where that is known.
-pub(crate) fn evaluate(
-    split: &Split,
-    z: &[f32],
-    decoder: Decoder,
-    pool: Pool,
-    config: &Checked,
-) -> Result<Evaluation, Error> {
-    let Decoder { candidates, look, origin, .. } = decoder;
-    let z = config.decoding.scaled(z, candidates.dim())?;
-    let queries = QueryTexts::of(split).queries(candidates.dim(), &z)?;
-    let missing = missing_gold(split, config.evaluation.missing_gold);
-    let golds = rank_golds(split, &z, candidates, look, pool, missing)?;
-    let metrics = pool.metrics(&golds.ranks, candidates)?;
-    let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
-    let predicted = match truth {
-        Some(_) => decoder.predicted(&queries, pool, config, || decoder.first(queries, pool))?,
-        None => Vec::new(),
-    };
-    let rows = golds.rows.clone();
-    let found = judged(golds, metrics, &predicted, truth, config)?;
-    found.with_answers(&z, &rows, (candidates, origin), config)
+/// Fitted models whose predictions rank the same candidates: one, or the members of an ensemble.
+pub(crate) struct Models<'a> {
+    /// At least one.
+    pub each: Vec<Model<'a>>,
+    /// How their scores are combined.
+    pub rule: Combination,
+    /// The candidates of the one model, if they are in shards.
+    pub shards: Option<&'a Shards>,
+    /// What the first model's predictions are decoded with.
+    pub decoder: Decoder<'a>,
 }
 
-/// The evaluation with these ranks and predicted outputs.
-pub(crate) fn judged(
-    golds: RankedGolds,
-    metrics: Metrics,
-    predicted: &[String],
-    truth: Option<Truth>,
-    config: &Checked,
-) -> Result<Evaluation, Error> {
-    let RankedGolds { ranks, ids: golds, .. } = golds;
-    let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
-    let Some(truth) = truth else {
+/// One of several models.
+pub(crate) struct Model<'a> {
+    pub name: &'a str,
+    pub candidates: &'a Candidates,
+    pub look: Option<&'a SecondLook>,
+    pub normalised: bool,
+}
+
+impl<'a> Models<'a> {
+    /// One model.
+    pub fn one(decoder: Decoder<'a>) -> Self {
+        let Decoder { candidates, look, config, .. } = decoder;
+        let normalised = config.output.is_normalised();
+        let each = vec![Model { name: "", candidates, look, normalised }];
+        Self { each, rule: Combination::default(), shards: None, decoder }
+    }
+
+    /// What ranks queries by these predictions of each model, as they are scored.
+    ///
+    /// # Errors
+    /// Members whose candidates or queries differ from the first one's.
+    pub fn ranking<'b>(
+        &'b self,
+        texts: QueryTexts<'b>,
+        answers: &'b [Vec<f32>],
+    ) -> Result<Ranking<'b>, Error> {
+        if let (Some(shards), [z]) = (self.shards, answers) {
+            return Ok(Ranking::Shards(shards, texts.queries(shards.dim(), z)?, self.each[0].name));
+        }
+        let member = |(model, z): (&'b Model, &'b Vec<f32>)| {
+            let &Model { name, candidates, normalised, .. } = model;
+            let queries = texts.queries(candidates.dim(), z)?;
+            Ok(Member { name, queries, candidates, normalised })
+        };
+        let members = self.each.iter().zip(answers).map(member).collect::<Result<_, Error>>()?;
+        let looks = self.each.iter().map(|model| model.look).collect();
+        Ok(Ranking::Whole(Ensemble::new(members)?.with_second_looks(looks)?))
+    }
+
+    /// Ranks the right outputs of each query of a split under each model's predictions, as they are scored, and
+    /// compares the predicted outputs with the truth where that is known; and how the queries were decoded.
+    ///
+    /// # Errors
+    /// As [`ranking`](Self::ranking); a rule that is not valid for the members; a gold that is not a candidate, unless
+    /// the configuration counts it as rank ∞.
+    pub fn evaluate(
+        &self,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+    ) -> Result<(Evaluation, Vec<Decoded>), Error> {
+        let config = self.decoder.config;
+        let ranking = self.ranking(QueryTexts::of(split), answers)?;
+        let (mut golds, mut decoded) = self.rank_golds(&ranking, split, answers, pool)?;
+        let metrics = ranking.metrics(pool, &golds.ranks)?;
+        let named = ranking.named(&mut golds, &mut decoded)?;
+        let candidates = named.as_ref().unwrap_or(self.decoder.candidates);
+        let decoder = Decoder { candidates, ..self.decoder };
+        let RankedGolds { ranks, rows, ids: golds } = golds;
+        let scores = Scores { numbers: config.output.features.are_numbers(), ..metrics.into() };
         let queries = QueryValues::default();
-        return Ok(Evaluation { scores, ranks, golds, outputs: None, named: None, queries });
-    };
-    let predicted = predicted.iter().map(String::as_str);
-    let outputs = Truth::of_labels(predicted, &config.output.features)?.map(|found| (truth, found));
-    let compared = outputs.as_ref().map(|(truth, found)| OutputScores::with_queries(truth, found));
-    let (compared, queries) = compared.transpose()?.unzip();
-    let scores = Scores { outputs: compared, ..scores };
-    let queries = queries.unwrap_or_default();
-    Ok(Evaluation { scores, ranks, golds, outputs, named: None, queries })
+        let mut found = Evaluation { scores, ranks, golds, outputs: None, named: None, queries };
+        if let Some(truth) = truth_of(split, &found.golds, candidates, &config.output.features)? {
+            let first = decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate);
+            found.compare(truth, &decoder.predicted(ranking.queries(), pool, first)?, config)?;
+        }
+        if let [z] = answers {
+            found = found.with_answers(z, &rows, (candidates, decoder.origin), config)?;
+        }
+        found.named = named;
+        Ok((found, decoded))
+    }
+
+    /// The right output of each query that counts, and how the queries were decoded.
+    pub fn rank_golds(
+        &self,
+        ranking: &Ranking,
+        split: &Split,
+        answers: &[Vec<f32>],
+        pool: Pool,
+    ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
+        let missing = missing_gold(split, self.decoder.config.evaluation.missing_gold);
+        let Some(rows) = GoldRows::of(split, pool)? else {
+            let found = ranking.gold(pool, &split.ids, missing)?;
+            let decoded = ranking.decode(pool, &self.rule, &found, 1)?;
+            let ranks = decoded.iter().map(|query| query.rank).collect();
+            let ids = split.ids.clone();
+            return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
+        };
+        let repeat = |(model, z): (&Model, &Vec<f32>)| rows.golds.repeat(model.candidates.dim(), z);
+        let answers: Vec<Vec<f32>> = self.each.iter().zip(answers).map(repeat).collect();
+        let repeated = self.ranking(rows.texts.of_rows(), &answers)?;
+        let pool = rows.pool();
+        let found = rows.resolve(split, missing, |rows| {
+            repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)
+        })?;
+        let all = repeated.decode(pool, &self.rule, &found, 1)?;
+        let ranks: Vec<_> = all.iter().map(|row| row.rank).collect();
+        let (golds, chosen) = rows.choose(&found, &ranks)?;
+        let decoded = chosen.iter().zip(&golds.ranks);
+        let decoded = decoded.map(|(&row, &rank)| Decoded { rank, ..all[row].clone() }).collect();
+        Ok((golds, decoded))
+    }
 }
 
 /// The metrics of [`Evaluation::chance`]. Where outputs are compared, one candidate is drawn for each query.
@@ -79,6 +152,23 @@ pub(crate) fn chance(
 }
 
 impl Evaluation {
+    /// Compares the predicted outputs, as the column of outputs writes them, with the true ones.
+    fn compare(
+        &mut self,
+        truth: Truth,
+        predicted: &[String],
+        config: &Checked,
+    ) -> Result<(), Error> {
+        let predicted = predicted.iter().map(String::as_str);
+        if let Some(predicted) = Truth::of_labels(predicted, &config.output.features)? {
+            let (compared, queries) = OutputScores::with_queries(&truth, &predicted)?;
+            self.scores.outputs = Some(compared);
+            self.queries = queries;
+            self.outputs = Some((truth, predicted));
+        }
+        Ok(())
+    }
+
     /// Adds the metrics of the predictions `z` that do not depend on ranks; `gold` are rows of the
     /// candidates.
     pub(crate) fn with_answers(

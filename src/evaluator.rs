@@ -6,7 +6,7 @@ use dsokr_train::Validation;
 use crate::Error;
 use crate::config::Checked;
 use crate::decoder::Decoder;
-use crate::evaluation::{chance, evaluate};
+use crate::evaluation::{Models, chance};
 use crate::golds::has_gold;
 use crate::metric::{Needs, RESAMPLES, intervals};
 use crate::molecules::{EXAMPLES, drawing};
@@ -121,7 +121,8 @@ impl<'a> Evaluator<'a> {
         candidates: &Candidates,
     ) -> Result<Evaluation, Error> {
         let decoder = Decoder { candidates, ..self.decoder };
-        evaluate(self.split(name), z, decoder, self.pool(name), self.config)
+        let z = self.config.decoding.scaled(z, candidates.dim())?.into_owned();
+        Ok(Models::one(decoder).evaluate(self.split(name), &[z], self.pool(name))?.0)
     }
 
     /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
@@ -177,7 +178,7 @@ impl<'a> Evaluator<'a> {
             }
             (_, true) => label.to_owned(),
         };
-        let predicted: Vec<String> = match self.decoder.beyond(&queries, pool, self.config)? {
+        let predicted: Vec<String> = match self.decoder.beyond(&queries, pool)? {
             Some(found) => found.iter().map(|found| shown(&found.label, &found.label)).collect(),
             None => {
                 let first = self.decoder.first(queries, pool)?.into_iter();

@@ -162,8 +162,13 @@ fn run_as(
         Some(space) => ExactDecoder::new(config, space, &labels)?,
         None => None,
     };
-    let decoder =
-        Decoder { candidates: &candidates, look: None, origin: &origin, exact: exact.as_ref() };
+    let decoder = Decoder {
+        candidates: &candidates,
+        look: None,
+        origin: &origin,
+        config,
+        exact: exact.as_ref(),
+    };
     let evaluator = Evaluator::new(config, root, &dataset, targets.as_basis(), decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
     let data = &fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;

@@ -2,10 +2,7 @@
 
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{Split, Truth};
-use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Ensemble, Golds, MissingGold, PerQuery, Pool,
-    Queries, Rank, SecondLook,
-};
+use dsokr_decode::{Candidates, Golds, MissingGold, PerQuery, Pool, Rank};
 
 use crate::Error;
 use crate::query_texts::{QueryTexts, RepeatedTexts};
@@ -81,34 +78,6 @@ impl GoldRows {
         };
         Ok((ranked, chosen.iter().map(|chosen| chosen.row).collect()))
     }
-}
-
-/// Ranks the right outputs of each query under coordinates `z` `[queries × p]`, with a second look at candidates
-/// where there is one.
-pub(crate) fn rank_golds(
-    split: &Split,
-    z: &[f32],
-    candidates: &Candidates,
-    look: Option<&SecondLook>,
-    pool: Pool,
-    missing: MissingGold,
-) -> Result<RankedGolds, Error> {
-    let dim = candidates.dim();
-    let model = |queries| Ensemble::one(queries, candidates, look);
-    let rule = Combination::default();
-    let Some(rows) = GoldRows::of(split, pool)? else {
-        let queries = QueryTexts::of(split).queries(dim, z)?;
-        let rows = pool.gold(split.names(), &split.ids, candidates, missing)?;
-        let ranks = model(queries)?.rank(pool, &rule, &rows)?;
-        return Ok(RankedGolds { ranks, rows, ids: split.ids.clone() });
-    };
-    // as many rows as there are queries, before they are repeated
-    Queries::named(split.names(), dim, z)?;
-    let found = find_rows(&rows, split, candidates, missing)?;
-    let repeated = rows.golds.repeat(dim, z);
-    let queries = rows.texts.of_rows().queries(dim, &repeated)?;
-    let ranks = model(queries)?.rank(rows.pool(), &rule, &found)?;
-    Ok(rows.choose(&found, &ranks)?.0)
 }
 
 fn find_rows(

@@ -54,6 +54,7 @@ pub mod table;
 pub mod targets;
 
 mod advice;
+mod answer;
 mod decoder;
 mod encoders;
 mod error;
@@ -74,6 +75,7 @@ mod molecules;
 mod network;
 mod quantiles;
 mod query_texts;
+mod ranking;
 mod rankings;
 mod recipe;
 mod run_dir;

@@ -51,7 +51,8 @@ impl EnsembleRun {
         if repeated.names.is_empty() {
             return Ok(vec![Vec::new(); chosen.len()]);
         }
-        let ranking = self.ranking_with(repeated.of_rows(), &answers)?;
+        let models = self.models(None);
+        let ranking = models.ranking(repeated.of_rows(), &answers)?;
         let gold = ranking.gold(Pool::Shared, &chosen.concat(), MissingGold::Error)?;
         let mut decoded = ranking.decode(Pool::Shared, &self.rule, &gold, 1)?.into_iter();
         Ok(chosen.iter().map(|own| decoded.by_ref().take(own.len()).collect()).collect())
@@ -71,7 +72,11 @@ impl EnsembleRun {
         let answers = self.distinct(asked, 0..1, None)?;
         let ranks = match self.first_ranks(asked.split().truth.as_ref(), &answers)? {
             Some(ranks) => ranks,
-            None => self.rank_golds(asked, &self.ranking(asked)?)?.0.ranks,
+            None => {
+                let (models, split) = (self.models(None), asked.split());
+                let ranking = models.ranking(QueryTexts::of(split), &asked.answers)?;
+                models.rank_golds(&ranking, split, &asked.answers, asked.pool())?.0.ranks
+            }
         };
         let decoded = ranks.into_iter().zip(answers).map(|(rank, answer)| {
             let hit = Hit { candidate: 0, score: answer.gap.unwrap_or(f32::MAX) };

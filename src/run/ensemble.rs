@@ -6,19 +6,13 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 use dsokr_basis::Ranks;
 use dsokr_basis::store::{Contents, Tensor};
-use dsokr_decode::{
-    CandidateBlocks, Candidates, Combination, Decoded, Ensemble, Member, MissingGold, PerQuery,
-    Pool, SecondLook, Shards,
-};
+use dsokr_decode::{CandidateBlocks, Combination, Decoded, PerQuery, Pool, Shards};
 
-use super::ranking::Ranking;
 use super::{QueryAnswers, Run};
 use crate::Error;
 use crate::config::{Checked, IN_ENSEMBLES};
-use crate::decoder::Decoder;
-use crate::evaluation::judged;
-use crate::golds::{GoldRows, RankedGolds, missing_gold, truth_of};
-use crate::query_texts::QueryTexts;
+use crate::evaluation::{Model, Models};
+use crate::exact::ExactDecoder;
 use crate::run_dir::{Folder, candidates, fingerprints, inner};
 use crate::run_files::{RULE, read_json};
 use crate::scores::Evaluation;
@@ -168,50 +162,20 @@ impl EnsembleRun {
         Ok(asked)
     }
 
-    /// What ranks queries by the members' predictions for them.
-    ///
-    /// # Errors
-    /// Members whose candidates or queries differ from the first one's.
-    pub(super) fn ranking<'a>(&'a self, asked: &'a QueryAnswers) -> Result<Ranking<'a>, Error> {
-        self.ranking_with(QueryTexts::of(asked.split()), &asked.answers)
-    }
-
-    /// The same by these predictions for these queries.
-    pub(super) fn ranking_with<'a>(
-        &'a self,
-        texts: QueryTexts<'a>,
-        answers: &'a [Vec<f32>],
-    ) -> Result<Ranking<'a>, Error> {
-        match (&self.shards, answers) {
-            (Some(shards), [z]) => {
-                let queries = texts.queries(shards.dim(), z)?;
-                Ok(Ranking::Shards(shards, queries, &self.names[0]))
-            }
-            _ => {
-                let each = self.members.iter().map(|run| (&run.candidates, run.look.as_ref()));
-                Ok(Ranking::Whole(self.members_among(texts, each.zip(answers))?))
-            }
+    /// The members as models; `exact` finds outputs that need not be candidates.
+    pub(super) fn models<'a>(&'a self, exact: Option<&'a ExactDecoder<'a>>) -> Models<'a> {
+        let model = |(run, name): (&'a Run, &'a String)| Model {
+            name,
+            candidates: &run.candidates,
+            look: run.look.as_ref(),
+            normalised: run.config.output.is_normalised(),
+        };
+        Models {
+            each: self.members.iter().zip(&self.names).map(model).collect(),
+            rule: self.rule.clone(),
+            shards: self.shards.as_ref(),
+            decoder: self.members[0].decoder(exact),
         }
-    }
-
-    /// The members with these candidates and second looks at them, and predictions for these queries.
-    pub(super) fn members_among<'a>(
-        &'a self,
-        texts: QueryTexts<'a>,
-        each: impl Iterator<Item = ((&'a Candidates, Option<&'a SecondLook>), &'a Vec<f32>)>,
-    ) -> Result<Ensemble<'a>, Error> {
-        let (mut members, mut looks) = (Vec::new(), Vec::new());
-        for ((run, name), ((candidates, look), z)) in self.members.iter().zip(&self.names).zip(each)
-        {
-            members.push(Member {
-                name,
-                queries: texts.queries(candidates.dim(), z)?,
-                candidates,
-                normalised: run.config.output.is_normalised(),
-            });
-            looks.push(look);
-        }
-        Ok(Ensemble::new(members)?.with_second_looks(looks)?)
     }
 
     /// The evaluation of the ensemble on queries, under its rule.
@@ -220,28 +184,9 @@ impl EnsembleRun {
     /// Members whose candidates or queries differ from the first one's; a rule that is not valid
     /// for them.
     pub fn evaluate(&self, asked: &QueryAnswers) -> Result<(Evaluation, Vec<Decoded>), Error> {
-        let (split, pool) = (asked.split(), asked.pool());
-        let ranking = self.ranking(asked)?;
-        let config = self.config();
-        let (mut golds, mut decoded) = self.rank_golds(asked, &ranking)?;
-        let metrics = ranking.metrics(pool, &golds.ranks)?;
-        let named = ranking.named(&mut golds, &mut decoded)?;
-        let run = &self.members[0];
-        let candidates = named.as_ref().unwrap_or(&run.candidates);
-        let truth = truth_of(split, &golds.ids, candidates, &config.output.features)?;
-        let exact = run.exact()?;
-        let decoder = Decoder { candidates, ..run.decoder(exact.as_ref()) };
-        let predicted = decoder.predicted(ranking.queries(), pool, config, || {
-            Ok(decoded.iter().flat_map(|query| &query.hits).map(|hit| hit.candidate).collect())
-        })?;
-        let rows = golds.rows.clone();
-        let mut found = judged(golds, metrics, &predicted, truth, config)?;
-        if let [z] = asked.answers.as_slice() {
-            let points = (decoder.candidates, decoder.origin);
-            found = found.with_answers(z, &rows, points, config)?;
-        }
-        found.named = named;
-        Ok((found, decoded))
+        let exact = self.members[0].exact()?;
+        let models = self.models(exact.as_ref());
+        models.evaluate(asked.split(), &asked.answers, asked.pool())
     }
 
     /// The evaluation of each member by itself, on the queries as it reads them.
@@ -250,45 +195,15 @@ impl EnsembleRun {
     /// As [`Run::evaluate`]; lists that name a candidate which a member lacks.
     pub fn evaluate_members(&self, asked: &QueryAnswers) -> Result<Vec<Evaluation>, Error> {
         let first = &self.members[0].candidates;
-        let own = |(run, split): (&Run, &Split)| match asked.pool() {
+        let own = |((run, split), z): ((&Run, &Split), &Vec<f32>)| match asked.pool() {
             // lists hold places, which differ where members order their candidates differently
             Pool::PerQuery(lists) if !run.candidates.ids().eq(first.ids()) => {
                 let lists = lists.moved(first, &run.candidates)?;
-                run.evaluate(split, Pool::PerQuery(&lists))
+                run.judge(split, z, Pool::PerQuery(&lists))
             }
-            Pool::PerQuery(_) | Pool::Shared => run.evaluate(split, asked.pool()),
+            Pool::PerQuery(_) | Pool::Shared => run.judge(split, z, asked.pool()),
         };
-        self.members.iter().zip(&asked.splits).map(own).collect()
-    }
-
-    /// The right output of each query that counts, and how the queries were decoded.
-    pub(super) fn rank_golds(
-        &self,
-        asked: &QueryAnswers,
-        ranking: &Ranking,
-    ) -> Result<(RankedGolds, Vec<Decoded>), Error> {
-        let (split, pool) = (asked.split(), asked.pool());
-        let missing = missing_gold(split, self.config().evaluation.missing_gold);
-        let Some(rows) = GoldRows::of(split, pool)? else {
-            let found = ranking.gold(pool, &split.ids, missing)?;
-            let decoded = ranking.decode(pool, &self.rule, &found, 1)?;
-            let ranks = decoded.iter().map(|query| query.rank).collect();
-            let ids = split.ids.clone();
-            return Ok((RankedGolds { ranks, rows: found, ids }, decoded));
-        };
-        let repeat = |(run, z): (&Run, &Vec<f32>)| rows.golds.repeat(run.candidates.dim(), z);
-        let answers: Vec<Vec<f32>> = self.members.iter().zip(&asked.answers).map(repeat).collect();
-        let repeated = self.ranking_with(rows.texts.of_rows(), &answers)?;
-        let pool = rows.pool();
-        let found = rows.resolve(split, missing, |rows| {
-            repeated.gold(pool, rows.golds.ids(), MissingGold::RankInfinity)
-        })?;
-        let all = repeated.decode(pool, &self.rule, &found, 1)?;
-        let ranks: Vec<_> = all.iter().map(|row| row.rank).collect();
-        let (golds, chosen) = rows.choose(&found, &ranks)?;
-        let decoded = chosen.iter().zip(&golds.ranks);
-        let decoded = decoded.map(|(&row, &rank)| Decoded { rank, ..all[row].clone() }).collect();
-        Ok((golds, decoded))
+        self.members.iter().zip(&asked.splits).zip(&asked.answers).map(own).collect()
     }
 
     /// Writes the rule into the ensemble's directory.

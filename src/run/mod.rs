@@ -1,6 +1,5 @@
 //! Trained runs, and what they answer.
 
-mod answer;
 mod distinct;
 mod ensemble;
 mod export;
@@ -8,17 +7,16 @@ mod growth;
 mod output;
 mod outputs;
 mod query_answers;
-mod ranking;
 mod search;
 mod shards;
 mod shared;
 mod trained;
 mod weights;
 
+pub use crate::answer::{Answer, Hit, Quantile};
 pub use crate::run_dir::{
     EmbeddingCurve, EmbeddingPoint, Folder, LearningCurve, Record, Report, tables,
 };
-pub use answer::{Answer, Hit, Quantile};
 pub use ensemble::EnsembleRun;
 pub use growth::{AddedCandidates, add_candidates};
 pub use output::{OutputFolder, check_output};

@@ -1,11 +1,13 @@
 use std::ops::Range;
 
 use dsokr_data::Split;
-use dsokr_decode::{CandidateBlocks, Combination, Ensemble, Member, Pool, Standings};
+use dsokr_decode::{CandidateBlocks, Combination, Pool, Standings};
 
-use super::ranking::{Found, Ranking};
-use super::{Answer, EnsembleRun, Quantile, QueryAnswers, Run};
+use super::{EnsembleRun, QueryAnswers, Run};
+use crate::answer::{Answer, Quantile};
+use crate::evaluation::Models;
 use crate::query_texts::QueryTexts;
+use crate::ranking::{Found, Ranking};
 use crate::{Error, Quantiles};
 
 impl EnsembleRun {
@@ -56,7 +58,8 @@ impl EnsembleRun {
         places: Range<usize>,
         wanted: Option<&[bool]>,
     ) -> Result<Vec<Answer>, Error> {
-        let (run, ranking) = (&self.members()[0], self.ranking(asked)?);
+        let (run, models) = (&self.members()[0], self.models(None));
+        let ranking = models.ranking(QueryTexts::of(asked.split()), &asked.answers)?;
         let found = ranking.distinct(&self.rule, asked.pool(), places, wanted)?;
         let mut answers = run.resolved(&ranking, asked.pool(), found)?;
         if let Some(Quantiles { levels, values }) = self.quantiles(asked) {
@@ -86,19 +89,13 @@ impl Run {
         let dim = self.candidates.dim();
         let z = self.coordinates(&split)?;
         let z = self.config.decoding.scaled(&z, dim)?;
-        let member = Member {
-            name: &self.config.name,
-            queries: QueryTexts::of(&split).queries(dim, &z)?,
-            candidates: &self.candidates,
-            normalised: self.config.output.is_normalised(),
-        };
-        let model = Ensemble::new(vec![member])?.with_second_looks(vec![self.look.as_ref()])?;
-        let ranking = Ranking::Whole(model);
+        let (z, models) = ([z.into_owned()], Models::one(self.decoder(None)));
+        let ranking = models.ranking(QueryTexts::of(&split), &z)?;
         let found = ranking.distinct(&Combination::default(), Pool::Shared, 0..top, None)?;
         let answers = self.resolved(&ranking, Pool::Shared, found)?;
         let mut answer = answers.into_iter().next().unwrap_or_default();
         if let Some(levels) = self.config.encoder.abilities().levels {
-            answer.quantiles = Quantile::all(levels, &z);
+            answer.quantiles = Quantile::all(levels, &z[0]);
         }
         Ok(answer)
     }
@@ -106,7 +103,7 @@ impl Run {
     /// Answers without quantiles, from the distinct candidates of each query.
     fn resolved(&self, ranking: &Ranking, pool: Pool, found: Found) -> Result<Vec<Answer>, Error> {
         let exact = self.exact()?;
-        let exact = self.decoder(exact.as_ref()).beyond(ranking.queries(), pool, &self.config)?;
+        let exact = self.decoder(exact.as_ref()).beyond(ranking.queries(), pool)?;
         let mut exact = exact.unwrap_or_default().into_iter();
         let (found, names) = found;
         let levels = self.config.encoder.abilities().levels;

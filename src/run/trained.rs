@@ -4,12 +4,12 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
-use dsokr_decode::{Candidates, Hubs, Lexicon, Pool, Queries, SecondLook, Shards};
+use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Lexicon, Pool, Queries, SecondLook, Shards};
 use dsokr_machines::{OutputSpace, Scaling};
 
 use crate::config::Checked;
 use crate::decoder::Decoder;
-use crate::evaluation::evaluate;
+use crate::evaluation::Models;
 use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
@@ -335,9 +335,24 @@ impl Run {
     /// # Errors
     /// A gold that is not a candidate, unless the configuration counts it as rank ∞.
     pub fn evaluate(&self, split: &Split, pool: Pool) -> Result<Evaluation, Error> {
-        let z = self.coordinates(split)?;
+        let z = self
+            .config
+            .decoding
+            .scaled(&self.coordinates(split)?, self.candidates.dim())?
+            .into_owned();
+        self.judge(split, &z, pool)
+    }
+
+    /// The evaluation of predictions, as they are scored.
+    pub(super) fn judge(
+        &self,
+        split: &Split,
+        z: &Vec<f32>,
+        pool: Pool,
+    ) -> Result<Evaluation, Error> {
         let exact = self.exact()?;
-        evaluate(split, &z, self.decoder(exact.as_ref()), pool, &self.config)
+        let models = Models::one(self.decoder(exact.as_ref()));
+        Ok(models.evaluate(split, std::slice::from_ref(z), pool)?.0)
     }
 
     /// What decodes answers.
@@ -346,6 +361,7 @@ impl Run {
             candidates: &self.candidates,
             look: self.look.as_ref(),
             origin: &self.origin,
+            config: &self.config,
             exact,
         }
     }

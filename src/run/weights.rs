@@ -5,11 +5,11 @@ use std::path::Path;
 
 use dsokr_decode::{CandidateBlocks, FittedWeights, MissingGold, Pool, fit_weights};
 
-use super::ranking::Ranking;
 use super::{EnsembleRun, QueryAnswers, Run};
 use crate::Error;
 use crate::config::EnsembleConfig;
 use crate::query_texts::QueryTexts;
+use crate::ranking::Ranking;
 use crate::run_dir::{drawn_pairs, held_out};
 use crate::run_files::MEMBERS;
 
@@ -22,7 +22,9 @@ impl EnsembleRun {
     pub fn fit_weights(&mut self, asked: &QueryAnswers) -> Result<FittedWeights, Error> {
         let pool = asked.pool();
         let fitted = {
-            let Ranking::Whole(ensemble) = self.ranking(asked)? else {
+            let models = self.models(None);
+            let texts = QueryTexts::of(asked.split());
+            let Ranking::Whole(ensemble) = models.ranking(texts, &asked.answers)? else {
                 let allowed = "several runs, or an ensemble";
                 return Err(Error::value("--fit-weights", "a run of one model", allowed));
             };
@@ -100,9 +102,14 @@ impl EnsembleRun {
         let texts = parts.iter().find_map(|part| part.texts_of(&pairs));
         let names: Vec<String> = pairs.iter().map(usize::to_string).collect();
         let fitted = {
-            let each = candidates.iter().map(|(own, look)| (own.as_ref(), look.as_ref()));
+            let mut models = self.models(None);
+            for (model, (candidates, look)) in models.each.iter_mut().zip(&candidates) {
+                (model.candidates, model.look) = (candidates, look.as_ref());
+            }
             let texts = QueryTexts { names: &names, texts: texts.as_deref() };
-            let ensemble = self.members_among(texts, each.zip(&queries))?;
+            let Ranking::Whole(ensemble) = models.ranking(texts, &queries)? else {
+                return refused("absent: candidates are in shards");
+            };
             let gold = ensemble.gold(Pool::Shared, &ids, MissingGold::RankInfinity)?;
             if gold.iter().all(Option::is_none) {
                 return refused("absent: no output of a training pair is a candidate");

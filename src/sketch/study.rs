@@ -143,7 +143,9 @@ impl<'a> Study<'a> {
                 let points = candidates(&basis, &self.dataset.outputs)?;
                 let exact = ExactDecoder::new(&config, AnswerSpace::Basis(&basis), &labels)?;
                 let (candidates, origin) = (&points, &Origin::Zero);
-                let decoder = Decoder { candidates, look: None, origin, exact: exact.as_ref() };
+                let exact = exact.as_ref();
+                let config = &config;
+                let decoder = Decoder { candidates, look: None, origin, config, exact };
                 let evaluator = self.evaluator(&config, &basis, decoder)?;
                 draw.perfect.extend(evaluator.perfect(SplitName::Validation)?);
                 if let Some(prepared) = &prepared {
@@ -202,8 +204,13 @@ impl<'a> Study<'a> {
             Some(space) => ExactDecoder::new(config, space, &labels)?,
             None => None,
         };
-        let decoder =
-            Decoder { candidates: &placed, look: None, origin: &origin, exact: exact.as_ref() };
+        let decoder = Decoder {
+            candidates: &placed,
+            look: None,
+            origin: &origin,
+            config,
+            exact: exact.as_ref(),
+        };
         let evaluator = self.evaluator(config, &basis, decoder)?;
         let Some(fitted) = prepared.solve(&targets, &evaluator)? else { return Ok(None) };
         let Fitted { predictor, held_out, .. } = fitted;

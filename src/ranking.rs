@@ -1,3 +1,5 @@
+//! What ranks the candidates of queries.
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -6,15 +8,15 @@ use dsokr_decode::{
     Shards, Standing, Standings,
 };
 
-use super::answer::Names;
 use crate::Error;
+use crate::answer::Names;
 use crate::golds::RankedGolds;
 
 /// The most hits of all queries that are kept to find ties among them.
 const HITS: usize = 1 << 18;
 
 /// What ranks queries: the members of an ensemble among all candidates, or one run among candidates in shards.
-pub(super) enum Ranking<'a> {
+pub(crate) enum Ranking<'a> {
     Whole(Ensemble<'a>),
     /// With the name of the run.
     Shards(&'a Shards, Queries<'a>, &'a str),
@@ -187,7 +189,7 @@ impl Ranking<'_> {
 }
 
 /// The distinct candidates of each query, and what reads their numbers.
-pub(super) type Found<'a> = (Vec<Standings>, Names<'a>);
+pub(crate) type Found<'a> = (Vec<Standings>, Names<'a>);
 
 /// The hits without duplicates. Where they are not the `whole` of all candidates, those that tie with the last one are
 /// left out, because not all of them are known.

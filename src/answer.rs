@@ -57,13 +57,13 @@ pub struct Quantile {
 
 impl Quantile {
     /// The quantiles of a query.
-    pub(super) fn all(levels: &[f64], values: &[f32]) -> Vec<Self> {
+    pub(crate) fn all(levels: &[f64], values: &[f32]) -> Vec<Self> {
         levels.iter().zip(values).map(|(&level, &value)| Self { level, value }).collect()
     }
 }
 
 /// Candidates by their numbers among all.
-pub(super) enum Names<'a> {
+pub(crate) enum Names<'a> {
     /// All candidates of a run.
     All(&'a Candidates),
     /// Some of those in shards.
