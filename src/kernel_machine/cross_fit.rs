@@ -1,10 +1,8 @@
 //! Machines that were fitted without a part of the training pairs.
 
-use std::sync::Arc;
-
 use dsokr_basis::RowSource;
 use dsokr_data::Selected;
-use dsokr_machines::{LastSystem, TrainingInputs, TrainingSet};
+use dsokr_machines::{LastSystem, TrainingInputs};
 
 use super::inputs::MachineRows;
 use super::solver::scaling;
@@ -30,18 +28,13 @@ pub(super) fn cross_fit(
     for held in without {
         let rest = rest(held, rows.len());
         let (known, targets) = (Selected::new(features, &rest), targets.select(&rest)?);
-        let systems = LastSystem::default();
-        let training = |rows| TrainingSet {
-            inputs: TrainingInputs::Rows(rows, Arc::new(settings.kernel.clone())),
-            targets: &targets,
-            seed,
-            systems: &systems,
-        };
-        let scaling = scaling(settings, training(&known))?;
+        let training = |rows| TrainingInputs::rows(settings.kernel.clone(), rows);
+        let scaling = scaling(settings, training(&known), &targets, seed)?;
         let scaled = scaling.as_ref().map(|scaling| scaling.rows(&known)).transpose()?;
         let rows = scaled.as_ref().map_or(&known as &dyn RowSource, |rows| rows);
-        let (mut model, left_out) =
-            settings.solver.prepare(training(rows))?.fit(settings.first_lambda(), true)?;
+        let prepared =
+            settings.solver.prepare(training(rows), seed, LastSystem::default())?;
+        let (mut model, left_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
         if let Some(scaling) = scaling {
             model = model.with_scaling(scaling)?;
         }

@@ -30,7 +30,7 @@ use crate::{Error, memory};
 use embedding::EmbeddingSearch;
 use inputs::{MachineInputs, MachineRows};
 use predictor::KernelMachine;
-use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_set, unknowns};
+use solver::{LambdaSearch, advice_on_unlike, scaled, scaling, training_inputs, unknowns};
 
 impl Learner for KernelMachineConfig {
     fn validate(&self) -> Result<(), Error> {
@@ -207,14 +207,13 @@ impl PreparedMachine<'_> {
             // the targets of this learner are one of the two above
             OutputTargets::Basis { .. } => return Err(targets.unexpected()),
         };
-        let first = LastSystem::default();
-        let first = training_set(settings, rows, &targets, config.seed, &first);
-        let scaling = scaling(settings, first)?;
+        let (seed, inputs) = (config.seed, training_inputs(settings, rows));
+        let scaling = scaling(settings, inputs, &targets, seed)?;
         let scaled = scaled(scaling.as_ref(), rows)?;
-        let training = training_set(settings, &scaled, &targets, config.seed, systems);
-        let prepared = settings.solver.prepare(training)?;
-        let scaling = scaling.as_ref();
-        let search = LambdaSearch { settings, scaling, prepared, evaluator, validation };
+        let inputs = training_inputs(settings, &scaled);
+        let prepared = settings.solver.prepare(inputs, seed, systems.clone())?;
+        let (scaling, targets) = (scaling.as_ref(), targets.as_ref());
+        let search = LambdaSearch { settings, scaling, prepared, targets, evaluator, validation };
         let basis = space.and_then(OutputSpace::as_basis);
         let lambdas = settings.lambda.values();
         let lambda = |chosen| Choice {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use dsokr_basis::{Kernel, OutputKernel, RowSource};
 use dsokr_machines::{
     Cost, KernelModel, LastSystem, OutputSpace, PreparedSolver, RidgeModel, Scaling, Solver,
-    Targets, TrainingInputs, TrainingSet,
+    Targets, TrainingInputs,
 };
 use tracing::info;
 
@@ -37,17 +37,20 @@ impl KernelMachineConfig {
 /// How columns of vectors are standardised, or the weights that n-grams learn, if the settings say so.
 pub(super) fn scaling(
     settings: &KernelMachineConfig,
-    training: TrainingSet,
+    inputs: TrainingInputs,
+    targets: &Targets,
+    seed: u64,
 ) -> Result<Option<Scaling>, Error> {
-    let TrainingInputs::Rows(rows, _) = &training.inputs else {
+    let TrainingInputs::Rows(rows, _) = inputs else {
         return Ok(None);
     };
     let centred = match &settings.inputs {
         MachineInputsConfig::Vectors { scaling: ColumnScaling::Deviation } => false,
         MachineInputsConfig::Vectors { scaling: ColumnScaling::Standard } => true,
         MachineInputsConfig::Ngrams { weights: NgramWeights::Learned, .. } => {
-            let first = settings.solver.prepare(training)?;
-            let (KernelModel::Ridge(model), _) = first.fit(settings.first_lambda(), false)? else {
+            let first = settings.solver.prepare(inputs, seed, LastSystem::default())?;
+            let lambda = settings.first_lambda();
+            let (KernelModel::Ridge(model), _) = first.fit(targets, lambda, false)? else {
                 return Ok(None);
             };
             info!("n-grams weighted by a first fit");
@@ -57,7 +60,7 @@ pub(super) fn scaling(
         | MachineInputsConfig::Ngrams { weights: NgramWeights::TfIdf, .. }
         | MachineInputsConfig::Kernels { .. } => return Ok(None),
     };
-    Ok(Some(Scaling::fit(*rows, centred)?))
+    Ok(Some(Scaling::fit(rows, centred)?))
 }
 
 /// The rows with their columns standardised, where they are.
@@ -123,6 +126,7 @@ pub(super) struct LambdaSearch<'a> {
     pub settings: &'a KernelMachineConfig,
     pub scaling: Option<&'a Scaling>,
     pub prepared: PreparedSolver<'a>,
+    pub targets: &'a Targets,
     pub evaluator: &'a Evaluator<'a>,
     pub validation: &'a MachineRows<'a>,
 }
@@ -137,21 +141,15 @@ pub(super) struct BestModel {
     pub flat: bool,
 }
 
-/// The training set of a solver.
-pub(super) fn training_set<'a>(
+/// The training inputs of a solver.
+pub(super) fn training_inputs<'a>(
     settings: &KernelMachineConfig,
     rows: &'a MachineRows,
-    targets: &'a Targets,
-    seed: u64,
-    systems: &'a LastSystem,
-) -> TrainingSet<'a> {
-    let inputs = match rows {
-        MachineRows::Features(rows) => {
-            TrainingInputs::Rows(rows.as_ref(), std::sync::Arc::new(settings.kernel.clone()))
-        }
+) -> TrainingInputs<'a> {
+    match rows {
+        MachineRows::Features(rows) => TrainingInputs::rows(settings.kernel.clone(), rows.as_ref()),
         MachineRows::Gram(gram) => TrainingInputs::Gram(gram.as_ref()),
-    };
-    TrainingSet { inputs, targets, seed, systems }
+    }
 }
 
 impl LambdaSearch<'_> {
@@ -162,7 +160,7 @@ impl LambdaSearch<'_> {
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let (model, left_out) = self.prepared.fit(lambda, leave_one_out)?;
+        let (model, left_out) = self.prepared.fit(self.targets, lambda, leave_one_out)?;
         let model = match self.scaling {
             Some(scaling) => model.with_scaling(scaling.clone())?,
             None => model,
@@ -195,7 +193,7 @@ impl LambdaSearch<'_> {
             }
             several => several.values(),
         };
-        if let (Some(space), Some(spectrum)) = (space, self.prepared.spectrum()?) {
+        if let (Some(space), Some(spectrum)) = (space, self.prepared.spectrum(self.targets)?) {
             let errors = spectrum.errors(lambdas, space)?;
             let (mut best, mut worst) = ((f64::INFINITY, f64::NAN), 0.0f64);
             for (&lambda, error) in lambdas.iter().zip(errors) {

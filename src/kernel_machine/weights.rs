@@ -13,7 +13,7 @@ use dsokr_machines::{Cost, Targets};
 use tracing::info;
 
 use super::inputs::MachineRows;
-use super::solver::{scaled, scaling, training_set};
+use super::solver::{scaled, scaling, training_inputs};
 use crate::Error;
 use crate::config::{Checked, HubConfig, KernelMachineConfig};
 use crate::memory::Need;
@@ -98,11 +98,12 @@ fn answers(
     let row = |row: usize| projections.iter().flat_map(move |part| part.row(row));
     let values = (0..outputs.len()).flat_map(row).copied().map(f64::from);
     let targets = Targets::new(width, values.collect::<Vec<f64>>())?;
-    let (seed, systems) = (outputs.config().seed, outputs.systems());
-    let scaling = scaling(settings, training_set(settings, rows, &targets, seed, systems))?;
+    let (seed, systems) = (outputs.config().seed, outputs.systems().clone());
+    let scaling = scaling(settings, training_inputs(settings, rows), &targets, seed)?;
     let rows: Cow<_> = scaled(scaling.as_ref(), rows)?;
-    let training = training_set(settings, &rows, &targets, seed, systems);
-    let (_, held_out) = settings.solver.prepare(training)?.fit(settings.first_lambda(), true)?;
+    let inputs = training_inputs(settings, &rows);
+    let prepared = settings.solver.prepare(inputs, seed, systems)?;
+    let (_, held_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
     held_out.ok_or_else(|| {
         let allowed = "absent, beside this solver: it has no leave-one-out answers";
         Error::value("output.weights", "\"held-out\"", allowed)

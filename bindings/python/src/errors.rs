@@ -102,14 +102,13 @@ impl From<dsokr_machines::Error> for Failure {
         let message = error.to_string();
         match error {
             Error::Basis(error) => error.into(),
-            Error::File { path, .. } => Self::file(&path, message),
             Error::Kernel { source, .. } => Self::from(*source).saying(message),
             Error::Value { .. }
             | Error::Length { .. }
             | Error::NotFinite { .. }
             | Error::NotSymmetric { .. }
             | Error::NotSemidefinite { .. } => Self::Argument(message),
-            // numeric failures, and kinds of errors to come
+            // kinds of errors to come
             _ => Self::Other(message),
         }
     }

@@ -52,7 +52,7 @@ impl OutputEmbedding {
     /// # Errors
     /// [`Error::Value`] for no predictions, a rank outside of `1..=width`, no outputs where c < 1, and
     /// unless 0 ≤ c ≤ 1; [`Error::Length`] for coordinates that are not whole rows;
-    /// [`Error::NotFinite`]; [`Error::Numeric`] where all coordinates are zero.
+    /// [`Error::NotFinite`]; [`Error::Basis`] where all coordinates are zero.
     pub fn learn(
         width: usize,
         predictions: &[f32],
@@ -83,7 +83,7 @@ impl OutputEmbedding {
         }
         let Eigen { values: spectrum, vectors } = symmetric_eigen(total.as_ref())?;
         if spectrum[0].is_nan() || spectrum[0] <= 0.0 {
-            return Err(Error::Numeric("all coordinates are zero".into()));
+            return Err(Error::numeric("all coordinates are zero"));
         }
         let directions = vectors.as_ref().subcols(0, rank).to_owned();
         Ok(Self { width, directions, spectrum })

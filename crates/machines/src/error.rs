@@ -1,5 +1,5 @@
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The largest λ: the squares of nλ, from which the condition of a system is computed, are finite.
 pub const LARGEST_LAMBDA: f64 = 1e100;
@@ -8,7 +8,8 @@ pub const LARGEST_LAMBDA: f64 = 1e100;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A kernel, a sketch, a loss, a basis, rows or a file of the crate `dsokr-basis`.
+    /// An error of the crate `dsokr-basis`: of a kernel, a sketch, a basis, rows or a file; a system that is
+    /// numerically singular.
     #[error(transparent)]
     Basis(#[from] dsokr_basis::Error),
     /// A number or a choice is outside of its range.
@@ -80,18 +81,6 @@ pub enum Error {
         /// What is wrong with it.
         source: Box<Error>,
     },
-    /// The problem has no numerically meaningful solution: a singular system, a constant or zero
-    /// kernel, an overflow.
-    #[error("{0}")]
-    Numeric(String),
-    /// The parts of a file contradict one another, or what the file belongs to.
-    #[error("{}: {message}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What contradicts what.
-        message: String,
-    },
 }
 
 impl Error {
@@ -153,7 +142,14 @@ impl Error {
         }
     }
 
-    pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
-        Self::File { path: path.to_owned(), message: message.into() }
+    /// The parts of a file contradict one another, or what the file belongs to.
+    pub(crate) fn file(path: &Path, message: impl Display) -> Self {
+        dsokr_basis::Error::file(path, message).into()
+    }
+
+    /// The problem has no numerically meaningful solution: a singular system, a constant or zero kernel, an
+    /// overflow.
+    pub(crate) fn numeric(message: impl Into<String>) -> Self {
+        dsokr_basis::Error::Numeric(message.into()).into()
     }
 }

@@ -42,13 +42,11 @@ pub use lipschitz::{
 };
 pub use loss::{Loss, Pinball};
 pub use ridge::{
-    Alignment, Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LastSystem,
-    OutputSpace, Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum,
+    Averaged, Combination, ConjugateGradients, Fitted, Ideal, InputSketch, LastSystem, OutputSpace,
+    Points, RidgeModel, RidgeProblem, RidgeSystem, Scaling, SketchedFit, Spectrum, TrainingInputs,
     alignf, combine, fit, fit_averaged, fit_conjugate_gradients, fit_gram, fit_sketched,
 };
-pub use solver::{
-    ClosedForm, Lipschitz, PreparedSolver, Sketched, Solver, TrainingInputs, TrainingSet,
-};
+pub use solver::{ClosedForm, Lipschitz, PreparedSolver, Sketched, Solver};
 pub use summary::{
     Convergence, Inputs, LipschitzSummary, Precision, RidgeSummary, Solution, Summary,
 };

@@ -1,16 +1,16 @@
 use std::sync::Arc;
 
-use dsokr_basis::{Basis, OutputKernel, RowSource, SketchOptions};
-use faer::MatRef;
+use dsokr_basis::{Basis, SketchOptions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::lipschitz::{InputFeatures, LipschitzProblem, Offset, OutputMatrix, Stop};
 use crate::loss::Loss;
 use crate::ridge::{
-    Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, fit_averaged,
-    fit_conjugate_gradients, fit_gram, fit_sketched,
+    Averaged, ConjugateGradients, InputSketch, LastSystem, RidgeProblem, Spectrum, TrainingInputs,
+    fit_averaged, fit_conjugate_gradients, fit_sketched,
 };
+use crate::targets::check;
 use crate::{Error, KernelModel, LipschitzModel, Precision, Targets};
 
 /// How a kernel machine is fitted.
@@ -79,28 +79,6 @@ pub struct Lipschitz {
     pub stop: Stop,
 }
 
-/// The training inputs and targets of a kernel machine.
-#[derive(Clone)]
-pub struct TrainingSet<'a> {
-    /// The inputs.
-    pub inputs: TrainingInputs<'a>,
-    /// A row for each input.
-    pub targets: &'a Targets,
-    /// The seed of the sketch.
-    pub seed: u64,
-    /// Where the closed form finds the factored system of an earlier fit of the same rows.
-    pub systems: &'a LastSystem,
-}
-
-/// The inputs of a kernel machine.
-#[derive(Clone)]
-pub enum TrainingInputs<'a> {
-    /// Rows, and their kernel.
-    Rows(&'a dyn RowSource, Arc<dyn OutputKernel>),
-    /// The n × n matrix of a precomputed kernel: for the closed form alone.
-    Gram(MatRef<'a, f64>),
-}
-
 impl Lipschitz {
     /// The problem for one λ.
     fn problem(&self, width: usize, lambda: f64) -> Result<LipschitzProblem, Error> {
@@ -166,22 +144,42 @@ impl Solver {
         }
     }
 
-    /// What every λ has in common: a Lipschitz loss computes the features of the inputs.
+    /// What every fit to these inputs has in common: a Lipschitz loss computes their features. The closed form
+    /// finds the factored system of an earlier fit among `systems`, and leaves its own there. `seed` draws the
+    /// sketch.
+    ///
+    /// ```
+    /// use dsokr_basis::{Features, Kernel, features::DenseRows};
+    /// use dsokr_machines::{LastSystem, Solver, Targets, TrainingInputs};
+    ///
+    /// let x = Features::Dense(DenseRows::new(1, vec![0.0, 1.0, 2.0, 3.0])?);
+    /// let inputs = TrainingInputs::rows(Kernel::Gaussian { gamma: 0.5 }, &x);
+    /// let prepared = Solver::default().prepare(inputs, 0, LastSystem::default())?;
+    /// // one factored system for both
+    /// let (rising, _) = prepared.fit(&Targets::new(1, [0.0, 1.0, 2.0, 3.0])?, 1e-3, false)?;
+    /// let (falling, _) = prepared.fit(&Targets::new(1, [3.0, 2.0, 1.0, 0.0])?, 1e-3, false)?;
+    /// assert!(rising.predict(&x)?[3] > 2.5 && falling.predict(&x)?[3] < 0.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Value`] for a precomputed kernel and a solver that needs rows; rows that the kernel
-    /// does not take; those of the sketch.
-    pub fn prepare<'a>(&'a self, training: TrainingSet<'a>) -> Result<PreparedSolver<'a>, Error> {
-        let features = match (self, &training.inputs) {
+    /// Rows that the kernel does not take; those of the sketch.
+    pub fn prepare<'a>(
+        &self,
+        inputs: TrainingInputs<'a>,
+        seed: u64,
+        systems: LastSystem,
+    ) -> Result<PreparedSolver<'a>, Error> {
+        let features = match (self, &inputs) {
             (Self::Lipschitz(options), TrainingInputs::Rows(rows, kernel)) => {
                 let InputSketch { size, method } = &options.sketch;
-                let options = SketchOptions::new(method, *size).with_seed(training.seed);
+                let options = SketchOptions::new(method, *size).with_seed(seed);
                 let basis = Basis::fit(Arc::clone(kernel), *rows, &options)?;
                 Some(InputFeatures::new(basis, *rows)?)
             }
             _ => None,
         };
-        Ok(PreparedSolver { solver: self, training, features })
+        Ok(PreparedSolver { solver: self.clone(), inputs, seed, systems, features })
     }
 
     /// The error unless the solver is `allowed`.
@@ -193,51 +191,53 @@ impl Solver {
 /// What a solver that compares rows must be beside a Gram matrix.
 const OF_GRAM: &str = "closed-form beside a precomputed kernel";
 
-/// A solver and its training set, for fits with several λ.
+/// A solver and its training inputs, for fits to any targets with several λ.
 pub struct PreparedSolver<'a> {
-    solver: &'a Solver,
-    training: TrainingSet<'a>,
+    solver: Solver,
+    inputs: TrainingInputs<'a>,
+    seed: u64,
+    systems: LastSystem,
     /// Of a Lipschitz loss.
     features: Option<InputFeatures>,
 }
 
-impl PreparedSolver<'_> {
+impl<'a> PreparedSolver<'a> {
+    /// The training inputs.
+    pub fn inputs(&self) -> &TrainingInputs<'a> {
+        &self.inputs
+    }
+
     /// The model for one λ; if `leave_one_out`, also its prediction of each training row by a model of
-    /// the others.
+    /// the others. `targets` has a row for each input.
     ///
     /// # Errors
-    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_gram`], [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
-    /// [`LipschitzModel::fit`]; [`Error::Value`] for a solver that has no leave-one-out predictions in
-    /// closed form.
+    /// Those of [`RidgeSystem::new`](crate::RidgeSystem::new), [`RidgeSystem::fit`](crate::RidgeSystem::fit), [`fit_sketched`], [`fit_conjugate_gradients`], [`fit_averaged`] and
+    /// [`LipschitzModel::fit`]; [`Error::Value`] for a precomputed kernel and a solver that needs rows, and for a
+    /// solver that has no leave-one-out predictions in closed form.
     pub fn fit(
         &self,
+        targets: &Targets,
         lambda: f64,
         leave_one_out: bool,
     ) -> Result<(KernelModel, Option<Vec<f32>>), Error> {
-        let TrainingSet { inputs, targets, seed, systems } = &self.training;
-        let (targets, seed): (&Targets, u64) = (targets, *seed);
         if let Solver::ClosedForm(ClosedForm { precision }) = self.solver {
-            let fitted = match inputs {
-                TrainingInputs::Gram(gram) => fit_gram(*gram, targets, lambda, *precision)?,
-                TrainingInputs::Rows(rows, kernel) => {
-                    systems.get(kernel, *rows, lambda, *precision)?.fit(targets)?
-                }
-            };
+            check(self.inputs.len(), targets, lambda)?;
+            let fitted = self.systems.get(&self.inputs, lambda, precision)?.fit(targets)?;
             let left_out = leave_one_out.then(|| fitted.leave_one_out(targets)).transpose()?;
             return Ok((KernelModel::Ridge(fitted.model), left_out));
         }
-        let TrainingInputs::Rows(rows, kernel) = inputs else {
+        let TrainingInputs::Rows(rows, kernel) = &self.inputs else {
             return Err(self.solver.unfit(OF_GRAM));
         };
-        let problem =
-            RidgeProblem { kernel: Arc::clone(kernel), rows: *rows, targets, lambda, seed };
-        let model = match (self.solver, &self.features) {
+        let (rows, kernel, seed) = (*rows, Arc::clone(kernel), self.seed);
+        let problem = RidgeProblem { kernel, rows, targets, lambda, seed };
+        let model = match (&self.solver, &self.features) {
             (Solver::ClosedForm(_), _) | (Solver::Lipschitz(_), None) => {
                 return Err(self.solver.unfit(OF_GRAM));
             }
             (Solver::Sketched(options), _) => {
                 let fitted = fit_sketched(problem, &options.sketch)?;
-                let left_out = leave_one_out.then(|| fitted.leave_one_out(*rows, targets));
+                let left_out = leave_one_out.then(|| fitted.leave_one_out(rows, targets));
                 return Ok((KernelModel::Ridge(fitted.model), left_out.transpose()?));
             }
             (Solver::ConjugateGradients(options), _) => {
@@ -261,17 +261,11 @@ impl PreparedSolver<'_> {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn spectrum(&self) -> Result<Option<Spectrum>, Error> {
-        let TrainingSet { inputs, targets, seed, .. } = &self.training;
-        let spectrum = match (self.solver, inputs) {
-            (Solver::ClosedForm(_), TrainingInputs::Gram(gram)) => {
-                Spectrum::of_gram(*gram, targets)
-            }
-            (Solver::ClosedForm(_), TrainingInputs::Rows(rows, kernel)) => {
-                Spectrum::full(kernel, *rows, targets)
-            }
+    pub fn spectrum(&self, targets: &Targets) -> Result<Option<Spectrum>, Error> {
+        let spectrum = match (&self.solver, &self.inputs) {
+            (Solver::ClosedForm(_), inputs) => Spectrum::full(inputs, targets),
             (Solver::Sketched(Sketched { sketch }), TrainingInputs::Rows(rows, kernel)) => {
-                Spectrum::sketched(Arc::clone(kernel), *rows, targets, sketch, *seed)
+                Spectrum::sketched(Arc::clone(kernel), *rows, targets, sketch, self.seed)
             }
             (Solver::Sketched(_), TrainingInputs::Gram(_)) => Err(self.solver.unfit(OF_GRAM)),
             (Solver::ConjugateGradients(_) | Solver::Averaged(_) | Solver::Lipschitz(_), _) => {

@@ -1,12 +1,10 @@
 use std::ops::Range;
 
 use dsokr_basis::Projection;
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
-use rayon::prelude::*;
+use faer::{Accum, Mat, MatRef};
 
 use crate::Error;
-use crate::linear::{PANEL, Scalar};
+use crate::linear::{PANEL, Scalar, product};
 
 /// What a kernel machine is fitted to: p numbers for each of n training rows, and of each row the
 /// squared distance `r(y)` to the output that no prediction reaches.
@@ -166,10 +164,7 @@ impl Targets {
             Values::Coordinates(values) => {
                 let values = &values[rows.start * self.width..rows.end * self.width];
                 let columns = MatRef::from_column_major_slice(values, self.width, rows.len());
-                sums.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
-                    let own = features.subrows(task * PANEL, out.nrows());
-                    matmul(out, Accum::Add, own, columns.transpose(), 1.0, Par::Seq);
-                });
+                product(sums.as_mut(), Accum::Add, features, columns.transpose(), PANEL);
             }
             Values::Classes(classes) => {
                 for (column, &class) in features.col_iter().zip(&classes[rows]) {

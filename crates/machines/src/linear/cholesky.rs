@@ -28,7 +28,7 @@ impl NoFactor {
     /// The error for a system of `size` unknowns with `ridge` = nλ.
     pub(crate) fn error(self, size: usize, ridge: f64) -> Error {
         match self {
-            Self::NotPositive { row } => Error::Numeric(format!(
+            Self::NotPositive { row } => Error::numeric(format!(
                 "the system of {size} unknowns is not numerically positive definite (row {row}, n·lambda = {ridge}); \
                  raise lambda, or solve in double precision"
             )),

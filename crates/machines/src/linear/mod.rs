@@ -10,7 +10,8 @@ mod panels;
 mod scalar;
 mod solve;
 
-use faer::{Mat, MatRef};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::Error;
@@ -25,6 +26,20 @@ pub(crate) const PANEL: usize = 256;
 
 /// Right-hand sides that one task solves for.
 pub(crate) const SIDES: usize = 128;
+
+/// `out = a b` or `out += a b`, so many rows of it in a task.
+pub(crate) fn product(
+    mut out: MatMut<f64>,
+    accum: Accum,
+    a: MatRef<f64>,
+    b: MatRef<f64>,
+    rows: usize,
+) {
+    out.as_mut().par_row_chunks_mut(rows).enumerate().for_each(|(task, out)| {
+        let own = a.subrows(task * rows, out.nrows());
+        matmul(out, accum, own, b, 1.0, Par::Seq);
+    });
+}
 
 /// The sum of `parts` matrices of a size, in their order, as many at a time as there are threads.
 pub(crate) fn sum_of_parts(

@@ -1,13 +1,14 @@
 //! Sketched kernel machines with Lipschitz losses.
 
-mod design;
+mod features;
 mod model;
 mod offset;
 mod output;
 mod quantiles;
 mod solver;
 
-pub use model::{InputFeatures, LipschitzModel, LipschitzProblem};
+pub use features::InputFeatures;
+pub use model::{LipschitzModel, LipschitzProblem};
 pub use offset::Offset;
 pub use output::OutputMatrix;
 pub use quantiles::{coverage, crossing_loss, pinball_loss};

@@ -10,7 +10,7 @@ use dsokr_basis::{Basis, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::design::Design;
+use super::features::InputFeatures;
 use super::offset::Offset;
 use super::output::OutputMatrix;
 use super::solver::{Stop, solve};
@@ -39,34 +39,6 @@ pub struct LipschitzProblem {
     pub lambda: f64,
     /// b.
     pub offset: Offset,
-}
-
-/// Training inputs as features, once for many fits: to select λ, γ or the loss.
-///
-/// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
-/// multiplications, and one eigendecomposition of a p × p matrix.
-///
-/// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
-/// replacement is the machine without a sketch. The basis must have been fitted on inputs of this kind,
-/// usually on these ones.
-#[derive(Clone, Debug)]
-pub struct InputFeatures {
-    basis: Basis,
-    design: Design,
-}
-
-impl InputFeatures {
-    /// The features of the training inputs in a basis; n p numbers.
-    ///
-    /// # Errors
-    /// Rows that the basis does not project; [`Error::Value`] for no rows.
-    pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
-        if inputs.is_empty() {
-            return Err(Error::none("rows"));
-        }
-        let design = Design::new(&basis, inputs)?;
-        Ok(Self { basis, design })
-    }
 }
 
 /// A fitted sketched kernel machine,
@@ -120,16 +92,15 @@ impl LipschitzModel {
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there are targets for each
     /// input and as many outputs as M has; the errors of the loss and of the stopping rule;
-    /// [`Error::Numeric`] where values overflow.
+    /// [`Error::Basis`] where values overflow.
     pub fn fit(
         features: &InputFeatures,
         targets: &Targets,
         problem: &LipschitzProblem,
         stop: &Stop,
     ) -> Result<Self, Error> {
-        let InputFeatures { basis, design } = features;
         let LipschitzProblem { loss, output, lambda, offset } = problem;
-        check(design.len(), targets, *lambda)?;
+        check(features.len(), targets, *lambda)?;
         Error::check_length("targets a row", targets.width(), output.width())?;
         loss.validate(targets.width())?;
         stop.validate()?;
@@ -137,14 +108,14 @@ impl LipschitzModel {
         // the solver's penalty is (λ/2) ‖f − b‖²
         let penalty = 2.0 * loss.penalty() * lambda;
         let (solved, solution) =
-            solve(design, &targets.minus(&offset)?, loss, output, penalty, stop)?;
+            solve(features, &targets.minus(&offset)?, loss, output, penalty, stop)?;
         // V = Qᵀ B: back to the coordinates of the basis.
-        let turned = multiply(design.rotation.transpose(), solved.as_ref());
+        let turned = multiply(features.rotation.transpose(), solved.as_ref());
         let (p, d) = (turned.nrows(), turned.ncols());
         let weights = (0..p * d).map(|at| turned[(at / d, at % d)]).collect();
         let (rows, lambda, solution) = (targets.len(), *lambda, Solution::Lipschitz(solution));
         let summary = Summary { rows, unknowns: p, width: d, lambda, solution };
-        Ok(Self { basis: Box::new(basis.clone()), weights, offset, summary })
+        Ok(Self { basis: Box::new(features.basis.clone()), weights, offset, summary })
     }
 
     /// What was fitted, and how well.
@@ -237,7 +208,7 @@ impl LipschitzModel {
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::File`] for parts that do not belong together, or a different basis.
+    /// [`Error::Basis`] for parts that do not belong together, or a different basis.
     pub fn load(path: &Path, basis: Basis) -> Result<Self, Error> {
         Self::from_stored(&Self::open(path)?, basis)
     }

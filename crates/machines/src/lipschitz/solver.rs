@@ -23,7 +23,7 @@ use faer::{Mat, MatRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::design::Design;
+use super::features::InputFeatures;
 use super::output::OutputMatrix;
 use crate::loss::Loss;
 use crate::summary::LipschitzSummary;
@@ -63,20 +63,20 @@ impl Stop {
 
 /// The weights B = C Lᵀ, p × d, and how far the loss was minimised.
 pub(crate) fn solve(
-    design: &Design,
+    features: &InputFeatures,
     targets: &Targets,
     loss: &Loss,
     output: &OutputMatrix,
     lambda: f64,
     stop: &Stop,
 ) -> Result<(Mat<f64>, LipschitzSummary), Error> {
-    let (n, d) = (design.len(), targets.width());
+    let (n, d) = (features.len(), targets.width());
     let root = output.root();
     let spread = |c: MatRef<f64>| match root {
         Some(root) => multiply(c, root.transpose()),
         None => c.to_owned(),
     };
-    let (p, r) = (design.rank(), output.values().len());
+    let (p, r) = (features.rank(), output.values().len());
     let values = targets.values()?;
     let mut smoothing = Smoothing::new(loss, values);
     // α⁰ of a loss with kinks; the others have none.
@@ -99,7 +99,7 @@ pub(crate) fn solve(
         best.steps += 1;
         let weights = spread(point.as_ref());
         let (gradient, [value, conjugate]) =
-            design.pass(weights.as_ref(), &mut alpha, |start, predictions, alpha| {
+            features.pass(weights.as_ref(), &mut alpha, |start, predictions, alpha| {
                 let mut scratch = vec![0.0; d];
                 let mut sums = [0.0; 2];
                 let rows = predictions.chunks_exact(d).zip(alpha.chunks_exact_mut(d));
@@ -120,7 +120,7 @@ pub(crate) fn solve(
         let bound = -conjugate - 0.5 / lambda * squared_norm(&gradient);
         if !objective.is_finite() || bound.is_nan() {
             let steps = best.steps;
-            return Err(Error::Numeric(format!(
+            return Err(Error::numeric(format!(
                 "the objective is {objective} after {steps} steps: values overflow; rescale the \
                  targets"
             )));
@@ -149,7 +149,7 @@ pub(crate) fn solve(
         // last ← the new point, point ← the new point with momentum.
         let curvature = smoothing.curvature;
         let scale =
-            |k: usize, j: usize| curvature * design.spectrum[k] * output.values()[j] + lambda;
+            |k: usize, j: usize| curvature * features.spectrum[k] * output.values()[j] + lambda;
         let mut uphill = 0.0;
         let next = Mat::from_fn(p, r, |k, j| point[(k, j)] - gradient[(k, j)] / scale(k, j));
         for j in 0..r {

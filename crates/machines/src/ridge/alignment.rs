@@ -43,7 +43,7 @@ impl Combination {
                 check(kernels, ideal.rows.len())?;
                 Ok(vec![1.0 / kernels.len() as f64; kernels.len()])
             }
-            Self::Alignf => Ok(alignf(kernels, ideal)?.weights),
+            Self::Alignf => alignf(kernels, ideal),
         }
     }
 }
@@ -81,18 +81,7 @@ impl Ideal<'_> {
     }
 }
 
-/// What [`alignf`] found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Alignment {
-    /// w, not negative, of length 1.
-    pub weights: Vec<f64>,
-    /// ρ(K_k, Y) of each kernel by itself, from −1 to 1.
-    pub each: Vec<f64>,
-    /// ρ(Σ w_k K_k, Y), the largest that weights which are not negative reach.
-    pub combined: f64,
-}
-
-/// The weights whose kernel `Σ_k w_k K_k` has the largest centred alignment with the outputs: ALIGNF
+/// The weights w ≥ 0 of length 1 whose kernel `Σ_k w_k K_k` has the largest centred alignment with the outputs: ALIGNF
 /// (Cortes, Mohri and Rostamizadeh 2012, proposition 9).
 ///
 /// Centred alignment is the cosine `ρ(K, Y) = ⟨K^c, Y^c⟩ / (‖K^c‖ ‖Y^c‖)` in the Frobenius product, with
@@ -112,17 +101,16 @@ pub struct Alignment {
 /// let informed = Mat::from_fn(4, 4, |i, j| if i / 2 == j / 2 { 1.0 } else { 0.2 });
 /// let noise = Mat::from_fn(4, 4, |i, j| if i == j { 1.0 } else { 0.0 });
 /// let ideal = Ideal { kernel: &Kernel::Linear, rows: &y };
-/// let alignment = alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?;
-/// assert!(alignment.each[0] > 0.99 && alignment.weights == [1.0, 0.0]);
+/// assert_eq!(alignf(&[informed.as_ref(), noise.as_ref()], &ideal)?, [1.0, 0.0]);
 /// # Ok::<(), dsokr_machines::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::Kernel`] with the position and the reason for a kernel that is not n × n, finite, symmetric
-/// and positive semi-definite, or zero; [`Error::Numeric`] for a constant kernel, constant outputs,
+/// and positive semi-definite, or zero; [`Error::Basis`] for a constant kernel, constant outputs,
 /// and where no kernel has an alignment above 0; [`Error::Value`] for no kernels; those of the output
 /// kernel's checks and of reading the outputs.
-pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error> {
+pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Vec<f64>, Error> {
     let n = ideal.rows.len();
     check(kernels, n)?;
     let sums = |matrix: MatRef<f64>| -> Vec<f64> { matrix.col_iter().map(|c| c.sum()).collect() };
@@ -154,14 +142,14 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error
     for (k, kernel) in kernels.iter().enumerate() {
         if products[(k, k)] <= CONSTANT * kernel.squared_norm_l2() {
             let message = format!("kernel {k} is constant: it carries no information");
-            return Err(Error::Numeric(message));
+            return Err(Error::numeric(message));
         }
     }
     let squared = products[(count, count)];
     let mean = means_of_outputs.all;
     if squared <= CONSTANT * (squared + (n as f64 * mean).powi(2)) {
         let message = "the outputs' kernel is constant: there is nothing to align with";
-        return Err(Error::Numeric(message.into()));
+        return Err(Error::numeric(message));
     }
     let cosine = |k: usize, l: usize| products[(k.max(l), k.min(l))] / (length(k) * length(l));
     let each: Vec<f64> = (0..count).map(|k| cosine(k, count)).collect();
@@ -171,15 +159,13 @@ pub fn alignf(kernels: &[MatRef<f64>], ideal: &Ideal) -> Result<Alignment, Error
     let aligned: f64 = v.iter().zip(&each).map(|(v, a)| v * a).sum();
     if aligned <= 0.0 {
         let best = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        return Err(Error::Numeric(format!(
+        return Err(Error::numeric(format!(
             "no kernel is aligned with the outputs, the best centred alignment is {best}"
         )));
     }
-    let norm = (0..count).map(|k| (0..count).map(|l| v[k] * m[(k, l)] * v[l]).sum::<f64>());
-    let combined = aligned / norm.sum::<f64>().sqrt();
     let weights: Vec<f64> = v.iter().enumerate().map(|(k, v)| v / length(k)).collect();
     let norm = weights.iter().map(|w| w * w).sum::<f64>().sqrt();
-    Ok(Alignment { weights: weights.iter().map(|w| w / norm).collect(), each, combined })
+    Ok(weights.iter().map(|w| w / norm).collect())
 }
 
 /// `Σ_k w_k K_k` of n × n Gram matrices of training inputs, or of the q × n values of new inputs with

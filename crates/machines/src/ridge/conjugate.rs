@@ -5,17 +5,15 @@ use std::sync::Arc;
 use dsokr_basis::features::read;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Cancellation, OutputKernel, Ranks, RowSource, Sketch, SketchKind};
-use faer::linalg::matmul::matmul;
-use faer::{Accum, ColMut, ColRef, Mat, MatRef, Par};
+use faer::{Accum, ColMut, ColRef, Mat, MatRef};
 use rand_chacha::rand_core::Rng;
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Map, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
-use crate::linear::{Factor, PANEL, Panels, check_finite, row_major};
+use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
 use crate::summary::{Convergence, Inputs, Precision, RidgeSummary, Solution, Summary};
 use crate::targets::check;
 use crate::{Error, Targets};
@@ -118,7 +116,7 @@ impl ConjugateGradients {
 /// # Errors
 /// As [`fit_sketched`](crate::fit_sketched); [`Error::Value`] for a tolerance outside of (0, 1), no
 /// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
-/// overflow; [`Error::Numeric`] where rounding leaves a direction without curvature.
+/// overflow; [`Error::Basis`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
     problem: RidgeProblem<impl OutputKernel + 'static>,
     settings: &ConjugateGradients,
@@ -282,14 +280,14 @@ impl<'a> System<'a> {
             let own = Mat::from_fn(size, left.len(), column);
             let products = self.apply(own.as_ref())?;
             for (at, &j) in left.iter().enumerate() {
-                let (direction, product) = (own.col(at), products.col(at));
-                let curvature = dot(direction, product);
+                let (direction, image) = (own.col(at), products.col(at));
+                let curvature = dot(direction, image);
                 let step = squares[j] / curvature;
                 add(x.col_mut(j), step, direction);
-                add(residuals.col_mut(j), -step, product);
+                add(residuals.col_mut(j), -step, image);
                 let square = residuals.col(j).squared_norm_l2();
                 if !(curvature > 0.0 && curvature.is_finite() && square.is_finite()) {
-                    return Err(Error::Numeric(format!(
+                    return Err(Error::numeric(format!(
                         "conjugate gradients, iteration {iterations}, coordinate {j}: curvature \
                          {curvature}, allowed: above 0; the system is numerically singular: raise \
                          lambda"
@@ -311,14 +309,8 @@ impl<'a> System<'a> {
 /// `out += T (Tᵀ B)` of one block; T is m × rows, B m × q.
 fn add_products(out: &mut Mat<f64>, features: MatRef<f64>, unknowns: MatRef<f64>) {
     let mut values = Mat::<f64>::zeros(features.ncols(), unknowns.ncols());
-    values.par_row_chunks_mut(ROWS).enumerate().for_each(|(task, out)| {
-        let own = features.subcols(task * ROWS, out.nrows());
-        matmul(out, Accum::Replace, own.transpose(), unknowns, 1.0, Par::Seq);
-    });
-    out.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
-        let own = features.subrows(task * PANEL, out.nrows());
-        matmul(out, Accum::Add, own, values.as_ref(), 1.0, Par::Seq);
-    });
+    product(values.as_mut(), Accum::Replace, features.transpose(), unknowns, ROWS);
+    product(out.as_mut(), Accum::Add, features, values.as_ref(), PANEL);
 }
 
 fn dot(a: ColRef<f64>, b: ColRef<f64>) -> f64 {

@@ -6,6 +6,7 @@ use dsokr_basis::{OutputKernel, RowSource};
 use faer::MatRef;
 
 use super::system::{Fitted, RidgeSystem};
+use super::training_inputs::TrainingInputs;
 use crate::summary::Precision;
 use crate::targets::check;
 use crate::{Error, Targets};
@@ -36,7 +37,7 @@ use crate::{Error, Targets};
 /// # Errors
 /// [`Error::Value`] for a λ that is not above 0; [`Error::Length`] unless there is a row of targets
 /// for each input; the kernel's checks; [`Error::NotFinite`] for kernel values that overflow;
-/// [`Error::Numeric`] for a λ too small for the precision.
+/// [`Error::Basis`] for a λ too small for the precision.
 pub fn fit(
     kernel: impl OutputKernel + 'static,
     rows: &dyn RowSource,
@@ -45,14 +46,14 @@ pub fn fit(
     precision: Precision,
 ) -> Result<Fitted, Error> {
     check(rows.len(), targets, lambda)?;
-    Arc::new(RidgeSystem::new(kernel, rows, lambda, precision)?).fit(targets)
+    Arc::new(RidgeSystem::new(&TrainingInputs::rows(kernel, rows), lambda, precision)?).fit(targets)
 }
 
 /// Fits on the Gram matrix of a precomputed kernel, n × n. The model predicts by
 /// [`predict_gram`](crate::RidgeModel::predict_gram).
 ///
 /// # Errors
-/// As [`fit`]; [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the
+/// As [`fit`]; [`Error::Basis`] for a matrix of zeros; [`Error::NotSymmetric`] beyond 1e-8 of the
 /// largest value; [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
 pub fn fit_gram(
     gram: MatRef<f64>,
@@ -61,5 +62,5 @@ pub fn fit_gram(
     precision: Precision,
 ) -> Result<Fitted, Error> {
     check(gram.nrows(), targets, lambda)?;
-    Arc::new(RidgeSystem::of_gram(gram, lambda, precision)?).fit(targets)
+    Arc::new(RidgeSystem::new(&TrainingInputs::Gram(gram), lambda, precision)?).fit(targets)
 }

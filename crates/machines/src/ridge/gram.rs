@@ -1,5 +1,5 @@
 use dsokr_basis::features::read;
-use dsokr_basis::{Block, Cancellation, OutputKernel, RowSource};
+use dsokr_basis::{Cancellation, OutputKernel, RowSource};
 use faer::Mat;
 
 use super::linear_index::LinearIndex;
@@ -25,9 +25,8 @@ pub(super) fn gram<T: Scalar>(
 pub(super) fn single(
     kernel: &dyn OutputKernel,
     rows: &dyn RowSource,
-    all: &Block,
 ) -> Result<Panels<f32>, Error> {
-    let Some(index) = LinearIndex::new(kernel, all) else {
+    let Some(index) = LinearIndex::new(kernel, &read(rows, 0..rows.len())?) else {
         return gram(kernel, rows);
     };
     let cancellation = Cancellation::current();

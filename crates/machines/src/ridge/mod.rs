@@ -19,8 +19,9 @@ mod sketched;
 mod sketched_inputs;
 mod spectrum;
 mod system;
+mod training_inputs;
 
-pub use alignment::{Alignment, Combination, Ideal, alignf, combine};
+pub use alignment::{Combination, Ideal, alignf, combine};
 pub use averaged::{Averaged, fit_averaged};
 pub use conjugate::{ConjugateGradients, fit_conjugate_gradients};
 pub use fit::{fit, fit_gram};
@@ -31,3 +32,4 @@ pub use scaling::Scaling;
 pub use sketched::{SketchedFit, fit_sketched};
 pub use spectrum::Spectrum;
 pub use system::{Fitted, LastSystem, RidgeSystem};
+pub use training_inputs::TrainingInputs;

@@ -58,7 +58,7 @@ impl RidgeModel {
     ///
     /// # Errors
     /// Those of a file that is missing, damaged, or of another kind or version;
-    /// [`Error::File`] for one whose parts do not belong together; `OwnKernel` for a kernel that
+    /// [`Error::Basis`] for one whose parts do not belong together; `OwnKernel` for a kernel that
     /// is not built in.
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::from_stored(&Self::open(path)?)

@@ -278,7 +278,7 @@ impl OutputSpace {
     /// Reads what [`save`](Self::save) wrote; a space of a basis needs that basis.
     ///
     /// # Errors
-    /// Those of a file that is missing, damaged or of another kind; [`Error::File`] for a file
+    /// Those of a file that is missing, damaged or of another kind; [`Error::Basis`] for a file
     /// whose parts do not belong together, or to the basis given.
     pub fn load(path: &Path, basis: Option<Basis>) -> Result<Self, Error> {
         let stored = Stored::open(path, KIND, VERSION)?;

@@ -18,7 +18,7 @@ pub(super) fn checked(gram: MatRef<f64>) -> Result<Panels<f64>, Error> {
     let largest = values.fold(0.0f64, |largest, value| largest.max(value.abs()));
     if n > 0 && largest == 0.0 {
         let message = "the kernel matrix is zero: no input is like any other, nor like itself";
-        return Err(Error::Numeric(message.into()));
+        return Err(Error::numeric(message));
     }
     for column in 0..n {
         for row in 0..column {

@@ -106,7 +106,7 @@ impl SketchedFit {
     /// `h_i = t_iᵀ (Σ t tᵀ + nλ K̃)⁻¹ t_i`, n × p row-major. No refitting: one more pass over the rows.
     ///
     /// # Errors
-    /// [`Error::Length`] for rows or targets that are not those of the fit; [`Error::Numeric`] for a row that the
+    /// [`Error::Length`] for rows or targets that are not those of the fit; [`Error::Basis`] for a row that the
     /// others say nothing of, `1 − h_i ≤ 0` up to rounding, under a λ that is too small; errors from reading the
     /// rows.
     pub fn leave_one_out(
@@ -130,7 +130,7 @@ impl SketchedFit {
                 // the sum has as many terms as the column
                 if left.is_nan() || left <= f64::EPSILON * self.inputs.len() as f64 {
                     let lambda = self.model.summary.lambda;
-                    return Err(Error::Numeric(format!(
+                    return Err(Error::numeric(format!(
                         "the leave-one-out prediction of row {row} divides by {left:e}: raise lambda, which is \
                          {lambda:e}"
                     )));

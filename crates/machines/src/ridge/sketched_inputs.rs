@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::problem::InputSketch;
 use crate::Error;
-use crate::linear::{Factor, PANEL, Panels};
+use crate::linear::{Factor, PANEL, Panels, product};
 
 /// Numbers in a block of training rows: 64 MiB of sketched kernel values.
 const BLOCK: usize = 8 << 20;
@@ -109,10 +109,7 @@ impl SketchedInputs {
             return weights;
         };
         let mut out = Mat::zeros(mixing.ncols(), weights.ncols());
-        out.par_row_chunks_mut(PANEL).enumerate().for_each(|(task, out)| {
-            let mixing = mixing.as_ref().subcols(task * PANEL, out.nrows());
-            matmul(out, Accum::Replace, mixing.transpose(), weights.as_ref(), 1.0, Par::Seq);
-        });
+        product(out.as_mut(), Accum::Replace, mixing.transpose(), weights.as_ref(), PANEL);
         out
     }
 }

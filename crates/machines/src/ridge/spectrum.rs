@@ -7,11 +7,10 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::gram::gram;
 use super::output::OutputSpace;
-use super::precomputed;
 use super::problem::InputSketch;
 use super::sketched_inputs::{SketchedInputs, blocks};
+use super::training_inputs::TrainingInputs;
 use crate::linear::{PANEL, Panels, SIDES};
 use crate::targets::check;
 use crate::{Error, Targets};
@@ -46,25 +45,14 @@ impl Spectrum {
     /// Of all training inputs: one eigendecomposition of an n × n matrix, on one thread.
     ///
     /// # Errors
-    /// As [`fit`](crate::fit()).
-    pub fn full(
-        kernel: &dyn OutputKernel,
-        rows: &dyn RowSource,
-        targets: &Targets,
-    ) -> Result<Self, Error> {
-        check(rows.len(), targets, 1.0)?;
-        kernel.validate(rows.kind())?;
-        kernel.check(&read(rows, 0..rows.len())?)?;
-        Self::of(&gram::<f64>(kernel, rows)?, targets)
-    }
-
-    /// Of a precomputed Gram matrix.
-    ///
-    /// # Errors
-    /// As [`fit_gram`](crate::fit_gram).
-    pub fn of_gram(gram: MatRef<f64>, targets: &Targets) -> Result<Self, Error> {
-        check(gram.nrows(), targets, 1.0)?;
-        Self::of(&precomputed::checked(gram)?, targets)
+    /// As [`fit`](crate::fit()) and [`fit_gram`](crate::fit_gram).
+    pub fn full(inputs: &TrainingInputs, targets: &Targets) -> Result<Self, Error> {
+        let rows = inputs.len();
+        check(rows, targets, 1.0)?;
+        let Eigen { values, vectors } = leading(inputs.gram()?.whole(), TOLERANCE)?;
+        let targets = targets.dense(0..rows);
+        let turned = Self::turned(&vectors, &targets);
+        Ok(Self { rows, divided: false, vectors, values, targets, turned })
     }
 
     /// Of inputs projected on the span of a sketch, as [`fit_sketched`](crate::fit_sketched) draws
@@ -111,14 +99,6 @@ impl Spectrum {
         let mut turned = Self::turned(&vectors, &targets);
         ranks.sum_matrix(&mut turned)?;
         Ok(Self { rows: n, divided: true, vectors, values: eigen.values, targets, turned })
-    }
-
-    fn of(gram: &Panels<f64>, targets: &Targets) -> Result<Self, Error> {
-        let Eigen { values, vectors } = leading(gram.whole(), TOLERANCE)?;
-        let rows = targets.len();
-        let targets = targets.dense(0..rows);
-        let turned = Self::turned(&vectors, &targets);
-        Ok(Self { rows, divided: false, vectors, values, targets, turned })
     }
 
     fn turned(vectors: &Mat<f64>, targets: &Mat<f64>) -> Mat<f64> {

@@ -4,13 +4,12 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dsokr_basis::features::read;
-use dsokr_basis::{Features, OutputKernel, RowSource};
-use faer::MatRef;
+use dsokr_basis::{Features, RowSource};
 use rayon::prelude::*;
 
-use super::gram::{gram, single};
+use super::gram::single;
 use super::model::{Map, RidgeModel, Weights};
-use super::precomputed;
+use super::training_inputs::TrainingInputs;
 use crate::linear::{Factor, Panels, Scalar, row_major};
 use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
 use crate::targets::check;
@@ -62,47 +61,34 @@ where
 }
 
 impl RidgeSystem {
-    /// The system of feature rows under a kernel.
+    /// The system of some inputs.
     ///
     /// # Errors
     /// [`Error::Value`] for a λ that is not above 0; the kernel's checks; [`Error::NotFinite`] for kernel
-    /// values that overflow; [`Error::Numeric`] for a λ too small for the precision.
-    pub fn new(
-        kernel: impl OutputKernel + 'static,
-        rows: &dyn RowSource,
-        lambda: f64,
-        precision: Precision,
-    ) -> Result<Self, Error> {
+    /// values that overflow; [`Error::Basis`] for a λ too small for the precision, and for a precomputed kernel of
+    /// zeros; [`Error::NotSymmetric`] beyond 1e-8 of the largest value; [`Error::NotSemidefinite`] for an eigenvalue
+    /// below −1e-8 of the trace.
+    pub fn new(inputs: &TrainingInputs, lambda: f64, precision: Precision) -> Result<Self, Error> {
         Error::check_lambda(lambda)?;
-        kernel.validate(rows.kind())?;
-        let all = read(rows, 0..rows.len())?;
-        kernel.check(&all)?;
-        let mut anchors = Features::empty(rows.kind(), rows.width())?;
-        anchors.append(&all)?;
-        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
-        let map = Map::Kernel { kernel: Arc::clone(&kernel), anchors: Arc::new(anchors) };
-        match precision {
-            Precision::Double => {
-                Self::factored(gram::<f64>(&kernel, rows)?, lambda, precision, map)
+        let map = match inputs {
+            TrainingInputs::Gram(gram) => Map::Precomputed { inputs: gram.nrows() },
+            TrainingInputs::Rows(rows, kernel) => {
+                kernel.validate(rows.kind())?;
+                let all = read(*rows, 0..rows.len())?;
+                kernel.check(&all)?;
+                let mut anchors = Features::empty(rows.kind(), rows.width())?;
+                anchors.append(&all)?;
+                Map::Kernel { kernel: Arc::clone(kernel), anchors: Arc::new(anchors) }
             }
-            Precision::Single => {
-                Self::factored(single(kernel.as_ref(), rows, &all)?, lambda, precision, map)
+        };
+        match (precision, inputs) {
+            (Precision::Double, _) => Self::factored(inputs.gram()?, lambda, precision, map),
+            (Precision::Single, TrainingInputs::Gram(_)) => {
+                Self::factored(inputs.gram()?.single(), lambda, precision, map)
             }
-        }
-    }
-
-    /// The system of the Gram matrix of a precomputed kernel, n × n.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); [`Error::Numeric`] for a matrix of zeros; [`Error::NotSymmetric`] beyond
-    /// 1e-8 of the largest value; [`Error::NotSemidefinite`] for an eigenvalue below −1e-8 of the trace.
-    pub fn of_gram(gram: MatRef<f64>, lambda: f64, precision: Precision) -> Result<Self, Error> {
-        Error::check_lambda(lambda)?;
-        let gram = precomputed::checked(gram)?;
-        let map = Map::Precomputed { inputs: gram.size() };
-        match precision {
-            Precision::Double => Self::factored(gram, lambda, precision, map),
-            Precision::Single => Self::factored(gram.single(), lambda, precision, map),
+            (Precision::Single, TrainingInputs::Rows(rows, kernel)) => {
+                Self::factored(single(kernel.as_ref(), *rows)?, lambda, precision, map)
+            }
         }
     }
 
@@ -156,15 +142,16 @@ impl RidgeSystem {
         Ok(self.diagonal.get_or_init(|| diagonal))
     }
 
-    /// Whether it is the system of these feature rows.
+    /// Whether it is the system of these feature rows; never of a precomputed kernel.
     fn is_of(
         &self,
-        kernel: &dyn OutputKernel,
-        rows: &dyn RowSource,
+        inputs: &TrainingInputs,
         lambda: f64,
         precision: Precision,
     ) -> Result<bool, Error> {
-        let Map::Kernel { kernel: own, anchors } = &self.map else {
+        let (Map::Kernel { kernel: own, anchors }, TrainingInputs::Rows(rows, kernel)) =
+            (&self.map, inputs)
+        else {
             return Ok(false);
         };
         // built-in kernels have their parameters beside the name, other kernels within it
@@ -173,7 +160,7 @@ impl RidgeSystem {
             && (self.lambda, self.precision) == (lambda, precision)
             && (anchors.kind(), anchors.len(), anchors.width())
                 == (rows.kind(), rows.len(), rows.width())
-            && anchors.block(0..anchors.len())? == read(rows, 0..rows.len())?)
+            && anchors.block(0..anchors.len())? == read(*rows, 0..rows.len())?)
     }
 }
 
@@ -216,29 +203,31 @@ pub struct LastSystem(Arc<Mutex<Option<Arc<RidgeSystem>>>>);
 
 impl LastSystem {
     /// The kept system if it is that of these rows, of a kernel of the same
-    /// [name](OutputKernel::name) and parameters, with the same λ and precision. Otherwise it is replaced by
-    /// a new one.
+    /// [name](dsokr_basis::OutputKernel::name) and parameters, with the same λ and precision. Otherwise it is replaced by
+    /// a new one. The system of a precomputed kernel is not kept.
     ///
     /// # Errors
     /// As [`RidgeSystem::new`].
     pub fn get(
         &self,
-        kernel: &Arc<dyn OutputKernel>,
-        rows: &dyn RowSource,
+        inputs: &TrainingInputs,
         lambda: f64,
         precision: Precision,
     ) -> Result<Arc<RidgeSystem>, Error> {
+        let new = || Ok(Arc::new(RidgeSystem::new(inputs, lambda, precision)?));
+        if matches!(inputs, TrainingInputs::Gram(_)) {
+            return new();
+        }
         // a fit that panicked has left the last whole system behind
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(system) = &*kept
-            && system.is_of(kernel, rows, lambda, precision)?
+            && system.is_of(inputs, lambda, precision)?
         {
             return Ok(Arc::clone(system));
         }
         // frees its memory before the new one takes as much
         *kept = None;
-        let system = Arc::new(RidgeSystem::new(Arc::clone(kernel), rows, lambda, precision)?);
-        Ok(Arc::clone(kept.insert(system)))
+        Ok(Arc::clone(kept.insert(new()?)))
     }
 
     /// Drops the kept system.

@@ -79,7 +79,10 @@ fn a_space_of_a_basis_needs_that_basis() {
     assert_eq!((read.rank(), read.points(&outputs).unwrap()), (3, space.points(&outputs).unwrap()));
     for given in [None, Some(basis(1))] {
         let error = OutputSpace::load(&path, given).unwrap_err();
-        assert!(matches!(&error, Error::File { path: p, .. } if *p == path), "{error}");
+        assert!(
+            matches!(&error, Error::Basis(dsokr_basis::Error::File { path: p, .. }) if *p == path),
+            "{error}"
+        );
     }
 }
 

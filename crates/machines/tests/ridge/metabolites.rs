@@ -8,7 +8,7 @@ use dsokr_decode::{
     CandidateParts, Candidates, HitsAt, Metrics, MissingGold, PerQuery, Pool, Queries, Rank,
 };
 use dsokr_machines::{
-    Combination, Ideal, OutputSpace, Precision, Spectrum, alignf, combine, fit_gram,
+    Combination, Ideal, OutputSpace, Precision, Spectrum, TrainingInputs, alignf, combine, fit_gram,
 };
 
 use crate::naive::*;
@@ -97,7 +97,7 @@ impl Metabolites {
         let (space, targets) = OutputSpace::training(kernel, &outputs).unwrap();
         let gram = sum(0..TRAIN);
         let grid: Vec<f64> = (-6..1).map(|power| 10f64.powi(power)).collect();
-        let spectrum = Spectrum::of_gram(gram.as_ref(), &targets).unwrap();
+        let spectrum = Spectrum::full(&TrainingInputs::Gram(gram.as_ref()), &targets).unwrap();
         let errors = spectrum.errors(&grid, &space).unwrap();
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap();
         let lambda = grid[best];
@@ -137,10 +137,10 @@ fn aligned_kernels_identify_metabolites_among_those_of_their_mass() {
         let ideal = Ideal { kernel: &kernel, rows: &outputs };
         let found = alignf(&grams, &ideal).unwrap();
         // not 0: its diagonal is like that of the outputs' kernel
-        let least = found.weights[..3].iter().copied().fold(f64::INFINITY, f64::min);
-        assert!(found.weights[3] < least, "{:?}", found.weights);
+        let least = found[..3].iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(found[3] < least, "{:?}", found);
         let uniform = Combination::Uniform.weights(&grams, &ideal).unwrap();
-        let (aligned, uniform) = (set.ranks(&found.weights), set.ranks(&uniform));
+        let (aligned, uniform) = (set.ranks(&found), set.ranks(&uniform));
         let metrics = |ranks: &[Option<Rank>]| Metrics::from_ranks(ranks, LISTED, 0).unwrap();
         let (aligned, uniform, chance) =
             (metrics(&aligned), metrics(&uniform), Metrics::chance(&aligned, LISTED, 0).unwrap());

@@ -1,7 +1,7 @@
 //! Held-out predictions in closed form against refitting without the rows.
 
 use dsokr_basis::{Basis, SketchKind, SketchOptions};
-use dsokr_machines::{Error, OutputSpace, Precision, Spectrum, fit, fit_gram};
+use dsokr_machines::{Error, OutputSpace, Precision, Spectrum, TrainingInputs, fit, fit_gram};
 
 use crate::naive::*;
 
@@ -31,10 +31,10 @@ fn held_out_predictions_equal_refitting() {
     let (space, targets) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let coordinates = wide(projected.rank, &projected.coordinates);
     let x = problem.inputs();
-    let spectrum = Spectrum::full(&kernel_x(), &x, &targets).unwrap();
+    let spectrum = Spectrum::full(&TrainingInputs::rows(kernel_x(), &x), &targets).unwrap();
     let k = gaussian(GAMMA_X, &problem.x, &problem.x);
     let gram = dsokr_basis::Mat::from_fn(n, n, |i, j| k[i][j]);
-    let given = Spectrum::of_gram(gram.as_ref(), &targets).unwrap();
+    let given = Spectrum::full(&TrainingInputs::Gram(gram.as_ref()), &targets).unwrap();
     let grid = [1e-4, 1e-2, 0.3];
     let mut expected_errors = Vec::new();
     for lambda in grid {
@@ -77,7 +77,9 @@ fn errors_of_iokr_are_those_of_the_full_basis() {
     let (full, coordinates) = OutputSpace::basis(basis, None, &problem.outputs()).unwrap();
     let (identity, classes) = OutputSpace::training(kernel_y(), &problem.outputs()).unwrap();
     let errors = |space: &OutputSpace, targets| {
-        let spectrum = Spectrum::full(&kernel_x(), &problem.inputs(), targets).unwrap();
+        let x = problem.inputs();
+        let inputs = TrainingInputs::rows(kernel_x(), &x);
+        let spectrum = Spectrum::full(&inputs, targets).unwrap();
         spectrum.errors(&[1e-3, 1e-1], space).unwrap()
     };
     let (a, b) = (errors(&full, &coordinates), errors(&identity, &classes));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::{Basis, OutputKernel, SketchKind, SketchOptions};
-use dsokr_machines::{Fitted, LastSystem, OutputSpace, Precision, fit};
+use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
+use dsokr_machines::{Fitted, LastSystem, OutputSpace, Precision, TrainingInputs, fit};
 
 use crate::naive::*;
 
@@ -11,24 +11,25 @@ use crate::naive::*;
 fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
     let (problem, other) = (Problem::new(30, 4), Problem::new(30, 5));
     let (x, others) = (problem.inputs(), other.inputs());
-    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel_x());
-    let wider: Arc<dyn OutputKernel> = Arc::new(kernel_y());
+    fn inputs(kernel: Kernel, rows: &Features) -> TrainingInputs<'_> {
+        TrainingInputs::rows(kernel, rows)
+    }
     let last = LastSystem::default();
-    let first = last.get(&kernel, &x, 1e-2, Precision::Double).unwrap();
+    let first = last.get(&inputs(kernel_x(), &x), 1e-2, Precision::Double).unwrap();
     // a kernel of equal parameters is the same kernel
-    let equal: Arc<dyn OutputKernel> = Arc::new(kernel_x());
-    let again = last.get(&equal, &x, 1e-2, Precision::Double).unwrap();
+    let again = last.get(&inputs(kernel_x(), &x), 1e-2, Precision::Double).unwrap();
     assert!(Arc::ptr_eq(&first, &again));
     let different = [
-        (&kernel, &x, 1e-3, Precision::Double),
-        (&kernel, &x, 1e-3, Precision::Single),
-        (&kernel, &others, 1e-3, Precision::Single),
-        (&wider, &others, 1e-3, Precision::Single),
+        (kernel_x(), &x, 1e-3, Precision::Double),
+        (kernel_x(), &x, 1e-3, Precision::Single),
+        (kernel_x(), &others, 1e-3, Precision::Single),
+        (kernel_y(), &others, 1e-3, Precision::Single),
     ];
     let mut before = first;
     for (kernel, rows, lambda, precision) in different {
-        let next = last.get(kernel, rows, lambda, precision).unwrap();
-        assert!(!Arc::ptr_eq(&before, &next), "{} {lambda} {precision:?}", kernel.name());
+        let what = format!("{} {lambda} {precision:?}", kernel.name());
+        let next = last.get(&inputs(kernel, rows), lambda, precision).unwrap();
+        assert!(!Arc::ptr_eq(&before, &next), "{what}");
         before = next;
     }
 }
@@ -37,7 +38,7 @@ fn a_kept_system_is_taken_for_the_same_rows_kernel_lambda_and_precision() {
 fn targets_of_different_widths_are_fitted_as_alone() {
     let problem = Problem::new(40, 6);
     let (x, y) = (problem.inputs(), problem.outputs());
-    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel_x());
+    let inputs = TrainingInputs::rows(kernel_x(), &x);
     let last = LastSystem::default();
     let (_, wide) = OutputSpace::training(kernel_y(), &y).unwrap();
     let options = SketchOptions::new(&SketchKind::Gaussian, 5);
@@ -45,7 +46,7 @@ fn targets_of_different_widths_are_fitted_as_alone() {
     let (_, narrow) = OutputSpace::basis(basis, None, &y).unwrap();
     for precision in [Precision::Single, Precision::Double] {
         for targets in [&narrow, &wide, &narrow] {
-            let system = last.get(&kernel, &x, 1e-2, precision).unwrap();
+            let system = last.get(&inputs, 1e-2, precision).unwrap();
             let (shared, alone) = (
                 system.fit(targets).unwrap(),
                 fit(kernel_x(), &x, targets, 1e-2, precision).unwrap(),

@@ -18,22 +18,37 @@ const PARTS: usize = 64;
 /// Rows projected at once; constant, so that what meets in a product does not depend on the threads.
 const PROJECTED: usize = 8192;
 
-/// `Z = Q Ψ̃`, p × n: the coordinates of the training inputs in a basis, rotated such that
-/// `Z Zᵀ / n` is diagonal.
+/// Training inputs as features, once for many fits: to select λ, γ or the loss.
+///
+/// They are `Z = Q Ψ̃`, p × n: the coordinates of the inputs in a basis, rotated such that `Z Zᵀ / n` is diagonal.
+/// What a fit costs beyond its steps is done here: kernel values of all inputs with the anchors, n p²
+/// multiplications, and one eigendecomposition of a p × p matrix.
+///
+/// Any sketch serves: a sub-sampling sketch is the Nyström approximation, one of size m = n without
+/// replacement is the machine without a sketch. The basis must have been fitted on inputs of this kind,
+/// usually on these ones.
 #[derive(Clone, Debug)]
-pub(crate) struct Design {
+pub struct InputFeatures {
+    pub(super) basis: Basis,
     /// Z, p × n.
-    pub(crate) rows: Mat<f64>,
+    rows: Mat<f64>,
     /// The diagonal of `Z Zᵀ / n`.
-    pub(crate) spectrum: Vec<f64>,
+    pub(super) spectrum: Vec<f64>,
     /// Q, p × p orthogonal.
-    pub(crate) rotation: Mat<f64>,
+    pub(super) rotation: Mat<f64>,
     /// Rows of a part; it depends on n alone, so sums over parts do not depend on the threads.
-    pub(crate) part: usize,
+    part: usize,
 }
 
-impl Design {
-    pub(crate) fn new(basis: &Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
+impl InputFeatures {
+    /// The features of the training inputs in a basis; n p numbers.
+    ///
+    /// # Errors
+    /// Rows that the basis does not project; [`Error::Value`] for no rows.
+    pub fn new(basis: Basis, inputs: &dyn RowSource) -> Result<Self, Error> {
+        if inputs.is_empty() {
+            return Err(Error::none("rows"));
+        }
         let (n, p) = (inputs.len(), basis.rank());
         let part = n.div_ceil(PARTS).max(ROWS);
         let mut rows = Mat::<f64>::zeros(p, n);
@@ -56,16 +71,16 @@ impl Design {
             block.copy_from(turned);
         });
         let spectrum = values.into_iter().map(|value| value.max(0.0)).collect();
-        Ok(Self { rows, spectrum, rotation, part })
+        Ok(Self { basis, rows, spectrum, rotation, part })
     }
 
     /// n, the number of rows.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.rows.ncols()
     }
 
     /// p, the number of features.
-    pub(crate) fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.rows.nrows()
     }
 
@@ -73,7 +88,7 @@ impl Design {
     /// consecutive rows from `start`, d numbers each, and writes α; and the sum of what it returns.
     ///
     /// `alpha` holds the α of all rows, n × d row-major.
-    pub(crate) fn pass(
+    pub(super) fn pass(
         &self,
         weights: MatRef<f64>,
         alpha: &mut [f64],
