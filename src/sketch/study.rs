@@ -88,7 +88,7 @@ impl<'a> Study<'a> {
         let outputs = self.outputs();
         let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
         let options = LeverageOptions { lambda, pilot, seed: self.config.seed };
-        let mut scores = leverage::scores(outputs.kernel()?, &outputs.rows(), &options)?;
+        let mut scores = leverage::scores(outputs.kernel()?.clone(), &outputs.rows(), &options)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);

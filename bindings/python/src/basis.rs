@@ -205,7 +205,7 @@ pub fn leverage_scores<'py>(
     let kernel: Kernel = table("kernel", kernel)?;
     let options = LeverageOptions { lambda: lambda_, pilot, seed };
     let rows = rows.get();
-    let scores = work(py, || leverage::scores(&kernel, rows.source(), &options).map_err(named));
+    let scores = work(py, || leverage::scores(kernel.clone(), rows.source(), &options).map_err(named));
     Ok(vector(py, scores?))
 }
 

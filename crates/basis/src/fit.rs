@@ -1,17 +1,18 @@
 use std::sync::Arc;
 
 use crate::features::RowSource;
+use crate::kernel::IntoKernel;
 use crate::leverage::{self, LeverageOptions};
-use crate::{Basis, Error, OutputKernel, Sketch, SketchKind, SketchOptions};
+use crate::{Basis, Error, Sketch, SketchKind, SketchOptions};
 
 impl Sketch {
     /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
     ///
     /// # Errors
     /// Errors of [`draw`](Self::draw), [`by_scores`](Self::by_scores) and [`leverage::scores`].
-    pub fn fit<K: OutputKernel + Clone + 'static>(
+    pub fn fit(
         options: &SketchOptions,
-        kernel: &K,
+        kernel: impl IntoKernel,
         rows: &dyn RowSource,
     ) -> Result<Self, Error> {
         let &SketchOptions { ref kind, size, seed, .. } = options;
@@ -48,14 +49,14 @@ impl Basis {
     /// [`Error::Numeric`] when features are so large that the kernel is not finite, and errors
     /// from reading the rows. A constant kernel is no error: it has rank 1.
     pub fn fit(
-        kernel: impl OutputKernel + 'static,
+        kernel: impl IntoKernel,
         rows: &dyn RowSource,
         options: &SketchOptions,
     ) -> Result<Self, Error> {
-        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+        let kernel = kernel.into_kernel();
         kernel.validate(rows.kind())?;
         options.validate(rows.len())?;
-        let drawn = Sketch::fit(options, &kernel, rows)?;
+        let drawn = Sketch::fit(options, Arc::clone(&kernel), rows)?;
         Self::from_sketch(kernel, rows, &drawn, options.tolerance)
     }
 }

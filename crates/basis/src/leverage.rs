@@ -12,6 +12,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use crate::eigenbasis::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
+use crate::kernel::IntoKernel;
 use crate::sketch::leverage::{default_lambda, default_pilot};
 use crate::{Basis, Error, OutputKernel, Ranks, Sketch, SketchKind, SketchOptions};
 
@@ -54,12 +55,12 @@ impl Default for LeverageOptions {
 /// Errors of [`Basis::fit`] with a sub-sampling sketch of size `pilot`; [`Error::Value`]
 /// for λ that is not a finite number above 0, or a pilot outside of 1..=n; [`Error::Numeric`] for
 /// a λ so small beside k(y,y) that `BᵀB + nλI` is numerically singular.
-pub fn scores<K: OutputKernel + Clone + 'static>(
-    kernel: &K,
+pub fn scores(
+    kernel: impl IntoKernel,
     rows: &dyn RowSource,
     options: &LeverageOptions,
 ) -> Result<Vec<f64>, Error> {
-    scores_of(Arc::new(kernel.clone()), rows, options)
+    scores_of(kernel.into_kernel(), rows, options)
 }
 
 /// Apart, so that its linear algebra is compiled once and not for each kernel.

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::sum::{Part, SumKernel};
-use super::{Basis, Map, Tempered, Tempering};
-use crate::features::Features;
-use crate::kernel::named;
+use super::sum::{SumKernel, Summand};
+use super::{Basis, Projector, Tempered, Tempering};
+use crate::features::{Features, check_width};
+use crate::kernel::{IntoKernel, named};
 use crate::store::{self, Stored, Tensor};
 use crate::{Error, OutputKernel, SketchOptions};
 
@@ -84,10 +84,11 @@ impl Basis {
     ///
     /// # Errors
     /// Those of [`load`](Self::load); [`Error::File`] for a file of another kernel.
-    pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
+    pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
         let stored = Stored::open_versions(path, KIND, FITTED..=ZERO_ROW)?;
-        named::check(&stored, &kernel)?;
-        Self::read_with(&stored, "", Arc::new(kernel), None)
+        let kernel = kernel.into_kernel();
+        named::check(&stored, kernel.as_ref())?;
+        Self::read_with(&stored, "", kernel, None)
     }
 
     fn read_with(
@@ -107,31 +108,23 @@ impl Basis {
             return Err(stored.bad_shape(&name("spectrum"), &[spectrum.len()], expected));
         }
         let rank = spectrum.len();
-        let has_matrix = stored.names().any(|found| found == name("matrix"));
+        let has = |name: &str| stored.names().any(|found| found == name);
         let map = if let Some(sum) = sum {
-            let (shape, turn) = stored.f32(&name("turn"), 2)?;
-            let expected = [rank, sum.coordinates()];
-            if shape != expected {
-                return Err(stored.bad_shape(&name("turn"), &shape, format!("{expected:?}")));
-            }
-            Map::Sum { sum, turn: turn.into_owned() }
-        } else if has_matrix {
-            let (shape, matrix) = stored.f32(&name("matrix"), 2)?;
-            if shape != [rank, width] || width == 0 {
-                let expected = format!("[{rank}, {width}]");
-                return Err(stored.bad_shape(&name("matrix"), &shape, expected));
-            }
-            let zero = read_zero_row(stored, &name("zero"), rank)?;
-            Map::linear(matrix.into_owned(), zero, width, kind)
+            let turn = stored.shaped(&name("turn"), &[rank, sum.coordinates()])?;
+            Projector::Sum { sum, turn }
+        } else if has(&name("matrix")) {
+            check_width(width)?;
+            let matrix = stored.shaped(&name("matrix"), &[rank, width])?;
+            let zero = match stored.version() >= ZERO_ROW && has(&name("zero")) {
+                true => stored.shaped(&name("zero"), &[rank])?,
+                false => Vec::new(),
+            };
+            Projector::linear(matrix, zero, width, kind)
         } else {
             let anchors = Features::from_stored(stored, &name("anchors"), kind, width)?;
             let count = crate::RowSource::len(&anchors);
-            let (shape, weights) = stored.f64(&name("weights"), 2)?;
-            if shape != [count, rank] {
-                let expected = format!("[{count}, {rank}]");
-                return Err(stored.bad_shape(&name("weights"), &shape, expected));
-            }
-            Map::Anchored { weights: weights.into_owned(), anchors }
+            let weights = stored.shaped(&name("weights"), &[count, rank])?;
+            Projector::Anchored { weights, anchors }
         };
         let tempered = read_tempered(stored, prefix, &spectrum)?;
         let basis = Self {
@@ -150,7 +143,9 @@ impl Basis {
             tempered,
         };
         basis.kernel.validate(kind)?;
-        if matches!(basis.map, Map::Linear { .. }) && basis.kernel.feature_scale(1.0).is_none() {
+        if matches!(basis.map, Projector::Linear { .. })
+            && basis.kernel.feature_scale(1.0).is_none()
+        {
             return Err(stored.bad_metadata(&name("kernel"), "a kernel that is linear in features"));
         }
         Ok(basis)
@@ -165,28 +160,30 @@ impl Basis {
     /// Whether a zero row has coordinates of its own, in a part of a sum too.
     fn has_zero_row(&self) -> bool {
         match &self.map {
-            Map::Linear { zero, .. } => !zero.is_empty(),
-            Map::Anchored { .. } => false,
-            Map::Sum { sum, .. } => sum.parts().iter().any(|part| part.basis.has_zero_row()),
+            Projector::Linear { zero, .. } => !zero.is_empty(),
+            Projector::Anchored { .. } => false,
+            Projector::Sum { sum, .. } => sum.parts().iter().any(|part| part.basis.has_zero_row()),
         }
     }
 
     fn version(&self) -> u32 {
         match (&self.map, &self.tempered) {
             _ if self.has_zero_row() => ZERO_ROW,
-            (Map::Sum { .. }, _) => SUM,
-            (Map::Linear { .. } | Map::Anchored { .. }, Some(_)) => TEMPERED,
-            (Map::Linear { .. } | Map::Anchored { .. }, None) => FITTED,
+            (Projector::Sum { .. }, _) => SUM,
+            (Projector::Linear { .. } | Projector::Anchored { .. }, Some(_)) => TEMPERED,
+            (Projector::Linear { .. } | Projector::Anchored { .. }, None) => FITTED,
         }
     }
 
     fn metadata(&self) -> BTreeMap<String, String> {
         let of = match &self.map {
-            Map::Sum { sum, .. } => {
+            Projector::Sum { sum, .. } => {
                 let listed = sum.parts().iter().map(|part| (part.weight, part.columns.start));
                 (PARTS, json(&listed.collect::<Vec<_>>()))
             }
-            Map::Linear { .. } | Map::Anchored { .. } => named::entry(self.kernel.as_ref()),
+            Projector::Linear { .. } | Projector::Anchored { .. } => {
+                named::entry(self.kernel.as_ref())
+            }
         };
         let entries = [
             of,
@@ -204,7 +201,7 @@ impl Basis {
             all.insert(TEMPERING.to_owned(), json(&tempered.tempering));
             all.insert(TEMPERED_ROWS.to_owned(), tempered.rows.to_string());
         }
-        if let Map::Sum { sum, .. } = &self.map {
+        if let Projector::Sum { sum, .. } = &self.map {
             for (at, part) in sum.parts().iter().enumerate() {
                 let entries = part.basis.metadata().into_iter();
                 all.extend(entries.map(|(key, value)| (format!("{at}.{key}"), value)));
@@ -217,18 +214,18 @@ impl Basis {
         let rank = self.rank();
         let mut tensors = vec![Tensor::f64("spectrum", &[rank], &self.spectrum)];
         match &self.map {
-            Map::Linear { matrix, zero, .. } => {
+            Projector::Linear { matrix, zero, .. } => {
                 tensors.push(Tensor::f32("matrix", &[rank, self.width], matrix));
                 if !zero.is_empty() {
                     tensors.push(Tensor::f32("zero", &[rank], zero));
                 }
             }
-            Map::Anchored { weights, anchors } => {
+            Projector::Anchored { weights, anchors } => {
                 let count = weights.len() / rank;
                 tensors.push(Tensor::f64("weights", &[count, rank], weights));
                 tensors.extend(anchors.tensors("anchors"));
             }
-            Map::Sum { sum, turn } => {
+            Projector::Sum { sum, turn } => {
                 tensors.push(Tensor::f32("turn", &[rank, sum.coordinates()], turn));
                 for (at, part) in sum.parts().iter().enumerate() {
                     let own = part.basis.tensors().into_iter();
@@ -261,22 +258,10 @@ fn read_parts(stored: &Stored, prefix: &str) -> Result<SumKernel, Error> {
             let allowed = "weights above 0 and columns within the rows";
             return Err(stored.bad_metadata(&key, allowed));
         }
-        Ok(Part { weight, columns, basis })
+        Ok(Summand { weight, columns, basis })
     };
     let parts = listed.into_iter().enumerate().map(part).collect::<Result<Vec<_>, _>>()?;
     Ok(SumKernel::new(parts, width))
-}
-
-/// The coordinates of the zero row, where a file has them; else empty.
-fn read_zero_row(stored: &Stored, name: &str, rank: usize) -> Result<Vec<f32>, Error> {
-    if stored.version() < ZERO_ROW || !stored.names().any(|found| found == name) {
-        return Ok(Vec::new());
-    }
-    let (shape, zero) = stored.f32(name, 1)?;
-    if shape != [rank] {
-        return Err(stored.bad_shape(name, &shape, format!("[{rank}]")));
-    }
-    Ok(zero.into_owned())
 }
 
 /// How the basis in a file is tempered, if it is.
@@ -297,11 +282,10 @@ fn read_tempered(
     let (rank, mut offset) = (spectrum.len(), Vec::new());
     if tempering.centred {
         let name = format!("{prefix}offset");
-        let (shape, values) = stored.f64(&name, 1)?;
-        if shape != [rank] || values.iter().any(|value| !value.is_finite()) {
-            return Err(stored.bad_shape(&name, &shape, format!("[{rank}], finite numbers")));
+        offset = stored.shaped::<f64>(&name, &[rank])?;
+        if offset.iter().any(|value| !value.is_finite()) {
+            return Err(stored.bad_shape(&name, &[rank], format!("[{rank}], finite numbers")));
         }
-        offset = values.into_owned();
     }
     let rows = stored.parsed(&format!("{prefix}{TEMPERED_ROWS}"), "a number of rows")?;
     Ok(Some(Tempered::new(tempering, rows, spectrum, offset)))

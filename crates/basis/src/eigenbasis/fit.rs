@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading, multiply};
 use super::number::Number;
-use super::{Basis, Map, zero_rows};
+use super::{Basis, Projector, zero_rows};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
 use crate::sketch::{COLUMNS, Columns};
 use crate::{Cancellation, Error, Kernel, OutputKernel, Ranks, Sketch, SketchOptions};
@@ -56,7 +56,7 @@ fn fit_linear(
     rows: &dyn RowSource,
     sketch: &Sketch,
     tolerance: f64,
-) -> Result<(Vec<f64>, Map), Error> {
+) -> Result<(Vec<f64>, Projector), Error> {
     let (m, d) = (sketch.m(), rows.width());
     let (sketched, zero) = sketched_features(kernel, rows, sketch)?;
     let mut sketched = match rows.kind() {
@@ -89,10 +89,10 @@ fn fit_linear(
         features.col_iter().flat_map(|column| column.iter().map(|&v| v as f32)).collect();
     let own = columns.subrows(d, columns.nrows() - d);
     let zero = own.row_iter().flat_map(|row| row.iter().map(|&v| v as f32)).collect();
-    Ok((spectrum, Map::linear(matrix, zero, d, rows.kind())))
+    Ok((spectrum, Projector::linear(matrix, zero, d, rows.kind())))
 }
 
-impl Map {
+impl Projector {
     /// From M, p × d row-major, and ψ̃(0).
     pub(super) fn linear(matrix: Vec<f32>, zero: Vec<f32>, width: usize, kind: RowKind) -> Self {
         let rank = matrix.len() / width;
@@ -146,17 +146,19 @@ fn sketched_features(
                 column.iter_mut().for_each(|value| *value *= scale);
             }
             let part = match rows {
-                Block::Dense(rows) => Part::Sum(product::sketch_dense(&columns.values, m, &rows)),
-                rows => Part::Factors(columns.values, rows),
+                Block::Dense(rows) => {
+                    BlockTerm::Sum(product::sketch_dense(&columns.values, m, &rows))
+                }
+                rows => BlockTerm::Factors(columns.values, rows),
             };
             Ok(Some((part, zero)))
         });
-        let parts: Vec<Option<(Part, Vec<f64>)>> = blocks.collect::<Result<_, Error>>()?;
+        let parts: Vec<Option<(BlockTerm, Vec<f64>)>> = blocks.collect::<Result<_, Error>>()?;
         let (mut sums, mut factors, mut zeros) = (Vec::new(), Vec::new(), Vec::new());
         for (part, zero) in parts.into_iter().flatten() {
             match part {
-                Part::Sum(part) => sums.push(part),
-                Part::Factors(columns, rows) => factors.push((columns, rows)),
+                BlockTerm::Sum(part) => sums.push(part),
+                BlockTerm::Factors(columns, rows) => factors.push((columns, rows)),
             }
             zeros.extend(zero);
         }
@@ -232,7 +234,7 @@ fn gather(
 }
 
 /// What one block adds to `R Φ`.
-enum Part<'a> {
+enum BlockTerm<'a> {
     /// The product, for dense rows.
     Sum(Vec<f32>),
     /// Its factors, for rows of bits and sparse rows.
@@ -260,7 +262,7 @@ fn fit_anchored(
     rows: &dyn RowSource,
     sketch: &Sketch,
     tolerance: f64,
-) -> Result<(Vec<f64>, Map), Error> {
+) -> Result<(Vec<f64>, Projector), Error> {
     let m = sketch.m();
     let blocks: Vec<Columns> =
         (0..sketch.blocks()).into_par_iter().map(|block| sketch.columns(block)).collect();
@@ -327,5 +329,5 @@ fn fit_anchored(
             }
         }
     }
-    Ok((values, Map::Anchored { weights, anchors }))
+    Ok((values, Projector::Anchored { weights, anchors }))
 }

@@ -43,13 +43,13 @@ pub struct Basis {
     spectrum: Vec<f64>,
     kind: RowKind,
     width: usize,
-    map: Map,
+    map: Projector,
     tempered: Option<Tempered>,
 }
 
 /// How coordinates are computed.
 #[derive(Clone, Debug)]
-enum Map {
+enum Projector {
     /// `ψ̃(y) = s(⟨y,y⟩) M y`.
     Linear {
         /// M, p × d row-major.
@@ -153,8 +153,8 @@ impl Basis {
     /// that is linear in scaled features on rows with m · d ≤ 2²⁶, and of a [sum](Self::sum).
     pub fn anchors(&self) -> Option<&Features> {
         match &self.map {
-            Map::Linear { .. } | Map::Sum { .. } => None,
-            Map::Anchored { anchors, .. } => Some(anchors),
+            Projector::Linear { .. } | Projector::Sum { .. } => None,
+            Projector::Anchored { anchors, .. } => Some(anchors),
         }
     }
 
@@ -164,13 +164,13 @@ impl Basis {
     pub fn matrix(&self) -> Matrix<'_> {
         let rows = self.rank();
         match &self.map {
-            Map::Linear { matrix, .. } => {
+            Projector::Linear { matrix, .. } => {
                 Matrix { values: Cow::Borrowed(matrix), rows, columns: self.width }
             }
-            Map::Sum { sum, turn } => {
+            Projector::Sum { sum, turn } => {
                 Matrix { values: Cow::Borrowed(turn), rows, columns: sum.coordinates() }
             }
-            Map::Anchored { weights, .. } => {
+            Projector::Anchored { weights, .. } => {
                 let columns = weights.len() / rows;
                 let value = |at: usize| weights[at % columns * rows + at / columns] as f32;
                 Matrix { values: (0..weights.len()).map(value).collect(), rows, columns }
@@ -183,8 +183,8 @@ impl Basis {
     /// [`matrix`](Self::matrix). None where they are zeros or those of any other row.
     pub fn zero_row(&self) -> Option<&[f32]> {
         match &self.map {
-            Map::Linear { zero, .. } if !zero.is_empty() => Some(zero),
-            Map::Linear { .. } | Map::Anchored { .. } | Map::Sum { .. } => None,
+            Projector::Linear { zero, .. } if !zero.is_empty() => Some(zero),
+            Projector::Linear { .. } | Projector::Anchored { .. } | Projector::Sum { .. } => None,
         }
     }
 
@@ -202,7 +202,7 @@ impl Basis {
         if z.len() != self.rank() {
             return Err(Error::width(z.len(), self.rank()));
         }
-        let (Map::Linear { matrix, .. }, None) = (&self.map, &self.tempered) else {
+        let (Projector::Linear { matrix, .. }, None) = (&self.map, &self.tempered) else {
             return Ok(None);
         };
         let mut direction = vec![0.0f64; self.width];

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::number::{self, Number};
 use super::tempering::{DOUBLE, SINGLE};
-use super::{Basis, Map, zero_rows};
+use super::{Basis, Projector, zero_rows};
 use crate::features::{self, Block, Features, RowSource, simd};
 use crate::{Cancellation, Error, Ranks};
 
@@ -204,11 +204,13 @@ impl Basis {
     ) -> Result<Vec<f64>, Error> {
         let rank = self.rank();
         let mut norms = match (&self.tempered, &self.map) {
-            (Some(_), _) | (None, Map::Sum { .. }) => vec![0.0; rows.len()],
-            (None, Map::Linear { .. } | Map::Anchored { .. }) => self.kernel.diagonal(&rows),
+            (Some(_), _) | (None, Projector::Sum { .. }) => vec![0.0; rows.len()],
+            (None, Projector::Linear { .. } | Projector::Anchored { .. }) => {
+                self.kernel.diagonal(&rows)
+            }
         };
         match &self.map {
-            Map::Linear { matrix, transposed, zero } => {
+            Projector::Linear { matrix, transposed, zero } => {
                 let zeros = match zero.is_empty() {
                     true => Vec::new(),
                     false => zero_rows(self.kernel.as_ref(), &rows),
@@ -221,13 +223,13 @@ impl Basis {
                 let zero = T::numbers(zero);
                 zeros.iter().for_each(|row| out[row * rank..][..rank].copy_from_slice(&zero));
             }
-            Map::Sum { sum, turn } => {
+            Projector::Sum { sum, turn } => {
                 let squared = sum.project(turn, &rows, out)?;
                 if self.tempered.is_none() {
                     norms = squared;
                 }
             }
-            Map::Anchored { weights, anchors } => {
+            Projector::Anchored { weights, anchors } => {
                 let mut wide = vec![0.0f64; out.len()];
                 self.anchored(weights, anchors, &rows, &mut wide)?;
                 self.finish(&mut wide, &mut norms, DOUBLE);
@@ -282,7 +284,7 @@ impl Basis {
         range: Range<usize>,
     ) -> Result<Mat<f64>, Error> {
         let rank = self.rank();
-        if let (Map::Linear { .. }, None) = (&self.map, &self.tempered) {
+        if let (Projector::Linear { .. }, None) = (&self.map, &self.tempered) {
             let projection = self.project_range(rows, range)?;
             return Ok(Mat::from_fn(rank, projection.len(), |j, i| {
                 projection.coordinates[i * rank + j].into()

@@ -7,7 +7,7 @@ use faer::{ColRef, Mat};
 
 use super::eigen::{Eigen, leading_few, multiply_wide};
 use super::number::{self, Number};
-use super::{Basis, Map};
+use super::{Basis, Projector};
 use crate::features::{Block, RowKind, RowSource};
 use crate::{Error, OutputKernel, SketchOptions};
 
@@ -18,19 +18,19 @@ use crate::{Error, OutputKernel, SketchOptions};
 /// It is what [`Basis::sum`] approximates.
 #[derive(Clone, Debug)]
 pub(super) struct SumKernel {
-    parts: Vec<Part>,
+    parts: Vec<Summand>,
     width: usize,
 }
 
 /// One kernel of a sum.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct Summand {
     pub weight: f64,
     pub columns: Range<usize>,
     pub basis: Basis,
 }
 
-impl Part {
+impl Summand {
     fn rows(&self, block: &Block) -> Result<Block<'static>, Error> {
         block.columns(self.columns.clone(), self.basis.row_kind())
     }
@@ -82,11 +82,11 @@ impl Part {
 
 impl SumKernel {
     /// Parts whose columns lie within `width`.
-    pub(super) fn new(parts: Vec<Part>, width: usize) -> Self {
+    pub(super) fn new(parts: Vec<Summand>, width: usize) -> Self {
         Self { parts, width }
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[Summand] {
         &self.parts
     }
 
@@ -127,7 +127,7 @@ impl SumKernel {
 
 impl OutputKernel for SumKernel {
     fn name(&self) -> String {
-        format!("sum of {}", self.parts.iter().map(Part::name).collect::<Vec<_>>().join(", "))
+        format!("sum of {}", self.parts.iter().map(Summand::name).collect::<Vec<_>>().join(", "))
     }
 
     fn validate(&self, rows: RowKind) -> Result<(), Error> {
@@ -173,10 +173,10 @@ impl Basis {
     /// none of other bases.
     pub fn weights(&self) -> Vec<(Range<usize>, f64)> {
         match &self.map {
-            Map::Sum { sum, .. } => {
+            Projector::Sum { sum, .. } => {
                 sum.parts.iter().map(|part| (part.columns.clone(), part.weight)).collect()
             }
-            Map::Linear { .. } | Map::Anchored { .. } => Vec::new(),
+            Projector::Linear { .. } | Projector::Anchored { .. } => Vec::new(),
         }
     }
 
@@ -242,7 +242,7 @@ impl Basis {
             let columns = width..width + basis.row_width();
             width = columns.end;
             if weight > 0.0 {
-                kept.push(Part { weight: weight / total, columns, basis });
+                kept.push(Summand { weight: weight / total, columns, basis });
             }
         }
         let sum = SumKernel::new(kept, width);
@@ -255,7 +255,7 @@ impl Basis {
             spectrum: vec![1.0; all],
             kind: RowKind::Sparse,
             width,
-            map: Map::Sum { sum, turn: Vec::new() },
+            map: Projector::Sum { sum, turn: Vec::new() },
             tempered: None,
         };
         basis.check_rows(outputs.kind(), outputs.width())?;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading, multiply};
 use super::tempering::Tempered;
-use super::{Basis, Map, Tempering};
+use super::{Basis, Projector, Tempering};
 use crate::features::{RowSource, product};
 use crate::{Error, Ranks};
 
@@ -99,11 +99,16 @@ impl Basis {
     ) -> Self {
         let (rank, turned) = (self.rank(), spectrum.len());
         self.map = match self.map {
-            Map::Linear { matrix, zero, .. } => {
+            Projector::Linear { matrix, zero, .. } => {
                 let zero = if zero.is_empty() { zero } else { times(turn, &zero, rank, 1) };
-                Map::linear(times(turn, &matrix, rank, self.width), zero, self.width, self.kind)
+                Projector::linear(
+                    times(turn, &matrix, rank, self.width),
+                    zero,
+                    self.width,
+                    self.kind,
+                )
             }
-            Map::Sum { sum, turn: before } => {
+            Projector::Sum { sum, turn: before } => {
                 let turn = match before.is_empty() {
                     true => turn
                         .row_iter()
@@ -111,9 +116,9 @@ impl Basis {
                         .collect(),
                     false => times(turn, &before, rank, sum.coordinates()),
                 };
-                Map::Sum { sum, turn }
+                Projector::Sum { sum, turn }
             }
-            Map::Anchored { weights, anchors } => {
+            Projector::Anchored { weights, anchors } => {
                 let mut product = vec![0.0; weights.len() / rank * turned];
                 let parts = weights.par_chunks(TILE * rank);
                 product.par_chunks_mut(TILE * turned).zip(parts).for_each(|(out, part)| {
@@ -122,7 +127,7 @@ impl Basis {
                     let part = MatRef::from_column_major_slice(part, rank, count);
                     matmul(out, Accum::Replace, turn.as_ref(), part, 1.0, Par::Seq);
                 });
-                Map::Anchored { weights: product, anchors }
+                Projector::Anchored { weights: product, anchors }
             }
         };
         self.spectrum = spectrum;

@@ -29,7 +29,7 @@ impl Hasher for Words {
     }
 }
 
-type Map<V> = HashMap<String, V, BuildHasherDefault<Words>>;
+type TermMap<V> = HashMap<String, V, BuildHasherDefault<Words>>;
 
 /// The n-grams of one configuration that were kept of the training texts, and their weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ pub(super) struct NgramBlock {
     terms: Vec<String>,
     pub(super) idf: Vec<f32>,
     #[serde(skip)]
-    index: Map<u32>,
+    index: TermMap<u32>,
 }
 
 impl NgramBlock {
@@ -56,7 +56,7 @@ impl NgramBlock {
             ngrams: ngrams.clone(),
             terms: Vec::new(),
             idf: Vec::new(),
-            index: Map::default(),
+            index: TermMap::default(),
         };
         if ngrams.buckets > 0 {
             let mut frequency = vec![0u32; ngrams.buckets];
@@ -71,9 +71,9 @@ impl NgramBlock {
             return Ok(block);
         }
         // Counts add up to the same whatever the chunks, and terms are sorted in the end.
-        let counted: Vec<Map<(u32, usize)>> =
+        let counted: Vec<TermMap<(u32, usize)>> =
             texts.par_chunks(TEXTS).map(|texts| frequencies(ngrams, texts)).collect();
-        let mut frequency: Map<u32> = Map::default();
+        let mut frequency: TermMap<u32> = TermMap::default();
         for (term, (df, _)) in counted.into_iter().flatten() {
             *frequency.entry(term).or_default() += df;
         }
@@ -127,8 +127,8 @@ impl NgramBlock {
 }
 
 /// For each n-gram of some texts, in how many it occurs, and the last of them.
-fn frequencies(ngrams: &NgramConfig, texts: &[CasedText]) -> Map<(u32, usize)> {
-    let mut frequency: Map<(u32, usize)> = Map::default();
+fn frequencies(ngrams: &NgramConfig, texts: &[CasedText]) -> TermMap<(u32, usize)> {
+    let mut frequency: TermMap<(u32, usize)> = TermMap::default();
     for (i, text) in texts.iter().enumerate() {
         ngrams.each(text, &mut |term| match frequency.get_mut(term) {
             Some((_, last)) if *last == i => {}

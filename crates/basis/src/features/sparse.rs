@@ -207,17 +207,10 @@ impl<'a> SparseBlock<'a> {
     }
 
     pub(super) fn tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
-        let offsets: Vec<u8> =
-            self.offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();
+        let offsets: Vec<u64> = self.offsets.iter().map(|&offset| offset as u64).collect();
         let entries = [self.values.len()];
         vec![
-            Tensor {
-                name: format!("{prefix}.offsets"),
-                dtype: safetensors::Dtype::U64,
-                shape: vec![self.offsets.len()],
-                data: vec![Cow::Owned(offsets)],
-                blocks: None,
-            },
+            Tensor::owned(&format!("{prefix}.offsets"), &[offsets.len()], &offsets),
             Tensor::u32(&format!("{prefix}.columns"), &entries, &self.columns),
             Tensor::f32(&format!("{prefix}.values"), &entries, &self.values),
         ]
@@ -227,13 +220,7 @@ impl<'a> SparseBlock<'a> {
     pub(super) fn packed_tensors(&self, prefix: &str) -> Vec<Tensor<'_>> {
         let gaps: Vec<u8> = (0..self.len()).flat_map(|row| gaps(self.row(row).0)).collect();
         let mut tensors = self.tensors(prefix);
-        tensors[1] = Tensor {
-            name: format!("{prefix}{GAPS}"),
-            dtype: safetensors::Dtype::U8,
-            shape: vec![gaps.len()],
-            data: vec![Cow::Owned(gaps)],
-            blocks: None,
-        };
+        tensors[1] = Tensor::owned(&format!("{prefix}{GAPS}"), &[gaps.len()], &gaps);
         tensors
     }
 

@@ -28,7 +28,7 @@ use crate::tagged::tagged;
 
 use formula::Formula;
 pub use median::median_squared_distance;
-pub use output::OutputKernel;
+pub use output::{IntoKernel, OutputKernel};
 
 tagged! {
     /// A positive semi-definite kernel on feature rows.

@@ -117,37 +117,20 @@ pub trait OutputKernel: Debug + Send + Sync {
     }
 }
 
-/// A shared kernel is that kernel.
-impl<K: OutputKernel + ?Sized> OutputKernel for Arc<K> {
-    fn name(&self) -> String {
-        (**self).name()
-    }
+/// A kernel, or a shared one: what a basis keeps.
+pub trait IntoKernel {
+    /// The kernel, shared.
+    fn into_kernel(self) -> Arc<dyn OutputKernel>;
+}
 
-    fn built_in(&self) -> Option<&Kernel> {
-        (**self).built_in()
+impl<K: OutputKernel + 'static> IntoKernel for K {
+    fn into_kernel(self) -> Arc<dyn OutputKernel> {
+        Arc::new(self)
     }
+}
 
-    fn validate(&self, rows: RowKind) -> Result<(), Error> {
-        (**self).validate(rows)
-    }
-
-    fn check(&self, rows: &Block) -> Result<(), Error> {
-        (**self).check(rows)
-    }
-
-    fn block(&self, a: &Block, b: &Block) -> Result<Mat<f64>, Error> {
-        (**self).block(a, b)
-    }
-
-    fn diagonal(&self, rows: &Block) -> Vec<f64> {
-        (**self).diagonal(rows)
-    }
-
-    fn is_normalised(&self) -> bool {
-        (**self).is_normalised()
-    }
-
-    fn feature_scale(&self, squared_norm: f64) -> Option<f64> {
-        (**self).feature_scale(squared_norm)
+impl IntoKernel for Arc<dyn OutputKernel> {
+    fn into_kernel(self) -> Arc<dyn OutputKernel> {
+        self
     }
 }

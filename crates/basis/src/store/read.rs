@@ -170,6 +170,18 @@ impl Stored {
 
     readers! { u8 u8; u32 u32; u64 u64; f32 f32; f64 f64; }
 
+    /// The elements of a tensor of `T` that has this shape, copied.
+    ///
+    /// # Errors
+    /// As [`f32`](Self::f32); [`Error::File`] for a different shape.
+    pub fn shaped<T: Element>(&self, name: &str, expected: &[usize]) -> Result<Vec<T>, Error> {
+        let (shape, elements) = self.read::<T>(name, expected.len())?;
+        match shape == expected {
+            true => Ok(elements.into_owned()),
+            false => Err(self.bad_shape(name, &shape, format!("{expected:?}"))),
+        }
+    }
+
     /// Shape and elements of a tensor of `T`, in the file where they are aligned there.
     ///
     /// # Errors

@@ -48,11 +48,15 @@ impl<'a> Tensor<'a> {
         Self { name, dtype: T::DTYPE, shape, data, blocks: None }
     }
 
+    /// A tensor of any type of elements, copied.
+    pub fn owned<T: Element>(name: &str, shape: &[usize], values: &[T]) -> Self {
+        let data = vec![Cow::Owned(bytemuck::cast_slice(values).to_vec())];
+        Self { data, ..Self::of::<T>(name, shape, &[]) }
+    }
+
     /// A tensor of 16-bit floating-point numbers, the nearest to `values`.
     pub fn f16(name: &str, shape: &[usize], values: &[f32]) -> Self {
-        let halves: Vec<half::f16> = Vec::from_f32_slice(values);
-        let data = vec![Cow::Owned(bytemuck::cast_slice(&halves).to_vec())];
-        Self { data, ..Self::of::<half::f16>(name, shape, &[]) }
+        Self::owned(name, shape, &Vec::<half::f16>::from_f32_slice(values))
     }
 
     /// A tensor whose bytes are [appended](Filling::append) while the file is written. Each MiB of them has a checksum,
@@ -76,14 +80,7 @@ impl<'a> Tensor<'a> {
 
     /// The tensor of the checksums of its blocks.
     fn checksums(&self, sums: Vec<u32>) -> Tensor<'static> {
-        let data = sums.iter().flat_map(|sum: &u32| sum.to_le_bytes()).collect::<Vec<u8>>();
-        Tensor {
-            name: format!("{}{BLOCKS}", self.name),
-            dtype: Dtype::U32,
-            shape: vec![sums.len()],
-            data: vec![data.into()],
-            blocks: None,
-        }
+        Tensor::owned(&format!("{}{BLOCKS}", self.name), &[sums.len()], &sums)
     }
 }
 

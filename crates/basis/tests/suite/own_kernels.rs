@@ -100,8 +100,8 @@ fn an_own_kernel_takes_every_path_of_a_built_in_one() {
         assert_close(&gram(&a), &gram(&b), 1e-5, &format!("{sketch:?}"));
     }
     let options = LeverageOptions { lambda: 0.01, pilot: 20, seed: 4 };
-    let a = leverage::scores(&gaussian, &rows, &options).unwrap();
-    let b = leverage::scores(&built_in, &rows, &options).unwrap();
+    let a = leverage::scores(gaussian.clone(), &rows, &options).unwrap();
+    let b = leverage::scores(built_in.clone(), &rows, &options).unwrap();
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{a:?} {b:?}");
 }
 

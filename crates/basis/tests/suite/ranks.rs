@@ -122,7 +122,7 @@ fn several_ranks_find_the_leverage_scores_of_one() {
     let mut random = generator(2, "ranks", 0);
     let rows = counts(2100, 37, &mut random);
     let options = LeverageOptions { lambda: 1e-3, pilot: 60, seed: 4 };
-    assert_shared(&[1, 2, 3, 5], "scores", || leverage::scores(&Kernel::Cosine, &rows, &options));
+    assert_shared(&[1, 2, 3, 5], "scores", || leverage::scores(Kernel::Cosine, &rows, &options));
 }
 
 #[test]

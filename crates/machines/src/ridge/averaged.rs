@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::{Features, OutputKernel};
+use dsokr_basis::Features;
+use dsokr_basis::kernel::IntoKernel;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Map, RidgeModel, Weights};
-use super::part::Part;
+use super::model::{Expansion, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
+use super::row_range::RowRange;
 use super::sketched::solve;
 use crate::Error;
 use crate::summary::{RidgeSummary, Solution, Summary};
@@ -35,14 +36,14 @@ pub struct Averaged {
 /// [`Error::Value`] unless there are from 1 to n parts; as [`fit_sketched`](crate::fit_sketched), m being at most the
 /// number of rows in a part.
 pub fn fit_averaged(
-    problem: RidgeProblem<impl OutputKernel + 'static>,
+    problem: RidgeProblem<impl IntoKernel>,
     Averaged { sketch, parts }: &Averaged,
 ) -> Result<RidgeModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
     let (n, parts) = (rows.len(), *parts);
     check(n, targets, lambda)?;
     Error::check_range("number of parts", parts, 1, n)?;
-    let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+    let kernel = kernel.into_kernel();
     let mut anchors = Features::empty(rows.kind(), rows.width())?;
     let (mut weights, mut unknowns) = (Vec::new(), 0);
     let mut worst: Option<RidgeSummary> = None;
@@ -50,7 +51,7 @@ pub fn fit_averaged(
         let range = part * n / parts..(part + 1) * n / parts;
         let problem = RidgeProblem {
             kernel: Arc::clone(&kernel),
-            rows: &Part { of: rows, range: range.clone() },
+            rows: &RowRange { of: rows, range: range.clone() },
             targets: &targets.select(&range.collect::<Vec<_>>())?,
             lambda,
             seed: seed.wrapping_add(part as u64),
@@ -71,7 +72,7 @@ pub fn fit_averaged(
     let solution = Solution::Ridge(worst.ok_or_else(|| Error::none("number of parts"))?);
     let summary = Summary { rows: n, unknowns, width: targets.width(), lambda, solution };
     Ok(RidgeModel::new(
-        Map::Kernel { kernel, anchors: Arc::new(anchors) },
+        Expansion::Kernel { kernel, anchors: Arc::new(anchors) },
         Weights::Double(weights),
         summary,
     ))

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
+use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::random::generator;
-use dsokr_basis::{Cancellation, OutputKernel, Ranks, RowSource, Sketch, SketchKind};
+use dsokr_basis::{Cancellation, Ranks, RowSource, Sketch, SketchKind};
 use faer::{Accum, ColMut, ColRef, Mat, MatRef};
 use rand_chacha::rand_core::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Map, RidgeModel, Weights};
+use super::model::{Expansion, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, PANEL, Panels, check_finite, product, row_major};
@@ -118,7 +119,7 @@ impl ConjugateGradients {
 /// iterations, or a sample of 0 or more than n rows; [`Error::NotFinite`] for kernel values that
 /// overflow; [`Error::Basis`] where rounding leaves a direction without curvature.
 pub fn fit_conjugate_gradients(
-    problem: RidgeProblem<impl OutputKernel + 'static>,
+    problem: RidgeProblem<impl IntoKernel>,
     settings: &ConjugateGradients,
 ) -> Result<RidgeModel, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
@@ -148,7 +149,7 @@ pub fn fit_conjugate_gradients(
     let summary = Summary { rows: n, unknowns, width, lambda, solution };
     let SketchedInputs { kernel, anchors, .. } = system.inputs;
     let weights = Weights::Double(row_major(weights.as_ref())?);
-    Ok(RidgeModel::new(Map::Kernel { kernel, anchors: Arc::new(anchors) }, weights, summary))
+    Ok(RidgeModel::new(Expansion::Kernel { kernel, anchors: Arc::new(anchors) }, weights, summary))
 }
 
 /// `A⁻¹ (Σ L⁻¹ t tᵀ L⁻ᵀ + nλ I) A⁻ᵀ`, applied block by block.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dsokr_basis::{OutputKernel, RowSource};
+use dsokr_basis::RowSource;
+use dsokr_basis::kernel::IntoKernel;
 use faer::MatRef;
 
 use super::system::{Fitted, RidgeSystem};
@@ -39,7 +40,7 @@ use crate::{Error, Targets};
 /// for each input; the kernel's checks; [`Error::NotFinite`] for kernel values that overflow;
 /// [`Error::Basis`] for a λ too small for the precision.
 pub fn fit(
-    kernel: impl OutputKernel + 'static,
+    kernel: impl IntoKernel,
     rows: &dyn RowSource,
     targets: &Targets,
     lambda: f64,

@@ -26,7 +26,7 @@ const ANCHORS: usize = 1024;
 /// training inputs.
 #[derive(Clone, Debug)]
 pub struct RidgeModel {
-    pub(super) map: Map,
+    pub(super) map: Expansion,
     pub(super) weights: Weights,
     pub(super) width: usize,
     pub(super) scaling: Option<Scaling>,
@@ -37,7 +37,7 @@ pub struct RidgeModel {
 
 /// The features that the weights are multiplied by.
 #[derive(Clone, Debug)]
-pub(super) enum Map {
+pub(super) enum Expansion {
     /// The kernel's values with the anchors.
     Kernel { kernel: Arc<dyn OutputKernel>, anchors: Arc<Features> },
     /// Given values with this number of training inputs.
@@ -73,7 +73,7 @@ impl Weights {
 }
 
 impl RidgeModel {
-    pub(super) fn new(map: Map, weights: Weights, summary: Summary) -> Self {
+    pub(super) fn new(map: Expansion, weights: Weights, summary: Summary) -> Self {
         let width = summary.width;
         Self { map, weights, width, scaling: None, summary, index: OnceLock::new() }
     }
@@ -86,8 +86,8 @@ impl RidgeModel {
     /// Number of anchors; for a precomputed kernel, of training inputs.
     pub fn anchors(&self) -> usize {
         match &self.map {
-            Map::Kernel { anchors, .. } => anchors.len(),
-            Map::Precomputed { inputs } => *inputs,
+            Expansion::Kernel { anchors, .. } => anchors.len(),
+            Expansion::Precomputed { inputs } => *inputs,
         }
     }
 
@@ -102,8 +102,8 @@ impl RidgeModel {
     /// [`Error::Length`] for a scaling of another number of columns.
     pub fn with_scaling(mut self, scaling: Scaling) -> Result<Self, Error> {
         let expected = match &self.map {
-            Map::Kernel { anchors, .. } => anchors.width(),
-            Map::Precomputed { inputs } => *inputs,
+            Expansion::Kernel { anchors, .. } => anchors.width(),
+            Expansion::Precomputed { inputs } => *inputs,
         };
         Error::check_length("columns", scaling.width(), expected)?;
         self.scaling = Some(scaling);
@@ -139,7 +139,7 @@ impl RidgeModel {
     /// Rows of a different kind that are not dense, or of another width, [`Error::Value`] for a model of a precomputed kernel,
     /// [`Error::NotFinite`] for a prediction that overflows `f32`, and errors from reading the rows.
     pub fn predict(&self, rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
-        let Map::Kernel { kernel, anchors } = &self.map else {
+        let Expansion::Kernel { kernel, anchors } = &self.map else {
             let allowed = "values of the precomputed kernel with the training inputs";
             return Err(Error::value("the inputs", "feature rows", allowed));
         };
@@ -171,8 +171,8 @@ impl RidgeModel {
     /// [`Error::NotFinite`] for a prediction that overflows `f32`.
     pub fn predict_gram(&self, values: MatRef<f64>) -> Result<Vec<f32>, Error> {
         let training = match &self.map {
-            Map::Precomputed { inputs } => *inputs,
-            Map::Kernel { .. } => 0,
+            Expansion::Precomputed { inputs } => *inputs,
+            Expansion::Kernel { .. } => 0,
         };
         Error::check_length("columns of the kernel's values", values.ncols(), training)?;
         self.by_tasks(values.nrows(), |range, out| {
@@ -201,10 +201,10 @@ impl RidgeModel {
     /// The anchors by their columns, where that is how a model of single precision was fitted.
     fn index(&self) -> Option<&LinearIndex> {
         let made = self.index.get_or_init(|| match &self.map {
-            Map::Kernel { kernel, anchors } => {
+            Expansion::Kernel { kernel, anchors } => {
                 LinearIndex::new(kernel.as_ref(), anchors).map(Arc::new)
             }
-            Map::Precomputed { .. } => None,
+            Expansion::Precomputed { .. } => None,
         });
         made.as_deref()
     }

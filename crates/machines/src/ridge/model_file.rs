@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dsokr_basis::OutputKernel;
-use dsokr_basis::kernel::named;
+use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
 
 use super::file;
-use super::model::{Map, RidgeModel, Weights};
+use super::model::{Expansion, RidgeModel, Weights};
 use super::scaling::Scaling;
 use crate::Error;
 
@@ -41,11 +41,11 @@ impl RidgeModel {
             Weights::Double(weights) => Tensor::f64("weights", &shape, weights),
         }];
         match &self.map {
-            Map::Kernel { kernel, anchors } => {
+            Expansion::Kernel { kernel, anchors } => {
                 file::put(kernel.as_ref(), anchors, &mut metadata);
                 tensors.extend(anchors.packed_tensors("anchors"));
             }
-            Map::Precomputed { inputs } => {
+            Expansion::Precomputed { inputs } => {
                 metadata.insert("row_kind".into(), "precomputed".into());
                 metadata.insert("row_width".into(), inputs.to_string());
             }
@@ -80,10 +80,11 @@ impl RidgeModel {
     ///
     /// # Errors
     /// Those of [`load`](Self::load); `dsokr_basis::Error::File` for a file of another kernel.
-    pub fn load_with(path: &Path, kernel: impl OutputKernel + 'static) -> Result<Self, Error> {
+    pub fn load_with(path: &Path, kernel: impl IntoKernel) -> Result<Self, Error> {
         let stored = Self::open(path)?;
-        named::check(&stored, &kernel)?;
-        Self::read(&stored, Some(Arc::new(kernel)))
+        let kernel = kernel.into_kernel();
+        named::check(&stored, kernel.as_ref())?;
+        Self::read(&stored, Some(kernel))
     }
 
     fn read(stored: &Stored, kernel: Option<Arc<dyn OutputKernel>>) -> Result<Self, Error> {
@@ -91,10 +92,10 @@ impl RidgeModel {
         let columns: usize = stored.parsed("row_width", "a number of columns")?;
         let summary = stored.json("summary")?;
         let map = match kernel {
-            None => Map::Precomputed { inputs: columns },
+            None => Expansion::Precomputed { inputs: columns },
             Some(kernel) => {
                 let anchors = file::rows(stored, "anchors", kernel.as_ref())?;
-                Map::Kernel { kernel, anchors: Arc::new(anchors) }
+                Expansion::Kernel { kernel, anchors: Arc::new(anchors) }
             }
         };
         let (shape, weights) = if stored.describe("weights")?.0.to_string() == "F32" {

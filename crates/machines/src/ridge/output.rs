@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dsokr_basis::eigenbasis::multiply;
 use dsokr_basis::features::{distinct, read};
-use dsokr_basis::kernel::named;
+use dsokr_basis::kernel::{IntoKernel, named};
 use dsokr_basis::store::{self, Stored, Tensor};
 use dsokr_basis::{Basis, Cancellation, Features, OutputKernel, Ranks, RowKind, RowSource};
 use faer::{Mat, MatRef};
@@ -29,13 +29,13 @@ const ROWS: usize = 1024;
 /// In both cases the decoder's inner product is the score, and nothing in it changes.
 #[derive(Clone, Debug)]
 pub struct OutputSpace {
-    map: Map,
+    map: SpaceKind,
     /// The mean of the training outputs' points, p numbers.
     centre: Vec<f64>,
 }
 
 #[derive(Clone, Debug)]
-enum Map {
+enum SpaceKind {
     Basis { basis: Box<Basis>, rank: usize },
     Training { kernel: Arc<dyn OutputKernel>, outputs: Features },
 }
@@ -66,8 +66,10 @@ impl OutputSpace {
     ) -> Result<(Self, Targets), Error> {
         let rank = rank.unwrap_or(basis.rank());
         Error::check_range("number of coordinates", rank, 1, basis.rank())?;
-        let mut space =
-            Self { map: Map::Basis { basis: Box::new(basis), rank }, centre: vec![0.0; rank] };
+        let mut space = Self {
+            map: SpaceKind::Basis { basis: Box::new(basis), rank },
+            centre: vec![0.0; rank],
+        };
         let ranks = Ranks::current();
         let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
         let own: Vec<f64> = own.col_iter().flat_map(|column| column.iter().copied()).collect();
@@ -82,12 +84,13 @@ impl OutputSpace {
     /// Those of the kernel's checks; errors from reading the rows; [`Error::Value`] when
     /// there are no outputs.
     pub fn training(
-        kernel: impl OutputKernel + 'static,
+        kernel: impl IntoKernel,
         outputs: &dyn RowSource,
     ) -> Result<(Self, Targets), Error> {
         if outputs.is_empty() {
             return Err(Error::none("number of outputs"));
         }
+        let kernel = kernel.into_kernel();
         kernel.validate(outputs.kind())?;
         let classes = distinct(outputs)?;
         let rows = outputs.select(&classes.representative)?;
@@ -105,39 +108,39 @@ impl OutputSpace {
                 sums.for_each(|(sum, value)| *sum += weight * value);
             }
         }
-        let map = Map::Training { kernel: Arc::new(kernel), outputs: rows };
+        let map = SpaceKind::Training { kernel, outputs: rows };
         Ok((Self { map, centre }, Targets::from_classes(rank, classes.class)))
     }
 
     /// p, the number of coordinates.
     pub fn rank(&self) -> usize {
         match &self.map {
-            Map::Basis { rank, .. } => *rank,
-            Map::Training { outputs, .. } => outputs.len(),
+            SpaceKind::Basis { rank, .. } => *rank,
+            SpaceKind::Training { outputs, .. } => outputs.len(),
         }
     }
 
     /// The output kernel, before any tempering of a basis.
     pub fn kernel(&self) -> &dyn OutputKernel {
         match &self.map {
-            Map::Basis { basis, .. } => basis.kernel(),
-            Map::Training { kernel, .. } => kernel.as_ref(),
+            SpaceKind::Basis { basis, .. } => basis.kernel(),
+            SpaceKind::Training { kernel, .. } => kernel.as_ref(),
         }
     }
 
     /// The basis; none for the identity on the training outputs.
     pub fn as_basis(&self) -> Option<&Basis> {
         match &self.map {
-            Map::Basis { basis, .. } => Some(basis),
-            Map::Training { .. } => None,
+            SpaceKind::Basis { basis, .. } => Some(basis),
+            SpaceKind::Training { .. } => None,
         }
     }
 
     /// The distinct training outputs that carry the coordinates; none in a basis.
     pub fn outputs(&self) -> Option<&Features> {
         match &self.map {
-            Map::Basis { .. } => None,
-            Map::Training { outputs, .. } => Some(outputs),
+            SpaceKind::Basis { .. } => None,
+            SpaceKind::Training { outputs, .. } => Some(outputs),
         }
     }
 
@@ -164,13 +167,13 @@ impl OutputSpace {
         let own = ranks.part_in_blocks(candidates.len(), ROWS);
         points.coordinates.reserve(own.len() * rank);
         let normalised = match &self.map {
-            Map::Basis { basis, .. } => basis.is_normalised(),
-            Map::Training { kernel, .. } => kernel.is_normalised(),
+            SpaceKind::Basis { basis, .. } => basis.is_normalised(),
+            SpaceKind::Training { kernel, .. } => kernel.is_normalised(),
         };
         let shift = if normalised { 0.5 } else { 0.0 };
         for range in blocks(own) {
             let (columns, diagonal) = match &self.map {
-                Map::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
+                SpaceKind::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
                     let columns = basis.project_wide(candidates, range)?;
                     let diagonal = match normalised {
                         true => vec![1.0; columns.ncols()],
@@ -205,10 +208,10 @@ impl OutputSpace {
     pub fn squared_lengths(&self, residuals: MatRef<f64>) -> Result<Vec<f64>, Error> {
         Error::check_length("coordinates", residuals.nrows(), self.rank())?;
         match &self.map {
-            Map::Basis { .. } => {
+            SpaceKind::Basis { .. } => {
                 Ok(residuals.col_iter().map(|column| column.squared_norm_l2()).collect())
             }
-            Map::Training { outputs, .. } => {
+            SpaceKind::Training { outputs, .. } => {
                 let mut out = vec![0.0; residuals.ncols()];
                 for range in blocks(0..outputs.len()) {
                     // k × len: columns of the outputs' Gram matrix
@@ -230,12 +233,12 @@ impl OutputSpace {
     fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
         Cancellation::current().check()?;
         match &self.map {
-            Map::Basis { basis, rank } => {
+            SpaceKind::Basis { basis, rank } => {
                 let mut columns = basis.project_wide(rows, range)?;
                 columns.truncate(*rank, columns.ncols());
                 Ok(columns)
             }
-            Map::Training { kernel, outputs } => {
+            SpaceKind::Training { kernel, outputs } => {
                 let block = read(rows, range)?;
                 kernel.check(&block)?;
                 Ok(kernel.block(outputs, &block)?)
@@ -264,10 +267,10 @@ impl OutputSpace {
         let mut tensors = vec![Tensor::f64("centre", &[self.rank()], &self.centre)];
         let mut metadata = BTreeMap::new();
         match &self.map {
-            Map::Basis { basis, .. } => {
+            SpaceKind::Basis { basis, .. } => {
                 metadata.insert("basis".into(), basis.fingerprint());
             }
-            Map::Training { kernel, outputs } => {
+            SpaceKind::Training { kernel, outputs } => {
                 file::put(kernel.as_ref(), outputs, &mut metadata);
                 tensors.extend(outputs.tensors("outputs"));
             }
@@ -294,7 +297,7 @@ impl OutputSpace {
                          {given} with {most}"
                     ));
                 }
-                Map::Basis { basis: Box::new(basis), rank }
+                SpaceKind::Basis { basis: Box::new(basis), rank }
             }
             (Ok(expected), None) => {
                 return bad(format!("it needs the basis {expected}, none was given"));
@@ -305,7 +308,7 @@ impl OutputSpace {
                 if outputs.len() != rank {
                     return bad(format!("{} outputs, {rank} coordinates", outputs.len()));
                 }
-                Map::Training { kernel: Arc::new(kernel), outputs }
+                SpaceKind::Training { kernel: Arc::new(kernel), outputs }
             }
         };
         if centre.iter().any(|value| !value.is_finite()) {
@@ -317,8 +320,8 @@ impl OutputSpace {
     /// Kind and width of the rows of outputs.
     pub fn rows(&self) -> (RowKind, usize) {
         match &self.map {
-            Map::Basis { basis, .. } => (basis.row_kind(), basis.row_width()),
-            Map::Training { outputs, .. } => (outputs.kind(), outputs.width()),
+            SpaceKind::Basis { basis, .. } => (basis.row_kind(), basis.row_width()),
+            SpaceKind::Training { outputs, .. } => (outputs.kind(), outputs.width()),
         }
     }
 }

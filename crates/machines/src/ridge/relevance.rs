@@ -5,7 +5,7 @@ use dsokr_basis::{Block, RowSource};
 use rayon::prelude::*;
 
 use super::linear_index::scales;
-use super::model::{Map, RidgeModel};
+use super::model::{Expansion, RidgeModel};
 use super::scaling::Scaling;
 use crate::Error;
 
@@ -34,7 +34,7 @@ impl Scaling {
     /// [`Error::Value`] for a model that is not linear in sparse rows.
     pub fn relevance(model: &RidgeModel) -> Result<Self, Error> {
         let allowed = "a model of sparse rows that is linear in them";
-        let Map::Kernel { kernel, anchors } = &model.map else {
+        let Expansion::Kernel { kernel, anchors } = &model.map else {
             return Err(Error::value("the model", "of a precomputed kernel", allowed));
         };
         let all = anchors.block(0..anchors.len())?;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
-use dsokr_basis::{OutputKernel, Ranks, RowSource};
+use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::{Ranks, RowSource};
 use faer::Mat;
 
-use super::model::{Map, RidgeModel, Weights};
-use super::part::Part;
+use super::model::{Expansion, RidgeModel, Weights};
 use super::problem::{InputSketch, RidgeProblem};
+use super::row_range::RowRange;
 use super::sketched_inputs::{SketchedInputs, blocks, factored};
 use crate::linear::{Factor, Panels, row_major};
 use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
@@ -43,7 +44,7 @@ pub struct SketchedFit {
 /// # Errors
 /// As [`fit`](crate::fit()); those of the sketch, among them `SketchSize` for m > n.
 pub fn fit_sketched(
-    problem: RidgeProblem<impl OutputKernel + 'static>,
+    problem: RidgeProblem<impl IntoKernel>,
     sketch: &InputSketch,
 ) -> Result<SketchedFit, Error> {
     let (rows, lambda) = (problem.rows.len(), problem.lambda);
@@ -52,7 +53,7 @@ pub fn fit_sketched(
     let solution = Solution::Ridge(solution);
     let summary = Summary { rows, unknowns: inputs.len(), width, lambda, solution };
     let (kernel, anchors) = (Arc::clone(&inputs.kernel), Arc::new(inputs.anchors.clone()));
-    let map = Map::Kernel { kernel, anchors };
+    let map = Expansion::Kernel { kernel, anchors };
     let model = RidgeModel::new(map, Weights::Double(weights), summary);
     Ok(SketchedFit { model, inputs, factor })
 }
@@ -68,7 +69,7 @@ pub(super) struct Solved {
 
 /// Solves the system of [`fit_sketched`].
 pub(super) fn solve(
-    problem: RidgeProblem<impl OutputKernel + 'static>,
+    problem: RidgeProblem<impl IntoKernel>,
     sketch: &InputSketch,
 ) -> Result<Solved, Error> {
     let RidgeProblem { kernel, rows, targets, lambda, seed } = problem;
@@ -121,7 +122,7 @@ impl SketchedFit {
         let ranks = Ranks::current();
         let own = ranks.part(n);
         let targets = targets.dense::<f64>(own.clone());
-        let mut out = self.model.predict(&Part { of: rows, range: own.clone() })?;
+        let mut out = self.model.predict(&RowRange { of: rows, range: own.clone() })?;
         for range in blocks(own.clone(), self.inputs.len()) {
             let mut features = self.inputs.features(&read(rows, range.clone())?)?;
             self.factor.whiten(features.as_mut())?;

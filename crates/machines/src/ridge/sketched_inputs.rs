@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{
     Block, Cancellation, Features, OutputKernel, Ranks, RowSource, Sketch, SketchOptions,
 };
@@ -39,14 +40,18 @@ pub(crate) struct SketchedInputs {
 impl SketchedInputs {
     /// Draws a sketch of the training rows.
     pub(crate) fn draw(
-        kernel: impl OutputKernel + 'static,
+        kernel: impl IntoKernel,
         rows: &dyn RowSource,
         InputSketch { size, method }: &InputSketch,
         seed: u64,
     ) -> Result<Self, Error> {
-        let kernel: Arc<dyn OutputKernel> = Arc::new(kernel);
+        let kernel = kernel.into_kernel();
         kernel.validate(rows.kind())?;
-        let drawn = Sketch::fit(&SketchOptions::new(method, *size).with_seed(seed), &kernel, rows)?;
+        let drawn = Sketch::fit(
+            &SketchOptions::new(method, *size).with_seed(seed),
+            Arc::clone(&kernel),
+            rows,
+        )?;
         let anchors = rows.select(&drawn.anchors())?;
         kernel.check(&anchors)?;
         let mixing = (!method.picks_rows()).then(|| drawn.mixing());

@@ -2,7 +2,8 @@
 
 use dsokr_basis::eigenbasis::{Eigen, leading};
 use dsokr_basis::features::read;
-use dsokr_basis::{OutputKernel, Ranks, RowSource};
+use dsokr_basis::kernel::IntoKernel;
+use dsokr_basis::{Ranks, RowSource};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -63,7 +64,7 @@ impl Spectrum {
     /// # Errors
     /// As [`fit_sketched`](crate::fit_sketched).
     pub fn sketched(
-        kernel: impl OutputKernel + 'static,
+        kernel: impl IntoKernel,
         rows: &dyn RowSource,
         targets: &Targets,
         sketch: &InputSketch,

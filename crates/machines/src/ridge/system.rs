@@ -8,7 +8,7 @@ use dsokr_basis::{Features, RowSource};
 use rayon::prelude::*;
 
 use super::gram::single;
-use super::model::{Map, RidgeModel, Weights};
+use super::model::{Expansion, RidgeModel, Weights};
 use super::training_inputs::TrainingInputs;
 use crate::linear::{Factor, Panels, Scalar, row_major};
 use crate::summary::{Inputs, Precision, RidgeSummary, Solution, Summary};
@@ -22,7 +22,7 @@ use crate::{Error, Targets};
 /// `f64`, n³/3 multiplications. The numbers do not depend on the number of threads.
 #[derive(Debug)]
 pub struct RidgeSystem {
-    map: Map,
+    map: Expansion,
     inputs: usize,
     lambda: f64,
     precision: Precision,
@@ -71,14 +71,14 @@ impl RidgeSystem {
     pub fn new(inputs: &TrainingInputs, lambda: f64, precision: Precision) -> Result<Self, Error> {
         Error::check_lambda(lambda)?;
         let map = match inputs {
-            TrainingInputs::Gram(gram) => Map::Precomputed { inputs: gram.nrows() },
+            TrainingInputs::Gram(gram) => Expansion::Precomputed { inputs: gram.nrows() },
             TrainingInputs::Rows(rows, kernel) => {
                 kernel.validate(rows.kind())?;
                 let all = read(*rows, 0..rows.len())?;
                 kernel.check(&all)?;
                 let mut anchors = Features::empty(rows.kind(), rows.width())?;
                 anchors.append(&all)?;
-                Map::Kernel { kernel: Arc::clone(kernel), anchors: Arc::new(anchors) }
+                Expansion::Kernel { kernel: Arc::clone(kernel), anchors: Arc::new(anchors) }
             }
         };
         match (precision, inputs) {
@@ -96,7 +96,7 @@ impl RidgeSystem {
         mut gram: Panels<T>,
         lambda: f64,
         precision: Precision,
-        map: Map,
+        map: Expansion,
     ) -> Result<Self, Error>
     where
         Weights: From<Vec<T>>,
@@ -118,8 +118,8 @@ impl RidgeSystem {
         check(n, targets, lambda)?;
         let weights = self.factor.solve(targets)?;
         let inputs = match self.map {
-            Map::Kernel { .. } => Inputs::Full,
-            Map::Precomputed { .. } => Inputs::Precomputed,
+            Expansion::Kernel { .. } => Inputs::Full,
+            Expansion::Precomputed { .. } => Inputs::Precomputed,
         };
         let solution = Solution::Ridge(RidgeSummary {
             inputs,
@@ -149,7 +149,7 @@ impl RidgeSystem {
         lambda: f64,
         precision: Precision,
     ) -> Result<bool, Error> {
-        let (Map::Kernel { kernel: own, anchors }, TrainingInputs::Rows(rows, kernel)) =
+        let (Expansion::Kernel { kernel: own, anchors }, TrainingInputs::Rows(rows, kernel)) =
             (&self.map, inputs)
         else {
             return Ok(false);

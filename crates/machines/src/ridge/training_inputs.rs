@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use dsokr_basis::features::read;
+use dsokr_basis::kernel::IntoKernel;
 use dsokr_basis::{OutputKernel, RowSource};
 use faer::MatRef;
 
@@ -20,8 +21,8 @@ pub enum TrainingInputs<'a> {
 
 impl<'a> TrainingInputs<'a> {
     /// Rows, and their kernel.
-    pub fn rows(kernel: impl OutputKernel + 'static, rows: &'a dyn RowSource) -> Self {
-        Self::Rows(rows, Arc::new(kernel))
+    pub fn rows(kernel: impl IntoKernel, rows: &'a dyn RowSource) -> Self {
+        Self::Rows(rows, kernel.into_kernel())
     }
 
     /// n, the number of inputs.
@@ -48,7 +49,7 @@ impl<'a> TrainingInputs<'a> {
             Self::Rows(rows, kernel) => {
                 kernel.validate(rows.kind())?;
                 kernel.check(&read(*rows, 0..rows.len())?)?;
-                gram(kernel, *rows)
+                gram(kernel.as_ref(), *rows)
             }
             Self::Gram(gram) => precomputed::checked(*gram),
         }

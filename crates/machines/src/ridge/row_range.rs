@@ -3,12 +3,12 @@ use std::ops::Range;
 use dsokr_basis::{Block, Error, RowKind, RowSource};
 
 /// Consecutive rows of a source.
-pub(super) struct Part<'a> {
+pub(super) struct RowRange<'a> {
     pub of: &'a dyn RowSource,
     pub range: Range<usize>,
 }
 
-impl RowSource for Part<'_> {
+impl RowSource for RowRange<'_> {
     fn len(&self) -> usize {
         self.range.len()
     }
