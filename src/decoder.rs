@@ -4,7 +4,7 @@ use dsokr_decode::{Candidates, Combination, Ensemble, Pool, Queries, SecondLook}
 
 use crate::config::Checked;
 use crate::exact::{ExactDecoder, PredictedOutput};
-use crate::targets::Origin;
+use crate::targets::OutputSpace;
 use crate::{Error, expected_f1};
 
 /// What answers are decoded with.
@@ -14,8 +14,8 @@ pub(crate) struct Decoder<'a> {
     pub candidates: &'a Candidates,
     /// The second look at the first of them.
     pub look: Option<&'a SecondLook>,
-    /// From where the candidates' coordinates count.
-    pub origin: &'a Origin,
+    /// What candidates and predictions are points of, where it is known.
+    pub space: Option<&'a OutputSpace>,
     /// The configuration of the model.
     pub config: &'a Checked,
     /// Finds the predicted outputs, where they need not be candidates.

@@ -16,7 +16,7 @@ use crate::quantiles::QuantileScores;
 use crate::query_texts::QueryTexts;
 use crate::ranking::Ranking;
 use crate::scores::{Evaluation, OutputScores, QueryValues, Scores};
-use crate::targets::Origin;
+use crate::targets::OutputSpace;
 
 /// Fitted models whose predictions rank the same candidates: one, or the members of an ensemble.
 pub(crate) struct Models<'a> {
@@ -97,7 +97,7 @@ impl<'a> Models<'a> {
             found.compare(truth, &decoder.predicted(ranking.queries(), pool, first)?, config)?;
         }
         if let [z] = answers {
-            found = found.with_answers(z, &rows, (candidates, decoder.origin), config)?;
+            found = found.with_answers(z, &rows, decoder)?;
         }
         found.named = named;
         Ok((found, decoded))
@@ -175,10 +175,10 @@ impl Evaluation {
         mut self,
         z: &[f32],
         gold: &[Option<u32>],
-        (candidates, origin): (&Candidates, &Origin),
-        config: &Checked,
+        decoder: Decoder,
     ) -> Result<Self, Error> {
-        let errors = squared_errors(z, gold, candidates, config, origin)?;
+        let Decoder { candidates, config, .. } = decoder;
+        let errors = squared_errors(z, gold, decoder)?;
         self.scores.squared_error =
             errors.as_ref().map(|errors| errors.iter().sum::<f64>() / gold.len() as f64);
         self.queries.squared_errors = errors;
@@ -200,23 +200,19 @@ impl Evaluation {
 fn squared_errors(
     z: &[f32],
     gold: &[Option<u32>],
-    candidates: &Candidates,
-    config: &Checked,
-    origin: &Origin,
+    decoder: Decoder,
 ) -> Result<Option<Vec<f64>>, Error> {
-    let normalised = config.output.is_normalised();
-    let dim = candidates.dim();
-    let from = match origin {
-        Origin::Unknown => return Ok(None),
-        _ if !normalised && config.decoding.hubs.is_some() => return Ok(None),
-        Origin::Zero => vec![0.0; dim],
-        Origin::At(point) => point.clone(),
-    };
+    let Decoder { candidates, config, space, .. } = decoder;
+    let (normalised, dim) = (config.output.is_normalised(), candidates.dim());
+    let Some(from) = space.and_then(OutputSpace::origin) else { return Ok(None) };
+    if !normalised && config.decoding.hubs.is_some() {
+        return Ok(None);
+    }
     let one = |(z, gold): (&[f32], &Option<u32>)| {
         let Some(row) = gold.map(|row| row as usize) else { return Ok(None) };
         let target = candidates.point(row)?;
         let (mut apart, mut length) = (0.0, 0.0);
-        for ((&z, &target), from) in z.iter().zip(&*target).zip(&from) {
+        for ((&z, &target), from) in z.iter().zip(&*target).zip(&*from) {
             let target = f64::from(target) + from;
             apart += (f64::from(z) - target).powi(2);
             length += target * target;

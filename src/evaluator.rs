@@ -1,4 +1,4 @@
-use dsokr_basis::{Basis, Projection};
+use dsokr_basis::Projection;
 use dsokr_decode::{CandidateBlocks, Candidates, PerQuery, Pool, SecondLook};
 
 use dsokr_train::Validation;
@@ -13,6 +13,7 @@ use crate::molecules::{EXAMPLES, drawing};
 use crate::query_texts::QueryTexts;
 use crate::run_dir::Report;
 use crate::scores::{Evaluation, Scores};
+use crate::targets::OutputSpace;
 use dsokr_data::SplitName;
 use dsokr_data::config::OutputFeatures;
 use dsokr_data::{DataRoot, Dataset, Selected, Split};
@@ -21,8 +22,6 @@ use dsokr_data::{DataRoot, Dataset, Selected, Split};
 pub struct Evaluator<'a> {
     config: &'a Checked,
     dataset: &'a Dataset,
-    /// None if outputs are not sketched.
-    basis: Option<&'a Basis>,
     root: &'a DataRoot,
     decoder: Decoder<'a>,
     /// Per-query candidate lists of each split, where the configuration names a file of them.
@@ -34,7 +33,6 @@ impl<'a> Evaluator<'a> {
         config: &'a Checked,
         root: &'a DataRoot,
         dataset: &'a Dataset,
-        basis: Option<&'a Basis>,
         decoder: Decoder<'a>,
     ) -> Result<Self, Error> {
         let candidates = decoder.candidates;
@@ -62,7 +60,7 @@ impl<'a> Evaluator<'a> {
                 });
             }
         }
-        Ok(Self { config, dataset, basis, root, decoder, lists })
+        Ok(Self { config, dataset, root, decoder, lists })
     }
 
     /// The configuration.
@@ -80,13 +78,11 @@ impl<'a> Evaluator<'a> {
         candidates: &'b Candidates,
         look: Option<&'b SecondLook>,
     ) -> Result<Evaluator<'b>, Error> {
-        let Self { config, dataset, basis, root, decoder, .. } = *self;
+        let Self { config, dataset, root, decoder, .. } = *self;
         let decoder = Decoder { candidates, look, ..decoder };
         match candidates.len() == self.decoder.candidates.len() {
-            true => {
-                Ok(Evaluator { config, dataset, basis, root, decoder, lists: self.lists.clone() })
-            }
-            false => Evaluator::new(config, root, dataset, basis, decoder),
+            true => Ok(Evaluator { config, dataset, root, decoder, lists: self.lists.clone() }),
+            false => Evaluator::new(config, root, dataset, decoder),
         }
     }
 
@@ -128,7 +124,7 @@ impl<'a> Evaluator<'a> {
     /// Scores with ψ̃(y) in the place of the model's answer; a query without output has rank ∞.
     /// None if outputs are not sketched.
     pub(crate) fn perfect(&self, name: SplitName) -> Result<Option<Scores>, Error> {
-        let Some(basis) = self.basis else { return Ok(None) };
+        let Some(basis) = self.decoder.space.and_then(OutputSpace::basis) else { return Ok(None) };
         let split = self.split(name);
         let known: Vec<usize> = split.outputs.iter().flatten().copied().collect();
         let outputs = Selected::new(self.dataset.outputs.rows.as_ref(), &known);

@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use dsokr_basis::Basis;
 use dsokr_basis::features::LabelVocabulary;
 use dsokr_basis::store::{read_text, write_atomically};
 use dsokr_data::config::{OutputFeatures, RankingEmbedding};
 use dsokr_data::{Outputs, Truth};
 use dsokr_decode::{Encoding, ExactSearch, PreImage, Queries};
-use dsokr_machines::OutputSpace;
 use serde::Serialize;
 
 use crate::Error;
 use crate::config::{Checked, Search};
 use crate::run_files::LABELS;
+use crate::targets::OutputSpace;
 
 /// An output that is predicted without candidates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,15 +22,6 @@ pub struct PredictedOutput {
     pub label: String,
     /// `⟨z, ψ̃(y)⟩ + b(y)`, as candidates are scored; with `decoding.expected_f1` the expected F1.
     pub score: f64,
-}
-
-/// What answers are coordinates of.
-#[derive(Clone, Copy)]
-pub(crate) enum AnswerSpace<'a> {
-    /// A basis, in which candidates count from zero.
-    Basis(&'a Basis),
-    /// The output space of a kernel machine, in which they count from the mean of the training outputs.
-    Outputs(&'a OutputSpace),
 }
 
 /// Finds the output with the highest score for each prediction.
@@ -53,7 +43,7 @@ impl<'a> ExactDecoder<'a> {
     /// Outputs that cannot be searched exactly, such as rankings of too many items.
     pub fn new(
         config: &Checked,
-        space: AnswerSpace<'a>,
+        space: &'a OutputSpace,
         labels: &[String],
     ) -> Result<Option<Self>, Error> {
         match config.decoding.search {
@@ -61,8 +51,9 @@ impl<'a> ExactDecoder<'a> {
             Search::Exact => {}
         }
         let (width, kernel, centre): (_, _, &[f64]) = match space {
-            AnswerSpace::Basis(basis) => (basis.row_width(), basis.kernel(), &[]),
-            AnswerSpace::Outputs(space) => (space.rows().1, space.kernel(), space.centre()),
+            OutputSpace::Basis(basis) => (basis.row_width(), basis.kernel(), &[]),
+            OutputSpace::Machine(space) => (space.rows().1, space.kernel(), space.centre()),
+            OutputSpace::Quantiles(_) => return Ok(None),
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
         let (encoding, norm, separator) = match &config.output.features {
@@ -89,13 +80,12 @@ impl<'a> ExactDecoder<'a> {
             }
         };
         let constant = if kernel.is_normalised() { 0.0 } else { -0.5 * norm };
-        let search = match space {
-            AnswerSpace::Basis(basis) => ExactSearch::in_basis(basis, encoding)?,
-            AnswerSpace::Outputs(space) => match (space.as_basis(), space.outputs()) {
-                (None, Some(outputs)) => ExactSearch::on_outputs(kernel, outputs, encoding)?,
-                (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
-                (None, None) => return Err(wrong("\"candidates\": answers have no outputs")),
-            },
+        let search = match (space.basis(), space) {
+            (Some(basis), _) => ExactSearch::in_basis(basis, encoding)?,
+            (None, OutputSpace::Machine(space)) if let Some(outputs) = space.outputs() => {
+                ExactSearch::on_outputs(kernel, outputs, encoding)?
+            }
+            (None, _) => return Err(wrong("\"candidates\": answers have no outputs")),
         };
         Ok(Some(Self { search, centre, constant, labels: labels.to_vec(), separator }))
     }

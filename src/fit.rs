@@ -141,11 +141,11 @@ fn run_as(
     }
     memory::check(&needs, request.force)?;
     let targets = ranks.scope(|| prepared.targets(&outputs))?;
-    let candidates = ranks.scope(|| targets.candidates(&dataset.outputs))?;
+    let candidates = ranks.scope(|| targets.space.candidates(&dataset.outputs))?;
     info!(
         kernel = config.output.kernel_name(),
-        rank = targets.width(),
-        sketched = targets.as_basis().is_some(),
+        rank = targets.space.width(),
+        sketched = targets.space.basis().is_some(),
         candidates = candidates.len(),
         distinct = candidates.distinct(),
         seconds = started.elapsed().as_secs_f64(),
@@ -156,20 +156,16 @@ fn run_as(
         Some(look) => PairWords::read(look, root, &dataset, &candidates)?,
         None => None,
     };
-    let origin = targets.origin();
     let labels = label_names(config, &dataset.outputs)?;
-    let exact = match targets.answer_space() {
-        Some(space) => ExactDecoder::new(config, space, &labels)?,
-        None => None,
-    };
+    let exact = ExactDecoder::new(config, &targets.space, &labels)?;
     let decoder = Decoder {
         candidates: &candidates,
         look: None,
-        origin: &origin,
+        space: Some(&targets.space),
         config,
         exact: exact.as_ref(),
     };
-    let evaluator = Evaluator::new(config, root, &dataset, targets.as_basis(), decoder)?;
+    let evaluator = Evaluator::new(config, root, &dataset, decoder)?;
     let lexicon = words.as_ref().map(PairWords::lexicon);
     let data = &fingerprint(&dataset, targets.coordinates(), &candidates, lexicon)?;
     ranks.check_same("fingerprint of the data and the targets", data)?;
@@ -273,7 +269,7 @@ fn check_counts(config: &Checked, pairs: usize) -> Result<(), Error> {
 /// Records what is changed in a resumed run; its report if it is complete.
 fn resume(draft: &Draft, changes: &[Change]) -> Result<Option<Report>, Error> {
     Folder::check_data(draft.path, draft.data)?;
-    changes::record(draft.path, draft.config, changes, &draft.targets.fingerprint())?;
+    changes::record(draft.path, draft.config, changes, &draft.targets.space.fingerprint())?;
     save_data_folder(draft.path, draft.root)?;
     Folder::finished(draft.path)
 }

@@ -121,4 +121,3 @@ pub use recipe::{Prepare, Recipe, Start};
 pub use run::{EnsembleRun, Run};
 pub use run_dir::HeldOut;
 pub use scores::{Evaluation, OutputScores, Scores};
-pub use targets::Origin;

@@ -18,7 +18,7 @@ use crate::lexicon::MoleculeLexicon;
 use crate::memory::Need;
 use crate::molecules::are_smiles;
 use crate::run_dir::{HeldOut, HeldPart};
-use crate::targets::OutputTargets;
+use crate::targets::TargetValues;
 
 /// Checks the settings against the number n of training pairs.
 pub(super) fn check(settings: &SecondLookConfig, n: usize) -> Result<(), Error> {
@@ -126,7 +126,7 @@ pub(super) fn fit(
     held_out: &HeldOut,
 ) -> Result<(SecondLook, Option<HeldPart>), Error> {
     let (p, ids) = (candidates.dim(), &task.dataset.train.ids);
-    let OutputTargets::Points { targets, .. } = task.targets else {
+    let TargetValues::Points(targets) = &task.targets.values else {
         return Err(task.targets.unexpected());
     };
     let outputs: Vec<f32> = targets.values()?.iter().map(|&value| value as f32).collect();

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::config::KernelMachineConfig;
 use crate::folds::rest;
 use crate::learner::CrossFitted;
-use crate::targets::OutputTargets;
+use crate::targets::{OutputTargets, TargetValues};
 
 /// The answers of a machine without each part of the pairs, by the first λ. Inputs are prepared with all
 /// training inputs, as for leave-one-out answers; columns are scaled by the other pairs only.
@@ -20,9 +20,7 @@ pub(super) fn cross_fit(
     targets: &OutputTargets,
     (seed, without): (u64, &[Vec<usize>]),
 ) -> Result<Vec<CrossFitted>, Error> {
-    let OutputTargets::Points { targets, .. } = targets else {
-        return Err(targets.unexpected());
-    };
+    let TargetValues::Points(targets) = &targets.values else { return Err(targets.unexpected()) };
     let features = rows.features()?;
     let mut fitted = Vec::new();
     for held in without {
@@ -32,8 +30,7 @@ pub(super) fn cross_fit(
         let scaling = scaling(settings, training(&known), &targets, seed)?;
         let scaled = scaling.as_ref().map(|scaling| scaling.rows(&known)).transpose()?;
         let rows = scaled.as_ref().map_or(&known as &dyn RowSource, |rows| rows);
-        let prepared =
-            settings.solver.prepare(training(rows), seed, LastSystem::default())?;
+        let prepared = settings.solver.prepare(training(rows), seed, LastSystem::default())?;
         let (mut model, left_out) = prepared.fit(&targets, settings.first_lambda(), true)?;
         if let Some(scaling) = scaling {
             model = model.with_scaling(scaling)?;

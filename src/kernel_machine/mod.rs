@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use dsokr_basis::{OutputKernel, RowSource};
 use dsokr_data::InputKind;
-use dsokr_machines::{Cost, KernelModel, LastSystem, OutputSpace, Solver, Targets};
+use dsokr_machines::{Cost, KernelModel, OutputSpace, Solver, Targets};
 use dsokr_train::Event;
 
 use crate::config::{
@@ -24,7 +24,7 @@ use crate::evaluator::Evaluator;
 use crate::learner::{Choice, CrossFitted, Fit, Fitted, Learner, Predictor, StoredRun, Task};
 use crate::memory::Need;
 use crate::run_dir::HeldOut;
-use crate::targets::{OutputTargets, TrainingOutputs};
+use crate::targets::{OutputSpace as TargetSpace, OutputTargets, TargetValues, TrainingOutputs};
 use crate::{Error, memory};
 
 use embedding::EmbeddingSearch;
@@ -114,8 +114,8 @@ impl Fit for PreparedMachine<'_> {
         }
         let rows = outputs.rows();
         if config.sketch.full {
-            let (space, targets) = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
-            return Ok(OutputTargets::Points { space, targets });
+            let points = OutputSpace::training(outputs.kernel()?.clone(), &rows)?;
+            return Ok(OutputTargets::points(points));
         }
         let mixed = settings.embedding().is_some_and(EmbeddingConfig::is_mixed);
         let rank = match settings.answers {
@@ -132,8 +132,7 @@ impl Fit for PreparedMachine<'_> {
             false => None,
         };
         let (space, targets) = OutputSpace::basis(basis, rank, &rows)?;
-        let targets = projected.unwrap_or(targets);
-        Ok(OutputTargets::Points { space, targets })
+        Ok(OutputTargets::points((space, projected.unwrap_or(targets))))
     }
 
     fn needs(&self, coordinates: usize) -> Vec<Need> {
@@ -157,7 +156,7 @@ impl Fit for PreparedMachine<'_> {
     }
 
     fn fit(&self, task: &mut Task) -> Result<Fitted, Error> {
-        let coordinates = task.targets.width();
+        let coordinates = task.targets.space.width();
         let full = task.config.sketch.full;
         memory::check(&[self.machine_need(if full { 0 } else { coordinates })], task.force)?;
         if let Some(embedding) = self.settings.embedding() {
@@ -198,14 +197,16 @@ impl PreparedMachine<'_> {
     fn solved(&self, targets: &OutputTargets, evaluator: &Evaluator) -> Result<Fitted, Error> {
         let Self { settings, outputs, rows, validation, .. } = self;
         let (config, dataset, systems) = (outputs.config(), outputs.dataset(), outputs.systems());
-        let (space, targets) = match targets {
-            OutputTargets::Points { space, targets } => (Some(space), Cow::Borrowed(targets)),
-            OutputTargets::Quantiles { levels, observed } => {
+        let (space, targets) = match (&targets.space, &targets.values) {
+            (TargetSpace::Machine(space), TargetValues::Points(own)) => {
+                (Some(space), Cow::Borrowed(own))
+            }
+            (TargetSpace::Quantiles(levels), TargetValues::Numbers(observed)) => {
                 let observed: Vec<f64> = observed.iter().copied().map(f64::from).collect();
                 (None, Cow::Owned(Targets::repeated(levels.len(), &observed)?))
             }
             // the targets of this learner are one of the two above
-            OutputTargets::Basis { .. } => return Err(targets.unexpected()),
+            _ => return Err(targets.unexpected()),
         };
         let (seed, inputs) = (config.seed, training_inputs(settings, rows));
         let scaling = scaling(settings, inputs, &targets, seed)?;

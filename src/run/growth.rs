@@ -10,11 +10,11 @@ use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Queries};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::config::Search;
 use crate::molecules::{are_smiles, canonical};
 use crate::run_dir::{Folder, RunLock, candidates, held_out, inner, name, run_of};
 use crate::run_files::FEATURES;
-use crate::{Error, scaling, targets};
+use crate::targets::OutputSpace;
+use crate::{Error, scaling};
 
 /// Candidates that were added to a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -154,12 +154,11 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
         outputs.rows = Box::new(scaling.rows(outputs.rows.as_ref())?);
     }
     // the exact search needs the outputs that span the predictions, and so does their projection
-    let targets = targets::load(run, Search::Exact)?;
-    let place = targets.place(config.encoder.abilities().levels).ok_or_else(|| Error::Run {
+    let space = OutputSpace::load(run, &config, true)?.ok_or_else(|| Error::Run {
         path: run.into(),
         message: "neither a basis nor an output space: no output can be placed in it".into(),
     })?;
-    let more = place.candidates(&outputs)?;
+    let more = space.candidates(&outputs)?;
     let more = match before.hubs() {
         Some((hubs, weight)) => {
             let answers = held_out::load(&run.join(held_out::FILE), before.dim())?.held_out.answers;
@@ -170,7 +169,7 @@ fn grow(run: &Path, path: &Path, files: &[PathBuf]) -> Result<Grown, Error> {
         }
         None => more,
     };
-    let unknown = match place.basis() {
+    let unknown = match space.basis() {
         Some(basis) => {
             // all outputs are candidates, in their order
             let first = (0..more.distinct() as u32).map(|row| more.members(row)[0] as usize);

@@ -7,12 +7,12 @@ use dsokr_basis::features::Block;
 use dsokr_data::feature_file::read_features;
 use dsokr_data::table::Table;
 use dsokr_data::{Outputs, Selected};
-use dsokr_decode::CandidateBlocks;
+use dsokr_decode::{CandidateBlocks, CandidateParts};
 
 use super::Run;
 use crate::Error;
 use crate::scaling::standardise;
-use crate::targets::Origin;
+use crate::targets::OutputSpace;
 
 /// Candidates whose coordinates are compared with those that the data give now.
 const COMPARED: usize = 32;
@@ -39,15 +39,10 @@ impl Run {
         data: Option<&Path>,
     ) -> Result<Vec<f32>, Error> {
         let p = self.candidates.dim();
-        let zero = vec![0.0; p];
-        let centre = match &self.origin {
-            Origin::Zero => &zero,
-            Origin::At(centre) => centre,
-            Origin::Unknown => {
-                let found = "a run without a sketch of its outputs, or of quantiles";
-                let allowed = "a run whose predictions are points of the outputs' feature space";
-                return Err(Error::value("--outputs", found, allowed));
-            }
+        let Some(centre) = self.space.as_ref().and_then(OutputSpace::origin) else {
+            let found = "a run without a sketch of its outputs, or of quantiles";
+            let allowed = "a run whose predictions are points of the outputs' feature space";
+            return Err(Error::value("--outputs", found, allowed));
         };
         let column = column.unwrap_or(&self.config.output.id);
         let table = Table::read(table, &[column])?;
@@ -66,7 +61,7 @@ impl Run {
                 Some(candidate) => self.point(*candidate)?,
                 None => others.next().unwrap_or_default().into(),
             };
-            all.extend(row.iter().zip(centre).map(|(&own, from)| (f64::from(own) + from) as f32));
+            all.extend(row.iter().zip(&*centre).map(|(&own, from)| (f64::from(own) + from) as f32));
         }
         Ok(all)
     }
@@ -126,25 +121,15 @@ impl Run {
 
     /// Whether outputs have rows as wide as those that the run was trained on.
     fn fits(&self, outputs: &Outputs) -> bool {
-        let width = match (&self.space, &self.basis) {
-            (Some(space), _) => space.rows().1,
-            (None, Some(basis)) => basis.row_width(),
-            (None, None) => return false,
-        };
-        outputs.rows.width() == width
+        let width = self.space.as_ref().map(OutputSpace::row_width);
+        width == Some(outputs.rows.width())
     }
 
     /// The coordinates of some outputs as those of the candidates are.
     fn project(&self, outputs: &Outputs, chosen: &[usize]) -> Result<Vec<f32>, Error> {
         let rows = Selected::new(outputs.rows.as_ref(), chosen);
-        let (rank, coordinates) = match (&self.space, &self.basis) {
-            (Some(space), _) => {
-                let points = space.points(&rows)?;
-                (points.rank, points.coordinates)
-            }
-            (None, Some(basis)) => (basis.rank(), basis.project(&rows)?.coordinates),
-            (None, None) => return Ok(Vec::new()),
-        };
+        let Some(space) = &self.space else { return Ok(Vec::new()) };
+        let CandidateParts { dim: rank, coordinates, .. } = space.place(&rows)?;
         // candidates may have the leading coordinates alone
         let p = self.candidates.dim();
         Ok(coordinates.chunks_exact(rank).flat_map(|row| &row[..p]).copied().collect())

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -5,18 +6,18 @@ use burn::tensor::Device;
 use dsokr_basis::Basis;
 use dsokr_basis::store::Stored;
 use dsokr_decode::{CandidateBlocks, Candidates, Hubs, Lexicon, Pool, Queries, SecondLook, Shards};
-use dsokr_machines::{OutputSpace, Scaling};
+use dsokr_machines::Scaling;
 
 use crate::config::Checked;
 use crate::decoder::Decoder;
 use crate::evaluation::Models;
-use crate::exact::{AnswerSpace, ExactDecoder, load_labels, save_labels};
+use crate::exact::{ExactDecoder, load_labels, save_labels};
 use crate::learner::{Predictor, StoredRun};
 use crate::lexicon::MoleculeLexicon;
 use crate::run_dir::{Folder, PreparationFiles, candidates, held_out};
 use crate::run_files::{BASIS, SECOND_LOOK};
 use crate::scores::Evaluation;
-use crate::targets::{self, Origin, StoredTargets};
+use crate::targets::OutputSpace;
 use crate::{Error, scaling};
 use dsokr_data::config::OnBadRow;
 use dsokr_data::{DataRoot, Source, Split, SplitName};
@@ -32,12 +33,8 @@ pub struct Run {
     pub look: Option<SecondLook>,
     /// The fitted model, which maps inputs to coordinates.
     pub predictor: Box<dyn Predictor>,
-    /// The basis; none if outputs are not sketched.
-    pub(super) basis: Option<Basis>,
-    /// The output space of a kernel machine.
+    /// What candidates and predictions are points of; none where outputs are not sketched and nothing needs it.
     pub(super) space: Option<OutputSpace>,
-    /// The origin of the candidates' coordinates.
-    pub(super) origin: Origin,
     /// Means and deviations by which the features of outputs are standardised.
     pub(super) scaling: Option<Scaling>,
     /// Names of the labels, for exact search.
@@ -115,40 +112,47 @@ impl Run {
         (stored, candidates): (&Stored, Candidates),
         device: &Device,
     ) -> Result<Self, Error> {
-        let StoredTargets { basis, space: outputs, origin } =
-            targets::load(path, config.decoding.search)?;
+        let space = OutputSpace::load(path, &config, false)?;
         let labels = load_labels(path, &config)?;
-        if let (Some(basis), Origin::Zero) = (&basis, &origin) {
+        if let Some(OutputSpace::Basis(basis)) = &space {
             check_basis(stored, &basis.fingerprint())?;
         }
-        let space = stored.metadata("basis")?;
-        let run = StoredRun { path, config: &config, space, candidates: &candidates, device };
+        let fingerprint = stored.metadata("basis")?;
+        let run = StoredRun {
+            path,
+            config: &config,
+            space: fingerprint,
+            candidates: &candidates,
+            device,
+        };
         let predictor = config.encoder.learner().load(&run)?;
         let look = match config.decoding.second_look {
             Some(_) => {
                 let look = SecondLook::open(&path.join(SECOND_LOOK))?;
-                check_basis(&look, space)?;
+                check_basis(&look, fingerprint)?;
                 Some(read_look(&look)?.among(&candidates)?)
             }
             None => None,
         };
-        let (space, scaling) = (outputs, scaling::load(path)?);
-        Ok(Self { config, candidates, look, predictor, basis, space, origin, scaling, labels })
+        let scaling = scaling::load(path)?;
+        Ok(Self { config, candidates, look, predictor, space, scaling, labels })
     }
 
     /// The second look of another member of an ensemble, in the coordinates of this one.
     pub(super) fn looking(&self, look: &SecondLook, other: &Self) -> Result<SecondLook, Error> {
-        let fingerprint = |run: &Self| run.basis.as_ref().map(Basis::fingerprint);
-        if fingerprint(self) != fingerprint(other) {
+        let basis =
+            |run: &Self| run.space.as_ref().and_then(OutputSpace::basis).map(Basis::fingerprint);
+        if basis(self) != basis(other) {
             let allowed = format!("absent: the member {} has a different basis", self.config.name);
             let found = format!("{:?}", other.config.name);
             return Err(Error::value("ensemble.second_look", found, allowed));
         }
-        let centre = |origin: &Origin, at: usize| match origin {
-            Origin::At(point) => point[at],
-            Origin::Zero | Origin::Unknown => 0.0,
+        let origin = |run: &'_ Self| -> Vec<f64> {
+            let origin = run.space.as_ref().and_then(OutputSpace::origin);
+            origin.map_or_else(|| vec![0.0; look.dim()], Cow::into_owned)
         };
-        let by = |at| (centre(&other.origin, at) - centre(&self.origin, at)) as f32;
+        let (ours, theirs) = (origin(self), origin(other));
+        let by = |at| (theirs[at] - ours[at]) as f32;
         let look = look.moved(&(0..look.dim()).map(by).collect::<Vec<f32>>())?;
         Ok(look.among(&self.candidates)?)
     }
@@ -190,10 +194,8 @@ impl Run {
         candidates: Candidates,
         predictor: impl Predictor + 'static,
     ) -> Self {
-        let (basis, predictor) = (Some(basis), Box::new(predictor));
-        let (space, origin, scaling, labels) = (None, Origin::Zero, None, Vec::new());
-        let look = None;
-        Self { config, candidates, look, predictor, basis, space, origin, scaling, labels }
+        let (space, predictor) = (Some(OutputSpace::Basis(basis)), Box::new(predictor));
+        Self { config, candidates, look: None, predictor, space, scaling: None, labels: Vec::new() }
     }
 
     /// Writes a run directory that [`open`](Self::open) reads. It holds no state to resume from, no log
@@ -207,7 +209,7 @@ impl Run {
         if path.exists() {
             return Err(Error::RunExists { path: path.into() });
         }
-        let (Some(basis), Origin::Zero) = (&self.basis, &self.origin) else {
+        let Some(OutputSpace::Basis(basis)) = &self.space else {
             return Err(Error::value(
                 "encoder.kind",
                 format!("{:?}", self.config.encoder.kind()),
@@ -360,7 +362,7 @@ impl Run {
         Decoder {
             candidates: &self.candidates,
             look: self.look.as_ref(),
-            origin: &self.origin,
+            space: self.space.as_ref(),
             config: &self.config,
             exact,
         }
@@ -368,11 +370,7 @@ impl Run {
 
     /// What finds outputs that need not be candidates, where the configuration asks for it.
     pub(crate) fn exact(&self) -> Result<Option<ExactDecoder<'_>>, Error> {
-        let space = match (&self.space, &self.basis) {
-            (Some(space), _) => AnswerSpace::Outputs(space),
-            (None, Some(basis)) => AnswerSpace::Basis(basis),
-            (None, None) => return Ok(None),
-        };
+        let Some(space) = &self.space else { return Ok(None) };
         ExactDecoder::new(&self.config, space, &self.labels)
     }
 }

@@ -35,13 +35,13 @@ impl Draft<'_> {
     /// Makes the run directory, or opens that of a resumed run, with the files of the preparation of inputs.
     pub fn open(&self, files: Vec<(&'static str, String)>) -> Result<Folder, Error> {
         let Self { path, config, candidates, data, .. } = *self;
-        let (files, space) = (PreparationFiles::new(files)?, self.targets.fingerprint());
+        let (files, space) = (PreparationFiles::new(files)?, self.targets.space.fingerprint());
         let folder = match (self.writes, self.resumed) {
             (false, _) => return Ok(Folder::open(path, space, &files)),
             (true, true) => Folder::open(path, space, &files),
             (true, false) => {
                 let save = |here: &Path| {
-                    self.targets.save(here)?;
+                    self.targets.space.save(here)?;
                     self.dataset.outputs.features.save(&here.join(FEATURES))?;
                     scaling::save(self.scaling, here)?;
                     save_data_folder(here, self.root)?;

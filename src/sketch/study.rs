@@ -1,18 +1,19 @@
 use std::time::Instant;
 
+use dsokr_basis::SketchKind;
 use dsokr_basis::leverage::{self, LeverageOptions};
-use dsokr_basis::{Basis, SketchKind};
+use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 
 use super::{Curve, Leverage, Point, Spread, recommended};
 use crate::config::{Checked, KernelMachineConfig};
 use crate::decoder::Decoder;
 use crate::evaluator::Evaluator;
-use crate::exact::{AnswerSpace, ExactDecoder, label_names};
+use crate::exact::{ExactDecoder, label_names};
 use crate::hubs::correct;
 use crate::learner::{Fit, Fitted};
 use crate::metric::Needs;
-use crate::targets::{Origin, TrainingOutputs, candidates, fit_basis};
+use crate::targets::{OutputSpace, TrainingOutputs, fit_basis};
 use crate::{Error, Scores};
 use dsokr_data::SplitName;
 use dsokr_data::{DataRoot, Dataset};
@@ -118,7 +119,6 @@ impl<'a> Study<'a> {
         let config = config.validate()?;
         let metric = config.evaluation.metric;
         let n = outputs.len() as f64;
-        let labels = label_names(&config, &self.dataset.outputs)?;
         let prepared = match config.encoder.abilities().closed_form {
             true => Some(config.encoder.learner().prepare(&outputs)?),
             false => None,
@@ -140,19 +140,19 @@ impl<'a> Study<'a> {
                     let over = if basis.tempering().changes_nothing() { n } else { 1.0 };
                     spectrum = basis.spectrum().iter().map(|value| value / over).collect();
                 }
-                let points = candidates(&basis, &self.dataset.outputs)?;
-                let exact = ExactDecoder::new(&config, AnswerSpace::Basis(&basis), &labels)?;
-                let (candidates, origin) = (&points, &Origin::Zero);
-                let exact = exact.as_ref();
-                let config = &config;
-                let decoder = Decoder { candidates, look: None, origin, config, exact };
-                let evaluator = self.evaluator(&config, &basis, decoder)?;
-                draw.perfect.extend(evaluator.perfect(SplitName::Validation)?);
                 if let Some(prepared) = &prepared {
-                    let outputs = outputs.with_basis(basis);
+                    let outputs = outputs.with_basis(basis.clone());
                     let scores = self.fit(&config, prepared.as_ref(), &outputs)?;
                     draw.fitted.extend(scores.map(|scores| metric.value(&scores)));
                 }
+                let perfect = |evaluator: &Evaluator, _: &Candidates| {
+                    evaluator.perfect(SplitName::Validation)
+                };
+                draw.perfect.extend(self.evaluated(
+                    &config,
+                    &OutputSpace::Basis(basis),
+                    perfect,
+                )?);
             }
             let figures: Vec<f64> = draw.perfect.iter().map(|s| metric.value(s)).collect();
             let point = Point {
@@ -180,13 +180,24 @@ impl<'a> Study<'a> {
         })
     }
 
-    fn evaluator<'b>(
-        &'b self,
-        config: &'b Checked,
-        basis: &'b Basis,
-        decoder: Decoder<'b>,
-    ) -> Result<Evaluator<'b>, Error> {
-        Evaluator::new(config, self.root, &self.dataset, Some(basis), decoder)
+    /// What `evaluate` finds with the evaluator and the candidates of a space.
+    fn evaluated<T>(
+        &self,
+        config: &Checked,
+        space: &OutputSpace,
+        evaluate: impl FnOnce(&Evaluator, &Candidates) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let candidates = space.candidates(&self.dataset.outputs)?;
+        let labels = label_names(config, &self.dataset.outputs)?;
+        let exact = ExactDecoder::new(config, space, &labels)?;
+        let decoder = Decoder {
+            candidates: &candidates,
+            look: None,
+            space: Some(space),
+            config,
+            exact: exact.as_ref(),
+        };
+        evaluate(&Evaluator::new(config, self.root, &self.dataset, decoder)?, &candidates)
     }
 
     /// Fits a learner to the targets in a basis, and evaluates it.
@@ -197,32 +208,19 @@ impl<'a> Study<'a> {
         outputs: &TrainingOutputs,
     ) -> Result<Option<Scores>, Error> {
         let targets = prepared.targets(outputs)?;
-        let basis = outputs.basis(false)?;
-        let (placed, origin) = (targets.candidates(&self.dataset.outputs)?, targets.origin());
-        let labels = label_names(config, &self.dataset.outputs)?;
-        let exact = match targets.answer_space() {
-            Some(space) => ExactDecoder::new(config, space, &labels)?,
-            None => None,
-        };
-        let decoder = Decoder {
-            candidates: &placed,
-            look: None,
-            origin: &origin,
-            config,
-            exact: exact.as_ref(),
-        };
-        let evaluator = self.evaluator(config, &basis, decoder)?;
-        let Some(fitted) = prepared.solve(&targets, &evaluator)? else { return Ok(None) };
-        let Fitted { predictor, held_out, .. } = fitted;
-        let z = predictor.predict(&self.dataset.validation)?;
-        let corrected = match (&config.decoding.hubs, held_out) {
-            (Some(hubs), Some(held_out)) => {
-                Some(correct(hubs, &evaluator, &placed, &held_out.answers, &z)?.0)
-            }
-            _ => None,
-        };
-        let candidates = corrected.as_ref().unwrap_or(&placed);
-        Ok(Some(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores))
+        self.evaluated(config, &targets.space, |evaluator, placed| {
+            let Some(fitted) = prepared.solve(&targets, evaluator)? else { return Ok(None) };
+            let Fitted { predictor, held_out, .. } = fitted;
+            let z = predictor.predict(&self.dataset.validation)?;
+            let corrected = match (&config.decoding.hubs, held_out) {
+                (Some(hubs), Some(held_out)) => {
+                    Some(correct(hubs, evaluator, placed, &held_out.answers, &z)?.0)
+                }
+                _ => None,
+            };
+            let candidates = corrected.as_ref().unwrap_or(placed);
+            Ok(Some(evaluator.evaluate_among(SplitName::Validation, &z, candidates)?.scores))
+        })
     }
 }
 

@@ -58,7 +58,8 @@ fn agrees_with_the_dense_implementation() {
                 Basis::fit(kernel.clone(), &rows, &SketchOptions::new(&kind, 6).with_seed(9))
                     .unwrap();
             let drawn =
-                Sketch::fit(&SketchOptions::new(&kind, 6).with_seed(9), kernel.clone(), &rows).unwrap();
+                Sketch::fit(&SketchOptions::new(&kind, 6).with_seed(9), kernel.clone(), &rows)
+                    .unwrap();
             let (spectrum, expected) = textbook(&kernel, &rows, &from_faer(&drawn.dense()));
             assert_eq!(basis.rank(), spectrum.len(), "{what}");
             for (found, expected) in basis.spectrum().iter().zip(&spectrum) {

@@ -1,0 +1,162 @@
+use std::borrow::Cow;
+use std::path::Path;
+
+use dsokr_basis::features::{Block, PartRows, distinct};
+use dsokr_basis::{Basis, Projection, RowSource};
+use dsokr_decode::{CandidateParts, Candidates};
+use dsokr_machines::{OutputSpace as MachineSpace, Points};
+
+use crate::config::{Checked, Search};
+use crate::run_files::{BASIS, OUTPUTS};
+use crate::{Error, quantiles};
+use dsokr_data::{Outputs, Selected};
+
+/// The space that outputs, candidates and predictions are points of.
+pub enum OutputSpace {
+    /// The sketched eigenbasis, in which points count from zero.
+    Basis(Basis),
+    /// The output space of a kernel machine, in which they count from the mean of the training outputs.
+    Machine(MachineSpace),
+    /// Quantiles of a number at these levels.
+    Quantiles(Vec<f64>),
+}
+
+impl OutputSpace {
+    /// Number of coordinates of a point.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Basis(basis) => basis.rank(),
+            Self::Machine(space) => space.rank(),
+            Self::Quantiles(levels) => levels.len(),
+        }
+    }
+
+    /// The basis; none if outputs are not sketched.
+    pub fn basis(&self) -> Option<&Basis> {
+        match self {
+            Self::Basis(basis) => Some(basis),
+            Self::Machine(space) => space.as_basis(),
+            Self::Quantiles(_) => None,
+        }
+    }
+
+    /// The point from which candidates' coordinates count; none where they are not points of a basis.
+    pub(crate) fn origin(&self) -> Option<Cow<'_, [f64]>> {
+        match self {
+            Self::Basis(basis) => Some(vec![0.0; basis.rank()].into()),
+            Self::Machine(space) => space.as_basis().map(|_| space.centre().into()),
+            Self::Quantiles(_) => None,
+        }
+    }
+
+    /// Number of columns of the outputs' rows.
+    pub(crate) fn row_width(&self) -> usize {
+        match self {
+            Self::Basis(basis) => basis.row_width(),
+            Self::Machine(space) => space.rows().1,
+            Self::Quantiles(_) => 1,
+        }
+    }
+
+    /// The candidates among outputs, each distinct one placed once.
+    ///
+    /// # Errors
+    /// Rows that the space does not take; outputs without a candidate.
+    pub fn candidates(&self, outputs: &Outputs) -> Result<Candidates, Error> {
+        candidates_at(outputs, |rows| self.place(rows))
+    }
+
+    /// The rows of outputs as candidates' points, with their constants.
+    pub(crate) fn place(&self, rows: &dyn RowSource) -> Result<CandidateParts, Error> {
+        let (dim, coordinates, constants) = match self {
+            Self::Basis(basis) => return Ok(CandidateParts::in_basis(basis, rows)?),
+            Self::Machine(space) => {
+                let Points { rank, coordinates, constants } = space.points(rows)?;
+                (rank, coordinates, constants)
+            }
+            Self::Quantiles(levels) => {
+                let (coordinates, constants) = quantiles::candidates(levels, &numbers(rows)?);
+                (levels.len(), coordinates, constants)
+            }
+        };
+        Ok(CandidateParts { dim, coordinates, constants, ..CandidateParts::default() })
+    }
+
+    /// The fingerprint of the coordinates, which files name.
+    pub(crate) fn fingerprint(&self) -> String {
+        match self {
+            Self::Basis(basis) => basis.fingerprint(),
+            Self::Machine(space) => space.fingerprint(),
+            Self::Quantiles(levels) => format!("quantiles {levels:?}"),
+        }
+    }
+
+    /// Writes the space into a run directory.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Error> {
+        if let Self::Machine(space) = self {
+            space.save(&path.join(OUTPUTS))?;
+        }
+        self.basis().map_or(Ok(()), |basis| Ok(basis.save(&path.join(BASIS))?))
+    }
+
+    /// Reads the space of a run directory. That of a kernel machine without a basis, which is large, is read where
+    /// `whole` or the exact search needs it, else there is none.
+    pub(crate) fn load(path: &Path, config: &Checked, whole: bool) -> Result<Option<Self>, Error> {
+        if let Some(levels) = config.encoder.abilities().levels {
+            return Ok(Some(Self::Quantiles(levels.to_vec())));
+        }
+        let (basis, outputs) = (path.join(BASIS), path.join(OUTPUTS));
+        let basis = if basis.exists() { Some(Basis::load(&basis)?) } else { None };
+        let whole = whole || basis.is_some() || config.decoding.search == Search::Exact;
+        Ok(match whole && outputs.exists() {
+            true => Some(Self::Machine(MachineSpace::load(&outputs, basis)?)),
+            false => basis.map(Self::Basis),
+        })
+    }
+}
+
+/// Projects each distinct candidate once, with the constants of [`CandidateParts::in_basis`].
+///
+/// # Errors
+/// Rows that the basis does not project; outputs without a candidate.
+pub fn candidates(basis: &Basis, outputs: &Outputs) -> Result<Candidates, Error> {
+    candidates_at(outputs, |rows| Ok(CandidateParts::in_basis(basis, rows)?))
+}
+
+/// The candidates in the coordinates of one of several kernels, without constants.
+pub(crate) fn summand_candidates(
+    basis: &Basis,
+    place: usize,
+    outputs: &Outputs,
+) -> Result<Candidates, Error> {
+    candidates_at(outputs, |rows| {
+        let parts = PartRows::all(rows);
+        let Projection { rank, coordinates, .. } = basis.project_shared(&parts[place])?;
+        Ok(CandidateParts { dim: rank, coordinates, ..CandidateParts::default() })
+    })
+}
+
+/// Candidates where `place` puts their distinct rows.
+fn candidates_at(
+    outputs: &Outputs,
+    place: impl FnOnce(&dyn RowSource) -> Result<CandidateParts, Error>,
+) -> Result<Candidates, Error> {
+    let pool = Selected::new(outputs.rows.as_ref(), &outputs.candidates);
+    let pick = |all: &[String]| outputs.candidates.iter().map(|&i| all[i].clone()).collect();
+    Candidates::placed(distinct(&pool)?, pick(&outputs.ids), pick(&outputs.labels), |first| {
+        let chosen: Vec<usize> = first.iter().map(|&i| outputs.candidates[i]).collect();
+        place(&Selected::new(outputs.rows.as_ref(), &chosen))
+    })
+}
+
+/// Outputs that are one number each.
+pub(super) fn numbers(rows: &dyn RowSource) -> Result<Vec<f32>, Error> {
+    match (rows.width(), rows.block(0..rows.len())?) {
+        (1, Block::Dense(block)) => Ok(block.values().to_vec()),
+        _ => Err(Error::value(
+            "encoder.solver.loss.name",
+            format!("\"pinball\", with {} rows of width {}", rows.kind(), rows.width()),
+            "a loss of distances, or outputs that are one number each",
+        )),
+    }
+}
