@@ -1,7 +1,7 @@
 use dsokr_basis::Cancellation;
 use rayon::prelude::*;
 
-use crate::scoring::{self, Blocking, QueryTile};
+use crate::scoring::{self, Blocking, Buffers, Pass, QueryTile, Score, Span, finite};
 use crate::{CandidateBlocks, Error, Hubs, Queries};
 
 impl Hubs {
@@ -46,28 +46,26 @@ impl Hubs {
         let cancellation = Cancellation::current();
         let mut means = vec![0.0f32; candidates.rows()];
         means.par_chunks_mut(blocking.span).enumerate().try_for_each_init(
-            Vec::new,
-            |buffer, (span, means)| {
-                let start = span * blocking.span;
-                let block = scoring::fetch(candidates, start..start + means.len())?;
+            Buffers::default,
+            |buffers, (at, means)| {
+                let first = at * blocking.span;
+                let span = Span::new(candidates, first..first + means.len(), false)?;
                 let mut lists: Vec<_> = means.iter().map(|_| Largest::new(neighbours)).collect();
-                let (rows, dim) = (blocking.rows, predictions.dim());
                 for tile in &tiles {
                     cancellation.check()?;
-                    let parts = block.coordinates.chunks(rows * dim).zip(lists.chunks_mut(rows));
-                    for (part, (coordinates, lists)) in parts.enumerate() {
-                        scoring::product(tile, dim, coordinates, buffer);
-                        for (at, (products, list)) in
-                            buffer.chunks_exact(tile.lanes).zip(lists).enumerate()
+                    Pass::new(tile, &span, blocking.rows, buffers).each(|scores| {
+                        let rows = scores.table.chunks_exact(scores.lanes).zip(scores.first_row..);
+                        for ((products, row), list) in
+                            rows.zip(&mut lists[scores.first_row - first..])
                         {
                             let products = &products[..tile.queries.len()];
                             list.offer(products).map_err(|lane| {
-                                let (query, row) =
-                                    (tile.queries.start + lane, start + part * rows + at);
+                                let query = tile.queries.start + lane;
                                 scoring::not_finite(predictions, query, row, products[lane])
                             })?;
                         }
-                    }
+                        Ok(())
+                    })?;
                 }
                 means.iter_mut().zip(lists).for_each(|(mean, list)| *mean = list.mean());
                 Ok::<(), Error>(())
@@ -93,10 +91,8 @@ impl Largest {
 
     /// Takes numbers in; refuses them with the place of one that is not finite.
     fn offer(&mut self, values: &[f32]) -> Result<(), usize> {
-        // Without the sign, the bits of ∞ and NaN are the largest integers.
-        let bits = |value: &f32| value.to_bits() & 0x7FFF_FFFF;
-        let largest = values.iter().fold(0, |largest, value| bits(value).max(largest));
-        if largest >= f32::INFINITY.to_bits() {
+        let largest = values.iter().fold(0, |largest, value| value.magnitude().max(largest));
+        if !finite(largest) {
             return Err(values.iter().position(|value| !value.is_finite()).unwrap_or(0));
         }
         for &value in values {

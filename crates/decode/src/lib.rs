@@ -38,14 +38,13 @@ mod bootstrap;
 mod candidates;
 mod classes;
 mod codes;
-mod decoded;
 mod direction;
 mod ensemble;
 mod error;
 mod exact;
 mod expected_f1;
-mod gold_tile;
 mod golds;
+mod hits;
 mod hubs;
 mod label_sets;
 mod metrics;
@@ -60,12 +59,10 @@ mod scoring;
 mod second_look;
 mod shards;
 mod standing;
-mod topk;
 
 pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
 pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates, Hubs, Precision};
-pub use decoded::Decoded;
 pub use ensemble::{
     Combination, Ensemble, FittedWeights, LikelyWeights, Member, WeightStep, fit_weights,
     likely_weights,
@@ -73,8 +70,8 @@ pub use ensemble::{
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch, PreImage};
 pub use expected_f1::best_expected_f1;
-pub use gold_tile::rank;
 pub use golds::{ChosenGold, Golds};
+pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
 pub use label_sets::{LabelSet, best_labels};
 pub use metrics::{Metrics, PoolSizes};
 pub use multi_label::MultiLabelMetrics;
@@ -85,7 +82,6 @@ pub use rank::Rank;
 pub use second_look::{Clues, Lexicon, LookExamples, Neighbourhood, SecondLook, Words};
 pub use shards::{Place, ShardSet, Shards, SomeCandidates};
 pub use standing::{Standing, Standings};
-pub use topk::{Hit, RowHit, top_k, top_rows};
 
 /// The program of the README, which runs as a test.
 #[cfg(doctest)]

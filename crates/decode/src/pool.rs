@@ -1,13 +1,9 @@
-use dsokr_basis::Cancellation;
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{check_len, missing_gold};
-use crate::gold_tile::check_gold;
-use crate::scoring::{self, Buffers, gold_scores};
-use crate::topk::{best, check_k, hits};
-use crate::{Candidates, Decoded, Error, Hit, Metrics, PerQuery, Queries, Rank, rank, top_k};
+use crate::hits::check_k;
+use crate::{Candidates, Error, Metrics, PerQuery, Queries, Rank};
 
 /// What to do with a query whose gold candidate is not among its candidates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -61,107 +57,13 @@ impl Pool<'_> {
     ) -> Result<Vec<Option<usize>>, Error> {
         self.check(gold.len(), candidates)?;
         let resolve = |(query, id): (usize, &String)| {
-            let listed = |&candidate: &usize| match self {
-                Self::Shared => true,
-                Self::PerQuery(lists) => lists.list(query).contains(&(candidate as u32)),
-            };
+            let listed = |&candidate: &usize| self.has(query, candidate as u32);
             match (candidates.find(id).filter(listed), missing) {
                 (None, MissingGold::Error) => Err(missing_gold(&name(query), &format!("{id:?}"))),
                 (found, _) => Ok(found),
             }
         };
         gold.iter().enumerate().map(resolve).collect()
-    }
-
-    /// Ranks the gold candidate of every query among the candidates of the query.
-    ///
-    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`].
-    ///
-    /// # Errors
-    /// As [`rank`]; [`Error::Length`] unless there is one list a query; [`Error::Inconsistent`] when
-    /// no candidate in the list has the gold row.
-    pub fn rank(
-        &self,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-    ) -> Result<Vec<Option<Rank>>, Error> {
-        let Self::PerQuery(lists) = self else {
-            return rank(queries, gold, candidates);
-        };
-        scoring::check(queries, candidates)?;
-        self.check(queries.len(), candidates)?;
-        check_gold(queries, gold, candidates.distinct())?;
-        let cancellation = Cancellation::current();
-        let one = |buffers: &mut Buffers, query: usize| {
-            cancellation.check()?;
-            let Some(row) = gold[query] else {
-                return Ok(None);
-            };
-            buffers.gather(rows_of(lists.list(query), candidates));
-            let scores = buffers.score(queries, query, candidates)?;
-            let Ok(at) = buffers.rows.binary_search_by_key(&row, |&(listed, _)| listed) else {
-                return Err(missing_gold(&queries.name(query), &format!("of row {row}")));
-            };
-            let counts = buffers.rows.iter().map(|&(_, count)| count);
-            let scored = scores.iter().map(|&score| score.into()).zip(counts);
-            Rank::among(scored, scores[at].into(), lists.list(query).len() as u64).map(Some)
-        };
-        (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
-    }
-
-    /// The k best candidates of every query among the candidates of the query; see [`top_k`].
-    ///
-    /// # Errors
-    /// As [`top_k`], with the query that has fewer than k candidates; [`Error::Length`] unless there
-    /// is one list a query.
-    pub fn top_k(
-        &self,
-        queries: &Queries,
-        candidates: &Candidates,
-        k: usize,
-    ) -> Result<Vec<Vec<Hit>>, Error> {
-        let Self::PerQuery(lists) = self else {
-            return top_k(queries, candidates, k);
-        };
-        scoring::check(queries, candidates)?;
-        self.check(queries.len(), candidates)?;
-        self.check_k(queries, k)?;
-        let cancellation = Cancellation::current();
-        let one = |buffers: &mut Buffers, query: usize| {
-            cancellation.check()?;
-            let list = lists.list(query);
-            buffers.gather(rows_of(list, candidates));
-            let scores = buffers.score(queries, query, candidates)?;
-            let score = |&candidate: &u32| {
-                let row = candidates.class_of(candidate as usize);
-                let at = buffers.rows.partition_point(|&(listed, _)| listed < row);
-                (candidate, scores[at].into())
-            };
-            Ok(hits(best(list.iter().map(score).collect(), k)))
-        };
-        (0..queries.len()).into_par_iter().map_init(Buffers::default, one).collect()
-    }
-
-    /// Ranks the gold candidates and finds the k best candidates; k may be 0.
-    pub(crate) fn decode(
-        &self,
-        queries: &Queries,
-        gold: &[Option<u32>],
-        candidates: &Candidates,
-        k: usize,
-    ) -> Result<Vec<Decoded>, Error> {
-        let ranks = match gold.iter().any(Option::is_some) {
-            true => self.rank(queries, gold, candidates)?,
-            false => vec![None; queries.len()],
-        };
-        let hits = match k {
-            0 => vec![Vec::new(); queries.len()],
-            _ => self.top_k(queries, candidates, k)?,
-        };
-        let scores = gold_scores(queries, gold, candidates)?;
-        let each = ranks.into_iter().zip(scores).zip(hits);
-        Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
     }
 
     /// Metrics of the ranks of all queries, as [`Pool::rank`] gives them.
@@ -201,6 +103,22 @@ impl Pool<'_> {
         (listed.len(), listed.len() - seen.iter().filter(|&&seen| seen).count())
     }
 
+    /// Whether a query is ranked against a candidate.
+    pub(crate) fn has(&self, query: usize, candidate: u32) -> bool {
+        match self {
+            Self::Shared => true,
+            Self::PerQuery(lists) => lists.list(query).contains(&candidate),
+        }
+    }
+
+    /// Number of candidates of a query.
+    pub(crate) fn size(&self, query: usize, candidates: &Candidates) -> u64 {
+        match self {
+            Self::Shared => candidates.len() as u64,
+            Self::PerQuery(lists) => lists.list(query).len() as u64,
+        }
+    }
+
     /// One list a query, made for as many candidates as there are.
     pub(crate) fn check(&self, queries: usize, candidates: &Candidates) -> Result<(), Error> {
         let Self::PerQuery(lists) = self else {
@@ -210,19 +128,19 @@ impl Pool<'_> {
         check_len("candidates", candidates.len(), lists.candidates())
     }
 
-    /// At least k candidates in each list; what all queries share is checked elsewhere.
-    pub(crate) fn check_k(&self, queries: &Queries, k: usize) -> Result<(), Error> {
+    /// Refuses fewer than k candidates of a query, which is named where it has a list.
+    pub(crate) fn check_k(
+        &self,
+        queries: &Queries,
+        candidates: &Candidates,
+        k: usize,
+    ) -> Result<(), Error> {
         let Self::PerQuery(lists) = self else {
-            return Ok(());
+            return check_k(k, candidates.len() as u64);
         };
         (0..lists.len()).try_for_each(|query| {
             check_k(k, lists.list(query).len() as u64)
                 .map_err(|error| error.at(format!("query {}", queries.name(query))))
         })
     }
-}
-
-/// The distinct rows of listed candidates, in the order of the list.
-fn rows_of(list: &[u32], candidates: &Candidates) -> impl Iterator<Item = u32> {
-    list.iter().map(|&candidate| candidates.class_of(candidate as usize))
 }

@@ -1,13 +1,13 @@
 //! Where the best wanted candidates of a query stand among all candidates.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dsokr_basis::Ranks;
 
 use crate::classes::Classes;
-use crate::scoring::{self, Blocking, QueryTile, Scores};
-use crate::topk::{Shortlist, WantedRows, top_rows_in};
+use crate::hits::check_k;
+use crate::scoring::{self, Blocking, LANES, QueryTile, Reduce, Shortlist, TopK, WantedRows, scan};
 use crate::{CandidateBlocks, Error, Queries};
 
 /// The most rows of several queries that are found at once.
@@ -167,53 +167,51 @@ pub(crate) fn find(
     places: Range<usize>,
 ) -> Result<Vec<Found>, Error> {
     let blocking = Blocking::of(queries.dim());
-    let last = places.end.min(candidates.rows());
-    let mut all = Vec::with_capacity(queries.len());
-    let size = (HITS / last.max(1)).max(1);
+    let (all, last) = (candidates.rows(), places.end.min(candidates.rows()));
+    scoring::check(queries, candidates)?;
+    check_k(last, all as u64)?;
+    let mut found = Vec::with_capacity(queries.len());
+    let size = (HITS / last).max(1);
     for start in (0..queries.len()).step_by(size) {
-        let queries = queries.part(start..(start + size).min(queries.len()));
-        let top = |k, wanted| {
-            let rows = top_rows_in(&queries, candidates, k, wanted, blocking)?.into_iter();
-            let row = |hit: crate::RowHit| (hit.row, f64::from(hit.score));
-            Ok::<_, Error>(rows.map(move |rows| rows.into_iter().map(row).collect::<Vec<_>>()))
-        };
-        let first = top(2.min(candidates.rows()), None)?;
-        let chosen = top(last, wanted)?.map(|rows| rows.into_iter().skip(places.start).collect());
-        let chosen: Vec<Vec<(usize, f64)>> = chosen.collect();
-        let ladders = count(&queries, candidates, &chosen, blocking)?;
-        let found = chosen.into_iter().zip(ladders).zip(first);
-        all.extend(found.map(|((rows, ladder), first)| Found { rows, ladder, first }));
+        let queries = &queries.part(start..(start + size).min(queries.len()));
+        let tiles = QueryTile::all_to_compare(queries, candidates, blocking);
+        let tiles = Ranks::current().agree(tiles)?;
+        let first = TopK::new(queries.len(), all.min(2), None);
+        let chosen = TopK::new(queries.len(), last, wanted);
+        let both = |tile: &QueryTile| (first.tile(tile), chosen.tile(tile));
+        scan(queries, &tiles, candidates, blocking, both)?;
+        let chosen = chosen.finish()?.into_iter();
+        let rows: Vec<Vec<_>> =
+            chosen.map(|rows| rows.into_iter().skip(places.start).collect()).collect();
+        let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::of(rows))).collect();
+        let tiles = QueryTile::all(queries, blocking);
+        let own = |tile: &QueryTile| Ladders(&ladders[tile.queries.clone()]);
+        scan(queries, &tiles, candidates, blocking, own)?;
+        let ladders = ladders.into_iter();
+        let mut ladders: Vec<Ladder> =
+            ladders.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        Ladder::merge(&mut ladders)?;
+        let each = rows.into_iter().zip(ladders).zip(first.finish()?);
+        found.extend(each.map(|((rows, ladder), first)| Found { rows, ladder, first }));
     }
-    Ok(all)
+    Ok(found)
 }
 
-/// Counts the candidates around the scores of some rows of each query.
-fn count(
-    queries: &Queries,
-    candidates: &dyn CandidateBlocks,
-    rows: &[Vec<(usize, f64)>],
-    blocking: Blocking,
-) -> Result<Vec<Ladder>, Error> {
-    let ladders: Vec<_> = rows.iter().map(|rows| Mutex::new(Ladder::of(rows))).collect();
-    let tiles = QueryTile::all(queries, blocking);
-    scoring::scan(&tiles, candidates, blocking, |pass| {
-        let ladders = &ladders[pass.tile.queries.clone()];
-        pass.each(|Scores { products, lanes, constants, multiplicities, .. }| {
-            for (lane, ladder) in ladders.iter().enumerate() {
-                let mut ladder = ladder.lock().unwrap_or_else(PoisonError::into_inner);
-                let products = products.iter().skip(lane).step_by(lanes);
-                for ((product, constant), &count) in products.zip(constants).zip(multiplicities) {
-                    ladder.count(f64::from(product + constant), count);
-                }
-            }
-            Ok(())
-        })
-    })?;
-    let ladders = ladders.into_iter();
-    let mut ladders: Vec<Ladder> =
-        ladders.map(|own| own.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
-    Ladder::merge(&mut ladders)?;
-    Ok(ladders)
+/// The ladders of a tile of queries.
+struct Ladders<'l>(&'l [Mutex<Ladder>]);
+
+impl<'l> Reduce<f32> for Ladders<'l> {
+    type Group = Vec<MutexGuard<'l, Ladder>>;
+
+    fn open(&self, group: usize) -> Self::Group {
+        let own = self.0.iter().skip(group * LANES).take(LANES);
+        own.map(|ladder| ladder.lock().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
+    fn row(&self, kept: &mut Self::Group, _row: usize, scores: &[f32; LANES], weight: u32) {
+        let each = kept.iter_mut().zip(scores);
+        each.for_each(|(ladder, &score)| ladder.count(score.into(), weight));
+    }
 }
 
 /// The best wanted rows of a query at some places, from the scores of all rows.

@@ -8,9 +8,10 @@ use super::shared::Ensemble;
 use super::streamed;
 use super::whole::{self, Sweep};
 use crate::error::check_len;
+use crate::hits::{self, check_k};
+use crate::scoring::WantedRows;
 use crate::standing::{self, Found, wanted_first, wanted_rows};
-use crate::topk::{WantedRows, check_k};
-use crate::{Decoded, Error, Hit, Pool, Rank, Standings};
+use crate::{Candidates, Decoded, Error, Hit, Pool, Queries, Rank, Standings};
 
 impl Ensemble<'_> {
     /// Ranks the gold candidates and finds the k best candidates, in one pass; k may be 0.
@@ -52,9 +53,11 @@ impl Ensemble<'_> {
         if let [member] = &self.members[..]
             && (self.looks[0].is_some() || plain)
         {
+            let candidates = member.candidates;
             let decoded = match self.looks[0] {
                 Some(look) => looked::decode(look, pool, member, gold, k),
-                None => pool.decode(&member.queries, gold, member.candidates, k),
+                None => hits::decode(&member.queries, gold, candidates, k)
+                    .map(|found| found.decoded(k, |row| candidates.members(row as u32))),
             };
             return decoded.map_err(|error| member_error(member, error));
         }
@@ -137,5 +140,38 @@ impl Ensemble<'_> {
         check_k(k, self.candidates().len() as u64)?;
         let decoded = self.decode(pool, rule, &vec![None; self.queries()], k)?;
         Ok(decoded.into_iter().map(|query| query.hits).collect())
+    }
+}
+
+impl Pool<'_> {
+    /// Ranks the gold candidate of every query of one model among the candidates of the query.
+    ///
+    /// `gold` holds distinct rows, as [`Pool::gold`] gives them; see [`rank`](crate::rank).
+    ///
+    /// # Errors
+    /// As [`rank`](crate::rank); [`Error::Length`] unless there is one list a query; [`Error::Inconsistent`] when
+    /// no candidate in the list has the gold row.
+    pub fn rank(
+        &self,
+        queries: &Queries,
+        gold: &[Option<u32>],
+        candidates: &Candidates,
+    ) -> Result<Vec<Option<Rank>>, Error> {
+        Ensemble::one(*queries, candidates, None)?.rank(*self, &Combination::default(), gold)
+    }
+
+    /// The k best candidates of every query of one model among the candidates of the query; see
+    /// [`top_k`](crate::top_k).
+    ///
+    /// # Errors
+    /// As [`top_k`](crate::top_k), with the query that has fewer than k candidates; [`Error::Length`] unless there
+    /// is one list a query.
+    pub fn top_k(
+        &self,
+        queries: &Queries,
+        candidates: &Candidates,
+        k: usize,
+    ) -> Result<Vec<Vec<Hit>>, Error> {
+        Ensemble::one(*queries, candidates, None)?.top_k(*self, &Combination::default(), k)
     }
 }

@@ -4,8 +4,8 @@ use super::fold::Fold;
 use super::member::{Member, member_error, same_queries};
 use super::refine::Refinement;
 use crate::error::check_len;
-use crate::gold_tile::check_gold;
-use crate::topk::{best, check_k, hits};
+use crate::hits::{best, hits};
+use crate::scoring::check_gold;
 use crate::{
     Candidates, Error, Hit, Metrics, MissingGold, Pool, Queries, Rank, SecondLook, scoring,
 };
@@ -163,11 +163,7 @@ impl<'a> Ensemble<'a> {
         let (queries, candidates) = (&self.members[0].queries, self.candidates());
         pool.check(queries.len(), candidates)?;
         check_gold(queries, gold, self.distinct())?;
-        match pool {
-            _ if k == 0 => Ok(()),
-            Pool::Shared => check_k(k, candidates.len() as u64),
-            Pool::PerQuery(_) => pool.check_k(queries, k),
-        }
+        if k == 0 { Ok(()) } else { pool.check_k(queries, candidates, k) }
     }
 
     /// The k best candidates from the k best rows of the ensemble: rows are numbered in the order

@@ -12,9 +12,11 @@ use super::member::member_error;
 use super::shared::{Ensemble, shown};
 use super::values::Valuation;
 use crate::error::missing_gold;
-use crate::scoring::{self, Blocking, Buffers, QueryTile};
+use crate::hits::best;
+use crate::scoring::{
+    self, Blocking, Buffers, Listed, Pass, QueryTile, Shortlist, Span, WantedRows,
+};
 use crate::standing::{self, Found};
-use crate::topk::{Shortlist, WantedRows};
 use crate::{CandidateBlocks, Decoded, Error, Pool, Rank};
 
 /// Queries whose scores a thread holds.
@@ -56,11 +58,10 @@ pub(super) struct Sweep<'e> {
 /// What a sweep needs, kept from task to task.
 #[derive(Default)]
 pub(super) struct Scratch {
-    list: Buffers,
-    products: Vec<f32>,
+    list: Listed,
+    buffers: Buffers,
     /// Of one member at `[query · rows + row]`.
     scores: Vec<f32>,
-    counts: Vec<u32>,
     of: Vec<u32>,
     valuation: Valuation,
 }
@@ -156,22 +157,18 @@ impl Sweep<'_> {
                             refinement.rows[at][row]
                         };
                         let rows = lists.list(query).iter().map(row);
-                        let Scratch { list, counts, of, valuation, .. } = scratch;
+                        let Scratch { list, of, valuation, .. } = scratch;
                         list.gather(rows.clone());
                         let mut scores = list
                             .score(&member.queries, query, member.candidates)
                             .map_err(|error| member_error(member, error))?;
                         if let Some(look) = self.ensemble.looks[at] {
-                            let row = |at: usize| list.rows[at].0 as usize;
+                            let row = |at: usize| list.rows[at] as usize;
                             look.lift(&member.queries, query, row, &mut scores, member.candidates)?;
                         }
-                        counts.clear();
-                        counts.extend(list.rows.iter().map(|&(_, count)| count));
                         of.clear();
-                        of.extend(rows.map(|row| {
-                            list.rows.partition_point(|&(listed, _)| listed < row) as u32
-                        }));
-                        let values = valuation.of(self.fold.values, &scores, counts);
+                        of.extend(rows.map(|row| list.place(row).unwrap_or_default() as u32));
+                        let values = valuation.of(self.fold.values, &scores, &list.counts);
                         look(lane, at, Column { values, of });
                     }
                 }
@@ -211,21 +208,22 @@ impl Sweep<'_> {
         let (dim, rows) = (queries.dim(), candidates.rows());
         let coordinates = &queries.rows()[task.start * dim..task.end * dim];
         let tile = QueryTile::new(task.clone(), dim, coordinates);
-        let Scratch { products, scores, .. } = scratch;
+        let Scratch { buffers, scores, .. } = scratch;
         scores.clear();
         scores.resize(task.len() * rows, 0.0);
-        let step = Blocking::of(dim).rows;
-        for start in (0..rows).step_by(step) {
-            let end = (start + step).min(rows);
-            let block = scoring::fetch(candidates, start..end)?;
-            scoring::product(&tile, dim, &block.coordinates, products);
-            for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
-                let products = products[lane..].iter().step_by(tile.lanes);
-                let sums = products.zip(block.constants.iter());
-                for (score, (product, constant)) in scores[start..end].iter_mut().zip(sums) {
-                    *score = product + constant;
+        let blocking = Blocking::of(dim);
+        for start in (0..rows).step_by(blocking.span) {
+            let span = start..(start + blocking.span).min(rows);
+            let span = Span::new(candidates, span, false)?;
+            Pass::new(&tile, &span, blocking.rows, buffers).each(|found| {
+                for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
+                    let products = found.table[lane..].iter().step_by(found.lanes);
+                    let sums = products.zip(found.constants);
+                    let scores = scores[found.first_row..].iter_mut().zip(sums);
+                    scores.for_each(|(score, (product, constant))| *score = product + constant);
                 }
-            }
+                Ok(())
+            })?;
         }
         match scores.iter().position(|score| !score.is_finite()) {
             None => Ok(()),
@@ -252,9 +250,9 @@ pub(super) fn decode(sweep: &Sweep, k: usize) -> Result<Vec<Decoded>, Error> {
             }
             Pool::PerQuery(lists) => {
                 let scored = lists.list(query).iter().copied().zip(scores.iter().copied());
-                let mut listed = crate::topk::best(scored.collect(), k);
+                let mut listed = best(scored.collect(), k);
                 level(&mut listed, tolerance);
-                shown(fold, crate::topk::best(listed, k))
+                shown(fold, best(listed, k))
             }
         };
         let Some(row) = gold[query] else {

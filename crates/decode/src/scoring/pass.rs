@@ -3,17 +3,17 @@ use std::ops::Range;
 
 use super::tile::{QueryTile, product, product_of};
 use crate::blocks::fetch;
-use crate::codes::{Comparison, Doubt, LANES, RowCodes};
+use crate::codes::{Comparison, Doubt, LANES, RowCodes, TileCodes};
 use crate::{CandidateBlocks, CodedBlock, Error, Queries, ScoreBlock};
 
 /// Codes are left when more than one in so many groups of scores is in doubt.
 const DOUBTS: usize = 4;
 
 /// Scores without their constants, of a tile of queries and consecutive candidate rows.
-pub(crate) struct Scores<'s> {
-    /// `⟨z_q, ψ̃(c)⟩` at `[c · lanes + q]`.
-    pub products: &'s mut [f32],
-    /// Distance between candidates in `products`.
+pub(crate) struct Scores<'s, S = f32> {
+    /// `⟨z_q, ψ̃(c)⟩`, or what stands in their place, at `[c · lanes + q]`.
+    pub table: &'s mut [S],
+    /// Distance between candidates in the table.
     pub lanes: usize,
     /// First candidate row.
     pub first_row: usize,
@@ -30,7 +30,7 @@ impl Scores<'_> {
     #[cold]
     pub(crate) fn not_finite(&self, queries: &Queries, tile: &QueryTile) -> Result<(), Error> {
         for (row, (products, constant)) in
-            self.products.chunks_exact(self.lanes).zip(self.constants).enumerate()
+            self.table.chunks_exact(self.lanes).zip(self.constants).enumerate()
         {
             let scores = products[..tile.queries.len()].iter().map(|product| product + constant);
             if let Some((lane, score)) = scores.enumerate().find(|(_, score)| !score.is_finite()) {
@@ -43,7 +43,7 @@ impl Scores<'_> {
 }
 
 /// Consecutive rows of candidates, which are fetched when they are first needed.
-pub(super) struct Span<'c> {
+pub(crate) struct Span<'c> {
     candidates: &'c dyn CandidateBlocks,
     range: Range<usize>,
     block: OnceCell<ScoreBlock<'c>>,
@@ -53,7 +53,7 @@ pub(super) struct Span<'c> {
 
 impl<'c> Span<'c> {
     /// Rows with codes if they are of use: those of the file, or else new ones.
-    pub(super) fn new(
+    pub(crate) fn new(
         candidates: &'c dyn CandidateBlocks,
         range: Range<usize>,
         coded: bool,
@@ -95,43 +95,60 @@ impl<'c> Span<'c> {
 
 /// All scores of one tile of queries with one span of candidates.
 pub(crate) struct Pass<'p, 'c> {
-    /// The queries.
-    pub tile: &'p QueryTile,
+    tile: &'p QueryTile,
+    span: &'p Span<'c>,
+    /// Both in 8 bits, where these are of use and every score is finite.
+    codes: Option<(&'p TileCodes, &'p CodedBlock<'c>)>,
     /// Rows that are scored exactly at once.
-    pub(super) rows: usize,
-    pub(super) span: &'p Span<'c>,
-    pub(super) buffers: &'p mut Buffers,
+    rows: usize,
+    buffers: &'p mut Buffers,
 }
 
 /// Memory of a thread.
 #[derive(Default)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     products: Vec<f32>,
     rows: Vec<f32>,
     /// A list for each group of lanes.
     doubts: Vec<Vec<Doubt>>,
 }
 
-impl Pass<'_, '_> {
+impl<'p, 'c> Pass<'p, 'c> {
+    pub(crate) fn new(
+        tile: &'p QueryTile,
+        span: &'p Span<'c>,
+        rows: usize,
+        buffers: &'p mut Buffers,
+    ) -> Self {
+        let codes = tile.codes().zip(span.coded.as_ref());
+        let codes = codes.filter(|(queries, rows)| rows.codes.finite_with(queries));
+        Self { tile, span, codes, rows, buffers }
+    }
+
+    /// Whether there are codes that [`decide`](Self::decide) and [`reach`](Self::reach) go by.
+    pub(super) fn coded(&self) -> bool {
+        self.codes.is_some()
+    }
+
     /// Finds out by codes which scores are greater than the bar of their query: adds the multiplicities of those
     /// rows to `above`, one a lane, and calls `look` with row, lane, exact score and multiplicity of each pair that is
-    /// in doubt. False, and nothing done, without codes.
+    /// in doubt.
     pub(crate) fn decide(
         &mut self,
         bars: &[f32],
         above: &mut [u32],
         look: impl FnMut(usize, usize, f32, u32),
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Error> {
         self.compare(bars, |comparison, doubts| comparison.decide(above, doubts), look)
     }
 
     /// Calls `look` with row, lane, exact score and multiplicity of each pair whose score may reach the bar of the
-    /// query, by codes. False, and nothing done, without codes.
+    /// query, by codes.
     pub(crate) fn reach(
         &mut self,
         bars: &[f32],
         look: impl FnMut(usize, usize, f32, u32),
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Error> {
         self.compare(bars, |comparison, reached| comparison.reach(reached), look)
     }
 
@@ -140,19 +157,14 @@ impl Pass<'_, '_> {
         bars: &[f32],
         compare: impl FnOnce(&Comparison, &mut [Vec<Doubt>]),
         mut look: impl FnMut(usize, usize, f32, u32),
-    ) -> Result<bool, Error> {
-        let Self { tile, span, .. } = *self;
-        let (Some(codes), Some(coded)) = (tile.codes(), &span.coded) else {
-            return Ok(false);
-        };
+    ) -> Result<(), Error> {
+        let Self { tile, span, codes, .. } = *self;
+        let Some((queries, coded)) = codes else { return Ok(()) };
         let CodedBlock { codes: rows, constants, multiplicities: weights } = coded;
-        if !rows.finite_with(codes) {
-            return Ok(false);
-        }
         let Buffers { products, rows: doubtful, doubts } = &mut *self.buffers;
         doubts.iter_mut().for_each(Vec::clear);
         doubts.resize_with(tile.lanes / LANES, Vec::new);
-        compare(&Comparison { tile: codes, rows, constants, weights, bars }, doubts);
+        compare(&Comparison { tile: queries, rows, constants, weights, bars }, doubts);
         for (group, doubts) in doubts.iter().enumerate().filter(|(_, doubts)| !doubts.is_empty()) {
             doubtful.clear();
             span.read(doubts, doubtful)?;
@@ -171,7 +183,7 @@ impl Pass<'_, '_> {
         if doubts * LANES * DOUBTS > tile.lanes * span.range.len() {
             tile.leave_codes();
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Calls `look` for one tile of scores after another, in the order of the candidates.
@@ -186,7 +198,7 @@ impl Pass<'_, '_> {
             let rows = start..(start + self.rows).min(end - first_row);
             product(self.tile, dim, &block.coordinates[rows.start * dim..rows.end * dim], products);
             look(Scores {
-                products: &mut products[..rows.len() * self.tile.lanes],
+                table: &mut products[..rows.len() * self.tile.lanes],
                 lanes: self.tile.lanes,
                 first_row: first_row + start,
                 constants: &block.constants[rows.clone()],

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use dsokr_basis::random::{generator, unit};
 
 use super::*;
@@ -93,9 +95,9 @@ fn ranks_and_lists_do_not_depend_on_the_blocks() {
         let gold: Vec<_> = (0..101).map(|query| Some(query * 6)).collect();
         let run = |queries_per, rows_per, span| {
             let blocking = Blocking { queries: queries_per, rows: rows_per, span };
-            let ranks = crate::gold_tile::rank_in(&queries, &gold, &rows, blocking).unwrap();
+            let found = crate::hits::decode_in(&queries, &gold, &rows, 9, blocking).unwrap();
             let hubs = crate::Hubs::of_in(&queries, &rows, 9, blocking).unwrap();
-            (ranks, crate::topk::top_rows_in(&queries, &rows, 9, None, blocking).unwrap(), hubs)
+            (found.ranks, found.scores, found.rows, hubs)
         };
         let reference = run(192, 256, 4096);
         for (queries_per, rows_per, span) in

@@ -19,8 +19,7 @@ use network::Network;
 pub use words::{Lexicon, Words};
 
 use crate::error::check_len;
-use crate::topk::{RowHit, top_rows};
-use crate::{CandidateBlocks, Candidates, Error, Queries};
+use crate::{CandidateBlocks, Candidates, Error, Queries, RowHit, top_rows};
 
 const KIND: &str = "second-look";
 const VERSION: u32 = 1;

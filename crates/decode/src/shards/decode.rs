@@ -3,11 +3,10 @@ use std::ops::Range;
 use super::Shards;
 use super::given::GivenRows;
 use crate::error::{check_len, missing_gold};
-use crate::gold_tile::check_gold;
-use crate::scoring::gold_scores;
+use crate::hits::{self, check_k};
+use crate::scoring::{WantedRows, check_gold};
 use crate::standing::{self, wanted_rows};
-use crate::topk::{WantedRows, check_k, of_rows};
-use crate::{Candidates, Decoded, Error, Hit, MissingGold, Queries, Standings, rank, top_rows};
+use crate::{Candidates, Decoded, Error, Hit, MissingGold, Queries, Standings};
 
 impl Shards {
     /// Distinct rows of the gold candidates, by id; see [`Pool::gold`](crate::Pool::gold).
@@ -42,20 +41,15 @@ impl Shards {
         gold: &[Option<u32>],
         k: usize,
     ) -> Result<Vec<Decoded>, Error> {
+        if k > 0 {
+            check_k(k, self.len() as u64)?;
+        }
         check_gold(queries, gold, self.rows)?;
         let given = GivenRows::of(self, gold.iter().flatten().map(|&row| row as usize))?;
-        let ranks = match gold.iter().any(Option::is_some) {
-            true => rank(queries, gold, &given)?,
-            false => vec![None; queries.len()],
-        };
-        let hits = match k {
-            0 => vec![Vec::new(); queries.len()],
-            _ => self.top_k(queries, k)?,
-        };
-        // of the same rows on all ranks, so that an error of one is that of all
-        let scores = gold_scores(queries, gold, &given)?;
-        let each = ranks.into_iter().zip(scores).zip(hits);
-        Ok(each.map(|((rank, gold_score), hits)| Decoded { rank, gold_score, hits }).collect())
+        let found = hits::decode(queries, gold, &given, k)?;
+        let rows = found.rows.iter().flatten().map(|hit| hit.row);
+        let members = self.members(rows, k, None)?;
+        Ok(found.decoded(k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
     }
 
     /// The k best candidates of every query, best first, ties in the order of the candidates.
@@ -64,10 +58,8 @@ impl Shards {
     /// As [`top_k`](crate::top_k); [`dsokr_basis::Error::Ranks`] for those of other ranks.
     pub fn top_k(&self, queries: &Queries, k: usize) -> Result<Vec<Vec<Hit>>, Error> {
         check_k(k, self.len() as u64)?;
-        let given = GivenRows::of(self, [])?;
-        let rows = top_rows(queries, &given, k.min(self.rows))?;
-        let members = self.members(rows.iter().flatten().map(|hit| hit.row), k, None)?;
-        Ok(of_rows(rows, k, |row| members.get(&row).map_or(&[][..], Vec::as_slice).into()))
+        let decoded = self.decode(queries, &vec![None; queries.len()], k)?;
+        Ok(decoded.into_iter().map(|query| query.hits).collect())
     }
 
     /// The best wanted candidates of every query at some places, with where they stand among all candidates; see

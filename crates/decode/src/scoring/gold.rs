@@ -1,0 +1,244 @@
+//! Where the gold candidates stand.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use dsokr_basis::Ranks;
+use rayon::prelude::*;
+
+use super::listed::gather;
+use super::pass::{Pass, not_finite};
+use super::reduce::{Reduce, Score, numbers};
+use super::tile::{QueryTile, product};
+use crate::codes::LANES;
+use crate::error::check_len;
+use crate::{CandidateBlocks, Error, Queries, Rank};
+
+/// Refuses what is not one entry a query, of rows that there are.
+pub(crate) fn check_gold(
+    queries: &Queries,
+    gold: &[Option<u32>],
+    rows: usize,
+) -> Result<(), Error> {
+    check_len("gold entries", gold.len(), queries.len())?;
+    for (query, gold) in gold.iter().enumerate() {
+        if let &Some(row) = gold
+            && row as usize >= rows
+        {
+            return Err(Error::out_of_range(
+                format!("query {}: gold row {row}", queries.name(query)),
+                format!("0..{rows}, the distinct rows"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Counts the candidates above the gold one of each query, and those tied with it.
+pub(crate) struct Gold<S> {
+    tiles: Vec<GoldTile<S>>,
+    /// Queries in a tile.
+    per_tile: usize,
+    /// Candidates above and tied, counted by several threads.
+    tally: Vec<[AtomicU64; 2]>,
+}
+
+impl<S: Score> Gold<S> {
+    /// Of tiles of `per_tile` queries.
+    pub(crate) fn new(tiles: Vec<GoldTile<S>>, per_tile: usize, queries: usize) -> Self {
+        Self { tiles, per_tile, tally: (0..queries).map(|_| Default::default()).collect() }
+    }
+
+    /// What counts for a tile of queries.
+    pub(crate) fn counter(&self, tile: &QueryTile) -> Counter<'_, S> {
+        let queries = tile.queries.clone();
+        Counter {
+            gold: &self.tiles[queries.start / self.per_tile],
+            tally: &self.tally[queries],
+            above: vec![0; tile.lanes],
+            tied: vec![0; tile.lanes],
+        }
+    }
+
+    /// The score of the gold candidate of a query that has one.
+    pub(crate) fn score(&self, query: usize) -> S {
+        self.tiles[query / self.per_tile].bars[query % self.per_tile]
+    }
+
+    /// The ranks of the gold candidates among `pool` candidates, of which each of several [`Ranks`] has
+    /// counted its part.
+    pub(crate) fn ranks(
+        &self,
+        gold: &[Option<u32>],
+        pool: u64,
+    ) -> Result<Vec<Option<Rank>>, Error> {
+        let mut counts: Vec<u64> = self.tally.iter().flatten().map(|n| n.load(Relaxed)).collect();
+        Ranks::current().sum(&mut counts)?;
+        let rank = |(gold, &[above, tied]): (&Option<u32>, &[u64; 2])| {
+            gold.map(|_| Rank::new(above, tied, pool)).transpose()
+        };
+        gold.iter().zip(counts.as_chunks().0).map(rank).collect()
+    }
+}
+
+impl Gold<f32> {
+    /// Scores the gold rows by the same routine as all others.
+    pub(crate) fn of(
+        queries: &Queries,
+        tiles: &[QueryTile],
+        per_tile: usize,
+        gold: &[Option<u32>],
+        candidates: &dyn CandidateBlocks,
+    ) -> Result<Self, Error> {
+        let score = |tile: &QueryTile, rows: &[u32]| {
+            let (mut coordinates, mut constants) = (Vec::new(), Vec::new());
+            gather(candidates, rows, &mut coordinates, &mut constants)?;
+            let mut products = Vec::new();
+            product(tile, queries.dim(), &coordinates, &mut products);
+            Ok((products, constants))
+        };
+        let golds = tiles
+            .par_iter()
+            .map(|tile| GoldTile::new(queries, tile, gold, |rows| score(tile, rows)));
+        Ok(Self::new(golds.collect::<Result<_, _>>()?, per_tile, queries.len()))
+    }
+}
+
+/// The gold candidates of a tile of queries.
+pub(crate) struct GoldTile<S> {
+    /// Scores to be compared with; infinite, which nothing reaches, for lanes without a gold candidate.
+    bars: Vec<S>,
+    /// Row, lane and what stands for the gold candidate in a table of the tile, by row.
+    places: Vec<(u32, usize, S)>,
+}
+
+impl<S: Score> GoldTile<S> {
+    /// `score` gives the table of some rows, `[row · lanes + lane]`, and their constants.
+    pub(crate) fn new(
+        queries: &Queries,
+        tile: &QueryTile,
+        gold: &[Option<u32>],
+        score: impl FnOnce(&[u32]) -> Result<(Vec<S>, Vec<f32>), Error>,
+    ) -> Result<Self, Error> {
+        let own = gold[tile.queries.clone()].iter().zip(0..);
+        let mut golds: Vec<(u32, usize)> =
+            own.filter_map(|(gold, lane)| Some(((*gold)?, lane))).collect();
+        golds.sort_unstable();
+        let rows: Vec<u32> = golds.iter().map(|&(row, _)| row).collect();
+        let (table, constants) = if rows.is_empty() { Default::default() } else { score(&rows)? };
+        let (mut bars, mut places) = (vec![S::INFINITY; tile.lanes], Vec::new());
+        let table = table.chunks_exact(tile.lanes).zip(constants);
+        for ((row, lane), (values, constant)) in golds.into_iter().zip(table) {
+            let score: f64 = values[lane].plus(constant).into();
+            if !score.is_finite() {
+                let query = tile.queries.start + lane;
+                return Err(not_finite(queries, query, row as usize, score as f32));
+            }
+            bars[lane] = values[lane].plus(constant);
+            places.push((row, lane, values[lane]));
+        }
+        Ok(Self { bars, places })
+    }
+}
+
+/// Candidates above and tied with the gold ones of a tile, a pair of counters a lane.
+pub(crate) struct Counter<'g, S> {
+    gold: &'g GoldTile<S>,
+    tally: &'g [[AtomicU64; 2]],
+    above: Vec<u32>,
+    tied: Vec<u32>,
+}
+
+/// Those of a group of lanes.
+pub(crate) struct Counts<S> {
+    bars: [S; LANES],
+    above: [u32; LANES],
+    tied: [u32; LANES],
+}
+
+impl<S: Score> Reduce<S> for Counter<'_, S> {
+    type Group = Counts<S>;
+
+    /// The gold row ties by identity, not because two computations agree.
+    fn place(&self, rows: Range<usize>, table: &mut [S]) {
+        let GoldTile { bars, places } = self.gold;
+        let first = places.partition_point(|&(row, ..)| (row as usize) < rows.start);
+        for &(row, lane, value) in &places[first..] {
+            if row as usize >= rows.end {
+                break;
+            }
+            table[(row as usize - rows.start) * bars.len() + lane] = value;
+        }
+    }
+
+    #[inline(always)]
+    fn open(&self, group: usize) -> Self::Group {
+        let bars = self.gold.bars.as_chunks().0[group];
+        let (above, tied) = (self.above.as_chunks().0[group], self.tied.as_chunks().0[group]);
+        Counts { bars, above, tied }
+    }
+
+    #[inline(always)]
+    fn row(&self, kept: &mut Self::Group, _row: usize, scores: &[S; LANES], weight: u32) {
+        let Counts { bars, above, tied } = kept;
+        for lane in 0..LANES {
+            above[lane] += if scores[lane] > bars[lane] { weight } else { 0 };
+            tied[lane] += if scores[lane] == bars[lane] { weight } else { 0 };
+        }
+    }
+
+    fn close(&mut self, group: usize, Counts { above, tied, .. }: Self::Group) {
+        self.above.as_chunks_mut().0[group] = above;
+        self.tied.as_chunks_mut().0[group] = tied;
+    }
+
+    fn ready(&self) -> bool {
+        true
+    }
+
+    fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
+        let GoldTile { bars, places } = self.gold;
+        let (above, tied) = (&mut self.above, &mut self.tied);
+        let mut surely = vec![0; bars.len()];
+        pass.decide(&numbers(bars), &mut surely, |row, lane, score, weight| {
+            let place = (row as u32, lane);
+            let own = places.binary_search_by_key(&place, |&(row, lane, _)| (row, lane)).is_ok();
+            let (score, bar) = (f64::from(score), bars[lane].into());
+            above[lane] += if score > bar && !own { weight } else { 0 };
+            tied[lane] += if score == bar || own { weight } else { 0 };
+        })?;
+        above.iter_mut().zip(surely).for_each(|(above, more)| *above += more);
+        Ok(())
+    }
+
+    fn finish(self) {
+        for (([above, tied], more), same) in self.tally.iter().zip(self.above).zip(self.tied) {
+            above.fetch_add(more.into(), Relaxed);
+            tied.fetch_add(same.into(), Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pass::Scores;
+    use super::*;
+
+    #[test]
+    fn the_gold_row_ties_by_identity() {
+        let gold = GoldTile { bars: vec![1.5; LANES], places: vec![(7, 3, 1.0), (9, 3, 8.0)] };
+        let counts = || vec![0; LANES];
+        let mut counter = Counter { gold: &gold, tally: &[], above: counts(), tied: counts() };
+        // Row 7 would be above lane 3 by a rounding error; row 9 lies beyond the block.
+        let mut scores = Scores {
+            table: &mut vec![1.0 + f32::EPSILON; 3 * LANES],
+            lanes: LANES,
+            first_row: 6,
+            constants: &[0.5; 3],
+            multiplicities: &[1, 2, 4],
+        };
+        assert!(scores.reduce(&mut counter));
+        assert_eq!((counter.above[3], counter.tied[3]), (5, 2));
+        assert_eq!((counter.above[4], counter.tied[4]), (7, 0));
+    }
+}

@@ -1,0 +1,173 @@
+//! What is made of scores while they are in the cache.
+
+use std::ops::Range;
+
+use super::pass::{Pass, Scores};
+use crate::Error;
+use crate::codes::LANES;
+
+/// A score: of one member in 32 bits, or combined in 64.
+pub(crate) trait Score: Copy + PartialOrd + Into<f64> + Send + Sync {
+    /// What no score reaches.
+    const INFINITY: Self;
+
+    /// A score that was kept in 64 bits.
+    fn kept(score: f64) -> Self;
+
+    /// The score of a value in a table, and a constant.
+    fn plus(self, constant: f32) -> Self;
+
+    /// What is the largest of a score that is not finite, and no other.
+    fn magnitude(self) -> u32;
+}
+
+impl Score for f32 {
+    const INFINITY: Self = f32::INFINITY;
+
+    #[inline(always)]
+    fn kept(score: f64) -> Self {
+        score as f32
+    }
+
+    #[inline(always)]
+    fn plus(self, constant: f32) -> Self {
+        self + constant
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> u32 {
+        // without the sign, the bits of ∞ and NaN are the largest integers
+        self.to_bits() & 0x7FFF_FFFF
+    }
+}
+
+/// Sums of scores that were looked at, constants included.
+impl Score for f64 {
+    const INFINITY: Self = f64::INFINITY;
+
+    #[inline(always)]
+    fn kept(score: f64) -> Self {
+        score
+    }
+
+    #[inline(always)]
+    fn plus(self, _constant: f32) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> u32 {
+        0
+    }
+}
+
+/// Scores in 32 bits, as codes compare them.
+pub(super) fn numbers<S: Score>(scores: &[S]) -> Vec<f32> {
+    scores.iter().map(|&score| score.into() as f32).collect()
+}
+
+/// Whether scores are finite of which this is the largest [magnitude](Score::magnitude).
+pub(crate) fn finite(largest: u32) -> bool {
+    largest < f32::INFINITY.to_bits()
+}
+
+/// What one thread makes of the scores of a tile of queries with a span of candidates.
+///
+/// Scores come by groups of [`LANES`] queries, row after row, so that what is kept of a group stays in registers.
+pub(crate) trait Reduce<S> {
+    /// What is kept of a group.
+    type Group;
+
+    /// Puts into a table of scores of some rows, without their constants, what is known of them.
+    fn place(&self, _rows: Range<usize>, _table: &mut [S]) {}
+
+    fn open(&self, group: usize) -> Self::Group;
+
+    /// Takes the scores of a row that counts `weight` times.
+    fn row(&self, group: &mut Self::Group, row: usize, scores: &[S; LANES], weight: u32);
+
+    fn close(&mut self, _group: usize, _kept: Self::Group) {}
+
+    /// Whether codes of 8 bits can decide by now what becomes of most scores.
+    fn ready(&self) -> bool {
+        false
+    }
+
+    /// Takes the scores of a span in by codes.
+    fn decide(&mut self, _pass: &mut Pass) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Hands over what was made of the span.
+    fn finish(self)
+    where
+        Self: Sized,
+    {
+    }
+}
+
+impl<S, A: Reduce<S>, B: Reduce<S>> Reduce<S> for (A, B) {
+    type Group = (A::Group, B::Group);
+
+    fn place(&self, rows: Range<usize>, table: &mut [S]) {
+        self.0.place(rows.clone(), table);
+        self.1.place(rows, table);
+    }
+
+    #[inline(always)]
+    fn open(&self, group: usize) -> Self::Group {
+        (self.0.open(group), self.1.open(group))
+    }
+
+    #[inline(always)]
+    fn row(&self, group: &mut Self::Group, row: usize, scores: &[S; LANES], weight: u32) {
+        self.0.row(&mut group.0, row, scores, weight);
+        self.1.row(&mut group.1, row, scores, weight);
+    }
+
+    fn close(&mut self, group: usize, kept: Self::Group) {
+        self.0.close(group, kept.0);
+        self.1.close(group, kept.1);
+    }
+
+    fn ready(&self) -> bool {
+        self.0.ready() && self.1.ready()
+    }
+
+    fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
+        self.0.decide(pass)?;
+        self.1.decide(pass)
+    }
+
+    fn finish(self) {
+        self.0.finish();
+        self.1.finish();
+    }
+}
+
+impl<S: Score> Scores<'_, S> {
+    /// Shows all scores to a reducer; false if one of them is not finite.
+    pub(crate) fn reduce(&mut self, reducer: &mut impl Reduce<S>) -> bool {
+        let Self { lanes, first_row, constants, multiplicities, .. } = *self;
+        reducer.place(first_row..first_row + multiplicities.len(), self.table);
+        let mut largest = [0; LANES];
+        for at in 0..lanes / LANES {
+            let mut group = reducer.open(at);
+            let rows = self.table[at * LANES..].chunks(lanes);
+            let rows = rows.zip(constants.iter().zip(multiplicities)).zip(first_row..);
+            for ((row, (&constant, &weight)), number) in rows {
+                let Some(row) = row.first_chunk::<LANES>() else {
+                    continue;
+                };
+                let mut scores = *row;
+                for (score, largest) in scores.iter_mut().zip(&mut largest) {
+                    *score = score.plus(constant);
+                    *largest = (*largest).max(score.magnitude());
+                }
+                reducer.row(&mut group, number, &scores, weight);
+            }
+            reducer.close(at, group);
+        }
+        largest.into_iter().all(finite)
+    }
+}

@@ -1,0 +1,261 @@
+//! The best rows of each query.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use dsokr_basis::Ranks;
+use rayon::prelude::*;
+
+use super::pass::Pass;
+use super::reduce::{Reduce, Score};
+use super::tile::QueryTile;
+use crate::Error;
+use crate::codes::LANES;
+
+/// Distinct rows with a wanted candidate, of rows from a first one on.
+pub(crate) struct WantedRows(Vec<(usize, Vec<bool>)>);
+
+impl WantedRows {
+    pub(crate) fn new(parts: impl IntoIterator<Item = (usize, Vec<bool>)>) -> Self {
+        Self(parts.into_iter().collect())
+    }
+
+    pub(crate) fn has(&self, row: usize) -> bool {
+        let part = |(first, rows): &(usize, Vec<bool>)| rows.get(row.checked_sub(*first)?).copied();
+        self.0.iter().find_map(part).unwrap_or(false)
+    }
+}
+
+/// Keeps the k best wanted rows of each query, ties in the order of the rows.
+pub(crate) struct TopK<'w> {
+    lists: Vec<Shortlist>,
+    wanted: Option<&'w WantedRows>,
+}
+
+impl<'w> TopK<'w> {
+    pub(crate) fn new(queries: usize, k: usize, wanted: Option<&'w WantedRows>) -> Self {
+        Self { lists: (0..queries).map(|_| Shortlist::new(k)).collect(), wanted }
+    }
+
+    /// What keeps those of a tile of queries.
+    pub(crate) fn tile(&self, tile: &QueryTile) -> TopTile<'_> {
+        let Self { lists, wanted } = self;
+        TopTile { lists: &lists[tile.queries.clone()], lanes: tile.lanes, wanted: *wanted }
+    }
+
+    /// The rows of all queries with their scores, best first, of which each of several [`Ranks`] has found those of
+    /// its part.
+    pub(crate) fn finish(self) -> Result<Vec<Vec<(usize, f64)>>, Error> {
+        Shortlist::merge(&self.lists)?;
+        Ok(self.lists.into_par_iter().map(Shortlist::into_sorted).collect())
+    }
+}
+
+/// The lists of a tile of queries.
+pub(crate) struct TopTile<'l> {
+    lists: &'l [Shortlist],
+    lanes: usize,
+    wanted: Option<&'l WantedRows>,
+}
+
+impl TopTile<'_> {
+    fn wants(&self, row: usize) -> bool {
+        self.wanted.is_none_or(|wanted| wanted.has(row))
+    }
+
+    /// Offers scores that reach their bars.
+    fn offer<S: Score>(
+        &self,
+        lists: &[Shortlist],
+        bars: &mut [S; LANES],
+        row: usize,
+        scores: &[S; LANES],
+    ) {
+        for (list, (bar, &score)) in lists.iter().zip(bars.iter_mut().zip(scores)) {
+            if score >= *bar {
+                *bar = S::kept(list.offer(row, score.into()));
+            }
+        }
+    }
+}
+
+/// The lists of a group of lanes, and the scores that a row must reach.
+pub(crate) struct Bars<'l, S> {
+    lists: &'l [Shortlist],
+    bars: [S; LANES],
+}
+
+impl<'l, S: Score> Reduce<S> for TopTile<'l> {
+    type Group = Bars<'l, S>;
+
+    fn open(&self, group: usize) -> Self::Group {
+        let first = (group * LANES).min(self.lists.len());
+        let lists = &self.lists[first..self.lists.len().min(first + LANES)];
+        let mut bars = [S::INFINITY; LANES];
+        bars.iter_mut().zip(lists).for_each(|(bar, list)| *bar = S::kept(list.bar()));
+        Bars { lists, bars }
+    }
+
+    #[inline(always)]
+    fn row(&self, kept: &mut Self::Group, row: usize, scores: &[S; LANES], _weight: u32) {
+        let Bars { lists, bars } = kept;
+        let mut reached = false;
+        for lane in 0..LANES {
+            reached |= scores[lane] >= bars[lane];
+        }
+        if reached && self.wants(row) {
+            self.offer(lists, bars, row, scores);
+        }
+    }
+
+    /// Nothing can be left out before the lists are full.
+    fn ready(&self) -> bool {
+        self.lists.iter().all(|list| list.bar() > f64::NEG_INFINITY)
+    }
+
+    fn decide(&mut self, pass: &mut Pass) -> Result<(), Error> {
+        let mut bars = vec![f32::INFINITY; self.lanes];
+        bars.iter_mut().zip(self.lists).for_each(|(bar, list)| *bar = list.bar() as f32);
+        pass.reach(&bars, |row, lane, score, _| {
+            if self.wants(row) {
+                self.lists[lane].offer(row, score.into());
+            }
+        })
+    }
+}
+
+/// Descending order of finite scores; 0 and −0 are equal, as they are for ranks.
+pub(crate) fn descending(a: f64, b: f64) -> Ordering {
+    b.partial_cmp(&a).unwrap_or(Ordering::Equal)
+}
+
+/// The best rows of one query so far, filled by several threads.
+///
+/// The order of entries is total (score, then row), so what remains does not depend on the order
+/// in which rows are offered.
+pub(crate) struct Shortlist {
+    k: usize,
+    /// Bits of the score that a row must reach; it only rises, so an old value is safe.
+    bar: AtomicU64,
+    heap: Mutex<BinaryHeap<Entry>>,
+}
+
+impl Shortlist {
+    pub(crate) fn new(k: usize) -> Self {
+        let bar = AtomicU64::new(f64::NEG_INFINITY.to_bits());
+        Self { k, bar, heap: Mutex::default() }
+    }
+
+    /// The score that a row must reach to enter.
+    pub(crate) fn bar(&self) -> f64 {
+        f64::from_bits(self.bar.load(Relaxed))
+    }
+
+    /// Offers a row; returns the score that the next one must reach.
+    pub(crate) fn offer(&self, row: usize, score: f64) -> f64 {
+        let entry = Entry { score, row };
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if heap.len() < self.k {
+            heap.push(entry);
+        } else if let Some(mut worst) = heap.peek_mut()
+            && entry < *worst
+        {
+            *worst = entry;
+        }
+        let bar = match heap.peek() {
+            Some(worst) if heap.len() == self.k => worst.score,
+            _ => f64::NEG_INFINITY,
+        };
+        self.bar.store(bar.to_bits(), Relaxed);
+        bar
+    }
+
+    /// Offers the rows that each of several [`Ranks`] has found in its part to all of them.
+    pub(crate) fn merge(lists: &[Self]) -> Result<(), Error> {
+        let ranks = Ranks::current();
+        if ranks.size() == 1 {
+            return Ok(());
+        }
+        let mut own = Vec::new();
+        for list in lists {
+            let heap = list.heap.lock().unwrap_or_else(PoisonError::into_inner);
+            own.push(heap.len() as u64);
+            own.extend(heap.iter().flat_map(|entry| [entry.row as u64, entry.score.to_bits()]));
+        }
+        let mut all = ranks.gather_numbers(&own)?;
+        all.remove(ranks.rank());
+        for found in all {
+            let mut found = found.into_iter();
+            for list in lists {
+                for _ in 0..found.next().unwrap_or(0) {
+                    if let (Some(row), Some(score)) = (found.next(), found.next()) {
+                        list.offer(row as usize, f64::from_bits(score));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows and scores, best first.
+    pub(crate) fn into_sorted(self) -> Vec<(usize, f64)> {
+        let heap = self.heap.into_inner().unwrap_or_else(PoisonError::into_inner);
+        heap.into_sorted_vec().into_iter().map(|entry| (entry.row, entry.score)).collect()
+    }
+}
+
+/// An entry of a shortlist; the greatest is the worst one.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    score: f64,
+    row: usize,
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        descending(self.score, other.score).then(self.row.cmp(&other.row))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Entry {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pass::Scores;
+    use super::*;
+
+    #[test]
+    fn ties_go_to_the_first_rows_in_whatever_order_blocks_come() {
+        let lists = [Shortlist::new(2), Shortlist::new(2)];
+        for first_row in [8, 4, 0] {
+            let mut table = vec![1.0f32; 4 * LANES];
+            table[LANES + 1] = if first_row == 8 { 2.0 } else { 0.0 };
+            let mut scores = Scores {
+                table: &mut table,
+                lanes: LANES,
+                first_row,
+                constants: &[0.0; 4],
+                multiplicities: &[1; 4],
+            };
+            let mut tile = TopTile { lists: &lists, lanes: LANES, wanted: None };
+            assert!(scores.reduce(&mut tile));
+        }
+        let rows =
+            |list: Shortlist| list.into_sorted().iter().map(|&(row, _)| row).collect::<Vec<_>>();
+        assert_eq!(lists.map(rows), [vec![0, 1], vec![9, 0]]);
+    }
+}
