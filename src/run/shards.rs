@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dsokr_basis::Ranks;
-use dsokr_decode::{Candidates, Precision, Shards};
+use dsokr_decode::{Candidates, Precision, ShardSet, Shards};
 
 use super::OutputFolder;
 use crate::Error;
@@ -74,7 +74,9 @@ pub fn shard_candidates(
     let metadata = metadata?;
     let mut bytes = 0;
     OUTPUT.write(&folder, |here| {
-        Shards::write(&all, here, parts, precision, stored.checksum(), &metadata)?;
+        let (fingerprint, metadata) = (stored.checksum(), &metadata);
+        let set = ShardSet { folder: here, of: parts, precision, fingerprint, metadata };
+        Shards::write(&all, &set)?;
         for entry in fs::read_dir(here).map_err(|e| io(here, &e))? {
             bytes += entry.and_then(|entry| entry.metadata()).map_err(|e| io(here, &e))?.len();
         }

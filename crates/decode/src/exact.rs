@@ -5,14 +5,14 @@ use rayon::prelude::*;
 
 use crate::direction::{self, Direction};
 use crate::error::check_len;
-use crate::permutations::{PairWeights, PositionWeights, Ranking};
+use crate::permutations::{Ranking, best_by_pairs, best_by_positions};
 use crate::{Error, LabelSet, Queries, label_sets};
 
 /// What the columns of output rows stand for, which decides how the best structure is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Rankings as [`kemeny_signs`](dsokr_basis::features::kemeny_signs): K(K−1)/2 columns. Linear
-    /// ordering, for up to [`PairWeights::EXACT_ITEMS`] items.
+    /// ordering, for up to 16 items.
     KemenySigns,
     /// Rankings as [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot): K² columns. Linear
     /// assignment.
@@ -132,12 +132,10 @@ impl<'a> ExactSearch<'a> {
         let kernel = self.kernel();
         match &self.encoding {
             Encoding::KemenySigns => {
-                let best = PairWeights::of_direction(kernel, &direction.weights)?.best()?;
-                Ok(PreImage::Ranking(best))
+                best_by_pairs(kernel, &direction.weights).map(PreImage::Ranking)
             }
             Encoding::HammingOneHot => {
-                let best = PositionWeights::of_direction(kernel, &direction.weights)?.best();
-                Ok(PreImage::Ranking(best))
+                best_by_positions(kernel, &direction.weights).map(PreImage::Ranking)
             }
             Encoding::LabelBits(sizes) => {
                 label_sets::best_in(kernel, &direction, sizes.clone()).map(PreImage::Labels)

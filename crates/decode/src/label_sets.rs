@@ -1,6 +1,6 @@
 use std::ops::RangeInclusive;
 
-use dsokr_basis::{Basis, OutputKernel};
+use dsokr_basis::OutputKernel;
 
 use crate::Error;
 use crate::direction::{self, Direction};
@@ -14,45 +14,15 @@ pub struct LabelSet {
     pub score: f64,
 }
 
-/// The best of all sets of labels for a prediction z, without candidates: of the sets Y of
-/// `sizes` labels the one with the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
+/// The best of all sets of labels for a direction w in feature space: of the sets Y of `sizes` labels the one with
+/// the largest `⟨z, ψ̃(Y)⟩ + b(Y)`, exactly.
 ///
-/// `basis` is one on rows of zeros and ones with a column for each label, as
+/// Rows are of zeros and ones with a column for each label, as
 /// [`LabelVocabulary`](dsokr_basis::features::LabelVocabulary) makes them, under a kernel that is
 /// linear in rows scaled by s(|Y|). As in decoding `b(Y) = −½ k(Y, Y) = −½ s(|Y|)² |Y|`, and 0 under a
-/// normalised kernel. With w the [direction](Basis::feature_direction) of z, the best set of k labels
-/// is that of the k largest weights, so that one pass over sorted weights sees every size. Of equal
-/// weights the first label is taken, of equal scores the smaller set. The empty set has the score that a
-/// normalised kernel gives it by its own feature ([`zero_row`](Basis::zero_row)).
-///
-/// # Errors
-/// [`Error::Unsupported`] for a basis that holds anchors or is tempered, [`Error::OutOfRange`] for
-/// an empty range of sizes or one beyond the number of labels, [`Error::Basis`] for a z of a different
-/// length, [`Error::NotFinite`] for weights that overflow.
-///
-/// ```
-/// use dsokr_basis::features::LabelVocabulary;
-/// use dsokr_basis::{Basis, Features, Kernel, SketchKind, SketchOptions};
-/// use dsokr_decode::best_labels;
-///
-/// let sets = [vec!["red", "round"], vec!["big"], vec!["round", "big"]];
-/// let rows = Features::Bits(LabelVocabulary::fit(&sets)?.rows(&sets)?);
-/// let basis = Basis::fit(Kernel::Cosine, &rows, &SketchOptions::new(SketchKind::Gaussian, 3))?;
-/// let targets = basis.project(&rows)?;
-/// for (row, labels) in [vec![1, 2], vec![0], vec![0, 2]].into_iter().enumerate() {
-///     assert_eq!(best_labels(&basis, targets.row(row), 0..=3)?.labels, labels);
-/// }
-/// # Ok::<(), dsokr_decode::Error>(())
-/// ```
-pub fn best_labels(
-    basis: &Basis,
-    z: &[f32],
-    sizes: RangeInclusive<usize>,
-) -> Result<LabelSet, Error> {
-    best_in(basis.kernel(), &direction::direction(basis, z)?, sizes)
-}
-
-/// The best set of labels for a direction in feature space, a weight for each label.
+/// normalised kernel. The best set of k labels is that of the k largest weights, so that one pass over sorted weights
+/// sees every size. Of equal weights the first label is taken, of equal scores the smaller set. The empty set has the
+/// score that a normalised kernel gives it by its own feature ([`zero_row`](dsokr_basis::Basis::zero_row)).
 pub(crate) fn best_in(
     kernel: &dyn OutputKernel,
     Direction { weights, zero }: &Direction,

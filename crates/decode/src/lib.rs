@@ -9,8 +9,7 @@
 //! [`Hubs`] take their advantage from candidates that are near everything.
 //! Several models rank as an [`Ensemble`] by a [`Combination`] of their scores or ranks.
 //! [`Metrics`] summarise ranks, [`bootstrap`] says how sure they are, [`report`] looks closer.
-//! Without candidates, [`ExactSearch`] finds the best of all rankings ([`permutations`]) or of all
-//! label sets ([`best_labels`]). [`best_expected_f1`] finds the label set with the largest expected F1.
+//! Without candidates, [`ExactSearch`] finds the best of all rankings or of all label sets. [`best_expected_f1`] finds the label set with the largest expected F1.
 //!
 //! ```
 //! use dsokr_decode::{CandidateParts, Candidates, Metrics, MissingGold, Pool, Queries};
@@ -50,7 +49,7 @@ mod label_sets;
 mod metrics;
 mod multi_label;
 mod per_query;
-pub mod permutations;
+mod permutations;
 mod pool;
 mod queries;
 mod rank;
@@ -64,18 +63,18 @@ pub use blocks::{CandidateBlocks, CodedBlock, ScoreBlock};
 pub use bootstrap::{HitsAt, Intervals, bootstrap, percentile_interval, resampled};
 pub use candidates::{CandidateParts, Candidates, Hubs, Precision};
 pub use ensemble::{
-    Combination, Ensemble, FittedWeights, LikelyWeights, Member, WeightStep, fit_weights,
-    likely_weights,
+    Combination, Ensemble, FittedWeights, LikelyWeights, Member, fit_weights, likely_weights,
 };
 pub use error::Error;
 pub use exact::{Encoding, ExactSearch, PreImage};
 pub use expected_f1::best_expected_f1;
 pub use golds::{ChosenGold, Golds};
 pub use hits::{Decoded, Hit, RowHit, rank, top_k, top_rows};
-pub use label_sets::{LabelSet, best_labels};
+pub use label_sets::LabelSet;
 pub use metrics::{Metrics, PoolSizes};
 pub use multi_label::MultiLabelMetrics;
 pub use per_query::PerQuery;
+pub use permutations::Ranking;
 pub use pool::{MissingGold, Pool};
 pub use queries::Queries;
 pub use rank::Rank;

@@ -91,15 +91,17 @@ impl Metrics {
         duplicate_candidates: usize,
     ) -> Result<Self, Error> {
         check_queries(ranks.len())?;
+        let all = ranks.iter().all(Option::is_some);
+        let hits = |k| mean(ranks, |rank| rank.expected_hit(k));
         let finite = |value: f64| value.is_finite().then_some(value);
         Ok(Self {
             queries: ranks.len(),
             candidates,
-            mrr: mrr(ranks),
-            hits_1: hits::<1>(ranks),
-            hits_5: hits::<5>(ranks),
-            hits_10: hits::<10>(ranks),
-            mean_rank: finite(mean_rank(ranks)),
+            mrr: mean(ranks, Rank::expected_reciprocal),
+            hits_1: hits(1),
+            hits_5: hits(5),
+            hits_10: hits(10),
+            mean_rank: all.then(|| mean(ranks, Rank::expected_rank)),
             median_rank: finite(median_rank(ranks)),
             tied_queries: ranks.iter().flatten().filter(|rank| rank.tied() > 1).count(),
             duplicate_candidates,
@@ -137,21 +139,6 @@ impl Metrics {
         let metrics = Self::from_ranks(&ranks, candidates, duplicate_candidates)?;
         Ok(Self { tied_queries: 0, ..metrics })
     }
-}
-
-/// Mean reciprocal rank, `(1/n) Σ E[1/rank]`.
-fn mrr(ranks: &[Option<Rank>]) -> f64 {
-    mean(ranks, Rank::expected_reciprocal)
-}
-
-/// hits@K, `(1/n) Σ E[rank ≤ K]`.
-fn hits<const K: u64>(ranks: &[Option<Rank>]) -> f64 {
-    mean(ranks, |rank| rank.expected_hit(K))
-}
-
-/// `(1/n) Σ E[rank]`.
-fn mean_rank(ranks: &[Option<Rank>]) -> f64 {
-    if ranks.contains(&None) { f64::INFINITY } else { mean(ranks, Rank::expected_rank) }
 }
 
 /// Median of `E[rank]`, the mean of the two in the middle for even n.

@@ -105,18 +105,20 @@ impl Pool<'_> {
 
     /// Whether a query is ranked against a candidate.
     pub(crate) fn has(&self, query: usize, candidate: u32) -> bool {
+        self.list(query).is_none_or(|list| list.contains(&candidate))
+    }
+
+    /// The list of a query, where queries have some.
+    pub(crate) fn list(&self, query: usize) -> Option<&[u32]> {
         match self {
-            Self::Shared => true,
-            Self::PerQuery(lists) => lists.list(query).contains(&candidate),
+            Self::Shared => None,
+            Self::PerQuery(lists) => Some(lists.list(query)),
         }
     }
 
     /// Number of candidates of a query.
     pub(crate) fn size(&self, query: usize, candidates: &Candidates) -> u64 {
-        match self {
-            Self::Shared => candidates.len() as u64,
-            Self::PerQuery(lists) => lists.list(query).len() as u64,
-        }
+        self.list(query).map_or(candidates.len(), <[u32]>::len) as u64
     }
 
     /// One list a query, made for as many candidates as there are.

@@ -197,17 +197,16 @@ impl Candidates {
         let (ids, labels) = (texts("ids", "id_offsets")?, texts("labels", "label_offsets")?);
         check_count(ids.len() as u64)?;
         check_len("labels", labels.len(), ids.len())?;
-        let classes = match has(stored, "row_offsets") {
-            true => {
-                let offsets = array(stored, "row_offsets", mapped)?;
+        let classes = match optional(stored, "row_offsets", mapped)? {
+            Some(offsets) => {
                 let members = array(stored, "members", mapped)?;
                 let classes = Classes::stored(offsets, members, rows, ids.len()).map_err(bad)?;
                 let class = (0..ids.len()).map(|candidate| classes.of(candidate));
                 check_order(class, |candidate| ids.get(candidate), rows)?;
                 classes
             }
-            false if rows == ids.len() => Classes::Single(rows),
-            false => {
+            None if rows == ids.len() => Classes::Single(rows),
+            None => {
                 let reason = format!("{rows} rows of {} candidates without row_offsets", ids.len());
                 return Err(bad(reason));
             }
@@ -217,16 +216,14 @@ impl Candidates {
             false => (constants.clone(), None),
         };
         check_constants(0, &before)?;
-        let hashes = match has(stored, "hashes") {
-            true => array(stored, "hashes", mapped)?,
-            false => Vec::new().into(),
-        };
+        let hashes: Option<Array<u64>> = optional(stored, "hashes", mapped)?;
+        let hashes = hashes.unwrap_or_else(|| Vec::new().into());
         if !hashes.is_empty() {
             check_len("hashes", hashes.len(), rows)?;
         }
-        let by_id: Array<u32> = match has(stored, "by_id") {
-            true => array(stored, "by_id", mapped)?,
-            false => sorted(&ids)?.into(),
+        let by_id: Array<u32> = match optional(stored, "by_id", mapped)? {
+            Some(order) => order,
+            None => sorted(&ids)?.into(),
         };
         check_len("candidates by id", by_id.len(), ids.len())?;
         if let Some(&candidate) = by_id.iter().find(|&&candidate| candidate as usize >= ids.len()) {
@@ -322,6 +319,15 @@ fn has(stored: &Stored, name: &str) -> bool {
 fn array<T: Element>(stored: &Stored, name: &str, mapped: bool) -> Result<Array<T>, Error> {
     let (_, values) = stored.array::<T>(name, 1)?;
     Ok(if mapped { values } else { values.to_vec().into() })
+}
+
+/// As [`array`], of a tensor that a file may lack.
+fn optional<T: Element>(
+    stored: &Stored,
+    name: &str,
+    mapped: bool,
+) -> Result<Option<Array<T>>, Error> {
+    has(stored, name).then(|| array(stored, name, mapped)).transpose()
 }
 
 /// The columns of a tensor of two columns.

@@ -46,7 +46,7 @@ pub(super) fn decode(
         rows.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let (anew, old) = rows.split_at(look.size().min(rows.len()));
         let seen: Vec<(usize, f32)> = anew.iter().map(|&(row, score, _)| (row, score)).collect();
-        let mut scores = look.scores(queries, query, &seen, candidates)?;
+        let mut scores = look.scores(queries, query, &seen, candidates, true)?;
         scores.extend(old.iter().map(|&(_, score, _)| f64::from(score)));
         let members = |(&(row, ..), &score): (&Scored, &f64)| {
             let members = candidates.members(row as u32);

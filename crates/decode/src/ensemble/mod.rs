@@ -13,7 +13,7 @@ mod values;
 mod whole;
 
 pub use combination::Combination;
-pub use fit::{FittedWeights, WeightStep, fit_weights};
+pub use fit::{FittedWeights, fit_weights};
 pub use likelihood::{LikelyWeights, likely_weights};
 pub use member::Member;
 pub use shared::Ensemble;

@@ -129,29 +129,6 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_averaged_over_ties_and_count_duplicates() {
-        // Ranks 1; 2, 3, 4 for the two rows that tie, one of two candidates; 5.
-        let mut valuation = Valuation::default();
-        let ranks = valuation.of(Values::Ranks, &[0.5, -1.0, 0.5, 7.0], &[2, 1, 1, 1]);
-        assert_eq!(ranks, [-3.0, -5.0, -3.0, -1.0]);
-        let values = Values::Reciprocals { constant: 7.0 };
-        assert_eq!(valuation.of(values, &[1.0, 1.0], &[1, 4]), [0.1, 0.1]);
-    }
-
-    #[test]
-    fn standardised_scores_have_mean_0_and_deviation_1() {
-        let mut valuation = Valuation::default();
-        let (scores, counts) = ([1e6, 1e6 + 0.5, 1e6 + 2.0], [2, 1, 1]);
-        let values = valuation.of(Values::Standardised, &scores, &counts).to_vec();
-        let mean = |power| -> f64 {
-            let terms = values.iter().zip(counts).map(|(v, c)| v.powi(power) * f64::from(c));
-            terms.sum::<f64>() / 4.0
-        };
-        assert!(mean(1).abs() < 1e-15 && (mean(2) - 1.0).abs() < 1e-15);
-        assert_eq!(valuation.of(Values::Standardised, &[0.1; 3], &[1; 3]), [0.0; 3]);
-    }
-
-    #[test]
     fn keys_are_sorted() {
         let mut spare = Vec::new();
         for (count, upper) in [(10, 5), (2048, 1), (5000, 3), (40_000, 1 << 13), (9000, 1 << 32)] {

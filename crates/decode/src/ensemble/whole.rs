@@ -17,7 +17,7 @@ use crate::scoring::{
     self, Blocking, Buffers, Listed, Pass, QueryTile, Shortlist, Span, WantedRows,
 };
 use crate::standing::{self, Found};
-use crate::{CandidateBlocks, Decoded, Error, Pool, Rank};
+use crate::{CandidateBlocks, Candidates, Decoded, Error, Pool, Queries, Rank};
 
 /// Queries whose scores a thread holds.
 const QUERIES: usize = 32;
@@ -83,18 +83,12 @@ impl Sweep<'_> {
 
     /// Number of points of a query.
     pub(super) fn points(&self, query: usize) -> usize {
-        match self.pool {
-            Pool::Shared => self.ensemble.distinct(),
-            Pool::PerQuery(lists) => lists.list(query).len(),
-        }
+        self.pool.list(query).map_or(self.ensemble.distinct(), <[u32]>::len)
     }
 
     /// Number of candidates of a query.
     pub(super) fn candidates(&self, query: usize) -> u64 {
-        match self.pool {
-            Pool::Shared => self.ensemble.candidates().len() as u64,
-            Pool::PerQuery(lists) => lists.list(query).len() as u64,
-        }
+        self.pool.size(query, self.ensemble.candidates())
     }
 
     /// Candidates that are a point.
@@ -107,11 +101,8 @@ impl Sweep<'_> {
 
     /// The first point of a query in row `row` of the ensemble.
     pub(super) fn point(&self, query: usize, row: u32) -> Result<usize, Error> {
-        let Pool::PerQuery(lists) = self.pool else {
-            return Ok(row as usize);
-        };
-        let class = |&candidate: &u32| self.ensemble.class_of(candidate as usize);
-        let found = lists.list(query).iter().position(|candidate| class(candidate) == row);
+        let Some(list) = self.pool.list(query) else { return Ok(row as usize) };
+        let found = list.iter().position(|&c| self.ensemble.class_of(c as usize) == row);
         let name = || self.ensemble.members[0].queries.name(query);
         found.ok_or_else(|| missing_gold(&name(), &format!("of row {row}")))
     }
@@ -125,53 +116,38 @@ impl Sweep<'_> {
         scratch: &mut Scratch,
         mut look: impl FnMut(usize, usize, Column),
     ) -> Result<(), Error> {
+        let Scratch { list, buffers, scores, of, valuation } = scratch;
+        // a task with a list is one query
+        let listed = self.pool.list(task.start);
         for at in members {
             let member = &self.ensemble.members[at];
-            match self.pool {
-                Pool::Shared => {
-                    self.score(at, task.clone(), scratch)
-                        .map_err(|error| member_error(member, error))?;
-                    let counts = member.candidates.multiplicities();
-                    if let Some(look) = self.ensemble.looks[at] {
-                        let rows = scratch.scores.chunks_exact_mut(member.candidates.rows());
-                        for (query, scores) in task.clone().zip(rows) {
-                            let (queries, candidates) = (&member.queries, member.candidates);
-                            match self.ensemble.members.len() {
-                                1 => look.replace(queries, query, scores, candidates)?,
-                                _ => look.lift(queries, query, |row| row, scores, candidates)?,
-                            }
-                        }
-                    }
-                    let rows = scratch.scores.chunks_exact(member.candidates.rows());
-                    for (lane, scores) in rows.enumerate() {
-                        let of = &self.ensemble.refinement.rows[at];
-                        let values = scratch.valuation.of(self.fold.values, scores, &counts);
-                        look(lane, at, Column { values, of });
-                    }
+            let (queries, candidates) = (&member.queries, member.candidates);
+            let own_rows = &self.ensemble.refinement.rows[at];
+            let (counts, of): (Cow<[u32]>, &[u32]) = match listed {
+                None => {
+                    let scored = scored(queries, task.clone(), candidates, buffers, scores);
+                    scored.map_err(|error| member_error(member, error))?;
+                    (candidates.multiplicities(), own_rows)
                 }
-                Pool::PerQuery(lists) => {
-                    for (lane, query) in task.clone().enumerate() {
-                        let refinement = &self.ensemble.refinement;
-                        let row = |&candidate: &u32| {
-                            let row = refinement.classes.of(candidate as usize) as usize;
-                            refinement.rows[at][row]
-                        };
-                        let rows = lists.list(query).iter().map(row);
-                        let Scratch { list, of, valuation, .. } = scratch;
-                        list.gather(rows.clone());
-                        let mut scores = list
-                            .score(&member.queries, query, member.candidates)
-                            .map_err(|error| member_error(member, error))?;
-                        if let Some(look) = self.ensemble.looks[at] {
-                            let row = |at: usize| list.rows[at] as usize;
-                            look.lift(&member.queries, query, row, &mut scores, member.candidates)?;
-                        }
-                        of.clear();
-                        of.extend(rows.map(|row| list.place(row).unwrap_or_default() as u32));
-                        let values = valuation.of(self.fold.values, &scores, &list.counts);
-                        look(lane, at, Column { values, of });
-                    }
+                Some(own) => {
+                    let row = |&c: &u32| own_rows[self.ensemble.class_of(c as usize) as usize];
+                    list.gather(own.iter().map(row));
+                    let found = list.score(queries, task.start, candidates);
+                    *scores = found.map_err(|error| member_error(member, error))?;
+                    let place = |candidate| list.place(row(candidate)).unwrap_or_default() as u32;
+                    of.clear();
+                    of.extend(own.iter().map(place));
+                    (list.counts.as_slice().into(), of)
                 }
+            };
+            for (lane, scores) in scores.chunks_exact_mut(counts.len()).enumerate() {
+                if let Some(look) = self.ensemble.looks[at] {
+                    let row = |at: usize| listed.map_or(at, |_| list.rows[at] as usize);
+                    let alone = listed.is_none() && self.ensemble.members.len() == 1;
+                    look.rescore(queries, task.start + lane, row, scores, candidates, alone)?;
+                }
+                let values = valuation.of(self.fold.values, scores, &counts);
+                look(lane, at, Column { values, of });
             }
         }
         Ok(())
@@ -200,37 +176,38 @@ impl Sweep<'_> {
         let tasks = self.tasks_of(size).into_par_iter().map_init(Default::default, one);
         Ok(tasks.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
+}
 
-    /// Scores of some queries with all rows of a member, into `scores[query · rows + row]`.
-    fn score(&self, at: usize, task: Range<usize>, scratch: &mut Scratch) -> Result<(), Error> {
-        let member = &self.ensemble.members[at];
-        let (queries, candidates) = (&member.queries, member.candidates);
-        let (dim, rows) = (queries.dim(), candidates.rows());
-        let coordinates = &queries.rows()[task.start * dim..task.end * dim];
-        let tile = QueryTile::new(task.clone(), dim, coordinates);
-        let Scratch { buffers, scores, .. } = scratch;
-        scores.clear();
-        scores.resize(task.len() * rows, 0.0);
-        let blocking = Blocking::of(dim);
-        for start in (0..rows).step_by(blocking.span) {
-            let span = start..(start + blocking.span).min(rows);
-            let span = Span::new(candidates, span, false)?;
-            Pass::new(&tile, &span, blocking.rows, buffers).each(|found| {
-                for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
-                    let products = found.table[lane..].iter().step_by(found.lanes);
-                    let sums = products.zip(found.constants);
-                    let scores = scores[found.first_row..].iter_mut().zip(sums);
-                    scores.for_each(|(score, (product, constant))| *score = product + constant);
-                }
-                Ok(())
-            })?;
-        }
-        match scores.iter().position(|score| !score.is_finite()) {
-            None => Ok(()),
-            Some(at) => {
-                let query = task.start + at / rows;
-                Err(scoring::not_finite(queries, query, at % rows, scores[at]))
+/// Scores of some queries with all rows of a member, into `scores[query · rows + row]`.
+fn scored(
+    queries: &Queries,
+    task: Range<usize>,
+    candidates: &Candidates,
+    buffers: &mut Buffers,
+    scores: &mut Vec<f32>,
+) -> Result<(), Error> {
+    let (dim, rows, blocking) = (queries.dim(), candidates.rows(), Blocking::of(queries.dim()));
+    let tile = QueryTile::new(task.clone(), dim, queries.part(task).rows());
+    scores.clear();
+    scores.resize(tile.queries.len() * rows, 0.0);
+    for start in (0..rows).step_by(blocking.span) {
+        let span = start..(start + blocking.span).min(rows);
+        let span = Span::new(candidates, span, false)?;
+        Pass::new(&tile, &span, blocking.rows, buffers).each(|found| {
+            for (lane, scores) in scores.chunks_exact_mut(rows).enumerate() {
+                let products = found.table[lane..].iter().step_by(found.lanes);
+                let scores = scores[found.first_row..].iter_mut();
+                let sums = scores.zip(products.zip(found.constants));
+                sums.for_each(|(score, (product, constant))| *score = product + constant);
             }
+            Ok(())
+        })?;
+    }
+    match scores.iter().position(|score| !score.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let query = tile.queries.start + at / rows;
+            Err(scoring::not_finite(queries, query, at % rows, scores[at]))
         }
     }
 }

@@ -5,8 +5,8 @@
 //! `argmax_σ ⟨w, φ(σ)⟩`. All permutations have the same norm, so that neither the kernel's scale nor
 //! the constant `−½k(σ, σ)` of decoding changes which is best. With
 //! [`kemeny_signs`](dsokr_basis::features::kemeny_signs) that is a linear ordering problem
-//! ([`PairWeights`]), with [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) a linear sum
-//! assignment problem ([`PositionWeights`]) (Korba, Garcia and d'Alché-Buc 2018).
+//! ([`pairs`]), with [`hamming_one_hot`](dsokr_basis::features::hamming_one_hot) a linear sum
+//! assignment problem ([`positions`]) (Korba, Garcia and d'Alché-Buc 2018).
 //!
 //! Weights are rounded to multiples of 2⁻⁴⁰ of the power of two above the largest, and then summed
 //! exactly: equal scores are equal whatever the order of the sums. `f32` weights within 2⁻¹⁶ of the
@@ -15,9 +15,8 @@
 mod assignment;
 mod pairs;
 mod positions;
-mod prediction;
 mod ranking;
 
-pub use pairs::PairWeights;
-pub use positions::PositionWeights;
-pub use ranking::{MAX_ITEMS, Ranking};
+pub(crate) use pairs::best_by_pairs;
+pub(crate) use positions::best_by_positions;
+pub use ranking::Ranking;

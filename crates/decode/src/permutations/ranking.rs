@@ -1,8 +1,7 @@
-use crate::Error;
-use crate::error::check_len;
+use dsokr_basis::OutputKernel;
 
-/// Most items of a ranking, 2,048: sums of their weights fit 64 bits.
-pub const MAX_ITEMS: usize = 2048;
+use crate::Error;
+use crate::direction::scale;
 
 /// A permutation of items and its score.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,26 +21,19 @@ impl Ranking {
     }
 }
 
-/// Checks the order of `items` items.
-pub(super) fn check_order(items: usize, order: &[u32]) -> Result<(), Error> {
-    check_len("ranked items", order.len(), items)?;
-    let mut seen = vec![false; items];
-    for (position, &item) in order.iter().enumerate() {
-        match seen.get_mut(item as usize) {
-            Some(seen) if !*seen => *seen = true,
-            _ => {
-                return Err(Error::Inconsistent(format!(
-                    "position {position}: item {item} of {items}, numbered from 0, is unknown or \
-                     ranked already"
-                )));
-            }
-        }
+/// Refuses rows that are not `width` wide, as those of so many items are, and too many items.
+pub(super) fn check_items(
+    items: usize,
+    width: usize,
+    found: usize,
+    kind: &str,
+    most: usize,
+) -> Result<(), Error> {
+    if width != found {
+        return Err(Error::Unsupported(format!(
+            "rows of width {found}; rankings of K items have rows of {kind}"
+        )));
     }
-    Ok(())
-}
-
-/// Checks the number of items to rank.
-pub(super) fn check_items(items: usize, most: usize) -> Result<(), Error> {
     match (1..=most).contains(&items) {
         true => Ok(()),
         false => Err(Error::out_of_range(format!("{items} items"), format!("1..={most}"))),
@@ -51,15 +43,19 @@ pub(super) fn check_items(items: usize, most: usize) -> Result<(), Error> {
 /// Bits of the largest weight.
 const BITS: i32 = 40;
 
-/// Weights as whole multiples of a small unit, so that sums are exact, and that unit.
-pub(super) fn rounded(weights: &[f32]) -> Result<(Vec<i64>, f64), Error> {
-    let mut largest = 0.0f64;
-    for (at, &value) in weights.iter().enumerate() {
-        if !value.is_finite() {
-            return Err(Error::NotFinite { place: format!("weight {at}"), value });
-        }
-        largest = largest.max(f64::from(value).abs());
+/// The weights of a direction in feature space, for rows of permutations of this squared norm, under which
+/// `⟨w, φ(σ)⟩ = ⟨z, ψ̃(σ)⟩`: as whole multiples of a small unit, so that sums are exact, and that unit.
+pub(super) fn whole_weights(
+    kernel: &dyn OutputKernel,
+    direction: &[f32],
+    squared_norm: usize,
+) -> Result<(Vec<i64>, f64), Error> {
+    let scale = scale(kernel, squared_norm as f64)?;
+    let weights: Vec<f32> = direction.iter().map(|&w| (f64::from(w) * scale) as f32).collect();
+    if let Some(at) = weights.iter().position(|weight| !weight.is_finite()) {
+        return Err(Error::NotFinite { place: format!("weight {at}"), value: weights[at] });
     }
+    let largest = weights.iter().fold(0.0f64, |largest, &weight| largest.max(weight.abs().into()));
     // least power of two that is not below the largest weight; of zeros any will do
     let exponent = if largest == 0.0 { 0 } else { largest.log2().ceil() as i32 };
     let scale = 2f64.powi(BITS - exponent);

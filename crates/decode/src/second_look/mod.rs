@@ -199,22 +199,37 @@ impl SecondLook {
     }
 
     /// The new scores of the first rows of a query, which come best first with the scores of the
-    /// candidates.
+    /// candidates: those of a model that is `alone`, or else as ensembles of several members combine them.
     pub(crate) fn scores(
         &self,
         queries: &Queries,
         query: usize,
         first: &[(usize, f32)],
         candidates: &Candidates,
+        alone: bool,
     ) -> Result<Vec<f64>, Error> {
         let logits = self.network.logits(&self.clues.of(queries, query, first, candidates)?);
-        let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let lowest = first.iter().map(|&(_, score)| f64::from(score)).fold(f64::INFINITY, f64::min);
-        Ok(logits.iter().map(|logit| lowest + 1.0 / (1.0 + best - logit)).collect())
+        let best = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
+        let score = |logit| match alone {
+            true => lowest + 1.0 / (1.0 + best - logit),
+            false => lowest + (logit - least) / network::SCORE,
+        };
+        Ok(logits.into_iter().map(score).collect())
     }
 
-    /// The places of the first scores, best first.
-    fn places(&self, scores: &[f32]) -> Vec<usize> {
+    /// Replaces the scores of the first rows of a query among those of more; `row` is the row that a score belongs
+    /// to.
+    pub(crate) fn rescore(
+        &self,
+        queries: &Queries,
+        query: usize,
+        row: impl Fn(usize) -> usize,
+        scores: &mut [f32],
+        candidates: &Candidates,
+        alone: bool,
+    ) -> Result<(), Error> {
         let mut places: Vec<usize> = (0..scores.len()).collect();
         let order = |&a: &usize, &b: &usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b));
         if self.size < places.len() {
@@ -222,42 +237,9 @@ impl SecondLook {
             places.truncate(self.size);
         }
         places.sort_unstable_by(order);
-        places
-    }
-
-    /// Replaces the scores of the first rows of a query among those of all rows, as a run of one model shows them.
-    pub(crate) fn replace(
-        &self,
-        queries: &Queries,
-        query: usize,
-        scores: &mut [f32],
-        candidates: &Candidates,
-    ) -> Result<(), Error> {
-        let places = self.places(scores);
-        let first: Vec<(usize, f32)> = places.iter().map(|&at| (at, scores[at])).collect();
-        let anew = self.scores(queries, query, &first, candidates)?;
-        places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);
-        Ok(())
-    }
-
-    /// Replaces the scores of the first rows of a query, as ensembles of several members combine them.
-    /// `row` is the row that a score belongs to.
-    pub(crate) fn lift(
-        &self,
-        queries: &Queries,
-        query: usize,
-        row: impl Fn(usize) -> usize,
-        scores: &mut [f32],
-        candidates: &Candidates,
-    ) -> Result<(), Error> {
-        let places = self.places(scores);
         let first: Vec<(usize, f32)> = places.iter().map(|&at| (row(at), scores[at])).collect();
-        let Some(&(_, lowest)) = first.last() else { return Ok(()) };
-        let logits = self.network.logits(&self.clues.of(queries, query, &first, candidates)?);
-        let least = logits.iter().copied().fold(f64::INFINITY, f64::min);
-        for (at, logit) in places.into_iter().zip(logits) {
-            scores[at] = (f64::from(lowest) + (logit - least) / network::SCORE) as f32;
-        }
+        let anew = self.scores(queries, query, &first, candidates, alone)?;
+        places.into_iter().zip(anew).for_each(|(at, score)| scores[at] = score as f32);
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 use std::collections::{BTreeSet, HashMap};
 
+use super::given::GivenRows;
 use super::{OwnShard, Shards};
 use crate::standing::wanted_first;
-use crate::{CandidateParts, Candidates, Error};
+use crate::{CandidateBlocks, CandidateParts, Candidates, Error};
 
 /// Where a candidate is among all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,52 +83,41 @@ impl Shards {
     pub fn some(&self, numbers: impl IntoIterator<Item = usize>) -> Result<SomeCandidates, Error> {
         let wanted: BTreeSet<usize> = numbers.into_iter().collect();
         let ranks = self.ranks()?;
-        let (mut counts, mut texts, mut points) =
-            (Vec::<u64>::new(), Vec::<u8>::new(), Vec::<f32>::new());
-        let read = self.answering().try_for_each(|own| {
-            let candidates = &own.shard.candidates;
+        let (mut counts, mut texts) = (Vec::<u64>::new(), Vec::<u8>::new());
+        for own in self.answering() {
             for &number in &wanted {
                 let Some(at) = own.shard.candidate(number) else { continue };
-                let (class, texts_of) =
-                    (candidates.class_of(at), [candidates.id(at), candidates.label(at)]);
-                counts.extend(
-                    [number, own.row_of(at), candidates.multiplicity(class) as usize]
-                        .map(|n| n as u64),
-                );
-                counts.extend(texts_of.map(|text| text.len() as u64));
-                texts_of.iter().for_each(|text| texts.extend_from_slice(text.as_bytes()));
-                points.extend_from_slice(&candidates.point(class as usize)?);
-                points.push(candidates.constants()[class as usize]);
+                let [id, label] = [own.shard.candidates.id(at), own.shard.candidates.label(at)];
+                let numbers = [number, own.row_of(at), id.len(), label.len()];
+                counts.extend(numbers.map(|number| number as u64));
+                [id, label].iter().for_each(|text| texts.extend_from_slice(text.as_bytes()));
             }
-            Ok::<(), Error>(())
-        });
-        ranks.agree(read)?;
+        }
         let counts = ranks.gather_numbers(&counts)?.concat();
         let texts = ranks.gather(&texts)?.concat();
-        let points = ranks.gather_numbers(&points)?.concat();
         let mut texts = texts.as_slice();
         let mut text = |length: u64| {
             let (own, rest) = texts.split_at((length as usize).min(texts.len()));
             texts = rest;
             String::from_utf8_lossy(own).into_owned()
         };
-        let records = counts.as_chunks().0.iter().zip(points.chunks_exact(self.dim + 1));
+        let records = counts.as_chunks().0.iter();
         let mut records: Vec<_> = records
-            .map(|(&[number, row, count, id, label], point)| {
-                (number as usize, row, count as u32, text(id), text(label), point)
-            })
+            .map(|&[number, row, id, label]| (number as usize, row as usize, text(id), text(label)))
             .collect();
         records.sort_unstable_by_key(|record| record.0);
+        let given = GivenRows::of(self, records.iter().map(|record| record.1))?;
         let mut parts = CandidateParts { dim: self.dim, ..CandidateParts::default() };
         let (mut numbers, mut multiplicities) = (Vec::new(), Vec::new());
         let mut classes = HashMap::new();
-        for (number, row, count, id, label, point) in records {
+        for (number, row, id, label) in records {
             let next = classes.len() as u32;
             let class = *classes.entry(row).or_insert(next);
             if class == next {
-                parts.coordinates.extend_from_slice(&point[..self.dim]);
-                parts.constants.push(point[self.dim]);
-                multiplicities.push(count);
+                let block = given.block(row..row + 1)?;
+                parts.coordinates.extend_from_slice(&block.coordinates);
+                parts.constants.extend_from_slice(&block.constants);
+                multiplicities.extend_from_slice(&block.multiplicities);
             }
             numbers.push(number);
             parts.ids.push(id);

@@ -29,14 +29,21 @@ const FINGERPRINT: &str = "candidates.checksum";
 /// coordinates were rounded ([`Precision::F16`]).
 ///
 /// ```
-/// use dsokr_decode::{CandidateParts, Candidates, Precision, Queries, Shards};
+/// use dsokr_decode::{CandidateParts, Candidates, Precision, Queries, ShardSet, Shards};
 ///
 /// let ids = ["a", "b", "c"].map(String::from).to_vec();
 /// let coordinates = vec![1.0, 0.0, 0.0, 1.0];
 /// let class = vec![0, 1, 1];
 /// let parts = CandidateParts { ids, class, dim: 2, coordinates, ..CandidateParts::default() };
 /// let folder = tempfile::tempdir()?;
-/// Shards::write(&Candidates::new(parts)?, folder.path(), 2, Precision::F32, "run 1", &Default::default())?;
+/// let set = ShardSet {
+///     folder: folder.path(),
+///     of: 2,
+///     precision: Precision::F32,
+///     fingerprint: "run 1",
+///     metadata: &Default::default(),
+/// };
+/// Shards::write(&Candidates::new(parts)?, &set)?;
 ///
 /// let shards = Shards::open(folder.path(), "run 1")?;
 /// let hits = shards.top_k(&Queries::new(2, &[0.0, 2.0])?, 2)?;
@@ -100,8 +107,7 @@ struct OwnShard {
 }
 
 impl Shards {
-    /// Writes candidates as `of` shards into a folder, as `shard-0-of-4.safetensors` and so on. `fingerprint` tells
-    /// the set of candidates from others.
+    /// Writes candidates as shards into a folder, as `shard-0-of-4.safetensors` and so on.
     ///
     /// Each holds a part of the distinct rows, with the candidates of these. The file has the tensors of
     /// [`Candidates::save`] for those candidates, which are numbered anew in their order, with `coordinates` and `weights`
@@ -113,15 +119,7 @@ impl Shards {
     /// # Errors
     /// [`Error::OutOfRange`] for more shards than rows, coordinates that 16 bits do not hold, and rows of more
     /// coordinates than codes have; else as [`Candidates::save`].
-    pub fn write(
-        candidates: &Candidates,
-        folder: &Path,
-        of: usize,
-        precision: Precision,
-        fingerprint: &str,
-        metadata: &BTreeMap<String, String>,
-    ) -> Result<(), Error> {
-        let set = ShardSet { folder, of, precision, fingerprint, metadata };
+    pub fn write(candidates: &Candidates, set: &ShardSet) -> Result<(), Error> {
         set.each(HUGE, |plan| candidates.save_shard(plan))
     }
 

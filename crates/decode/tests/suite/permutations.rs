@@ -1,11 +1,35 @@
 //! The best of all permutations against enumeration, from weights and from predictions in a basis.
 
 use crate::common::message;
-use dsokr_basis::features::{BitRows, hamming_one_hot, kemeny_signs};
+use dsokr_basis::features::{BitRows, DenseRows, hamming_one_hot, kemeny_signs};
 use dsokr_basis::random::{Generator, below, generator, unit};
 use dsokr_basis::{Basis, Features, Kernel, RowSource, SketchKind, SketchOptions};
-use dsokr_decode::Error;
-use dsokr_decode::permutations::{MAX_ITEMS, PairWeights, PositionWeights, Ranking};
+use dsokr_decode::{Encoding, Error, ExactSearch, PreImage, Queries, Ranking};
+
+/// The best ranking for a direction in feature space: coefficients of the unit vectors.
+fn best(encoding: Encoding, weights: &[f32]) -> Result<Ranking, Error> {
+    let dim = weights.len();
+    let unit = |at: usize| if at / dim == at % dim { 1.0 } else { 0.0 };
+    let rows: Vec<f32> = (0..dim * dim).map(unit).collect();
+    let rows = Features::Dense(DenseRows::new(dim, rows).unwrap());
+    let search = ExactSearch::on_outputs(&Kernel::Linear, &rows, encoding)?;
+    Ok(ranking(search.best(&Queries::new(dim, weights)?)?))
+}
+
+fn ranking(found: Vec<PreImage>) -> Ranking {
+    match found.into_iter().next() {
+        Some(PreImage::Ranking(ranking)) => ranking,
+        found => panic!("{found:?}"),
+    }
+}
+
+fn by_pairs(weights: &[f32]) -> Ranking {
+    best(Encoding::KemenySigns, weights).unwrap()
+}
+
+fn by_positions(weights: &[f32]) -> Ranking {
+    best(Encoding::HammingOneHot, weights).unwrap()
+}
 
 /// All orders of `items` items, in lexicographic order.
 fn orders(items: usize) -> Vec<Vec<u32>> {
@@ -66,95 +90,59 @@ fn check(found: &Ranking, expected: &(Vec<u32>, f64), whole: bool) {
 #[test]
 fn exact_pre_images_are_those_of_enumeration() {
     let mut random = generator(0, "test weights", 0);
-    for items in 1..=7 {
+    for items in 2..=7 {
         for round in 0..if items == 7 { 6 } else { 30 } {
             let whole = round % 2 == 0;
             let pairs = weights(&mut random, items * (items - 1) / 2, whole);
-            // the featurizer refuses a single item, which has one order
-            let score = |order: &[u32]| if items == 1 { 0.0 } else { kemeny_score(&pairs, order) };
-            let found = PairWeights::new(items, &pairs).unwrap();
-            check(&found.best().unwrap(), &enumerated(items, score), whole);
+            let expected = enumerated(items, |order| kemeny_score(&pairs, order));
+            check(&by_pairs(&pairs), &expected, whole);
 
             let positions = weights(&mut random, items * items, whole);
             let expected = enumerated(items, |order| hamming_score(&positions, order));
-            check(&PositionWeights::new(items, &positions).unwrap().best(), &expected, whole);
+            check(&by_positions(&positions), &expected, whole);
         }
-    }
-}
-
-#[test]
-fn scores_are_products_with_the_features() {
-    let mut random = generator(1, "test weights", 0);
-    let (pairs, positions) = (weights(&mut random, 28, true), weights(&mut random, 64, true));
-    let by_pairs = PairWeights::new(8, &pairs).unwrap();
-    let by_position = PositionWeights::new(8, &positions).unwrap();
-    for order in orders(8).iter().step_by(97) {
-        assert_eq!(by_pairs.score(order).unwrap(), kemeny_score(&pairs, order));
-        assert_eq!(by_position.score(order).unwrap(), hamming_score(&positions, order));
     }
 }
 
 #[test]
 fn ties_go_to_the_first_order() {
     // nothing to choose between: the items as they are numbered
-    assert_eq!(PairWeights::new(6, &[0.0; 15]).unwrap().best().unwrap().order, [0, 1, 2, 3, 4, 5]);
-    assert_eq!(PositionWeights::new(4, &[3.0; 16]).unwrap().best().order, [0, 1, 2, 3]);
+    assert_eq!(by_pairs(&[0.0; 15]).order, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(by_positions(&[3.0; 16]).order, [0, 1, 2, 3]);
     // a cycle: 0 before 1 before 2 before 0, three orders tie
-    let cycle = PairWeights::new(3, &[1.0, -1.0, 1.0]).unwrap().best().unwrap();
+    let cycle = by_pairs(&[1.0, -1.0, 1.0]);
     assert_eq!((&cycle.order[..], cycle.score), (&[0, 1, 2][..], 1.0));
     // weights that no binary fraction is, summed in any order
-    assert_eq!(PairWeights::new(3, &[0.1, -0.1, 0.1]).unwrap().best().unwrap().order, [0, 1, 2]);
-}
-
-/// How often local search finds the best order of 60 random problems; never a better one.
-fn hits(items: usize, restarts: usize) -> usize {
-    let mut random = generator(2, "test weights", items as u64);
-    let mut equal = 0;
-    for problem in 0..60 {
-        let weights = weights(&mut random, items * (items - 1) / 2, problem % 2 == 0);
-        let mut search = generator(problem, "test restarts", 0);
-        let weights = PairWeights::new(items, &weights).unwrap();
-        let (found, best) = (weights.local_search(restarts, &mut search), weights.best().unwrap());
-        assert_eq!(found.score, weights.score(&found.order).unwrap());
-        assert!(found.score <= best.score, "{found:?} above {best:?}");
-        equal += usize::from(found.score == best.score);
-    }
-    equal
-}
-
-#[test]
-fn local_search_finds_most_optima_and_nothing_above() {
-    for items in 2..=8 {
-        assert!(hits(items, 10) >= 57, "{items} items");
-    }
-    assert!(hits(12, 30) >= 50);
+    assert_eq!(by_pairs(&[0.1, -0.1, 0.1]).order, [0, 1, 2]);
 }
 
 #[test]
 fn no_exchange_improves_the_best_positions() {
     let mut random = generator(3, "test weights", 0);
     let positions = weights(&mut random, 40 * 40, false);
-    let positions = PositionWeights::new(40, &positions).unwrap();
-    let best = positions.best();
+    let score = |order: &[u32]| -> f64 {
+        let places = order.iter().enumerate();
+        places.map(|(rank, &item)| f64::from(positions[item as usize * 40 + rank])).sum()
+    };
+    let best = by_positions(&positions);
+    assert!((score(&best.order) - best.score).abs() < 1e-9);
     for (a, b, c) in (0..40).flat_map(|a| (0..a).flat_map(move |b| (0..40).map(move |c| (a, b, c))))
     {
         let mut order = best.order.clone();
         order.swap(a, b);
         order.swap(b, c);
-        assert!(positions.score(&order).unwrap() <= best.score);
+        assert!(score(&order) <= best.score + 1e-9);
     }
 }
 
 #[test]
-fn local_search_moves_a_hidden_order_into_place() {
-    // all pairs agree on one order of 60 items: a single local optimum
+fn pairs_that_agree_give_their_order() {
     let mut random = generator(4, "test order", 0);
-    let mut hidden: Vec<u32> = (0..60).collect();
-    (1..60).for_each(|at| hidden.swap(at, below(&mut random, at as u64 + 1) as usize));
-    let ranks = ranks(&hidden);
-    let signs = kemeny_signs(&[ranks]).unwrap();
-    let found = PairWeights::new(60, signs.values()).unwrap().local_search(0, &mut random);
-    assert_eq!((found.order, found.score), (hidden, 1770.0));
+    let mut hidden: Vec<u32> = (0..16).collect();
+    (1..16).for_each(|at| hidden.swap(at, below(&mut random, at as u64 + 1) as usize));
+    let signs = kemeny_signs(&[ranks(&hidden)]).unwrap();
+    let found = by_pairs(signs.values());
+    assert_eq!((found.order, found.score), (hidden, 120.0));
 }
 
 /// A basis on rankings of 5 items and a prediction in it, and every ranking in the same rows.
@@ -181,7 +169,7 @@ fn one_hot(rankings: &[Vec<u32>]) -> Features {
 }
 
 #[test]
-fn a_prediction_has_the_same_scores_in_the_basis_and_in_feature_space() {
+fn a_prediction_has_the_same_best_order_in_the_basis_and_in_feature_space() {
     let normalised =
         [(Kernel::Kemeny, signs as fn(&[Vec<u32>]) -> Features), (Kernel::Hamming, one_hot)];
     let linear =
@@ -192,70 +180,41 @@ fn a_prediction_has_the_same_scores_in_the_basis_and_in_feature_space() {
         let score = |row: usize| -> f64 {
             projected.row(row).iter().zip(&z).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
         };
-        let orders = orders(5);
-        let by_pairs = (at % 2 == 0).then(|| PairWeights::of_prediction(&basis, &z).unwrap());
-        let by_position =
-            (at % 2 == 1).then(|| PositionWeights::of_prediction(&basis, &z).unwrap());
-        let mut best = 0;
+        let encoding = [Encoding::KemenySigns, Encoding::HammingOneHot][at % 2].clone();
+        let search = ExactSearch::in_basis(&basis, encoding).unwrap();
+        let found = ranking(search.best(&Queries::new(z.len(), &z).unwrap()).unwrap());
+        let best = (0..120).max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap();
+        assert_eq!(found.order, orders(5)[best]);
         let largest = (0..120).map(|row| score(row).abs()).fold(0.0, f64::max);
-        for (row, order) in orders.iter().enumerate() {
-            let found = match (&by_pairs, &by_position) {
-                (Some(weights), _) => weights.score(order).unwrap(),
-                (_, Some(weights)) => weights.score(order).unwrap(),
-                _ => unreachable!(),
-            };
-            assert!((found - score(row)).abs() <= 1e-5 * largest, "{found} {}", score(row));
-            if score(row) > score(best) {
-                best = row;
-            }
-        }
-        let found = by_pairs.map(|weights| weights.best().unwrap());
-        let found = found.or(by_position.map(|weights| weights.best())).unwrap();
-        assert_eq!(found.order, orders[best]);
+        assert!((found.score - score(best)).abs() <= 1e-5 * largest);
     }
 }
 
 #[test]
 fn what_is_no_ranking_is_refused() {
-    for items in [0, MAX_ITEMS + 1] {
-        let expected = format!("{items} items, allowed: 1..=2048");
-        assert_eq!(message(PairWeights::new(items, &[])), expected);
-        assert_eq!(message(PositionWeights::new(items, &[])), expected);
-    }
-    assert_eq!(message(PairWeights::new(3, &[1.0; 4])), "4 pair weights, expected 3");
-    assert_eq!(message(PositionWeights::new(3, &[1.0; 8])), "8 position weights, expected 9");
+    assert_eq!(message(best(Encoding::KemenySigns, &[1.0; 136])), "17 items, allowed: 1..=16");
     assert_eq!(
-        message(PairWeights::new(3, &[1.0, f32::NAN, 0.0])),
-        "weight 1: NaN is not a finite number"
+        message(best(Encoding::KemenySigns, &[1.0; 4])),
+        "rows of width 4; rankings of K items have rows of K(K-1)/2 pair signs"
     );
-    let many = PairWeights::new(17, &[1.0; 136]).unwrap();
-    assert_eq!(message(many.best()), "17 items, allowed: 1..=16");
-    let weights = PositionWeights::new(2, &[1.0; 4]).unwrap();
-    for (order, start) in [([0, 0], "position 1: item 0 of 2"), ([2, 0], "position 0: item 2 of 2")]
-    {
-        assert_eq!(
-            message(weights.score(&order)),
-            format!("{start}, numbered from 0, is unknown or ranked already")
-        );
-    }
-    assert_eq!(message(weights.score(&[0])), "1 ranked items, expected 2");
-
-    let (basis, z, _) = fitted(Kernel::Kemeny, signs);
     assert_eq!(
-        message(PositionWeights::of_prediction(&basis, &z)),
+        message(best(Encoding::HammingOneHot, &[1.0; 8])),
+        "rows of width 8; rankings of K items have rows of K*K bits"
+    );
+    let search = |basis, encoding| ExactSearch::in_basis(basis, encoding).map(drop);
+    let (basis, ..) = fitted(Kernel::Kemeny, signs);
+    assert_eq!(
+        message(search(&basis, Encoding::HammingOneHot)),
         "rows of width 10; rankings of K items have rows of K*K bits"
     );
-    assert!(matches!(PairWeights::of_prediction(&basis, &z[1..]), Err(Error::Basis(_))));
-    let (basis, z, _) = fitted(Kernel::Gaussian { gamma: 0.5 }, signs);
-    assert!(
-        message(PairWeights::of_prediction(&basis, &z)).contains("holds anchors or is tempered")
-    );
+    let (basis, ..) = fitted(Kernel::Gaussian { gamma: 0.5 }, signs);
+    let error = message(search(&basis, Encoding::KemenySigns));
+    assert!(error.contains("holds anchors or is tempered"), "{error}");
     let five = Features::Bits(BitRows::from_indices(5, [[0, 1], [2, 3], [1, 4]]).unwrap());
     let basis =
         Basis::fit(Kernel::Linear, &five, &SketchOptions::new(SketchKind::Gaussian, 2)).unwrap();
-    let z = vec![1.0; basis.rank()];
     assert_eq!(
-        message(PairWeights::of_prediction(&basis, &z)),
+        message(search(&basis, Encoding::KemenySigns)),
         "rows of width 5; rankings of K items have rows of K(K-1)/2 pair signs"
     );
     assert_eq!(five.len(), 3);
@@ -264,7 +223,7 @@ fn what_is_no_ranking_is_refused() {
 #[test]
 fn extreme_weights_are_ranked_by_size() {
     for scale in [f32::MAX, 1e-44] {
-        let found = PairWeights::new(3, &[-scale, -scale, -scale]).unwrap().best().unwrap();
+        let found = by_pairs(&[-scale, -scale, -scale]);
         assert_eq!(found.order, [2, 1, 0]);
         assert!((found.score / f64::from(scale) - 3.0).abs() < 1e-9);
     }

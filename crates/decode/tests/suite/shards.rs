@@ -7,13 +7,20 @@ use std::path::Path;
 use dsokr_basis::ranks::{Ranks, threads};
 use dsokr_decode::{
     CandidateBlocks, CandidateParts, Candidates, Combination, Decoded, Ensemble, Error, Member,
-    MissingGold, Pool, Precision, Queries, Shards,
+    MissingGold, Pool, Precision, Queries, ShardSet, Shards,
 };
 
 use crate::common::{Set, golds, integer_queries, message, real_queries};
 
+/// No further metadata.
+static NONE: BTreeMap<String, String> = BTreeMap::new();
+
+fn files(folder: &Path, of: usize, precision: Precision) -> ShardSet<'_> {
+    ShardSet { folder, of, precision, fingerprint: "these", metadata: &NONE }
+}
+
 fn write(candidates: &Candidates, folder: &Path, of: usize, precision: Precision) {
-    Shards::write(candidates, folder, of, precision, "these", &BTreeMap::new()).unwrap();
+    Shards::write(candidates, &files(folder, of, precision)).unwrap();
 }
 
 /// The candidates with coordinates that 16 bits hold: the nearest, for numbers from 2⁻¹⁴ to 1.
@@ -104,7 +111,7 @@ fn shards_that_are_not_those_of_the_candidates_are_refused() {
     };
     let file = |name: &str| folder.path().join(name);
     let refused = |of, precision| {
-        let written = Shards::write(&all, folder.path(), of, precision, "these", &BTreeMap::new());
+        let written = Shards::write(&all, &files(folder.path(), of, precision));
         message(written)
     };
     assert!(open("these").ends_with("no shards of candidates"), "{}", open("these"));
@@ -190,8 +197,7 @@ fn sixteen_bits_hold_coordinates_up_to_65504() {
     let coordinates = vec![1.0, 65504.0, -65520.0, 2.0];
     let parts = CandidateParts { ids, dim: 2, coordinates, ..CandidateParts::default() };
     let (candidates, folder) = (Candidates::new(parts).unwrap(), tempfile::tempdir().unwrap());
-    let written =
-        Shards::write(&candidates, folder.path(), 1, Precision::F16, "these", &BTreeMap::new());
+    let written = Shards::write(&candidates, &files(folder.path(), 1, Precision::F16));
     let expected = "candidate row 1, coordinate 0: -65520 in 16 bits, allowed: -65504 to 65504";
     assert_eq!(message(written), expected);
 }

@@ -2,8 +2,8 @@
 
 use dsokr_basis::ranks::threads;
 use dsokr_decode::{
-    Candidates, Combination, Ensemble, Error, Member, Precision, Queries, Shards, Standing,
-    Standings,
+    Candidates, Combination, Ensemble, Error, Member, Precision, Queries, ShardSet, Shards,
+    Standing, Standings,
 };
 
 use crate::common::{Set, integer_queries, message, real_queries};
@@ -75,8 +75,14 @@ fn wanted_candidates_stand_where_every_comparison_says() {
         let pair = Ensemble::new(pair).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let of = distinct.min(3);
-        Shards::write(&candidates, folder.path(), of, Precision::F32, "x", &Default::default())
-            .unwrap();
+        let files = ShardSet {
+            folder: folder.path(),
+            of,
+            precision: Precision::F32,
+            fingerprint: "x",
+            metadata: &Default::default(),
+        };
+        Shards::write(&candidates, &files).unwrap();
         for wanted in filters(count) {
             for places in [(0, 1), (0, 12), (5, 9), (distinct - 1, distinct + 5)] {
                 let of = |score: &dyn Fn(usize, usize) -> f64| -> Vec<Standings> {
