@@ -14,10 +14,7 @@ pub fn uniform<const D: usize>(
     generator: &mut impl Rng,
     device: &Device,
 ) -> Param<Tensor<D>> {
-    let values: Vec<f32> = (0..shape.iter().product())
-        .map(|_| bound * (2.0 * generator.random::<f32>() - 1.0))
-        .collect();
-    Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
+    drawn(shape, device, || bound * (2.0 * generator.random::<f32>() - 1.0))
 }
 
 /// Normal with mean 0 and the given standard deviation (Box–Muller).
@@ -27,13 +24,19 @@ pub fn normal<const D: usize>(
     generator: &mut impl Rng,
     device: &Device,
 ) -> Param<Tensor<D>> {
-    let values: Vec<f32> = (0..shape.iter().product())
-        .map(|_| {
-            let (u, v): (f32, f32) = (generator.random(), generator.random());
-            // 1 − u lies in (0, 1], so the logarithm is finite
-            deviation * (-2.0 * (1.0 - u).ln()).sqrt() * (std::f32::consts::TAU * v).cos()
-        })
-        .collect();
+    drawn(shape, device, || {
+        let (u, v): (f32, f32) = (generator.random(), generator.random());
+        // 1 − u lies in (0, 1], so the logarithm is finite
+        deviation * (-2.0 * (1.0 - u).ln()).sqrt() * (std::f32::consts::TAU * v).cos()
+    })
+}
+
+fn drawn<const D: usize>(
+    shape: [usize; D],
+    device: &Device,
+    draw: impl FnMut() -> f32,
+) -> Param<Tensor<D>> {
+    let values: Vec<f32> = std::iter::repeat_with(draw).take(shape.iter().product()).collect();
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
 }
 

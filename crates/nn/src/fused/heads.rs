@@ -45,32 +45,17 @@ pub struct Heads<'a> {
 }
 
 /// One head of one text.
-struct Head<'a> {
+struct Head {
     /// Number of queries and of keys.
     queries: usize,
     keys: usize,
-    /// Queries, keys and values from the head's first one on.
-    q: &'a [f32],
-    k: &'a [f32],
-    v: &'a [f32],
-    /// Offsets of the head's part of queries, results and keys.
+    /// Offsets of the head's part of queries, results, keys and log-sum-exps.
     query_offset: usize,
     result_offset: usize,
     key_offset: usize,
+    log_sum_offset: usize,
     /// Number of the head's first probability among all, for dropout.
     first: u32,
-}
-
-/// Splits a vector into parts of the given sizes, one for each head.
-fn by_head<T>(all: &mut [T], sizes: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
-    let mut rest = all;
-    sizes
-        .map(|size| {
-            let (part, after) = std::mem::take(&mut rest).split_at_mut(size);
-            rest = after;
-            part
-        })
-        .collect()
 }
 
 impl<'a> Heads<'a> {
@@ -83,38 +68,35 @@ impl<'a> Heads<'a> {
     }
 
     /// All heads of all texts, text by text.
-    fn all(&self) -> Vec<Head<'a>> {
+    fn all(&self) -> Vec<Head> {
         let (heads, width) = (self.setting.heads, self.width());
-        let mut first = 0u32;
+        let (mut first, mut log_sum_offset) = (0u32, 0);
         let texts = self.query_rows.iter().zip(self.setting.sequences.ranges());
         let mut all = Vec::with_capacity(heads * self.query_rows.len());
         for (queries, keys) in texts {
-            for head in 0..heads {
-                let column = head * width;
-                let query_offset = queries.start * self.query_width + column;
-                let key_offset = keys.start * self.key_width + column;
+            for column in (0..heads).map(|head| head * width) {
                 all.push(Head {
                     queries: queries.len(),
                     keys: keys.len(),
-                    q: &self.queries[query_offset..],
-                    k: &self.keys[key_offset..],
-                    v: &self.values[key_offset..],
-                    query_offset,
+                    query_offset: queries.start * self.query_width + column,
                     result_offset: queries.start * self.d + column,
-                    key_offset,
+                    key_offset: keys.start * self.key_width + column,
+                    log_sum_offset,
                     first,
                 });
                 first = first.wrapping_add((queries.len() * keys.len()) as u32);
+                log_sum_offset += queries.len();
             }
         }
         all
     }
 
-    fn views(&self, head: &Head<'a>) -> [View<'a>; 3] {
+    /// Queries, keys and values of a head.
+    fn views(&self, head: &Head) -> [View<'a>; 3] {
         [
-            View::rows(head.q, self.query_width),
-            View::rows(head.k, self.key_width),
-            View::rows(head.v, self.key_width),
+            View::rows(&self.queries[head.query_offset..], self.query_width),
+            View::rows(&self.keys[head.key_offset..], self.key_width),
+            View::rows(&self.values[head.key_offset..], self.key_width),
         ]
     }
 
@@ -138,18 +120,19 @@ impl<'a> Heads<'a> {
         let target = Shared(result.as_mut_ptr());
         let all = self.all();
         let mut log_sums = vec![0.0f32; all.iter().map(|head| head.queries).sum()];
-        let parts = by_head(&mut log_sums, all.iter().map(|head| head.queries));
-        let tasks = parts.into_par_iter().zip(&all);
-        tasks.for_each_init(Vec::new, |scratch: &mut Vec<f32>, (log_sums, head)| {
+        let of_heads = Shared(log_sums.as_mut_ptr());
+        all.par_iter().for_each_init(Vec::new, |scratch: &mut Vec<f32>, head| {
             let (queries, keys) = (head.queries, head.keys);
             let scores = room(scratch, queries * keys);
             let [q, k, v] = self.views(head);
-            // SAFETY: views of this head's rows; the scratch belongs to this task
+            // SAFETY: views of this head's rows; scratch and sums belong to this task
             unsafe {
                 let product = self.product((queries, keys, width), scale, q, k.transposed());
                 product.write(scores.as_mut_ptr(), keys);
+                let log_sums = of_heads.at(head.log_sum_offset);
+                let log_sums = std::slice::from_raw_parts_mut(log_sums, queries);
+                softmax(scores, log_sums, keys, head.first, dropout);
             }
-            softmax(scores, log_sums, keys, head.first, dropout);
             let probabilities = View::rows(scores, keys);
             // SAFETY: only this task writes the columns of this head in the rows of this text
             unsafe {
@@ -171,16 +154,8 @@ impl<'a> Heads<'a> {
     /// The targets of the gradients have the layout of queries, keys and values.
     pub unsafe fn backward(&self, log_sums: &[f32], dy: &[f32], targets: [Shared<f32>; 3]) {
         let (d, width, scale, dropout) = (self.d, self.width(), self.scale(), self.setting.dropout);
-        let all = self.all();
-        let mut starts = Vec::with_capacity(all.len());
-        let mut next = 0;
-        for head in &all {
-            starts.push(next);
-            next += head.queries;
-        }
-        let tasks = all.par_iter().zip(starts);
         let scratch = || (Vec::new(), Vec::new());
-        tasks.for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), (head, start)| {
+        self.all().par_iter().for_each_init(scratch, |(p, g): &mut (Vec<f32>, Vec<f32>), head| {
             let (queries, keys) = (head.queries, head.keys);
             let (p, g) = (room(p, queries * keys), room(g, queries * keys));
             let [q, k, v] = self.views(head);
@@ -191,7 +166,7 @@ impl<'a> Heads<'a> {
                 self.product(sizes, scale, q, k.transposed()).write(p.as_mut_ptr(), keys);
                 self.product(sizes, 1.0, dy, v.transposed()).write(g.as_mut_ptr(), keys);
             }
-            let log_sums = &log_sums[start..start + queries];
+            let log_sums = &log_sums[head.log_sum_offset..][..queries];
             softmax_backward(p, g, log_sums, keys, scale, head.first, dropout);
             let (p, g) = (View::rows(p, keys), View::rows(g, keys));
             // SAFETY: the caller's promise about the layout; only this task writes the parts of this

@@ -50,12 +50,19 @@ impl Config {
         let json = read_object(path)?;
         let keys = Keys { path, json: &json };
         let family = keys.family()?;
-        keys.word("hidden_act", "gelu", "\"gelu\", the exact one with the error function")?;
-        keys.word("position_embedding_type", "absolute", "\"absolute\"")?;
-        keys.off("is_decoder")?;
-        keys.off("add_cross_attention")?;
-        keys.absent("quantization_config")?;
-        keys.absent("pruned_heads")?;
+        let exact = "\"gelu\", the exact one with the error function";
+        keys.only("hidden_act", |value| value == "gelu", exact)?;
+        keys.only("position_embedding_type", |value| value == "absolute", "\"absolute\"")?;
+        for key in ["is_decoder", "add_cross_attention"] {
+            if keys.flag(key, false)? {
+                return Err(keys.refuse(key, "false"));
+            }
+        }
+        for key in ["quantization_config", "pruned_heads"] {
+            let empty =
+                |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+            keys.only(key, empty, "nothing, such models are not supported")?;
+        }
 
         let first_position = if family.padded_positions {
             keys.integer("pad_token_id", 0..=LARGEST, Some(1))? + 1
@@ -170,12 +177,15 @@ impl Keys<'_> {
         if (0.0..1.0).contains(&rate) { Ok(rate) } else { Err(self.refuse(key, "in [0, 1)")) }
     }
 
-    /// A missing key, or the one word that is supported.
-    fn word(&self, key: &str, supported: &str, allowed: &str) -> Result<(), Error> {
-        match self.json.get(key) {
-            Some(value) if value.as_str() != Some(supported) => Err(self.refuse(key, allowed)),
-            _ => Ok(()),
-        }
+    /// A missing key, or a value that is supported.
+    fn only(
+        &self,
+        key: &str,
+        supported: impl Fn(&Value) -> bool,
+        allowed: &str,
+    ) -> Result<(), Error> {
+        let holds = self.json.get(key).is_none_or(supported);
+        if holds { Ok(()) } else { Err(self.refuse(key, allowed)) }
     }
 
     /// `true` or `false`; `default` where the key is missing or null.
@@ -183,19 +193,6 @@ impl Keys<'_> {
         match self.json.get(key) {
             None | Some(Value::Null) => Ok(default),
             Some(value) => value.as_bool().ok_or_else(|| self.refuse(key, "true or false")),
-        }
-    }
-
-    fn off(&self, key: &str) -> Result<(), Error> {
-        if self.flag(key, false)? { Err(self.refuse(key, "false")) } else { Ok(()) }
-    }
-
-    /// A key that is missing, null, or holds nothing.
-    fn absent(&self, key: &str) -> Result<(), Error> {
-        match self.json.get(key) {
-            None | Some(Value::Null) => Ok(()),
-            Some(Value::Object(object)) if object.is_empty() => Ok(()),
-            Some(_) => Err(self.refuse(key, "nothing, such models are not supported")),
         }
     }
 }

@@ -1,19 +1,18 @@
 //! A body with pooling and head as a folder that the Python library sentence-transformers loads.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use dsokr_basis::store::{self, Tensor};
+use dsokr_basis::store::Tensor;
 use serde_json::{Value, json};
 
 use super::folder::COMPANIONS;
-use super::write::{CONFIG, TOKENIZER, WEIGHTS, create, failed, write_bytes};
+use super::layout::transposed;
+use super::write::{CONFIG, TOKENIZER, WEIGHTS, create, write_bytes, write_weights};
 use crate::parameters::{Parameters, check};
 use crate::{Error, Pooling};
 
-/// Kind and version in the metadata of the head's file.
+/// Kind in the metadata of the head's file.
 const KIND: &str = "sentence-head";
-const VERSION: u32 = 1;
 
 const BERT: &str = "sentence_bert_config.json";
 const SENTENCES: &str = "config_sentence_transformers.json";
@@ -51,14 +50,36 @@ impl SentenceLayers<'_> {
         let shapes = [("weight", vec![width, outputs]), ("bias", vec![outputs])];
         check(self.head, &shapes.map(|(name, shape)| (name.to_owned(), shape)).into())?;
 
-        let text = json!({ "max_seq_length": self.max_length, "do_lower_case": false });
-        write_json(folder, BERT, &text)?;
+        let is = |pooling| self.pooling == pooling;
+        let (pooling, head) = (folder.join(POOLING), folder.join(HEAD));
+        let own = json!({ "max_seq_length": self.max_length, "do_lower_case": false });
+        write_json(folder, BERT, &own)?;
         // candidates are ranked by inner products
-        let text =
+        let ranking =
             json!({ "prompts": {}, "default_prompt_name": null, "similarity_fn_name": "dot" });
-        write_json(folder, SENTENCES, &text)?;
-        self.write_pooling(folder, width)?;
-        self.write_head(folder, [width, outputs])?;
+        write_json(folder, SENTENCES, &ranking)?;
+        let modes = json!({
+            "word_embedding_dimension": width,
+            "pooling_mode_cls_token": is(Pooling::First),
+            "pooling_mode_mean_tokens": is(Pooling::Mean),
+            "pooling_mode_max_tokens": is(Pooling::Max),
+            "pooling_mode_mean_sqrt_len_tokens": false,
+        });
+        write_json(&pooling, CONFIG, &modes)?;
+        let layer = json!({
+            "in_features": width,
+            "out_features": outputs,
+            "bias": true,
+            "activation_function": "torch.nn.modules.linear.Identity",
+        });
+        write_json(&head, CONFIG, &layer)?;
+        // PyTorch's linear layers are `[out, in]`
+        let weight = transposed(&self.head["weight"].values, outputs);
+        let tensors = [
+            Tensor::f32("linear.weight", &[outputs, width], &weight),
+            Tensor::f32("linear.bias", &[outputs], &self.head["bias"].values),
+        ];
+        write_weights(&head, KIND, &tensors)?;
         let modules = [
             ("", "Transformer"),
             (POOLING, "Pooling"),
@@ -71,41 +92,6 @@ impl SentenceLayers<'_> {
             json!({ "idx": at, "name": at.to_string(), "path": path, "type": class })
         };
         write_json(folder, MODULES, &modules.iter().enumerate().map(entry).collect())
-    }
-
-    fn write_pooling(&self, folder: &Path, width: usize) -> Result<(), Error> {
-        let is = |pooling| self.pooling == pooling;
-        let text = json!({
-            "word_embedding_dimension": width,
-            "pooling_mode_cls_token": is(Pooling::First),
-            "pooling_mode_mean_tokens": is(Pooling::Mean),
-            "pooling_mode_max_tokens": is(Pooling::Max),
-            "pooling_mode_mean_sqrt_len_tokens": false,
-        });
-        write_json(&folder.join(POOLING), "config.json", &text)
-    }
-
-    fn write_head(&self, folder: &Path, [width, outputs]: [usize; 2]) -> Result<(), Error> {
-        let folder = folder.join(HEAD);
-        let text = json!({
-            "in_features": width,
-            "out_features": outputs,
-            "bias": true,
-            "activation_function": "torch.nn.modules.linear.Identity",
-        });
-        write_json(&folder, "config.json", &text)?;
-        let weight = &self.head["weight"].values;
-        // PyTorch's linear layers are `[out, in]`
-        let columns = (0..outputs).flat_map(|j| (0..width).map(move |i| weight[i * outputs + j]));
-        let weight: Vec<f32> = columns.collect();
-        let tensors = [
-            Tensor::f32("linear.weight", &[outputs, width], &weight),
-            Tensor::f32("linear.bias", &[outputs], &self.head["bias"].values),
-        ];
-        let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
-        let path = folder.join("model.safetensors");
-        let contents = store::Contents::new(KIND, VERSION, &metadata, &tensors);
-        contents.write(&path).map_err(|e| failed(&path, e))
     }
 }
 

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::read_text;
-use serde::Deserialize;
+use serde_json::Value;
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
@@ -88,7 +88,7 @@ impl Tokenizer {
         let lowercase = keys.flag("do_lower_case", true)?;
         let chinese = keys.flag("tokenize_chinese_chars", true)?;
         let accents = match json.get("strip_accents") {
-            None | Some(serde_json::Value::Null) => None,
+            None | Some(Value::Null) => None,
             Some(_) => Some(keys.flag("strip_accents", lowercase)?),
         };
 
@@ -193,7 +193,7 @@ impl Tokenizer {
 /// A special token's text, which tokenizer_config.json gives as a string or as an object.
 fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error> {
     match keys.json.get(key) {
-        None | Some(serde_json::Value::Null) => Ok(default.into()),
+        None | Some(Value::Null) => Ok(default.into()),
         Some(value) => value
             .as_str()
             .or_else(|| value.get("content")?.as_str())
@@ -205,13 +205,6 @@ fn special_token(keys: &Keys, key: &str, default: &str) -> Result<String, Error>
 /// The token of a tokenizer.json's model for unknown words, which the library looks up only when a text
 /// needs it.
 fn unknown_token(json: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct File {
-        model: Model,
-    }
-    #[derive(Deserialize)]
-    struct Model {
-        unk_token: Option<String>,
-    }
-    serde_json::from_str::<File>(json).ok()?.model.unk_token
+    let read: Value = serde_json::from_str(json).ok()?;
+    Some(read["model"]["unk_token"].as_str()?.to_owned())
 }

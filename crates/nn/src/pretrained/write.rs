@@ -65,11 +65,7 @@ impl Pretrained {
         let pooler =
             pooler.iter().map(|(name, tensor)| Tensor::f32(name, &tensor.shape, &tensor.values));
         let tensors: Vec<Tensor> = tensors.chain(pooler).collect();
-        // transformers refuses files without this entry
-        let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
-        let path = folder.join(WEIGHTS);
-        let contents = store::Contents::new(KIND, VERSION, &metadata, &tensors);
-        contents.write(&path).map_err(|e| failed(&path, e))
+        write_weights(folder, KIND, &tensors)
     }
 
     /// Name and text of the small files: config.json, tokenizer.json and those of the tokenizer's
@@ -108,7 +104,16 @@ pub(super) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_atomically(path, |file| file.write_all(bytes)).map_err(|e| failed(path, e))
 }
 
-pub(super) fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
+/// Writes the weights of a folder, of a kind that their metadata name.
+pub(super) fn write_weights(folder: &Path, kind: &str, tensors: &[Tensor]) -> Result<(), Error> {
+    // transformers refuses files without this entry
+    let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+    let path = folder.join(WEIGHTS);
+    let contents = store::Contents::new(kind, VERSION, &metadata, tensors);
+    contents.write(&path).map_err(|e| failed(&path, e))
+}
+
+fn failed(path: &Path, error: dsokr_basis::Error) -> Error {
     match error {
         dsokr_basis::Error::Io { source, .. } => Error::file(path, source),
         other => Error::file(path, other),
