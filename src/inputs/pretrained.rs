@@ -4,7 +4,6 @@ use dsokr_nn::TokenIds;
 use dsokr_nn::pretrained::{Pretrained, PretrainedConfig};
 
 use super::tokens::tokenise;
-use super::warn_unknown;
 use crate::{Error, Prepare};
 use dsokr_data::Split;
 
@@ -48,11 +47,8 @@ impl Prepare for PretrainedInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        let encode = |text: &str| Ok(self.model.tokenizer().encode(text, self.max_length)?);
-        let ids = tokenise(split.inputs.texts()?, encode)?;
-        let special = self.model.tokenizer().special_tokens();
-        warn_unknown(ids.iter().filter(|ids| ids.len() <= special).count(), ids.len());
-        Ok(ids)
+        let tokenizer = self.model.tokenizer();
+        tokenise(split, tokenizer.special_tokens(), |text| tokenizer.encode(text, self.max_length))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {

@@ -53,12 +53,8 @@ impl Prepare for TokenInputs {
     }
 
     fn inputs(&self, split: &Split) -> Result<Vec<TokenIds>, Error> {
-        let ids = tokenise(split.inputs.texts()?, |text| {
-            Ok(self.tokens.encode(text, self.max_length)?)
-        })?;
-        // a text without known tokens is `[CLS]` alone
-        warn_unknown(ids.iter().filter(|ids| ids.len() <= 1).count(), ids.len());
-        Ok(ids)
+        // a text without known tokens is only `[CLS]`
+        tokenise(split, 1, |text| self.tokens.encode(text, self.max_length))
     }
 
     fn files(&self) -> Result<Vec<(&'static str, String)>, Error> {
@@ -75,25 +71,30 @@ impl Prepare for TokenInputs {
 /// Number of texts that are tokenised at a time.
 const AT_ONCE: usize = 4096;
 
-/// The ids of texts. `encode` returns whether a text was truncated; the number of these is logged.
+/// The ids of a split's texts. `encode` returns whether a text was truncated; the number of these is logged, and that
+/// of texts with no more than the `special` tokens.
 pub(super) fn tokenise(
-    texts: &[String],
-    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), Error> + Sync,
+    split: &Split,
+    special: usize,
+    encode: impl Fn(&str) -> Result<(Vec<u32>, bool), dsokr_nn::Error> + Sync,
 ) -> Result<Vec<TokenIds>, Error> {
+    let texts = split.inputs.texts()?;
     let io = |e: std::io::Error| Error::Io { path: std::env::temp_dir(), message: e.to_string() };
-    let (mut all, mut cut) = (TokenIdsBuilder::default(), 0);
+    let (mut all, mut cut, mut unknown) = (TokenIdsBuilder::default(), 0, 0);
     for some in texts.chunks(AT_ONCE) {
         let encoded: Vec<(Vec<u32>, bool)> =
             some.par_iter().map(|text| encode(text)).collect::<Result<_, _>>()?;
         for (ids, shorter) in encoded {
             all.push(&ids).map_err(io)?;
             cut += usize::from(shorter);
+            unknown += usize::from(ids.len() <= special);
         }
     }
     if cut > 0 {
         let texts = texts.len();
         tracing::warn!(cut, texts, "texts longer than max_length were cut");
     }
+    warn_unknown(unknown, texts.len());
     all.finish().map_err(io)
 }
 

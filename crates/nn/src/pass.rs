@@ -225,30 +225,26 @@ mod tests {
 
     #[test]
     fn masks_computed_by_tensor_operations_are_the_same() {
-        let numbers: Vec<i32> = (0..4096).chain([i32::MAX, i32::MIN, -1]).collect();
+        let device = Device::flex();
+        let check = |mask: Dropout, elements: Tensor<1, Int>, expected: &[i32]| {
+            let factors = mask.factors(elements.clone()).into_data();
+            let expected: Vec<f32> = expected.iter().map(|&i| mask.at(i as u32)).collect();
+            assert_eq!(factors.try_to_vec::<f32>().unwrap(), expected);
+        };
+        let some: Vec<i32> = (0..4096).chain([i32::MAX, i32::MIN, -1]).collect();
         for (key, p) in [(1, 0.1f32), (99, 0.5), (7, 0.9)] {
             let mask = Pass::train(key).dropout(2, p).unwrap();
-            let device = Device::flex();
             for mask in [mask, mask.after(3_000_000_000)] {
-                let data = TensorData::new(numbers.clone(), [numbers.len()]);
-                let factors = mask.factors(Tensor::from_data(data, (&device, DType::I32)));
-                let expected: Vec<f32> = numbers.iter().map(|&i| mask.at(i as u32)).collect();
-                assert_eq!(factors.into_data().try_to_vec::<f32>().unwrap(), expected);
+                let data = TensorData::new(some.clone(), [some.len()]);
+                check(mask, Tensor::from_data(data, (&device, DType::I32)), &some);
             }
         }
-    }
-
-    #[test]
-    fn numbers_of_elements_are_counted_from_0_without_a_gap() {
-        let device = Device::flex();
-        let large = [4_095, 4_096, 4_097, 65_535, 65_536, 300_007];
-        for n in (0..300).chain(large) {
-            let found = numbers(n, &device).into_data();
-            assert_eq!(found.try_to_vec::<i32>().unwrap(), (0..n as i32).collect::<Vec<_>>());
-            let mask = Pass::train(5).dropout(1, 0.3).unwrap().after(77);
-            let factors = mask.factors(numbers(n, &device)).into_data();
-            let expected: Vec<f32> = (0..n as u32).map(|i| mask.at(i)).collect();
-            assert_eq!(factors.try_to_vec::<f32>().unwrap(), expected, "{n}");
+        // elements are counted from 0 without a gap
+        let mask = Pass::train(5).dropout(1, 0.3).unwrap().after(77);
+        for n in (0..300).chain([4_095, 4_096, 4_097, 65_535, 65_536, 300_007]) {
+            let (found, expected) = (numbers(n, &device), (0..n as i32).collect::<Vec<_>>());
+            assert_eq!(found.clone().into_data().try_to_vec::<i32>().unwrap(), expected);
+            check(mask, found, &expected);
         }
     }
 

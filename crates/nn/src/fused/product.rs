@@ -107,27 +107,28 @@ mod tests {
         (0..n).map(|i| (hash(i) % 4001) as f32 / 2000.3 - 1.0).collect()
     }
 
+    /// A product of rounded operands without a bias.
+    fn product<'a>(sizes: (usize, usize, usize), a: View<'a>, b: View<'a>) -> Product<'a> {
+        let (operands, threads) = (Operands::Bf16, Threads::One);
+        Product { sizes, a, b, factor: 1.0, bias: None, operands, threads }
+    }
+
     #[test]
     fn rounded_products_are_within_their_error() {
         let small = [(1, 1, 1), (3, 5, 7), (8, 48, 2), (9, 49, 33), (1, 128, 32), (7, 15, 64)];
         let large = [(130, 65, 34), (17, 16, 769), (40, 100, 1537), (250, 31, 31), (2, 3, 0)];
         for (m, n, k) in small.into_iter().chain(large) {
             let (a, b, bias) = (numbers(m * k, 1), numbers(k * n, 2), numbers(n, 3));
-            for (a_transposed, b_transposed) in
-                [(false, false), (false, true), (true, false), (true, true)]
+            let views = |values, rows, columns| {
+                [View::rows(values, columns), View::rows(values, rows).transposed()]
+            };
+            for (x, y) in views(&a, m, k).into_iter().flat_map(|x| views(&b, k, n).map(|y| (x, y)))
             {
-                let view = |values, rows, columns, transposed| match transposed {
-                    false => View::rows(values, columns),
-                    true => View::rows(values, rows).transposed(),
-                };
-                let (x, y) = (view(&a, m, k, a_transposed), view(&b, k, n, b_transposed));
                 let (left, right) = (x.rounded(m, k), y.rounded(k, n));
                 for (bias, factor) in [(None, 0.5), (Some(&*bias), 1.0)] {
                     let sizes = (m, n, k);
-                    let product = |threads| {
-                        let operands = Operands::Bf16;
-                        Product { sizes, a: x, b: y, factor, bias, operands, threads }
-                    };
+                    let product =
+                        |threads| Product { factor, bias, threads, ..product(sizes, x, y) };
                     let width = n + 3;
                     let mut results = vec![vec![f32::NAN; m * width]; 3];
                     // SAFETY: the targets have m rows of n + 3 values
@@ -164,10 +165,7 @@ mod tests {
         let one = |a: f32, b: f32| {
             let mut results = [0.0f32; 2];
             let (a, b) = ([a], [b]);
-            let (a, b) = (View::rows(&a, 1), View::rows(&b, 1));
-            let (operands, threads) = (Operands::Bf16, Threads::One);
-            let product =
-                Product { sizes: (1, 1, 1), a, b, factor: 1.0, bias: None, operands, threads };
+            let product = product((1, 1, 1), View::rows(&a, 1), View::rows(&b, 1));
             // SAFETY: one value
             unsafe {
                 product.write(&mut results[0], 1);
@@ -185,11 +183,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "sizes 2, 2, 2")]
     fn short_operands_are_refused() {
-        let (a, b) = ([0.0; 3], [0.0; 4]);
-        let (a, b) = (View::rows(&a, 2), View::rows(&b, 2));
-        let (operands, threads) = (Operands::Bf16, Threads::One);
-        let product =
-            Product { sizes: (2, 2, 2), a, b, factor: 1.0, bias: None, operands, threads };
+        let product = product((2, 2, 2), View::rows(&[0.0; 3], 2), View::rows(&[0.0; 4], 2));
         // SAFETY: the operands are refused before the target is written
         unsafe { product.write([0.0; 4].as_mut_ptr(), 2) };
     }

@@ -66,7 +66,7 @@ impl TransformerConfig {
         self.architecture(1).validate()
     }
 
-    fn architecture(&self, vocabulary: usize) -> Architecture {
+    pub(crate) fn architecture(&self, vocabulary: usize) -> Architecture {
         Architecture {
             vocabulary,
             positions: self.max_length,

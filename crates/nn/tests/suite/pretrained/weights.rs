@@ -36,8 +36,8 @@ fn assert_made(parameters: &Parameters, positions: usize, types: usize) {
         let name = |part: &str, end: &str| format!("encoder.layer.{i}.{part}.{end}");
         let dense = [
             ("output", "attention.output.dense", d, d),
-            ("rise", "intermediate.dense", d, ff),
-            ("fall", "output.dense", ff, d),
+            ("up", "intermediate.dense", d, ff),
+            ("down", "output.dense", ff, d),
         ];
         let mut insert = |path: &str, inputs, outputs, at: &dyn Fn(usize, usize) -> f32| {
             let rows = (0..inputs).flat_map(|row| (0..outputs).map(move |column| (row, column)));
