@@ -83,6 +83,8 @@ impl Sizes {
             dropout: self.dropout,
             attention_dropout: self.dropout,
             inner_dropout: self.dropout,
+            precision: self.precision,
+            recompute: false,
         }
     }
 }
@@ -124,7 +126,6 @@ fn timed(mut run: impl FnMut(u64)) -> f64 {
 fn net(sizes: &Sizes, device: &Device) -> Net {
     let mut random = generator(0, "parameters", 0);
     let body = Body::init(&sizes.architecture(), &mut random, device);
-    let body = body.with_precision(sizes.precision);
     let head = init::linear(sizes.d, sizes.out, &mut random, device);
     Net { body, head }
 }
@@ -145,11 +146,11 @@ fn steps(sizes: &Sizes, first: bool) -> f64 {
         weight_decay: 0.0,
         ..TrainingConfig::default()
     };
-    let mut optimizer: ModuleOptimizer = Update::of(&config);
+    let mut optimizer: ModuleOptimizer = Update::from_config(&config);
     let sequences = texts(sizes);
     let x = normal([sequences.rows(), sizes.d], &device);
     let y = normal([sizes.batch, sizes.out], &device);
-    let starts: Vec<i32> = sequences.starts().iter().map(|&start| start as i32).collect();
+    let starts: Vec<i32> = sequences.starts().map(|start| start as i32).collect();
     let starts = Tensor::<1, burn::tensor::Int>::from_data(starts.as_slice(), &device);
     timed(|step| {
         let Some(model) = net.take() else { return };

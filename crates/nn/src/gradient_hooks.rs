@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
@@ -37,7 +36,7 @@ impl GradientHooks {
         let mut deepest = Tensor::<1>::zeros([1], &Device::flex().autodiff());
         let depths = (0..trainable(module)).map(|_| {
             for _ in 0..STRIDE {
-                deepest = apply(Deeper, [deepest.clone().into_dispatch()]);
+                deepest = deepest.clone() * 1.0;
             }
             deepest.clone()
         });
@@ -66,27 +65,18 @@ impl ModuleMapper for Watch<'_> {
         let depth = self.depths.next().filter(|_| on_cpu_engine(&weights));
         let Some(depth) = depth else { return param };
         let (id, _, mapper) = param.consume();
-        let receiver = Receiver { id, receive: self.receive.clone() };
+        let identity = Identity { id, receive: self.receive.clone() };
         let inputs = [weights.into_dispatch(), depth.clone().into_dispatch()];
-        Param::from_mapped_value(id, apply(Identity(receiver), inputs), mapper)
-    }
-}
-
-#[derive(Clone)]
-struct Receiver {
-    id: ParamId,
-    receive: Receive,
-}
-
-impl fmt::Debug for Receiver {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "receiver of the gradient of {}", self.id)
+        Param::from_mapped_value(id, apply(identity, inputs), mapper)
     }
 }
 
 /// Its second input gives it a depth.
-#[derive(Clone, Debug)]
-struct Identity(Receiver);
+#[derive(Clone)]
+struct Identity {
+    id: ParamId,
+    receive: Receive,
+}
 
 impl CpuOp<2> for Identity {
     type Saved = ();
@@ -96,24 +86,8 @@ impl CpuOp<2> for Identity {
     }
 
     fn backward(self, (): (), dy: FlexTensor, _: [bool; 2]) -> [Option<FlexTensor>; 2] {
-        (self.0.receive)(self.0.id, values(&contiguous(dy)));
+        (self.receive)(self.id, values(&contiguous(dy)));
         [None, None]
-    }
-}
-
-/// An operation on a constant, which has no backward step.
-#[derive(Clone, Debug)]
-struct Deeper;
-
-impl CpuOp<1> for Deeper {
-    type Saved = ();
-
-    fn forward(&self, [constant]: [FlexTensor; 1]) -> (FlexTensor, ()) {
-        (constant, ())
-    }
-
-    fn backward(self, (): (), _: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
-        [None]
     }
 }
 
@@ -142,8 +116,8 @@ mod tests {
     }
 
     /// Tells that the backward pass has come to an operation.
-    #[derive(Clone, Debug)]
-    struct Milestone(Receiver);
+    #[derive(Clone)]
+    struct Milestone(ParamId, Receive);
 
     impl CpuOp<1> for Milestone {
         type Saved = ();
@@ -153,7 +127,7 @@ mod tests {
         }
 
         fn backward(self, (): (), dy: FlexTensor, _: [bool; 1]) -> [Option<FlexTensor>; 1] {
-            (self.0.receive)(self.0.id, &[]);
+            (self.1)(self.0, &[]);
             [Some(dy)]
         }
     }
@@ -177,8 +151,8 @@ mod tests {
         for (weight, number) in watched.weights.iter().zip(0..) {
             // one parameter is used by all layers
             x = linear(x, weight.val(), watched.bias.val(), Precision::F32).tanh();
-            let receiver = Receiver { id: ParamId::from(number), receive: receive.clone() };
-            x = apply(Milestone(receiver), [x.into_dispatch()]);
+            let milestone = Milestone(ParamId::from(number), receive.clone());
+            x = apply(milestone, [x.into_dispatch()]);
         }
         let rest = GradientsParams::from_grads(x.square().sum().backward(), &watched);
         assert!(rest.is_empty());
@@ -196,8 +170,8 @@ mod tests {
         let texts: [&[u32]; 2] = [&[1, 2, 3], &[4, 5]];
         for (body, trained) in [
             (body.clone(), 2 + 2 + 3 * 12),
-            (body.clone().with_recomputation(true), 2 + 2 + 3 * 12),
-            (body.clone().with_precision(Precision::Bf16), 2 + 2 + 3 * 12),
+            (body.clone().with(|sizes| sizes.recompute = true), 2 + 2 + 3 * 12),
+            (body.clone().with(|sizes| sizes.precision = Precision::Bf16), 2 + 2 + 3 * 12),
             (body.freeze(1), 2 * 12),
         ] {
             for pooling in [Pooling::First, Pooling::Mean] {

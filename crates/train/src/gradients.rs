@@ -152,7 +152,7 @@ mod tests {
             let step = |bag| {
                 let model = Model::new(bag);
                 let (_, gradients) = problem.gradients(&model);
-                let model = Update::of(&problem.config).step(0.5, model, gradients);
+                let model = Update::from_config(&problem.config).step(0.5, model, gradients);
                 let parameters = collect(&model.encoder);
                 parameters.values().flat_map(|found| found.values.to_vec()).collect::<Vec<f32>>()
             };

@@ -5,7 +5,7 @@ use dsokr_basis::features::{DenseRows, Distinct, distinct};
 use dsokr_basis::loss::DistanceLoss;
 use dsokr_nn::{Encoder, Model};
 
-use crate::loss_config::{Contrastive, Kind, Softmax};
+use crate::loss_config::Kind;
 use crate::{Error, LossConfig, Task};
 
 /// Below this the root of a squared distance has no gradient.
@@ -28,9 +28,8 @@ pub(super) fn bounded<E: Encoder>(model: Model<E>) -> Model<E> {
 pub(super) enum Objective<'a> {
     Square,
     Distance(&'a dyn DistanceLoss),
-    /// With τ at the start.
-    Contrastive(f64),
-    Softmax(f64, Box<Classes>),
+    Contrastive,
+    Softmax(Box<Classes>),
 }
 
 /// All distinct outputs of the training pairs. Targets never change, so a batch costs one product with k
@@ -44,12 +43,12 @@ pub(super) struct Classes {
 
 impl<'a> Objective<'a> {
     /// The objective of a task with p coordinates.
-    pub(super) fn of<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
+    pub(super) fn from_task<E: Encoder, M>(task: &Task<'a, E, M>, p: usize) -> Result<Self, Error> {
         Ok(match task.config.loss.kind() {
             Kind::Distance(_) if matches!(task.config.loss, LossConfig::Square(_)) => Self::Square,
             Kind::Distance(loss) => Self::Distance(loss),
-            Kind::Contrastive(Contrastive { temperature }) => Self::Contrastive(*temperature),
-            Kind::Softmax(Softmax { temperature }) => {
+            Kind::Contrastive(_) => Self::Contrastive,
+            Kind::Softmax(_) => {
                 let rows = Features::from(DenseRows::new(p, task.targets.to_vec())?);
                 let Distinct { representative, class, .. } = distinct(&rows)?;
                 let values = representative.iter().flat_map(|&row| &task.targets[row * p..][..p]);
@@ -57,13 +56,13 @@ impl<'a> Objective<'a> {
                 let outputs = representative.len();
                 tracing::info!(outputs, "the softmax runs over training outputs");
                 let targets = unit(Tensor::from_data(values, task.device));
-                Self::Softmax(*temperature, Box::new(Classes { targets, class }))
+                Self::Softmax(Box::new(Classes { targets, class }))
             }
         })
     }
 
     /// `Σ_i ℓ(z_i, y_i)` of some pairs, for the contrastive loss those of a whole batch. `batch` gives
-    /// their targets `[pairs × p]` and residuals r(y), and `scale` is ln 1/τ.
+    /// their targets `[pairs × p]` and residuals r(y), and `scale` is ln 1/τ, by default 0.
     pub(super) fn loss(
         &self,
         z: Tensor<2>,
@@ -72,22 +71,20 @@ impl<'a> Objective<'a> {
         scale: Option<Tensor<1>>,
     ) -> Tensor<1> {
         let device = z.device();
-        let scale = |temperature: f64| {
-            scale.unwrap_or_else(|| Tensor::from_floats([-temperature.ln() as f32], &device))
-        };
+        let scale = || scale.unwrap_or_else(|| Tensor::zeros([1], &device));
         match self {
             Self::Square => {
                 let (targets, residuals) = batch();
                 (z - targets).square().sum() + residuals.iter().sum::<f32>()
             }
             Self::Distance(loss) => distance(*loss, z, batch()),
-            Self::Contrastive(temperature) => contrastive(z, batch().0, scale(*temperature)),
-            Self::Softmax(temperature, classes) => {
+            Self::Contrastive => contrastive(z, batch().0, scale()),
+            Self::Softmax(classes) => {
                 let Classes { targets, class } = &**classes;
                 let own: Vec<i32> = pairs.iter().map(|&pair| class[pair] as i32).collect();
                 let own = TensorData::new(own, [pairs.len(), 1]);
                 let own = Tensor::<2, Int>::from_data(own, &device);
-                let scores = similarities(unit(z), targets.clone(), scale(*temperature));
+                let scores = similarities(unit(z), targets.clone(), scale());
                 -log_softmax(scores, 1).gather(1, own).sum()
             }
         }
@@ -143,7 +140,7 @@ mod tests {
 
     use super::*;
     use crate::problem::{Problem, mlp_at};
-    use crate::{GroupConfig, OptimizerName, TrainingConfig};
+    use crate::{Contrastive, GroupConfig, OptimizerName, Softmax, TrainingConfig};
 
     const P: usize = 3;
     const Z: [f32; 12] = [0.3, -0.2, 1.1, 2.0, 0.4, -1.5, 0.1, 0.2, 0.3, -0.7, 0.6, 0.9];
@@ -169,7 +166,7 @@ mod tests {
         let config = TrainingConfig { loss: *loss, ..TrainingConfig::default() };
         let problem = problem(config, vec![vec![]; 4], &Y);
         let device = problem.device.clone();
-        let objective = Objective::of(&problem.task::<Mlp>(), P).unwrap();
+        let objective = Objective::from_task(&problem.task::<Mlp>(), P).unwrap();
         let rows = |values: &[f32]| {
             Tensor::<2>::from_data(TensorData::new(values.to_vec(), [4, P]), &device)
         };

@@ -55,8 +55,8 @@ macro_rules! loss_config {
             pub(crate) fn kind(&self) -> Kind<'_> {
                 match self {
                     $(Self::$name(loss) => Kind::Distance(loss),)*
-                    Self::Contrastive(loss) => Kind::Contrastive(loss),
-                    Self::Softmax(loss) => Kind::Softmax(loss),
+                    Self::Contrastive(loss) => Kind::Contrastive(loss.temperature),
+                    Self::Softmax(loss) => Kind::Softmax(loss.temperature),
                 }
             }
         }
@@ -69,10 +69,10 @@ distance_losses!(loss_config);
 pub(crate) enum Kind<'a> {
     /// Each prediction with its own target.
     Distance(&'a dyn DistanceLoss),
-    /// The pairs of a batch.
-    Contrastive(&'a Contrastive),
-    /// Predictions with all outputs of the training pairs.
-    Softmax(&'a Softmax),
+    /// The pairs of a batch, with τ at the start.
+    Contrastive(f64),
+    /// Predictions with all outputs of the training pairs, with τ at the start.
+    Softmax(f64),
 }
 
 impl Default for LossConfig {
@@ -86,8 +86,7 @@ impl LossConfig {
     pub fn temperature(&self) -> Option<f64> {
         match self.kind() {
             Kind::Distance(_) => None,
-            Kind::Contrastive(Contrastive { temperature })
-            | Kind::Softmax(Softmax { temperature }) => Some(*temperature),
+            Kind::Contrastive(temperature) | Kind::Softmax(temperature) => Some(temperature),
         }
     }
 
@@ -97,9 +96,8 @@ impl LossConfig {
                 let key = format!("training.loss.{}", bad.parameter);
                 Error::value(&key, bad.value, bad.allowed)
             }),
-            Kind::Contrastive(Contrastive { temperature })
-            | Kind::Softmax(Softmax { temperature }) => {
-                let holds = (0.01..=100.0).contains(temperature);
+            Kind::Contrastive(temperature) | Kind::Softmax(temperature) => {
+                let holds = (0.01..=100.0).contains(&temperature);
                 check(holds, "training.loss.temperature", temperature, "0.01 to 100")
             }
         }

@@ -34,7 +34,7 @@ pub struct Update {
 impl Update {
     /// Burn's optimiser of a module under a configuration: the main rule, and the groups' rules for
     /// the parameters that they name.
-    pub fn of(config: &TrainingConfig) -> ModuleOptimizer {
+    pub fn from_config(config: &TrainingConfig) -> ModuleOptimizer {
         let rule = |name| match name {
             OptimizerName::Sgd => Rule::Sgd,
             OptimizerName::Adam | OptimizerName::AdamW => {
@@ -241,7 +241,7 @@ mod tests {
         let loss = (module.table.val() * 2.0 + module.head.val() * 7.0).sum();
         let gradients = GradientsParams::from_grads(loss.backward(), &module);
         // halfway through a warm-up, both rates are halved
-        let module = Update::of(&config).step(0.05, module, gradients);
+        let module = Update::from_config(&config).step(0.05, module, gradients);
         let value = |p: &Param<Tensor<1>>| p.val().into_scalar::<f32>();
         assert!((value(&module.table) - (1.0 - 0.125 * 2.0)).abs() < 1e-6);
         assert!((value(&module.head) - 0.95).abs() < 1e-5);

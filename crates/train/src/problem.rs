@@ -44,7 +44,7 @@ impl<I: Send + Sync> Problem<I> {
     ) -> (f64, GradientsParams) {
         let (task, mut keys) = (self.task(), generator(0, "dropout", 0));
         let batch: Vec<usize> = (0..self.inputs.len()).collect();
-        let objective = Objective::of(&task, model.encoder.dimension()).unwrap();
+        let objective = Objective::from_task(&task, model.encoder.dimension()).unwrap();
         let found = gradients(&task, model, &batch, &objective, &mut keys, None).unwrap();
         (found.loss, found.gradients.unwrap())
     }

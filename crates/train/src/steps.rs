@@ -70,8 +70,8 @@ pub fn train<E: Encoder, M: Display + 'static>(
         let allowed = "a loss that compares no pairs of a batch, with several processes";
         return Err(Error::value("training.loss.name", "contrastive", allowed));
     }
-    let objective = Objective::of(task, model.encoder.dimension())?;
-    let mut optimizer = Update::of(config);
+    let objective = Objective::from_task(task, model.encoder.dimension())?;
+    let mut optimizer = Update::from_config(config);
     let mut model = model;
     let kept = start.as_ref().map(|checkpoint| checkpoint.step);
     let mut state = start.unwrap_or_default();

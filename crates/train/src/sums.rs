@@ -48,7 +48,7 @@ pub(super) struct Sums {
 impl Sums {
     /// For the parameters of a model that is trained on inputs of these lengths.
     pub(super) fn new<M: Module>(ranks: &Ranks, model: &M, lengths: Vec<usize>) -> Self {
-        let plan = Arc::new(Plan::of(model));
+        let plan = Arc::new(Plan::from_model(model));
         // a single bucket is complete when the backward pass ends
         let background = if plan.buckets.len() > 1 { ranks.background() } else { None };
         let hooks = GradientHooks::new(model);
@@ -92,7 +92,7 @@ struct Bucket {
 }
 
 impl Plan {
-    fn of<M: Module>(model: &M) -> Self {
+    fn from_model<M: Module>(model: &M) -> Self {
         let mut trained: Vec<(ParamId, usize)> = Vec::new();
         visit(model, |_, parameter| {
             if parameter.is_trained() {
@@ -309,7 +309,7 @@ mod tests {
                 let config = TrainingConfig { micro_batch, clip: 0.0, ..TrainingConfig::default() };
                 let problem = Problem::new(config, inputs.to_vec(), &targets);
                 let (task, model) = (problem.task(), Model::new(init(&problem.device)));
-                let objective = Objective::of(&task, 2).unwrap();
+                let objective = Objective::from_task(&task, 2).unwrap();
                 let sums = Sums::new(&Ranks::current(), &model, vec![1; inputs.len()]);
                 assert!(sums.plan.buckets.len() > 2 && sums.background.is_some());
                 let (mut keys, step) = (generator(0, "dropout", 0), Some(sums.begin(false)));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{NgramConfig, NgramKind, SparseRow};
-use crate::fused::{SparseBatch, bag, bag_by_rows};
+use crate::fused::{SparseBatch, bag};
 use crate::pass::check_dropout;
 use crate::{Encoder, Error, Mlp, MlpConfig, PartSize, Pass, RowGradient, init};
 
@@ -150,10 +150,7 @@ impl Encoder for NgramBag {
 
     fn forward(&self, batch: &[&SparseRow], pass: Pass) -> Tensor<2> {
         let rows = Arc::new(self.collate(batch, pass));
-        let sum = match self.by_rows {
-            true => bag_by_rows(self.table.val(), rows),
-            false => bag(self.table.val(), rows),
-        };
+        let sum = bag(self.table.val(), rows, self.by_rows);
         let deep = self.mlp.as_ref().map(|mlp| mlp.apply(sum.clone(), pass, 1));
         match (&self.bias, deep) {
             (Some(bias), Some(deep)) => sum + deep + bias.val().unsqueeze::<2>(),

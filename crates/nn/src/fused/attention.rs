@@ -6,7 +6,7 @@ use super::operation::CpuOp;
 
 /// Every token attends, of one input: `qkv` `[n, 3d]` to `[n, d]`. Each text's first token attends, of two inputs:
 /// `q` `[texts, d]` and `kv` `[n, 2d]` to `[texts, d]`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Attention(pub Setting);
 
 impl<const N: usize> CpuOp<N> for Attention {

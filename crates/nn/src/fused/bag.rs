@@ -27,7 +27,7 @@ impl SparseBatch {
 }
 
 /// `y_i = Σ_j values_j · table[indices_j]` over row i's entries.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Bag {
     pub batch: Arc<SparseBatch>,
     /// Whether the gradient of the table is [by rows](super::RowGradient).

@@ -58,11 +58,11 @@ pub fn bag(table: Tensor<2>, batch: &SparseBatch) -> Tensor<2> {
 }
 
 pub fn attention(qkv: Tensor<2>, setting: &Setting, stride: usize) -> Tensor<2> {
-    let (texts, d, device) = (setting.sequences.len(), qkv.dims()[1] / 3, qkv.device());
+    let (texts, d, device) = (setting.sequences.texts(), qkv.dims()[1] / 3, qkv.device());
     let [q, k, v] = padded(qkv, setting, stride);
     let result = attend(q, k, v, &setting.sequences, setting.dropout, false);
     let result = result.swap_dims(1, 2).reshape([texts * stride, d]);
-    let places = setting.sequences.lengths().iter().enumerate();
+    let places = setting.sequences.lengths().enumerate();
     let places = places.flat_map(|(i, n)| (i * stride..i * stride + n).map(|place| place as i32));
     result.select(0, integers(places.collect(), &device))
 }
@@ -80,7 +80,7 @@ fn padded<const PARTS: usize>(
     Setting { sequences, heads, .. }: &Setting,
     stride: usize,
 ) -> [Tensor<4>; PARTS] {
-    let (texts, width, device) = (sequences.len(), x.dims()[1], x.device());
+    let (texts, width, device) = (sequences.texts(), x.dims()[1], x.device());
     let d = width / PARTS;
     let padded = x.select(0, integers(padded_rows(sequences, stride), &device));
     let padded = padded.reshape([texts, stride, width]);
@@ -107,10 +107,10 @@ fn attend(
     let narrow = v.dtype();
     let scores = q.matmul(k.swap_dims(2, 3)).cast(DType::F32);
     let mut scores = scores * scale;
-    if sequences.lengths().iter().any(|&length| length < stride) {
-        let lengths = sequences.lengths().iter();
+    if sequences.lengths().any(|length| length < stride) {
+        let lengths = sequences.lengths();
         let beyond: Vec<f32> = lengths
-            .flat_map(|&length| (0..stride).map(move |j| if j < length { 0.0 } else { -1e9 }))
+            .flat_map(|length| (0..stride).map(move |j| if j < length { 0.0 } else { -1e9 }))
             .collect();
         let beyond = TensorData::new(beyond, [texts, 1, 1, stride]);
         scores = scores + Tensor::<4>::from_data(beyond, &device);
@@ -135,7 +135,7 @@ fn numbers(
 ) -> Tensor<4, Int> {
     let mut before = 0u32;
     let (mut starts, mut widths, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-    for &length in sequences.lengths() {
+    for length in sequences.lengths() {
         let size = if one_query { length } else { length * length } as u32;
         starts.push(before as i32);
         widths.push(length as i32);

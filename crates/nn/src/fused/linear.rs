@@ -10,7 +10,7 @@ use super::simd::{masked, normal, simd};
 use crate::Dropout;
 
 /// `x w` of two inputs, `x w + b` of three.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Linear(pub Operands);
 
 impl<const N: usize> CpuOp<N> for Linear {
@@ -36,7 +36,7 @@ impl<const N: usize> CpuOp<N> for Linear {
 }
 
 /// `dropout(gelu(x w + b))`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AffineGelu {
     pub operands: Operands,
     pub dropout: Option<Dropout>,

@@ -10,7 +10,7 @@
 //! | [`residual_norm`] | `layer_norm(x + dropout(r + bias)) ∘ gamma + beta` |
 //! | [`attention`] | softmax attention of every token to the tokens of its text |
 //! | [`attention_first`] | the same for each text's first token alone |
-//! | [`bag`], [`bag_by_rows`] | weighted sums of table rows |
+//! | [`bag`] | weighted sums of table rows |
 //!
 //! Token vectors are rows of one matrix; [`Sequences`] assigns them to texts. Dropout is a function of a
 //! key and of the element's number ([`Dropout`]), so no mask is stored. Results are the same bit for bit
@@ -216,7 +216,7 @@ pub fn attention_first(
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     let ([texts, d], [n, double]) = (q.dims(), kv.dims());
-    let fits = texts == sequences.len() && n == sequences.rows();
+    let fits = texts == sequences.texts() && n == sequences.rows();
     assert!(
         fits && double == 2 * d && d.is_multiple_of(heads),
         "q [{texts}, {d}], kv [{n}, {double}]"
@@ -230,27 +230,14 @@ pub fn attention_first(
 /// Weighted sums of table rows: `y_i = Σ_j values_j · table[indices_j]` over row i's entries, shape
 /// `[batch, width]`, differentiable in the table.
 ///
-/// # Panics
-/// If an index is not below the number of rows of the table.
-pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
-    bag_with(table, batch, false)
-}
-
-/// As [`bag`]; on the CPU engine the gradient of the table costs what the batch touches: it is [by
-/// rows](RowGradient).
-///
-/// The table must have at most [`RowGradient::ROWS`] rows, and the graph may use
-/// it only here.
+/// With `by_rows` the gradient of the table costs what the batch touches on the CPU engine: it is [by
+/// rows](RowGradient). The table then has at most [`RowGradient::ROWS`] rows, and the graph may use it only here.
 ///
 /// # Panics
-/// As [`bag`]; for a larger table.
-pub fn bag_by_rows(table: Tensor<2>, batch: Arc<SparseBatch>) -> Tensor<2> {
-    assert!(table.dims()[0] <= RowGradient::ROWS, "too many rows for a gradient by rows");
-    bag_with(table, batch, true)
-}
-
-fn bag_with(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<2> {
+/// If an index is not below the number of rows of the table; by rows for a larger table.
+pub fn bag(table: Tensor<2>, batch: Arc<SparseBatch>, by_rows: bool) -> Tensor<2> {
     let rows = table.dims()[0];
+    assert!(!by_rows || rows <= RowGradient::ROWS, "too many rows for a gradient by rows");
     assert!(batch.indices.iter().all(|&i| (i as usize) < rows), "index beyond the table");
     if !on_cpu_engine(&table) {
         return composed::bag(table, &batch);

@@ -10,7 +10,7 @@ use super::simd::{masked, simd, sum};
 use crate::Dropout;
 
 /// `layer_norm(x + dropout(r + bias)) ∘ gamma + beta`, for x, r, bias, gamma and beta.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ResidualNorm {
     pub epsilon: f64,
     pub dropout: Option<Dropout>,

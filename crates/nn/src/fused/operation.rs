@@ -1,6 +1,6 @@
 //! Operations of the CPU engine with their own backward passes, as operations of Burn.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::{
@@ -19,7 +19,7 @@ use burn::tensor::Tensor;
 use super::buffer::contiguous;
 
 /// An operation on N tensors of 32-bit floats. Its inputs come in row-major order.
-pub trait CpuOp<const N: usize>: Clone + Debug + Send + 'static {
+pub trait CpuOp<const N: usize>: Clone + Send + 'static {
     /// The data of the backward pass.
     type Saved: Clone + Debug + Send + 'static;
 
@@ -111,8 +111,13 @@ where
 }
 
 /// The backward step of an operation.
-#[derive(Debug)]
 struct Step<Op>(Op);
+
+impl<Op> Debug for Step<Op> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("backward step")
+    }
+}
 
 impl<Op: CpuOp<N>, const N: usize> Backward<Flex, N> for Step<Op> {
     type State = Op::Saved;

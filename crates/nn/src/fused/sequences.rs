@@ -5,9 +5,8 @@ use std::ops::Range;
 /// Texts lie one after the other without padding, so operations cost only what the tokens cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequences {
-    starts: Vec<usize>,
-    lengths: Vec<usize>,
-    rows: usize,
+    /// Text i has the rows from `bounds[i]` to `bounds[i + 1]`.
+    bounds: Vec<usize>,
 }
 
 impl Sequences {
@@ -16,49 +15,46 @@ impl Sequences {
     /// # Panics
     /// If a text has no token: attention over no tokens is undefined.
     pub fn packed(lengths: impl IntoIterator<Item = usize>) -> Self {
-        let lengths: Vec<usize> = lengths.into_iter().collect();
-        assert!(lengths.iter().all(|&length| length > 0), "a text without tokens");
-        let mut rows = 0;
-        let mut next = |length: &usize| {
-            rows += length;
-            rows - length
-        };
-        let starts = lengths.iter().map(&mut next).collect();
-        Self { starts, lengths, rows }
+        let mut bounds = vec![0];
+        for length in lengths {
+            assert!(length > 0, "a text without tokens");
+            bounds.push(bounds[bounds.len() - 1] + length);
+        }
+        Self { bounds }
     }
 
     /// Number of texts.
-    pub fn len(&self) -> usize {
-        self.lengths.len()
-    }
-
-    /// Whether there is no text.
-    pub fn is_empty(&self) -> bool {
-        self.lengths.is_empty()
+    pub fn texts(&self) -> usize {
+        self.bounds.len() - 1
     }
 
     /// Number of rows of the matrix: of tokens of all texts.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.bounds[self.texts()]
+    }
+
+    /// The row of each text's first token, and the number of rows.
+    pub fn bounds(&self) -> &[usize] {
+        &self.bounds
     }
 
     /// The row of each text's first token.
-    pub fn starts(&self) -> &[usize] {
-        &self.starts
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        self.ranges().map(|rows| rows.start)
     }
 
     /// Number of tokens of each text.
-    pub fn lengths(&self) -> &[usize] {
-        &self.lengths
+    pub fn lengths(&self) -> impl Iterator<Item = usize> + Clone {
+        self.bounds.windows(2).map(|bounds| bounds[1] - bounds[0])
     }
 
     /// The longest text.
     pub fn longest(&self) -> usize {
-        self.lengths.iter().copied().max().unwrap_or(0)
+        self.lengths().max().unwrap_or(0)
     }
 
     /// The rows of each text.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
-        self.starts.iter().zip(&self.lengths).map(|(&start, &length)| start..start + length)
+        self.bounds.windows(2).map(|bounds| bounds[0]..bounds[1])
     }
 }

@@ -149,7 +149,7 @@ fn attention_agrees_whatever_the_padding() {
                 );
             }
         }
-        inputs([[sequences.len(), 24], [sequences.rows(), 48]], []).agree(
+        inputs([[sequences.texts(), 24], [sequences.rows(), 48]], []).agree(
             "first",
             |[q, kv], []| attention_first(q, kv, &sequences, 3, FULL, dropout),
             |[q, kv], []| composed::attention_first(q, kv, &setting(3), 48),
@@ -161,7 +161,7 @@ fn attention_agrees_whatever_the_padding() {
 fn attention_of_first_tokens_is_that_of_the_first_rows() {
     let sequences = Arc::new(Sequences::packed([5, 1, 40]));
     let (n, heads, d) = (sequences.rows(), 4, 32);
-    let starts = || integers(sequences.starts().iter().map(|&s| s as i32).collect(), &device());
+    let starts = || integers(sequences.starts().map(|s| s as i32).collect(), &device());
     inputs([[n, 3 * d]], []).agree(
         "first rows",
         |[qkv], []| {
@@ -183,7 +183,7 @@ fn bag_agrees() {
     let batch = Arc::new(batch);
     inputs([[50, 7]], []).agree(
         "bag",
-        |[table], []| bag(table, batch.clone()),
+        |[table], []| bag(table, batch.clone(), false),
         |[table], []| composed::bag(table, &batch),
     );
 }
@@ -201,8 +201,8 @@ fn a_gradient_by_rows_is_the_rows_of_the_gradient() {
             table.grad(&gradients).unwrap()
         };
         let batch = batch(indices.clone());
-        let dense = gradient(bag(table.clone(), batch.clone()));
-        let by_rows = gradient(bag_by_rows(table.clone(), batch));
+        let dense = gradient(bag(table.clone(), batch.clone(), false));
+        let by_rows = gradient(bag(table.clone(), batch, true));
         let inner = table.clone().inner();
         assert!(!RowGradient::is(&dense, &inner) && RowGradient::is(&by_rows, &inner));
         let [numbers, rows] = RowGradient::split(by_rows).map(host);
@@ -277,7 +277,7 @@ fn bfloat16_operations_are_near_those_in_32_bits() {
             let attend =
                 |by| all.outcome(|[qkv], []| attention(qkv, sequences, heads, by, dropout));
             near("attention", 2, attend);
-            let first = inputs([[sequences.len(), d], [sequences.rows(), 2 * d]], []);
+            let first = inputs([[sequences.texts(), d], [sequences.rows(), 2 * d]], []);
             near("first", 1, |by| {
                 first.outcome(|[q, kv], []| attention_first(q, kv, sequences, heads, by, dropout))
             });

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use dsokr_basis::store::read_text;
 use serde_json::{Map, Value};
 
-use crate::Error;
 use crate::transformer::Architecture;
+use crate::{Error, Precision};
 
 /// Upper bound for the sizes of a model; products of two sizes fit into 64 bits.
 const LARGEST: u64 = i32::MAX as u64;
@@ -98,6 +98,8 @@ impl Config {
             dropout: keys.rate("hidden_dropout_prob")?,
             attention_dropout: keys.rate("attention_probs_dropout_prob")?,
             inner_dropout: 0.0,
+            precision: Precision::F32,
+            recompute: false,
         };
         architecture.validate().map_err(|e| Error::file(path, e))?;
         Ok(Self { family, architecture, json })

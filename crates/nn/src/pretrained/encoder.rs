@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pretrained;
 use crate::pass::check_dropout;
-use crate::transformer::Body;
+use crate::transformer::{Architecture, Body};
 use crate::{Error, PartSize, Pooling, Precision, Transformer};
 
 /// A pretrained encoder of the BERT family (BERT, SciBERT, MiniLM, RoBERTa, …) from a local folder,
@@ -79,8 +79,18 @@ impl PretrainedConfig {
 
     /// Its size with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, model: &Pretrained, length: f64, coordinates: usize) -> Vec<PartSize> {
-        let recomputes = self.activation_checkpointing;
-        model.architecture().size(recomputes, self.precision, length, coordinates)
+        let mut architecture = model.architecture().clone();
+        self.set(&mut architecture);
+        architecture.size(length, coordinates)
+    }
+
+    /// Sets what is not said in config.json, or is replaced.
+    fn set(&self, architecture: &mut Architecture) {
+        architecture.precision = self.precision;
+        architecture.recompute = self.activation_checkpointing;
+        if let Some(dropout) = self.dropout {
+            (architecture.dropout, architecture.attention_dropout) = (dropout, dropout);
+        }
     }
 
     /// An encoder with `offset.len()` coordinates, and the names of the weight file's tensors that it
@@ -103,11 +113,7 @@ impl PretrainedConfig {
             let mut random = generator(0, "parameters", 0);
             (Body::init(model.architecture(), &mut random, device), Vec::new())
         };
-        let mut body =
-            body.with_recomputation(self.activation_checkpointing).with_precision(self.precision);
-        if let Some(dropout) = self.dropout {
-            body = body.with_dropout(dropout);
-        }
+        let mut body = body.with(|architecture| self.set(architecture));
         if self.freeze > 0 {
             body = body.freeze(self.freeze);
         }

@@ -1,7 +1,7 @@
 use crate::pass::check_dropout;
 use crate::{Error, PartSize, Precision, fused, size};
 
-/// Sizes and rates of a transformer with post-norm layers, GELU and learned positions, as in BERT
+/// Sizes, rates and arithmetic of a transformer with post-norm layers, GELU and learned positions, as in BERT
 /// (Devlin et al. 2019).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Architecture {
@@ -29,6 +29,15 @@ pub struct Architecture {
     pub attention_dropout: f32,
     /// Share of the feed-forward layers' inner units dropped.
     pub inner_dropout: f32,
+    /// The numbers that matrix products multiply.
+    pub precision: Precision,
+    /// Activation checkpointing: layers keep only their input and are computed again in the backward
+    /// pass, which costs about a third more time and saves most of the memory. Values and gradients do
+    /// not change.
+    ///
+    /// This applies to the CPU engine. On other devices use Burn's
+    /// [`gradient_checkpointing`](burn::tensor::Device::gradient_checkpointing).
+    pub recompute: bool,
 }
 
 impl Architecture {
@@ -66,19 +75,12 @@ impl Architecture {
         self.positions.saturating_sub(self.first_position)
     }
 
-    /// The size of a transformer with a head onto `coordinates`, on texts of `length` tokens, whose products have
-    /// `precision`.
-    pub(crate) fn size(
-        &self,
-        recomputes: bool,
-        precision: Precision,
-        length: f64,
-        coordinates: usize,
-    ) -> Vec<PartSize> {
+    /// The size of a transformer with a head onto `coordinates`, on texts of `length` tokens.
+    pub(crate) fn size(&self, length: f64, coordinates: usize) -> Vec<PartSize> {
         let Self { vocabulary, positions, types, layers, width, heads, feed_forward, .. } = *self;
         let [width, inner, depth] = [width, feed_forward, layers].map(|size| size as f64);
-        let kept = if recomputes { 1.0 } else { depth };
-        let share = fused::step_time(precision);
+        let kept = if self.recompute { 1.0 } else { depth };
+        let share = fused::step_time(self.precision);
         let tables = |keys: &'static str, rows: f64| PartSize {
             keys: keys.into(),
             parameters: rows * width,

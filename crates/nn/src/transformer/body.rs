@@ -11,7 +11,7 @@ use super::layer::{Layer, Norm, Shared};
 use super::recompute::recomputed;
 use crate::fused::{self, Sequences, SparseBatch, bag, integers};
 use crate::pass::masked;
-use crate::{Pass, Precision, in_pool, init};
+use crate::{Pass, in_pool, init};
 
 /// Which of a text's token vectors the head reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,10 +38,6 @@ pub struct Body {
     layers: Vec<Layer>,
     #[module(skip)]
     architecture: Architecture,
-    #[module(skip)]
-    recompute: bool,
-    #[module(skip)]
-    precision: Precision,
 }
 
 impl Body {
@@ -57,36 +53,16 @@ impl Body {
             norm: Norm::init(width, device),
             layers: (0..layers).map(|_| Layer::init(architecture, generator, device)).collect(),
             architecture: architecture.clone(),
-            recompute: false,
-            precision: Precision::F32,
         }
     }
 
-    /// Activation checkpointing: layers keep only their input and are computed again in the backward
-    /// pass, which costs about a third more time and saves most of the memory. Values and gradients do
-    /// not change.
-    ///
-    /// This applies to the CPU engine. On other devices use Burn's
-    /// [`gradient_checkpointing`](Device::gradient_checkpointing).
-    pub fn with_recomputation(mut self, recompute: bool) -> Self {
-        self.recompute = recompute;
+    /// The body with changed rates or arithmetic. Sizes must stay.
+    pub fn with(mut self, change: impl FnOnce(&mut Architecture)) -> Self {
+        change(&mut self.architecture);
         self
     }
 
-    /// Sets the numbers that matrix products are computed in.
-    pub fn with_precision(mut self, precision: Precision) -> Self {
-        self.precision = precision;
-        self
-    }
-
-    /// Sets the share of hidden units and of attention probabilities that training drops.
-    pub fn with_dropout(mut self, share: f32) -> Self {
-        self.architecture.dropout = share;
-        self.architecture.attention_dropout = share;
-        self
-    }
-
-    /// Sizes and rates.
+    /// Sizes, rates and arithmetic.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
@@ -107,8 +83,8 @@ impl Body {
             Some(types) => types.val().slice([0..1, 0..width]).reshape([width]),
             None => Tensor::zeros([width], &self.device()),
         };
-        let tokens = bag(self.tokens.val(), rows(ids));
-        let places = bag(self.positions.val(), rows(places));
+        let tokens = bag(self.tokens.val(), rows(ids), false);
+        let places = bag(self.positions.val(), rows(places), false);
         let x = self.norm.forward(tokens, (places, kind), epsilon, None);
         let mask = pass.dropout(0, p).map(|mask| mask.after_rows(pass.offset().lengths, width));
         masked(x, mask)
@@ -130,7 +106,7 @@ impl Body {
     }
 
     fn shared<'a>(&'a self, sequences: &'a Arc<Sequences>, pass: Pass) -> Shared<'a> {
-        Shared { architecture: &self.architecture, sequences, pass, precision: self.precision }
+        Shared { architecture: &self.architecture, sequences, pass }
     }
 
     /// Applies the first `count` layers.
@@ -138,7 +114,8 @@ impl Body {
         let shared = self.shared(sequences, pass);
         let layers = self.layers[..count].iter().enumerate();
         layers.fold(x, |x, (index, layer)| {
-            let lean = self.recompute.then(|| recomputed(layer, &x, shared, index)).flatten();
+            let lean =
+                self.architecture.recompute.then(|| recomputed(layer, &x, shared, index)).flatten();
             lean.unwrap_or_else(|| layer.forward(x, shared, index))
         })
     }
@@ -164,12 +141,11 @@ impl Body {
             Pooling::First => self.layers_first(x, &sequences, pass),
             Pooling::Mean => {
                 let x = self.layers(x, &sequences, pass);
-                let weights = sequences.lengths().iter();
-                let values =
-                    weights.flat_map(|&n| std::iter::repeat_n(1.0 / n as f32, n)).collect();
-                let starts = sequences.starts().iter().copied().chain([sequences.rows()]).collect();
+                let weights = sequences.lengths();
+                let values = weights.flat_map(|n| std::iter::repeat_n(1.0 / n as f32, n)).collect();
+                let starts = sequences.bounds().to_vec();
                 let indices = (0..sequences.rows() as u32).collect();
-                bag(x, Arc::new(SparseBatch { starts, indices, values }))
+                bag(x, Arc::new(SparseBatch { starts, indices, values }), false)
             }
             Pooling::Max => {
                 let device = x.device();

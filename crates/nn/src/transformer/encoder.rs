@@ -80,13 +80,14 @@ impl TransformerConfig {
             dropout: self.dropout,
             attention_dropout: self.dropout,
             inner_dropout: self.dropout,
+            precision: self.precision,
+            recompute: self.activation_checkpointing,
         }
     }
 
     /// Its size over `vocabulary` tokens with `coordinates` coordinates, on texts of `length` tokens.
     pub fn size(&self, vocabulary: usize, length: f64, coordinates: usize) -> Vec<PartSize> {
-        let recomputes = self.activation_checkpointing;
-        self.architecture(vocabulary).size(recomputes, self.precision, length, coordinates)
+        self.architecture(vocabulary).size(length, coordinates)
     }
 
     /// Draws a transformer over `vocabulary` tokens with `offset.len()` coordinates; `offset` becomes
@@ -98,9 +99,7 @@ impl TransformerConfig {
         generator: &mut impl Rng,
         device: &Device,
     ) -> Transformer {
-        let body = Body::init(&self.architecture(vocabulary), generator, device)
-            .with_recomputation(self.activation_checkpointing)
-            .with_precision(self.precision);
+        let body = Body::init(&self.architecture(vocabulary), generator, device);
         Transformer::new(body, self.pooling, offset, generator)
     }
 }

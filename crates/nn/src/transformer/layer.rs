@@ -92,7 +92,6 @@ pub(super) struct Shared<'a> {
     pub(super) architecture: &'a Architecture,
     pub(super) sequences: &'a Arc<Sequences>,
     pub(super) pass: Pass,
-    pub(super) precision: Precision,
 }
 
 impl Layer {
@@ -127,7 +126,8 @@ impl Layer {
     /// New vectors `[n, d]` of all tokens; `index` is the layer's number, which determines its dropout
     /// sites.
     pub(super) fn forward(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
-        let Shared { architecture, sequences, pass, precision } = shared;
+        let Shared { architecture, sequences, pass } = shared;
+        let precision = architecture.precision;
         let qkv = self.qkv.forward(x.clone(), precision);
         let dropout = pass.dropout(site(index, 0), architecture.attention_dropout);
         let offset = pass.offset();
@@ -140,9 +140,10 @@ impl Layer {
     /// [`forward`](Self::forward), except that training drops different units. If only first tokens are
     /// pooled, the last layer needs no more.
     pub(super) fn forward_first(&self, x: Tensor<2>, shared: Shared, index: usize) -> Tensor<2> {
-        let Shared { architecture, sequences, pass, precision } = shared;
+        let Shared { architecture, sequences, pass } = shared;
+        let precision = architecture.precision;
         let (d, heads) = (architecture.width, architecture.heads);
-        let starts = sequences.starts().iter().map(|&start| start as i32).collect();
+        let starts = sequences.starts().map(|start| start as i32).collect();
         let first = x.clone().select(0, fused::integers(starts, &x.device()));
         let q = self.qkv.part(first.clone(), 0, d, precision);
         let kv = self.qkv.part(x, d, 3 * d, precision);
@@ -158,12 +159,13 @@ impl Layer {
         &self,
         x: Tensor<2>,
         context: Tensor<2>,
-        Shared { architecture, pass, precision, .. }: Shared,
+        Shared { architecture, pass, .. }: Shared,
         index: usize,
         preceding: u32,
     ) -> Tensor<2> {
-        let Architecture { epsilon, dropout, inner_dropout, width, feed_forward, .. } =
-            *architecture;
+        let Architecture {
+            epsilon, dropout, inner_dropout, width, feed_forward, precision, ..
+        } = *architecture;
         let mask = |place, probability, width| {
             let mask = pass.dropout(site(index, place), probability);
             mask.map(|mask| mask.after_rows(preceding, width))

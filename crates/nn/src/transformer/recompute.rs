@@ -2,26 +2,25 @@ use std::sync::Arc;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::module::{Module, Param};
+use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
 
 use super::Architecture;
 use super::layer::{Layer, Shared};
+use crate::Pass;
 use crate::cpu::on_cpu_engine;
 use crate::fused::{CpuOp, Sequences, apply, primitive};
-use crate::{Pass, Precision};
 
 /// A layer's input and its parameters.
 const INPUTS: usize = 13;
 
 /// [`Layer::forward`] that keeps only its input and computes the layer again in the backward pass.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Recomputed {
     layer: Layer,
     architecture: Architecture,
     sequences: Arc<Sequences>,
     pass: Pass,
-    precision: Precision,
     index: usize,
 }
 
@@ -44,16 +43,16 @@ pub(super) fn recomputed(
     let Ok(inputs): Result<[_; INPUTS], _> = inputs.try_into() else {
         unreachable!("a layer has twelve parameters")
     };
-    let Shared { architecture, sequences, pass, precision } = shared;
+    let Shared { architecture, sequences, pass } = shared;
     let (architecture, sequences) = (architecture.clone(), sequences.clone());
     let layer = layer.valid();
-    Some(apply(Recomputed { layer, architecture, sequences, pass, precision, index }, inputs))
+    Some(apply(Recomputed { layer, architecture, sequences, pass, index }, inputs))
 }
 
 impl Recomputed {
-    fn of(&self, layer: &Layer, x: Tensor<2>) -> Tensor<2> {
-        let &Self { ref architecture, ref sequences, pass, precision, index, .. } = self;
-        layer.forward(x, Shared { architecture, sequences, pass, precision }, index)
+    fn layer(&self, layer: &Layer, x: Tensor<2>) -> Tensor<2> {
+        let &Self { ref architecture, ref sequences, pass, index, .. } = self;
+        layer.forward(x, Shared { architecture, sequences, pass }, index)
     }
 }
 
@@ -62,7 +61,7 @@ impl CpuOp<INPUTS> for Recomputed {
     type Saved = FlexTensor;
 
     fn forward(&self, [x, ..]: [FlexTensor; INPUTS]) -> (FlexTensor, FlexTensor) {
-        let y = self.of(&self.layer, Tensor::from_primitive::<Flex>(x.clone()));
+        let y = self.layer(&self.layer, Tensor::from_primitive::<Flex>(x.clone()));
         (primitive(y), x)
     }
 
@@ -76,16 +75,12 @@ impl CpuOp<INPUTS> for Recomputed {
         let x = Tensor::<2>::from_primitive::<Flex>(x).autodiff().require_grad();
         let layer = self.layer.clone().train();
         let dy = Tensor::<2>::from_primitive::<Flex>(dy);
-        let mut own = (self.of(&layer, x.clone()) * dy.autodiff()).sum().backward();
+        let mut own = (self.layer(&layer, x.clone()) * dy.autodiff()).sum().backward();
         let mut gradients = std::iter::once(taken(&x, &mut own)).collect::<Vec<_>>();
-        gradients.extend(layer.matrices().map(|param| of(param, &mut own)));
-        gradients.extend(layer.vectors().map(|param| of(param, &mut own)));
+        gradients.extend(layer.matrices().map(|param| taken(&param.val(), &mut own)));
+        gradients.extend(layer.vectors().map(|param| taken(&param.val(), &mut own)));
         gradients.try_into().unwrap_or_else(|_| unreachable!("a layer has twelve parameters"))
     }
-}
-
-fn of<const D: usize>(param: &Param<Tensor<D>>, gradients: &mut Gradients) -> Option<FlexTensor> {
-    taken(&param.val(), gradients)
 }
 
 fn taken<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Option<FlexTensor> {

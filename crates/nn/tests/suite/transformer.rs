@@ -22,6 +22,8 @@ fn body(device: &Device) -> Body {
         dropout: 0.2,
         attention_dropout: 0.1,
         inner_dropout: 0.3,
+        precision: Precision::F32,
+        recompute: false,
     };
     Body::init(&architecture, &mut generator(3, "parameters", 0), device)
 }
@@ -75,7 +77,7 @@ fn outcome(body: &Body, pooling: Pooling) -> (Vec<f32>, Vec<(u64, Vec<f32>)>) {
 #[test]
 fn recomputation_changes_neither_values_nor_gradients() {
     let plain = body(&Device::flex().autodiff());
-    let lean = plain.clone().with_recomputation(true);
+    let lean = plain.clone().with(|sizes| sizes.recompute = true);
     for pooling in [Pooling::First, Pooling::Mean] {
         let (expected, found) = (outcome(&plain, pooling), outcome(&lean, pooling));
         assert_eq!(expected.0, found.0);
@@ -94,7 +96,9 @@ fn narrow_products_are_near() {
     };
     for (precision, bound) in [(Precision::F16, 5e-3), (Precision::Bf16, 5e-2)] {
         for recompute in [false, true] {
-            let narrow = plain.clone().with_precision(precision).with_recomputation(recompute);
+            let narrow = plain.clone().with(|sizes| {
+                (sizes.precision, sizes.recompute) = (precision, recompute);
+            });
             let (value, found) = outcome(&narrow, Pooling::Mean);
             let difference = apart(&expected, &value);
             assert!(difference > 0.0 && difference < bound, "{precision:?}: {difference}");
@@ -111,7 +115,7 @@ fn frozen_layers_get_no_gradient_and_the_others_the_same() {
     let free = body(&Device::flex().autodiff());
     let (value, all) = outcome(&free, Pooling::Mean);
     for recompute in [false, true] {
-        let frozen = free.clone().freeze(2).with_recomputation(recompute);
+        let frozen = free.clone().freeze(2).with(|sizes| sizes.recompute = recompute);
         let (same, some) = outcome(&frozen, Pooling::Mean);
         assert_eq!(value, same);
         assert_eq!(some.len(), 12);
@@ -159,7 +163,7 @@ fn training_is_deterministic_and_json_gives_back_the_same_ids() {
 #[test]
 fn texts_follow_one_another() {
     let packed = Sequences::packed([3, 1, 2]);
-    assert_eq!((packed.starts(), packed.rows(), packed.longest()), (&[0, 3, 4][..], 6, 3));
+    assert_eq!((packed.bounds(), packed.rows(), packed.longest()), (&[0, 3, 4, 6][..], 6, 3));
     assert_eq!(packed.ranges().collect::<Vec<_>>(), [0..3, 3..4, 4..6]);
 }
 
