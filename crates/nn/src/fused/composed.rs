@@ -33,9 +33,7 @@ pub fn linear_gelu(
 pub fn residual_norm(
     x: Tensor<2>,
     r: Tensor<2>,
-    bias: Tensor<1>,
-    gamma: Tensor<1>,
-    beta: Tensor<1>,
+    [bias, gamma, beta]: [Tensor<1>; 3],
     epsilon: f64,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {

@@ -8,10 +8,10 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::buffer::{Shared, UninitBuffer, wrap};
-use super::operands::{Operands, Product, Threads, View};
+use super::operands::{Product, Threads, View};
 use super::sequences::Sequences;
 use super::simd::{exp, largest, masked, simd, sum};
-use crate::Dropout;
+use crate::{Dropout, Precision};
 
 /// The arguments of attention beside its tensors.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Setting {
     /// Dropout of the probabilities.
     pub dropout: Option<Dropout>,
     /// The numbers that the CPU engine's products multiply.
-    pub operands: Operands,
+    pub precision: Precision,
 }
 
 /// Queries, keys and values of all heads of all texts, in rows of matrices.
@@ -108,8 +108,8 @@ impl<'a> Heads<'a> {
         a: View<'b>,
         b: View<'b>,
     ) -> Product<'b> {
-        let operands = self.setting.operands;
-        Product { sizes, a, b, factor, bias: None, operands, threads: Threads::One }
+        let precision = self.setting.precision;
+        Product { sizes, a, b, factor, bias: None, precision, threads: Threads::One }
     }
 
     /// The result `[rows, d]`, and the log-sum-exp of each query's scores, head by head, which the

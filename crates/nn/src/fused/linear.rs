@@ -4,14 +4,14 @@ use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::buffer::{UninitBuffer, contiguous, owned, sides, values, wrap};
-use super::operands::{Operands, Product, Threads, View};
+use super::operands::{Product, Threads, View};
 use super::operation::CpuOp;
 use super::simd::{masked, normal, simd};
-use crate::Dropout;
+use crate::{Dropout, Precision};
 
 /// `x w` of two inputs, `x w + b` of three.
 #[derive(Clone)]
-pub struct Linear(pub Operands);
+pub struct Linear(pub Precision);
 
 impl<const N: usize> CpuOp<N> for Linear {
     type Saved = [FlexTensor; N];
@@ -38,7 +38,7 @@ impl<const N: usize> CpuOp<N> for Linear {
 /// `dropout(gelu(x w + b))`.
 #[derive(Clone)]
 pub struct AffineGelu {
-    pub operands: Operands,
+    pub precision: Precision,
     pub dropout: Option<Dropout>,
 }
 
@@ -47,13 +47,13 @@ impl CpuOp<3> for AffineGelu {
     type Saved = ([FlexTensor; 2], FlexTensor);
 
     fn forward(&self, [x, w, b]: [FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
-        let mut slope = owned(forward(&x, &w, None, self.operands));
+        let mut slope = owned(forward(&x, &w, None, self.precision));
         let y = gelu(slope.storage_mut::<f32>(), values(&b), self.dropout);
         (wrap(y, slope.layout().shape().clone()), ([x, w], slope))
     }
 
     fn value(&self, [x, w, b]: [FlexTensor; 3]) -> FlexTensor {
-        let mut y = owned(forward(&x, &w, None, self.operands));
+        let mut y = owned(forward(&x, &w, None, self.precision));
         gelu_in_place(y.storage_mut::<f32>(), values(&b), self.dropout);
         y
     }
@@ -68,7 +68,7 @@ impl CpuOp<3> for AffineGelu {
         let (_, m) = sides(&dy);
         let db = scale_by_slope(dy.storage_mut::<f32>(), values(&slope), m);
         drop(slope);
-        let [dx, dw] = of_product(saved.each_ref(), &dy, self.operands, [x, w]);
+        let [dx, dw] = of_product(saved.each_ref(), &dy, self.precision, [x, w]);
         [dx, dw, b.then(|| wrap(db, [m]))]
     }
 }
@@ -82,11 +82,11 @@ fn forward(
     x: &FlexTensor,
     w: &FlexTensor,
     b: Option<&FlexTensor>,
-    operands: Operands,
+    precision: Precision,
 ) -> FlexTensor {
     let ((n, k), (_, m)) = (sides(x), sides(w));
     let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
-    filled((n, m, k), x, w, b.map(values), operands)
+    filled((n, m, k), x, w, b.map(values), precision)
 }
 
 /// The product `a b [+ bias]` for a `[m, k]`, b `[k, n]`.
@@ -95,11 +95,11 @@ fn filled(
     a: View,
     b: View,
     bias: Option<&[f32]>,
-    operands: Operands,
+    precision: Precision,
 ) -> FlexTensor {
     let (rows, columns, _) = sizes;
     let mut target = UninitBuffer::new(rows * columns);
-    let product = Product { sizes, a, b, factor: 1.0, bias, operands, threads: Threads::All };
+    let product = Product { sizes, a, b, factor: 1.0, bias, precision, threads: Threads::All };
     // SAFETY: the target is new and has these sizes, and all of it is written
     let filled = unsafe {
         product.write(target.as_mut_ptr(), columns);
@@ -112,14 +112,14 @@ fn filled(
 fn of_product(
     [x, w]: [&FlexTensor; 2],
     dy: &FlexTensor,
-    operands: Operands,
+    precision: Precision,
     [of_x, of_w]: [bool; 2],
 ) -> [Option<FlexTensor>; 2] {
     let ((n, k), (_, m)) = (sides(x), sides(w));
     let (x, w) = (View::rows(values(x), k), View::rows(values(w), m));
     let dy = View::rows(values(dy), m);
-    let dw = of_w.then(|| filled((k, m, n), x.transposed(), dy, None, operands));
-    [of_x.then(|| filled((n, k, m), dy, w.transposed(), None, operands)), dw]
+    let dw = of_w.then(|| filled((k, m, n), x.transposed(), dy, None, precision));
+    [of_x.then(|| filled((n, k, m), dy, w.transposed(), None, precision)), dw]
 }
 
 /// `dropout(gelu(x w + b))` for the input `x w`, which is replaced by the derivative, so that the backward

@@ -57,38 +57,26 @@ pub(crate) use composed::{integers, padded_rows};
 use heads::Setting;
 use linear::{AffineGelu, Linear};
 use norm::ResidualNorm;
-use operands::Operands;
 pub use operation::primitive;
 pub(crate) use operation::{CpuOp, apply};
+use product::multiplies_bf16;
 
-/// What the fused loops multiply in a precision; `None` if they do not compute in it.
-fn multiplied(precision: Precision) -> Option<Operands> {
-    match precision {
-        Precision::F32 => Some(Operands::F32),
-        Precision::F16 => None,
-        Precision::Bf16 => Some(Operands::Bf16),
-    }
-}
-
-/// What the fused loops multiply for a tensor like this one; `None` if they do not compute with it.
-fn operands<const D: usize>(x: &Tensor<D>, precision: Precision) -> Option<Operands> {
-    multiplied(precision).filter(|_| on_cpu_engine(x))
+/// Whether the fused loops compute products of a tensor like this one.
+fn is_fused(x: &Tensor<2>, precision: Precision) -> bool {
+    precision != Precision::F16 && on_cpu_engine(x)
 }
 
 /// Whether this device's operations round the operands of products in `precision` and multiply them in 32 bits,
 /// because the processor has no instructions for such products. It takes longer than 32 bits throughout.
 pub fn emulated(precision: Precision, device: &Device) -> bool {
-    is_cpu_engine(device) && multiplied(precision).is_some_and(Operands::emulated)
+    precision == Precision::Bf16 && is_cpu_engine(device) && !multiplies_bf16()
 }
 
 /// The time of a training step in `precision` on the CPU engine as a share of that in 32 bits. It is 0.6 for bfloat16
 /// where the processor has instructions for it: the book's page on benchmarks measures 0.57 to 0.61 for whole steps
 /// and epochs. Otherwise it is 1, because nothing else was measured.
 pub(crate) fn step_time(precision: Precision) -> f64 {
-    match multiplied(precision) {
-        Some(Operands::Bf16) if !Operands::Bf16.emulated() => 0.6,
-        Some(Operands::Bf16 | Operands::F32) | None => 1.0,
-    }
+    if precision == Precision::Bf16 && multiplies_bf16() { 0.6 } else { 1.0 }
 }
 
 /// `x w + b` for x `[n, k]`, w `[k, m]`, b `[m]`. On devices other than the CPU engine the result has the
@@ -98,10 +86,10 @@ pub(crate) fn step_time(precision: Precision) -> f64 {
 /// If the shapes do not fit.
 pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) -> Tensor<2> {
     check_linear(&x, &w, &b);
-    let Some(operands) = operands(&x, precision) else {
+    if !is_fused(&x, precision) {
         return composed::linear(x, w, b, precision);
-    };
-    apply(Linear(operands), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
+    }
+    apply(Linear(precision), [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()])
 }
 
 /// `x w` for x `[n, k]`, w `[k, m]`.
@@ -110,10 +98,10 @@ pub fn linear(x: Tensor<2>, w: Tensor<2>, b: Tensor<1>, precision: Precision) ->
 /// If the shapes do not fit.
 pub fn product(x: Tensor<2>, w: Tensor<2>, precision: Precision) -> Tensor<2> {
     assert!(x.dims()[1] == w.dims()[0], "x {:?}, w {:?}", x.dims(), w.dims());
-    let Some(operands) = operands(&x, precision) else {
+    if !is_fused(&x, precision) {
         return composed::product(x, w, precision);
-    };
-    apply(Linear(operands), [x, w].map(Tensor::into_dispatch))
+    }
+    apply(Linear(precision), [x, w].map(Tensor::into_dispatch))
 }
 
 /// `dropout(gelu(x w + b))` for x `[n, k]`, w `[k, m]`, b `[m]`; elements are numbered row by row.
@@ -128,11 +116,11 @@ pub fn linear_gelu(
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
     check_linear(&x, &w, &b);
-    let Some(operands) = operands(&x, precision) else {
+    if !is_fused(&x, precision) {
         return composed::linear_gelu(x, w, b, precision, dropout);
-    };
+    }
     let inputs = [x.into_dispatch(), w.into_dispatch(), b.into_dispatch()];
-    apply(AffineGelu { operands, dropout }, inputs)
+    apply(AffineGelu { precision, dropout }, inputs)
 }
 
 fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
@@ -148,9 +136,7 @@ fn check_linear(x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>) {
 pub fn residual_norm(
     x: Tensor<2>,
     r: Tensor<2>,
-    bias: Tensor<1>,
-    gamma: Tensor<1>,
-    beta: Tensor<1>,
+    [bias, gamma, beta]: [Tensor<1>; 3],
     epsilon: f64,
     dropout: Option<Dropout>,
 ) -> Tensor<2> {
@@ -158,7 +144,7 @@ pub fn residual_norm(
     let vectors = [&bias, &gamma, &beta].map(Tensor::dims);
     assert!(x.dims() == r.dims() && vectors == [d; 3], "shapes differ");
     if !on_cpu_engine(&x) {
-        return composed::residual_norm(x, r, bias, gamma, beta, epsilon, dropout);
+        return composed::residual_norm(x, r, [bias, gamma, beta], epsilon, dropout);
     }
     let [x, r] = [x, r].map(Tensor::into_dispatch);
     let [bias, gamma, beta] = [bias, gamma, beta].map(Tensor::into_dispatch);
@@ -183,23 +169,11 @@ pub fn attention(
 ) -> Tensor<2> {
     let [n, triple] = qkv.dims();
     assert!(n == sequences.rows() && triple.is_multiple_of(3 * heads), "qkv [{n}, {triple}]");
-    match setting(&qkv, sequences, heads, precision, dropout) {
-        (setting, true) => apply(Attention(setting), [qkv.into_dispatch()]),
-        (setting, false) => composed::attention(qkv, &setting, sequences.longest()),
+    let setting = Setting { sequences: sequences.clone(), heads, dropout, precision };
+    match is_fused(&qkv, precision) {
+        true => apply(Attention(setting), [qkv.into_dispatch()]),
+        false => composed::attention(qkv, &setting, sequences.longest()),
     }
-}
-
-/// The setting of an attention, and whether the fused loops compute it.
-fn setting(
-    x: &Tensor<2>,
-    sequences: &Arc<Sequences>,
-    heads: usize,
-    precision: Precision,
-    dropout: Option<Dropout>,
-) -> (Setting, bool) {
-    let fused = operands(x, precision);
-    let operands = fused.unwrap_or_default();
-    (Setting { sequences: sequences.clone(), heads, dropout, operands }, fused.is_some())
 }
 
 /// [`attention`] of each text's first token alone: `q` `[texts, d]`, and keys and values side by side
@@ -221,9 +195,10 @@ pub fn attention_first(
         fits && double == 2 * d && d.is_multiple_of(heads),
         "q [{texts}, {d}], kv [{n}, {double}]"
     );
-    match setting(&q, sequences, heads, precision, dropout) {
-        (setting, true) => apply(Attention(setting), [q, kv].map(Tensor::into_dispatch)),
-        (setting, false) => composed::attention_first(q, kv, &setting, sequences.longest()),
+    let setting = Setting { sequences: sequences.clone(), heads, dropout, precision };
+    match is_fused(&q, precision) {
+        true => apply(Attention(setting), [q, kv].map(Tensor::into_dispatch)),
+        false => composed::attention_first(q, kv, &setting, sequences.longest()),
     }
 }
 

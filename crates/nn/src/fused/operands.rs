@@ -3,6 +3,8 @@
 use half::bf16;
 use rayon::prelude::*;
 
+use crate::Precision;
+
 /// A matrix in memory: its values from the first on, and the distances between rows and between columns, of
 /// which one is 1.
 #[derive(Clone, Copy)]
@@ -50,16 +52,6 @@ pub enum Threads {
     All,
 }
 
-/// The numbers that are multiplied; sums have 32 bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Operands {
-    /// 32 bits.
-    #[default]
-    F32,
-    /// Rounded to bfloat16, to the nearest and, in the middle, to the even one.
-    Bf16,
-}
-
 /// `factor · a b [+ bias]` for a `[m, k]`, b `[k, n]` and a bias `[n]` that is added to every row. The order
 /// of summation does not depend on the number of threads.
 #[derive(Clone, Copy)]
@@ -70,6 +62,8 @@ pub struct Product<'a> {
     pub b: View<'a>,
     pub factor: f32,
     pub bias: Option<&'a [f32]>,
-    pub operands: Operands,
+    /// What is multiplied: 32 bits, or the operands rounded to bfloat16, to the nearest and, in the middle, to the
+    /// even one. Sums have 32 bits.
+    pub precision: Precision,
     pub threads: Threads,
 }

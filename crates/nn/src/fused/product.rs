@@ -5,19 +5,16 @@ use rayon::prelude::*;
 use super::buffer::Shared;
 #[cfg(target_arch = "x86_64")]
 use super::dot;
-use super::operands::{Operands, Product, Threads, View};
+use super::operands::{Product, Threads, View};
+use crate::Precision;
 
-impl Operands {
-    /// Whether the processor has no instructions for such products, which then take longer.
-    pub fn emulated(self) -> bool {
-        match self {
-            Self::F32 => false,
-            #[cfg(target_arch = "x86_64")]
-            Self::Bf16 => !dot::supported(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Bf16 => true,
-        }
-    }
+/// Whether the processor has instructions for products of bfloat16; without them such products take longer than in
+/// 32 bits.
+pub fn multiplies_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return dot::supported();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
 }
 
 impl Product<'_> {
@@ -34,11 +31,12 @@ impl Product<'_> {
         assert!(self.a.covers(m, k) && self.b.covers(k, n) && bias, "sizes {m}, {n}, {k}");
         // SAFETY: the caller's promise, and the sizes are checked
         unsafe {
-            match self.operands {
-                Operands::F32 => self.write_full(target, width),
+            match self.precision {
+                Precision::F32 => self.write_full(target, width),
                 #[cfg(target_arch = "x86_64")]
-                Operands::Bf16 if dot::supported() => dot::write(self, target, width),
-                Operands::Bf16 => self.write_emulated(target, width),
+                Precision::Bf16 if dot::supported() => dot::write(self, target, width),
+                Precision::Bf16 => self.write_emulated(target, width),
+                Precision::F16 => unreachable!("products of 16 bits of this kind are composed"),
             }
         }
     }
@@ -109,8 +107,8 @@ mod tests {
 
     /// A product of rounded operands without a bias.
     fn product<'a>(sizes: (usize, usize, usize), a: View<'a>, b: View<'a>) -> Product<'a> {
-        let (operands, threads) = (Operands::Bf16, Threads::One);
-        Product { sizes, a, b, factor: 1.0, bias: None, operands, threads }
+        let (precision, threads) = (Precision::Bf16, Threads::One);
+        Product { sizes, a, b, factor: 1.0, bias: None, precision, threads }
     }
 
     #[test]

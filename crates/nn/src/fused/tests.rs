@@ -113,10 +113,8 @@ fn residual_norm_agrees() {
         for (n, d) in [(1, 3), (5, 32), (130, 65)] {
             inputs([[n, d]; 2], [d; 3]).agree(
                 "norm",
-                |[x, r], [bias, gamma, beta]| residual_norm(x, r, bias, gamma, beta, 1e-5, dropout),
-                |[x, r], [bias, gamma, beta]| {
-                    composed::residual_norm(x, r, bias, gamma, beta, 1e-5, dropout)
-                },
+                |[x, r], vectors| residual_norm(x, r, vectors, 1e-5, dropout),
+                |[x, r], vectors| composed::residual_norm(x, r, vectors, 1e-5, dropout),
             );
         }
     }
@@ -135,10 +133,8 @@ fn attention_agrees_whatever_the_padding() {
     for (dropout, sequences) in
         dropouts().into_iter().flat_map(|d| layouts().into_iter().map(move |s| (d, s)))
     {
-        let setting = |heads| {
-            let (sequences, operands) = (sequences.clone(), Operands::F32);
-            Setting { sequences, heads, dropout, operands }
-        };
+        let setting =
+            |heads| Setting { sequences: sequences.clone(), heads, dropout, precision: FULL };
         for (heads, d) in [(1, 4), (3, 24), (4, 64)] {
             let inputs = inputs([[sequences.rows(), 3 * d]], []);
             for stride in [sequences.longest(), 64, 256] {
@@ -227,7 +223,7 @@ fn results_are_the_same_bit_for_bit_whatever_the_number_of_threads() {
             let context = attention(qkv, &sequences, heads, precision, drop(1));
             let inner = linear_gelu(context, w2.clone(), b2, precision, drop(2));
             let inner = product(inner, w2, precision);
-            residual_norm(x, inner, bias, gamma, beta, 1e-12, drop(3))
+            residual_norm(x, inner, [bias, gamma, beta], 1e-12, drop(3))
         })
     };
     let with = |threads, precision| {
@@ -293,8 +289,8 @@ fn evaluation_without_autodiff_gives_the_same_values() {
     for dropout in dropouts() {
         let values = |x: &Tensor<2>, w: &Tensor<2>, b: &Tensor<1>| {
             let y = linear_gelu(x.clone(), w.clone(), b.clone(), FULL, dropout);
-            let [v1, v2, v3] = [(); 3].map(|()| b.clone());
-            let normal = residual_norm(y.clone(), y.clone(), v1, v2, v3, 1e-12, dropout);
+            let vectors = [(); 3].map(|()| b.clone());
+            let normal = residual_norm(y.clone(), y.clone(), vectors, 1e-12, dropout);
             [y, normal, attention(x.clone(), &sequences, 4, FULL, dropout)].map(host)
         };
         let recorded = values(&x, &w, &b);

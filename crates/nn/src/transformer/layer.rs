@@ -66,7 +66,7 @@ impl Norm {
         epsilon: f64,
         dropout: Option<Dropout>,
     ) -> Tensor<2> {
-        residual_norm(x, r, bias, self.gamma.val(), self.beta.val(), epsilon, dropout)
+        residual_norm(x, r, [bias, self.gamma.val(), self.beta.val()], epsilon, dropout)
     }
 }
 
