@@ -9,7 +9,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use dsokr_basis::random::generator;
 use dsokr_basis::{Basis, Kernel};
-use dsokr_nn::{Encoder, Model, parameters};
+use dsokr_nn::{Encoder, Model, is_cpu_engine, parameters};
 use tracing::info;
 
 use crate::config::{Abilities, Checked, Config, KernelConfig};
@@ -170,7 +170,7 @@ impl<R: Recipe> Fit for Prepared<'_, R> {
         let Self { preparation, held, inputs, .. } = self;
         let (recipe, config) = (self.recipe, task.config);
         let mut device = task.device.clone().autodiff();
-        if recipe.recomputes() && *task.device != Device::flex() {
+        if recipe.recomputes() && !is_cpu_engine(task.device) {
             device = device.gradient_checkpointing();
         }
         let (basis, targets) = task.targets.basis()?;

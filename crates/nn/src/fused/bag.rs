@@ -1,10 +1,9 @@
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::buffer::{UninitBuffer, contiguous, sides, values, wrap};
+use super::buffer::{Shared, contiguous, sides, values, wrap};
 use super::operation::CpuOp;
 use super::simd::{ROWS_AHEAD, add_scaled, prefetch};
 
@@ -44,10 +43,7 @@ impl CpuOp<1> for Bag {
 
     fn backward(self, rows: usize, dy: FlexTensor, [wanted]: [bool; 1]) -> [Option<FlexTensor>; 1] {
         let dy = contiguous(dy);
-        [wanted.then(|| match self.by_rows {
-            false => backward(&self.batch, rows, &dy),
-            true => backward_by_rows(&self.batch, &dy),
-        })]
+        [wanted.then(|| backward(&self, rows, &dy))]
     }
 }
 
@@ -68,44 +64,28 @@ fn forward(table: &FlexTensor, batch: &SparseBatch) -> FlexTensor {
     wrap(y, [batch.rows(), width])
 }
 
-/// `dtable[index] += value · dy_row`. Each task owns a range of table rows, so one thread sums every element
-/// in the order of the batch, whatever the number of threads.
-fn backward(batch: &SparseBatch, rows: usize, dy: &FlexTensor) -> FlexTensor {
+/// `dtable[index] += value · dy_row`, every row in the order of the batch, whatever the number of threads. By rows
+/// it has only the rows that the batch names: each follows its number, in the order of the table.
+fn backward(Bag { batch, by_rows }: &Bag, rows: usize, dy: &FlexTensor) -> FlexTensor {
     let width = dy.layout().shape()[1];
     let dy = values(dy);
     let entries = by_table_row(batch);
-    let mut dtable = vec![0.0f32; rows * width];
-    let tasks = 4 * rayon::current_num_threads();
-    let per_task = rows.div_ceil(tasks).max(1);
-    dtable.par_chunks_mut(per_task * width.max(1)).enumerate().for_each(|(task, chunk)| {
-        let first = (task * per_task) as u32;
-        let from = entries.partition_point(|entry| entry.0 < first);
-        let to = entries.partition_point(|entry| entry.0 < first + per_task as u32);
-        for &(index, row, value) in &entries[from..to] {
-            let target = (index - first) as usize * width;
-            add_scaled(&mut chunk[target..target + width], value, row_of(dy, row, width));
+    let touched: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
+    let shape = if *by_rows { [touched.len(), 1 + width] } else { [rows, width] };
+    let mut gradient = vec![0.0f32; shape[0] * shape[1]];
+    let target = Shared(gradient.as_mut_ptr());
+    touched.par_iter().enumerate().for_each(|(at, entries)| {
+        let index = entries[0].0;
+        let row = if *by_rows { at } else { index as usize };
+        // SAFETY: the row lies in the gradient, and only this task writes it
+        let out = unsafe { std::slice::from_raw_parts_mut(target.at(row * shape[1]), shape[1]) };
+        let (number, out) = out.split_at_mut(shape[1] - width);
+        number.fill(index as f32);
+        for &(_, row, value) in *entries {
+            add_scaled(out, value, &dy[row as usize * width..][..width]);
         }
     });
-    wrap(dtable, [rows, width])
-}
-
-/// As [`backward`], of the rows that the batch names alone: each follows its number, in the order of the
-/// table.
-fn backward_by_rows(batch: &SparseBatch, dy: &FlexTensor) -> FlexTensor {
-    let width = dy.layout().shape()[1];
-    let dy = values(dy);
-    let entries = by_table_row(batch);
-    let rows: Vec<_> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let mut gradient = UninitBuffer::new(rows.len() * (1 + width));
-    gradient.places().par_chunks_mut(1 + width).zip(&rows).for_each(|(out, entries)| {
-        out.fill(MaybeUninit::new(0.0));
-        // SAFETY: filled
-        let (number, out) = unsafe { out.assume_init_mut() }.split_at_mut(1);
-        number[0] = entries[0].0 as f32;
-        entries.iter().for_each(|&(_, row, value)| add_scaled(out, value, row_of(dy, row, width)));
-    });
-    // SAFETY: every row of it is filled
-    wrap(unsafe { gradient.written() }, [rows.len(), 1 + width])
+    wrap(gradient, shape)
 }
 
 /// Table row, row of the batch and value of each entry, sorted by table rows.
@@ -119,8 +99,4 @@ fn by_table_row(batch: &SparseBatch) -> Vec<(u32, u32, f32)> {
     // a stable sort keeps the entries of one table row in the order of the batch
     entries.par_sort_by_key(|entry| entry.0);
     entries
-}
-
-fn row_of(values: &[f32], row: u32, width: usize) -> &[f32] {
-    &values[row as usize * width..][..width]
 }

@@ -58,6 +58,13 @@ struct Head {
     first: u32,
 }
 
+impl Head {
+    /// The dropout of its probabilities.
+    fn mask(&self, dropout: Option<Dropout>) -> Option<Dropout> {
+        dropout.map(|mask| mask.after(self.first))
+    }
+}
+
 impl<'a> Heads<'a> {
     fn width(&self) -> usize {
         self.d / self.setting.heads
@@ -131,7 +138,7 @@ impl<'a> Heads<'a> {
                 product.write(scores.as_mut_ptr(), keys);
                 let log_sums = of_heads.at(head.log_sum_offset);
                 let log_sums = std::slice::from_raw_parts_mut(log_sums, queries);
-                softmax(scores, log_sums, keys, head.first, dropout);
+                softmax(scores, log_sums, keys, head.mask(dropout));
             }
             let probabilities = View::rows(scores, keys);
             // SAFETY: only this task writes the columns of this head in the rows of this text
@@ -167,7 +174,7 @@ impl<'a> Heads<'a> {
                 self.product(sizes, 1.0, dy, v.transposed()).write(g.as_mut_ptr(), keys);
             }
             let log_sums = &log_sums[head.log_sum_offset..][..queries];
-            softmax_backward(p, g, log_sums, keys, scale, head.first, dropout);
+            softmax_backward(p, g, log_sums, keys, scale, head.mask(dropout));
             let (p, g) = (View::rows(p, keys), View::rows(g, keys));
             // SAFETY: the caller's promise about the layout; only this task writes the parts of this
             // head and text
@@ -193,16 +200,9 @@ fn room(scratch: &mut Vec<f32>, n: usize) -> &mut [f32] {
 }
 
 /// Turns scores into probabilities with dropout, row by row, and writes the rows' log-sum-exp.
-fn softmax(
-    scores: &mut [f32],
-    log_sums: &mut [f32],
-    keys: usize,
-    first: u32,
-    dropout: Option<Dropout>,
-) {
+fn softmax(scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>) {
     simd!((
-        scores: &mut [f32], log_sums: &mut [f32], keys: usize, first: u32,
-        dropout: Option<Dropout>
+        scores: &mut [f32], log_sums: &mut [f32], keys: usize, dropout: Option<Dropout>
     ) -> () {
         for (i, (row, log_sum)) in scores.chunks_exact_mut(keys).zip(log_sums).enumerate() {
             let largest = largest(row);
@@ -212,7 +212,7 @@ fn softmax(
             let total = sum(row, |_, v| v);
             *log_sum = largest + total.ln();
             let scale = 1.0 / total;
-            masked!(dropout, first.wrapping_add((i * keys) as u32), |keep| {
+            masked!(dropout, i * keys, |keep| {
                 for (j, v) in row.iter_mut().enumerate() {
                     *v *= scale * keep(j);
                 }
@@ -229,11 +229,10 @@ fn softmax_backward(
     log_sums: &[f32],
     keys: usize,
     scale: f32,
-    first: u32,
     dropout: Option<Dropout>,
 ) {
     simd!((
-        p: &mut [f32], g: &mut [f32], log_sums: &[f32], keys: usize, scale: f32, first: u32,
+        p: &mut [f32], g: &mut [f32], log_sums: &[f32], keys: usize, scale: f32,
         dropout: Option<Dropout>
     ) -> () {
         let rows = p.chunks_exact_mut(keys).zip(g.chunks_exact_mut(keys));
@@ -241,7 +240,7 @@ fn softmax_backward(
             for v in p.iter_mut() {
                 *v = exp(*v - log_sum);
             }
-            masked!(dropout, first.wrapping_add((i * keys) as u32), |keep| {
+            masked!(dropout, i * keys, |keep| {
                 for (j, v) in g.iter_mut().enumerate() {
                     *v *= keep(j);
                 }

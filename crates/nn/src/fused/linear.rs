@@ -129,16 +129,15 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
     let mut y = UninitBuffer::new(input.len());
     let tasks = y.places().par_chunks_mut(ROWS * width).zip(input.par_chunks_mut(ROWS * width));
     tasks.enumerate().for_each(|(task, (y, slope))| {
-        let first = (task * ROWS * width) as u32;
+        let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
         simd!((
-            y: &mut [MaybeUninit<f32>], slope: &mut [f32], bias: &[f32], first: u32,
+            y: &mut [MaybeUninit<f32>], slope: &mut [f32], bias: &[f32],
             dropout: Option<Dropout>
         ) -> () {
             let width = bias.len();
             let rows = y.chunks_exact_mut(width).zip(slope.chunks_exact_mut(width));
             for (i, (y, slope)) in rows.enumerate() {
-                let first = first.wrapping_add((i * width) as u32);
-                masked!(dropout, first, |keep| {
+                masked!(dropout, i * width, |keep| {
                     for j in 0..width {
                         let (v, keep) = (slope[j] + bias[j], keep(j));
                         let (cdf, pdf) = normal(v);
@@ -157,10 +156,10 @@ fn gelu(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> Vec<f32> {
 fn gelu_in_place(input: &mut [f32], bias: &[f32], dropout: Option<Dropout>) {
     let width = bias.len();
     input.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, values)| {
-        let first = (task * ROWS * width) as u32;
-        simd!((values: &mut [f32], bias: &[f32], first: u32, dropout: Option<Dropout>) -> () {
+        let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
+        simd!((values: &mut [f32], bias: &[f32], dropout: Option<Dropout>) -> () {
             for (i, row) in values.chunks_exact_mut(bias.len()).enumerate() {
-                masked!(dropout, first.wrapping_add((i * bias.len()) as u32), |keep| {
+                masked!(dropout, i * bias.len(), |keep| {
                     for (j, (v, b)) in row.iter_mut().zip(bias).enumerate() {
                         let x = *v + b;
                         *v = x * normal(x).0 * keep(j);

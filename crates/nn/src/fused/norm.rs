@@ -76,11 +76,11 @@ fn forward(
         .zip(inverse.par_chunks_mut(ROWS))
         .zip(x.par_chunks(ROWS * width).zip(r.par_chunks(ROWS * width)));
     tasks.enumerate().for_each(|(task, (((y, standard), inverse), (x, r)))| {
-        let first = (task * ROWS * width) as u32;
+        let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
         simd!((
             y: &mut [MaybeUninit<f32>], standard: &mut [MaybeUninit<f32>], inverse: &mut [f32],
             x: &[f32], r: &[f32], bias: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32,
-            dropout: Option<Dropout>, first: u32, keep: bool
+            dropout: Option<Dropout>, keep: bool
         ) -> () {
             let width = gamma.len();
             for (i, inverse) in inverse.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ fn forward(
                 let (x, r, y) = (&x[row.clone()], &r[row.clone()], &mut y[row.clone()]);
                 let standard = if keep { &mut standard[row] } else { &mut standard[..width] };
                 let summands = r.iter().zip(bias).zip(x);
-                masked!(dropout, first.wrapping_add((i * width) as u32), |keep| {
+                masked!(dropout, i * width, |keep| {
                     for ((j, z), ((r, b), x)) in standard.iter_mut().enumerate().zip(summands) {
                         z.write((r + b).mul_add(keep(j), *x));
                     }
@@ -134,10 +134,10 @@ fn backward(
         .zip(standard.par_chunks(ROWS * width).zip(inverse.par_chunks(ROWS)))
         .enumerate()
         .map(|(task, ((dy, dr), (standard, inverse)))| {
-            let first = (task * ROWS * width) as u32;
+            let dropout = dropout.map(|mask| mask.after((task * ROWS * width) as u32));
             simd!((
                 dy: &mut [f32], dr: &mut [MaybeUninit<f32>], standard: &[f32], inverse: &[f32],
-                gamma: &[f32], dropout: Option<Dropout>, first: u32
+                gamma: &[f32], dropout: Option<Dropout>
             ) -> [Vec<f32>; 3] {
                 let width = gamma.len();
                 let [mut dbias, mut dgamma, mut dbeta] = [(); 3].map(|()| vec![0.0f32; width]);
@@ -156,10 +156,9 @@ fn backward(
                     }
                     match dropout {
                         Some(dropout) => {
-                            let first = first.wrapping_add((i * width) as u32);
-                            let places = dr[row].iter_mut().zip(&mut dbias).zip(dy.iter());
-                            for (j, ((dr, sum), dx)) in places.enumerate() {
-                                let d = dx * dropout.at(first.wrapping_add(j as u32));
+                            let places = dr[row.clone()].iter_mut().zip(&mut dbias).zip(dy.iter());
+                            for (at, ((dr, sum), dx)) in row.zip(places) {
+                                let d = dx * dropout.at(at as u32);
                                 dr.write(d);
                                 *sum += d;
                             }

@@ -42,7 +42,7 @@ macro_rules! masked {
     ($dropout:expr, $first:expr, |$keep:ident| $body:block) => {
         match $dropout {
             Some(dropout) => {
-                let first: u32 = $first;
+                let first = $first as u32;
                 let $keep = move |i: usize| dropout.at(first.wrapping_add(i as u32));
                 $body
             }
