@@ -146,7 +146,7 @@ pub(crate) fn chance(
     let mut random = generator(config.seed, "chance", 0);
     let drawn =
         (0..truth.len()).map(|_| candidates.label(random.random_range(0..candidates.len())));
-    let drawn = Truth::of_labels(drawn, &config.output.features)?;
+    let drawn = config.output.features.truth_of_labels(drawn)?;
     let outputs = drawn.map(|drawn| OutputScores::of(truth, &drawn)).transpose()?;
     Ok(Scores { outputs, ..scores })
 }
@@ -160,7 +160,7 @@ impl Evaluation {
         config: &Checked,
     ) -> Result<(), Error> {
         let predicted = predicted.iter().map(String::as_str);
-        if let Some(predicted) = Truth::of_labels(predicted, &config.output.features)? {
+        if let Some(predicted) = config.output.features.truth_of_labels(predicted)? {
             let (compared, queries) = OutputScores::with_queries(&truth, &predicted)?;
             self.scores.outputs = Some(compared);
             self.queries = queries;

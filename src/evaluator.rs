@@ -166,11 +166,10 @@ impl<'a> Evaluator<'a> {
         let labelled = outputs.labels.iter().any(|label| !label.is_empty());
         let shown = |label: &str, id: &str| match (&self.config.output.features, labelled) {
             (_, false) => id.to_owned(),
-            (OutputFeatures::Labels { separator, .. }, true) => {
-                let mut labels: Vec<&str> = label.split(*separator).map(str::trim).collect();
-                labels.retain(|label| !label.is_empty());
+            (OutputFeatures::Labels(features), true) => {
+                let mut labels = features.set(label);
                 labels.sort_unstable();
-                labels.join(&separator.to_string())
+                labels.join(&features.separator.to_string())
             }
             (_, true) => label.to_owned(),
         };

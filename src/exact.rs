@@ -57,25 +57,23 @@ impl<'a> ExactDecoder<'a> {
         };
         let wrong = |allowed| Error::value("decoding.search", "\"exact\"", allowed);
         let (encoding, norm, separator) = match &config.output.features {
-            OutputFeatures::Rankings { embedding: RankingEmbedding::Kemeny, .. } => {
-                (Encoding::KemenySigns, width as f64, ' ')
+            OutputFeatures::Rankings(rankings) => match rankings.embedding {
+                RankingEmbedding::Kemeny => (Encoding::KemenySigns, width as f64, ' '),
+                RankingEmbedding::Hamming => (Encoding::HammingOneHot, width.isqrt() as f64, ' '),
+            },
+            OutputFeatures::Labels(features) if labels.len() == width => {
+                (Encoding::LabelBits(0..=width), 0.0, features.separator)
             }
-            OutputFeatures::Rankings { embedding: RankingEmbedding::Hamming, .. } => {
-                (Encoding::HammingOneHot, width.isqrt() as f64, ' ')
-            }
-            OutputFeatures::Labels { separator, .. } if labels.len() == width => {
-                (Encoding::LabelBits(0..=width), 0.0, *separator)
-            }
-            OutputFeatures::Labels { .. } => {
+            OutputFeatures::Labels(_) => {
                 return Err(wrong("\"candidates\": the names of the labels are not known"));
             }
             OutputFeatures::File(_)
-            | OutputFeatures::Ngrams { .. }
-            | OutputFeatures::Substructures { .. }
-            | OutputFeatures::Numbers { .. }
-            | OutputFeatures::Molecules { .. }
-            | OutputFeatures::Graphs { .. }
-            | OutputFeatures::Source {} => {
+            | OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Numbers(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_)
+            | OutputFeatures::Source(_) => {
                 return Err(wrong("\"candidates\": outputs are neither label sets nor rankings"));
             }
         };

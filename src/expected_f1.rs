@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dsokr_basis::Cancellation;
-use dsokr_data::Truth;
 use dsokr_data::config::OutputFeatures;
 use dsokr_decode::{Candidates, Pool, Queries, RowHit, best_expected_f1, top_rows};
 use rayon::prelude::*;
@@ -33,12 +32,11 @@ pub(crate) fn best(
         let first = candidates.members(row as u32).first().copied();
         first.map_or("", |candidate| candidates.label(candidate as usize))
     };
-    let sets = Truth::of_labels(rows.iter().map(label), features)?;
-    let (OutputFeatures::Labels { separator, .. }, Some(Truth::Labels(sets))) = (features, sets)
-    else {
+    let OutputFeatures::Labels(features) = features else {
         let allowed = "\"labels\", with decoding.expected_f1";
         return Err(Error::value("output.features.kind", "of no label sets", allowed));
     };
+    let sets: Vec<Vec<String>> = rows.iter().map(|row| features.set(label(row))).collect();
     let names: BTreeSet<&str> = sets.iter().flatten().map(String::as_str).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let columns: BTreeMap<&str, u32> = names.iter().copied().zip(0..).collect();
@@ -57,7 +55,10 @@ pub(crate) fn best(
             hits.iter().map(|hit| (weight(hit.score), &sets[&hit.row][..])).collect();
         let found = best_expected_f1(&outcomes)?;
         let names: Vec<&str> = found.labels.iter().map(|&label| names[label as usize]).collect();
-        Ok(PredictedOutput { label: names.join(&separator.to_string()), score: found.score })
+        Ok(PredictedOutput {
+            label: names.join(&features.separator.to_string()),
+            score: found.score,
+        })
     };
     hits.par_iter().map(one).collect()
 }

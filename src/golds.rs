@@ -137,12 +137,12 @@ pub(crate) fn truth_of(
     };
     let Some(truth) = &split.truth else {
         let Some(labels) = labels(&(0..golds.len()).collect::<Vec<_>>()) else { return Ok(None) };
-        return Ok(Truth::of_labels(labels.into_iter(), features)?);
+        return Ok(features.truth_of_labels(labels)?);
     };
     let mut truth = truth.clone();
     let others: Vec<usize> = (0..golds.len()).filter(|&q| golds[q] != split.ids[q]).collect();
     if let (false, Some(labels)) = (others.is_empty(), labels(&others))
-        && let Some(counted) = Truth::of_labels(labels.into_iter(), features)?
+        && let Some(counted) = features.truth_of_labels(labels)?
     {
         truth.replace(&others, counted)?;
     }

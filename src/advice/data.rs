@@ -51,9 +51,7 @@ pub(super) fn shared_between_splits(evidence: &Evidence) -> Result<Option<String
     // label sets, rankings and numbers are few, and occur again by nature
     let repeated = matches!(
         evidence.config.output.features,
-        OutputFeatures::Labels { .. }
-            | OutputFeatures::Rankings { .. }
-            | OutputFeatures::Numbers { .. }
+        OutputFeatures::Labels(_) | OutputFeatures::Rankings(_) | OutputFeatures::Numbers(_)
     );
     let mut lines = Vec::new();
     for (name, split) in held_out {
@@ -115,7 +113,7 @@ pub(super) fn packed_bits(evidence: &Evidence) -> Result<Option<String>, Error> 
 
 /// Candidates that differ in their labels, but are the same point. Equal numbers are, whatever their labels.
 pub(super) fn duplicate_candidates(evidence: &Evidence) -> Result<Option<String>, Error> {
-    if matches!(evidence.config.output.features, OutputFeatures::Numbers { .. }) {
+    if matches!(evidence.config.output.features, OutputFeatures::Numbers(_)) {
         return Ok(None);
     }
     let outputs = &evidence.dataset.outputs;

@@ -192,13 +192,13 @@ impl OutputConfig {
     fn check_scaling(&self) -> Result<(), Error> {
         let dense = match &self.features {
             OutputFeatures::File(file) => !file.packed,
-            OutputFeatures::Numbers { .. } | OutputFeatures::Source {} => self.kernels.is_empty(),
-            OutputFeatures::Ngrams { .. }
-            | OutputFeatures::Substructures { .. }
-            | OutputFeatures::Labels { .. }
-            | OutputFeatures::Rankings { .. }
-            | OutputFeatures::Molecules { .. }
-            | OutputFeatures::Graphs { .. } => false,
+            OutputFeatures::Numbers(_) | OutputFeatures::Source(_) => self.kernels.is_empty(),
+            OutputFeatures::Ngrams(_)
+            | OutputFeatures::Substructures(_)
+            | OutputFeatures::Labels(_)
+            | OutputFeatures::Rankings(_)
+            | OutputFeatures::Molecules(_)
+            | OutputFeatures::Graphs(_) => false,
         };
         let allowed = "\"none\", or one kernel on vectors or numbers (output.features of kind \"file\" without \
                        packed bits, \"numbers\" or \"source\")";
@@ -248,7 +248,7 @@ impl OutputConfig {
         }
         // those of weight 0 too, so that places are those in the file
         let summands = self.kernels.iter().map(|kernel| &kernel.features).collect();
-        Ok(OutputSource { summands, ..self.source() }.validate(data)?)
+        Ok(data.validate_outputs(&OutputSource { summands, ..self.source() })?)
     }
 }
 

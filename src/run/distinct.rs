@@ -95,7 +95,7 @@ impl EnsembleRun {
         let first = || {
             let first = answers.iter().map(|answer| answer.hits.first());
             let labels = first.map(|hit| hit.map_or("", |hit| hit.label.as_str()));
-            Truth::of_labels(labels, &self.config().output.features)
+            self.config().output.features.truth_of_labels(labels)
         };
         let right: Vec<bool> = if let Some(Truth::Labels(truth)) = truth
             && let Some(Truth::Labels(first)) = first()?

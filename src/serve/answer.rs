@@ -356,7 +356,7 @@ fn drawing(model: &Model, limits: &Limits, request: &DrawingRequest) -> Result<S
         Outputs::Molecules => Ok(Molecule::parse(label).map_err(|_| no_drawing())?.svg()),
         Outputs::Graphs => {
             let features = &model.runs.config().output.features;
-            match Truth::of_labels([label].into_iter(), features).map_err(Error::from)? {
+            match features.truth_of_labels([label]).map_err(Error::from)? {
                 Some(Truth::Graphs(graphs)) => {
                     graphs.first().map(|graph| graph.svg()).ok_or_else(no_drawing)
                 }

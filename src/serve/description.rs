@@ -19,15 +19,15 @@ const LONGEST: usize = 300;
 /// What the candidates of runs are.
 pub(super) fn outputs(runs: &EnsembleRun) -> Result<Outputs, Error> {
     Ok(match &runs.config().output.features {
-        OutputFeatures::Molecules { .. } => Outputs::Molecules,
-        OutputFeatures::Graphs { .. } => Outputs::Graphs,
-        OutputFeatures::Labels { .. } => Outputs::Labels,
-        OutputFeatures::Rankings { .. } => Outputs::Rankings,
-        OutputFeatures::Numbers { .. } => Outputs::Numbers,
+        OutputFeatures::Molecules(_) => Outputs::Molecules,
+        OutputFeatures::Graphs(_) => Outputs::Graphs,
+        OutputFeatures::Labels(_) => Outputs::Labels,
+        OutputFeatures::Rankings(_) => Outputs::Rankings,
+        OutputFeatures::Numbers(_) => Outputs::Numbers,
         OutputFeatures::File(_)
-        | OutputFeatures::Ngrams { .. }
-        | OutputFeatures::Substructures { .. }
-        | OutputFeatures::Source {} => match runs.are_smiles()? {
+        | OutputFeatures::Ngrams(_)
+        | OutputFeatures::Substructures(_)
+        | OutputFeatures::Source(_) => match runs.are_smiles()? {
             true => Outputs::Molecules,
             false => Outputs::Other,
         },
@@ -53,17 +53,7 @@ pub(super) fn describe(
             NamedMetric { name, title, value, low, high }
         })
     });
-    let separator = match &config.output.features {
-        OutputFeatures::Labels { separator, .. } => Some(separator.to_string()),
-        OutputFeatures::File(_)
-        | OutputFeatures::Ngrams { .. }
-        | OutputFeatures::Substructures { .. }
-        | OutputFeatures::Rankings { .. }
-        | OutputFeatures::Numbers { .. }
-        | OutputFeatures::Molecules { .. }
-        | OutputFeatures::Graphs { .. }
-        | OutputFeatures::Source {} => None,
-    };
+    let separator = config.output.features.separator().map(|separator| separator.to_string());
     Ok(ModelDescription {
         separator,
         name: name.to_owned(),

@@ -1,9 +1,30 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 
 use dsokr_basis::random::generator;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::config::SplitName;
 use crate::{Error, Inputs, Outputs, Truth};
+
+/// A split of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SplitName {
+    /// The split that chooses the best checkpoint.
+    Validation,
+    /// The split that nothing was chosen on.
+    Test,
+}
+
+impl fmt::Display for SplitName {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Validation => "validation",
+            Self::Test => "test",
+        })
+    }
+}
 
 /// Pairs of an input and an output. In evaluated splits a pair is a query, which may have several right
 /// outputs.
@@ -74,6 +95,48 @@ impl Split {
             self.outputs.swap(pair[0], pair[1]);
         }
         tracing::info!(pairs = chosen.len(), "outputs of training pairs were exchanged");
+    }
+
+    /// What queries are called in errors and in lists of candidates: by ids of their own, else by those
+    /// of their outputs.
+    pub fn names(&self) -> &[String] {
+        self.queries.as_deref().unwrap_or(&self.ids)
+    }
+
+    /// An id for each query that no other one has: its own; else that of its output, and for the second
+    /// query with the same output `ID#2`, for the third `ID#3`.
+    pub fn query_ids(&self) -> Vec<String> {
+        let names = self.names();
+        let mut taken: HashSet<String> = names.iter().cloned().collect();
+        let mut seen: HashMap<&str, usize> = HashMap::with_capacity(names.len());
+        let mut unique = |name: &'_ String, count: &mut usize| {
+            *count += 1;
+            if *count == 1 {
+                return name.clone();
+            }
+            loop {
+                let id = format!("{name}#{count}");
+                if taken.insert(id.clone()) {
+                    return id;
+                }
+                *count += 1;
+            }
+        };
+        names.iter().map(|name| unique(name, seen.entry(name).or_insert(0))).collect()
+    }
+
+    /// The right outputs of each query, by id.
+    pub fn golds(&self) -> Vec<Vec<String>> {
+        let further = |query: usize| self.further.get(query).map_or(&[][..], Vec::as_slice);
+        let golds = |(query, id): (usize, &String)| {
+            [id].into_iter().chain(further(query)).cloned().collect()
+        };
+        self.ids.iter().enumerate().map(golds).collect()
+    }
+
+    /// Whether some query has several right outputs, or outputs that do not compete.
+    pub fn is_filtered(&self) -> bool {
+        !self.further.is_empty() || !self.known.is_empty()
     }
 
     /// Texts without outputs.

@@ -7,7 +7,6 @@
 //! | `.npy` | f2, f4, f8, i1 to i8, u1 to u8, bool; either order, either endianness | dense `f32`, in memory |
 //! | `.npy`, packed | u1 as `numpy.packbits` writes it | packed bits, in memory |
 
-use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 
@@ -15,15 +14,13 @@ use dsokr_basis::features::{BitRows, Block, DenseRows, Features, MappedRows, Row
 use dsokr_basis::store::open_input;
 
 use crate::error::{extension_of, list};
+use crate::table::Table;
 use crate::{Error, npy};
 
 const EXTENSIONS: &str = ".safetensors, .npy";
 
 /// Numbers that are held at once while a mapped file is checked: 1 MiB of `f32`.
 const CHECKED_AT_ONCE: usize = 1 << 18;
-
-/// The longest header that the safetensors format allows, in bytes.
-const LONGEST_HEADER: u64 = 100_000_000;
 
 /// The rows of a feature file; all finite, at least one.
 #[derive(Debug)]
@@ -135,6 +132,18 @@ pub fn read_packed(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error>
     }
 }
 
+/// The rows of the file `path`, if there are as many as in a table.
+pub(crate) fn follow(
+    rows: FeatureFile,
+    path: &Path,
+    table: &Table,
+) -> Result<Box<dyn RowSource>, Error> {
+    match rows.len() {
+        found if found == table.len() => Ok(Box::new(rows)),
+        found => Err(Error::row_count(path, found, table.path(), table.len())),
+    }
+}
+
 fn no_key(path: &Path, key: Option<&str>) -> Result<(), Error> {
     match key {
         None => Ok(()),
@@ -149,10 +158,12 @@ fn no_key(path: &Path, key: Option<&str>) -> Result<(), Error> {
 
 /// Maps a tensor of a safetensors file and checks every row.
 fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
-    let keys = keys(path)?;
+    open_input(path).map_err(|source| Error::io(path, source))?;
+    let keys = MappedRows::tensors(path)?;
     let key = match (key, keys.as_slice()) {
         (Some(key), _) => key,
         (None, [only]) => only,
+        (None, []) => return Err(Error::file(path, "it holds no tensor")),
         (None, _) => {
             let (count, keys) = (keys.len(), list(&keys));
             let message = format!("the file holds {count} tensors; name one with a key: {keys}");
@@ -177,42 +188,4 @@ fn map(path: &Path, key: Option<&str>) -> Result<FeatureFile, Error> {
         }
     }
     Ok(FeatureFile::Mapped(mapped))
-}
-
-/// The names of the tensors in a safetensors file, sorted; at least one.
-///
-/// Only the header is read here: eight bytes with its length, then a JSON object whose keys are
-/// the names and, perhaps, `__metadata__`. The mapping verifies it in full.
-fn keys(path: &Path) -> Result<Vec<String>, Error> {
-    let io = |source| Error::io(path, source);
-    let wrong =
-        |message: &str| Error::file(path, format!("not a valid .safetensors file: {message}"));
-    let mut file = open_input(path).map_err(io)?;
-    let mut length = Vec::with_capacity(8);
-    file.by_ref().take(8).read_to_end(&mut length).map_err(io)?;
-    let length =
-        <[u8; 8]>::try_from(length).map_err(|_| wrong("it ends within its first 8 bytes"))?;
-    let length = u64::from_le_bytes(length);
-    if length > LONGEST_HEADER {
-        return Err(wrong(&format!(
-            "a header of {length} bytes; at most {LONGEST_HEADER} are allowed"
-        )));
-    }
-    let mut header = Vec::new();
-    file.take(length).read_to_end(&mut header).map_err(io)?;
-    if (header.len() as u64) < length {
-        return Err(wrong(&format!(
-            "truncated: a header of {length} bytes, of which {} are there",
-            header.len()
-        )));
-    }
-    let header: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&header)
-        .map_err(|error| wrong(&format!("its header is not a JSON object: {error}")))?;
-    let mut keys: Vec<String> =
-        header.into_iter().map(|(key, _)| key).filter(|key| key != "__metadata__").collect();
-    keys.sort_unstable();
-    if keys.is_empty() {
-        return Err(wrong("it holds no tensor"));
-    }
-    Ok(keys)
 }

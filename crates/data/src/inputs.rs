@@ -1,6 +1,29 @@
+use std::fmt;
+
 use dsokr_basis::{Features, RowSource};
 
 use crate::{Error, KernelRows};
+
+/// What inputs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    /// Texts.
+    Texts,
+    /// Feature vectors.
+    Vectors,
+    /// Values of kernels with the training inputs.
+    Kernels,
+}
+
+impl fmt::Display for InputKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Texts => "texts",
+            Self::Vectors => "feature vectors",
+            Self::Kernels => "kernels",
+        })
+    }
+}
 
 /// The inputs of pairs.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,54 +2,6 @@
 
 use faer::Mat;
 
-use super::DataRoot;
-use super::row_index::RowIndex;
-use crate::config::{KernelInputsConfig, OnBadRow};
-use crate::table::Table;
-use crate::{Error, read_matrix};
-
-/// The matrices, and which of their columns belong to training pairs.
-pub(super) struct Kernels {
-    index: RowIndex,
-    matrices: Vec<Mat<f64>>,
-    training: Vec<usize>,
-}
-
-impl Kernels {
-    /// Reads the matrices; `training` finds the rows of the training pairs' inputs.
-    pub(super) fn load(
-        config: &KernelInputsConfig,
-        root: &DataRoot,
-        on_bad_row: OnBadRow,
-        training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
-    ) -> Result<Self, Error> {
-        let (index, table) = RowIndex::read(root.file(&config.table), &config.id, on_bad_row)?;
-        let n = table.len();
-        let read = |name: &String| {
-            let features = root.file(name);
-            let matrix = read_matrix(&features)?;
-            let (rows, columns) = (matrix.nrows(), matrix.ncols());
-            match [rows, columns].into_iter().find(|&found| found != n) {
-                None => Ok(matrix),
-                Some(found) => Err(Error::row_count(&features, found, &index.path, n)),
-            }
-        };
-        let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        let training = training(&index)?;
-        Ok(Self { index, matrices, training })
-    }
-
-    /// The values of the inputs that a table's column names with the training inputs.
-    pub(super) fn of(&self, table: &Table, column: &str) -> Result<KernelRows, Error> {
-        let rows = self.index.of(table, column)?;
-        let values = |matrix: &Mat<f64>| {
-            let value = |i: usize, j: usize| matrix[(rows[i], self.training[j])];
-            Mat::from_fn(rows.len(), self.training.len(), value)
-        };
-        Ok(KernelRows { matrices: self.matrices.iter().map(values).collect() })
-    }
-}
-
 /// Values of some inputs with the n training inputs, of one or several kernels: a row for each input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelRows {
@@ -57,6 +9,10 @@ pub struct KernelRows {
 }
 
 impl KernelRows {
+    pub(crate) fn new(matrices: Vec<Mat<f64>>) -> Self {
+        Self { matrices }
+    }
+
     /// The values of each kernel, rows × n.
     pub fn matrices(&self) -> &[Mat<f64>] {
         &self.matrices

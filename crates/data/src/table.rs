@@ -158,6 +158,11 @@ impl Table {
         Self { path: path.to_path_buf(), names, columns, lines, bad: BadRows::default() }
     }
 
+    /// The error about a row.
+    pub(crate) fn error(&self, row: usize, message: impl Into<String>) -> Error {
+        Error::line(&self.path, self.lines[row], message)
+    }
+
     /// Some rows, in a given order.
     ///
     /// # Panics

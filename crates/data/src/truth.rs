@@ -1,8 +1,6 @@
 use dsokr_molecule::graph::NamedGraph;
 
-use crate::config::OutputFeatures;
-use crate::table::Table;
-use crate::{Error, Structure, graphs, rankings, structure};
+use crate::{Error, Structure};
 
 /// Outputs as what they are, not only as feature rows: what predictions are compared with, and what
 /// predicted ones are, where figures say more than ranks do.
@@ -19,61 +17,8 @@ pub enum Truth {
 }
 
 impl Truth {
-    /// The column of outputs that [`OutputFeatures::truth`] names, if there is one.
-    pub(super) fn column(table: &Table, features: &OutputFeatures) -> Result<Option<Self>, Error> {
-        Ok(match features {
-            OutputFeatures::Molecules { column, .. } => {
-                Some(Self::Molecules(structure::column(table, column, Structure::parse)?))
-            }
-            OutputFeatures::Labels { column, separator } => {
-                let cells = table.column(column)?.iter();
-                Some(Self::Labels(cells.map(|cell| labels(cell, *separator).collect()).collect()))
-            }
-            OutputFeatures::Rankings { column, embedding } => {
-                let rankings = rankings::column(table, column, *embedding)?;
-                Some(Self::Rankings(rankings.collect::<Result<_, _>>()?))
-            }
-            OutputFeatures::File(_)
-            | OutputFeatures::Ngrams { .. }
-            | OutputFeatures::Substructures { .. }
-            | OutputFeatures::Numbers { .. }
-            | OutputFeatures::Graphs { .. }
-            | OutputFeatures::Source {} => None,
-        })
-    }
-
-    /// What candidates with these labels are.
-    ///
-    /// # Errors
-    /// [`Error`] for a label that is not a SMILES, a graph or a ranking.
-    pub fn of_labels<'a>(
-        shown: impl Iterator<Item = &'a str>,
-        features: &OutputFeatures,
-    ) -> Result<Option<Self>, Error> {
-        Ok(match features {
-            OutputFeatures::Molecules { .. } => {
-                Some(Self::Molecules(shown.map(Structure::of_candidate).collect::<Result<_, _>>()?))
-            }
-            OutputFeatures::Graphs { .. } => {
-                Some(Self::Graphs(shown.map(graphs::of_label).collect::<Result<_, _>>()?))
-            }
-            OutputFeatures::Labels { separator, .. } => {
-                let sets = shown.map(|cell| labels(cell, *separator).collect());
-                Some(Self::Labels(sets.collect()))
-            }
-            OutputFeatures::Rankings { .. } => {
-                Some(Self::Rankings(shown.map(rankings::of_label).collect::<Result<_, _>>()?))
-            }
-            OutputFeatures::File(_)
-            | OutputFeatures::Ngrams { .. }
-            | OutputFeatures::Substructures { .. }
-            | OutputFeatures::Numbers { .. }
-            | OutputFeatures::Source {} => None,
-        })
-    }
-
     /// Some of them; none if an index is unknown.
-    pub(super) fn select(&self, places: &[Option<usize>]) -> Option<Self> {
+    pub(crate) fn select(&self, places: &[Option<usize>]) -> Option<Self> {
         fn at<T: Clone>(places: &[Option<usize>], all: &[T]) -> Option<Vec<T>> {
             places.iter().map(|&place| place.map(|place| all[place].clone())).collect()
         }
@@ -117,10 +62,4 @@ impl Truth {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-/// The labels of a cell; spaces around them do not count.
-pub(super) fn labels(cell: &str, separator: char) -> impl Iterator<Item = String> {
-    let parts = cell.split(separator).map(str::trim);
-    parts.filter(|label| !label.is_empty()).map(str::to_owned)
 }

@@ -46,6 +46,14 @@ impl MappedRows {
         Self::of(Arc::new(Mapping::open(path)?), key)
     }
 
+    /// The names of the tensors of any safetensors file, sorted.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn tensors(path: &Path) -> Result<Vec<String>, Error> {
+        Ok(Mapping::open(path)?.entries.into_keys().collect())
+    }
+
     /// A tensor of a verified file.
     ///
     /// # Errors

@@ -6,11 +6,11 @@
 mod chains;
 mod components;
 mod composition;
-mod configurations;
 mod featurizer;
 mod graph;
 mod morgan;
 mod rings;
+mod stereo;
 
 use dsokr_basis::features::SparseRows;
 use schemars::JsonSchema;
@@ -22,11 +22,11 @@ pub use chains::Chains;
 pub(crate) use chains::chain_lengths;
 pub use components::Components;
 pub use composition::Composition;
-pub use configurations::Configurations;
 pub use featurizer::{HashedFeatures, MoleculeFeatures};
 pub use graph::GraphCounts;
 pub use morgan::Morgan;
 pub use rings::Rings;
+pub use stereo::Configurations;
 
 macro_rules! substructures {
     ($($(#[$what:meta])* $name:ident($features:ty),)*) => {

@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::Error;
-use crate::config::OnBadRow;
-use crate::table::{Table, unique_ids};
+use crate::table::{OnBadRow, Table, unique_ids};
 
 /// The row of each id in a table that feature files follow.
 pub(super) struct RowIndex {
-    pub path: PathBuf,
+    path: PathBuf,
     rows: HashMap<String, usize>,
 }
 
@@ -31,7 +30,7 @@ impl RowIndex {
         let row = |(row, id): (usize, &String)| {
             self.rows.get(id).copied().ok_or_else(|| {
                 let message = format!("id {id:?} is not among the rows of {}", self.path.display());
-                Error::line(table.path(), table.line(row), message)
+                table.error(row, message)
             })
         };
         table.column(column)?.iter().enumerate().map(row).collect()

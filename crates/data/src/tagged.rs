@@ -5,15 +5,15 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::{Map, Value};
 
 /// The keys and values of a table, whatever format they come from.
-pub(super) struct Table(Map<String, Value>);
+pub(crate) struct Table(Map<String, Value>);
 
 impl Table {
-    pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Map::deserialize(deserializer).map(Self)
     }
 
     /// Takes a key out, if it is there.
-    pub(super) fn take<T: DeserializeOwned, E: Error>(
+    pub(crate) fn take<T: DeserializeOwned, E: Error>(
         &mut self,
         key: &str,
     ) -> Result<Option<T>, E> {
@@ -23,7 +23,7 @@ impl Table {
 
     /// The rest as an enum that serde tags with the key `tag`, which has the value `default` if it is not
     /// there; the message about an unknown key names also the `others` that were taken out before.
-    pub(super) fn tagged<T: DeserializeOwned, E: Error>(
+    pub(crate) fn tagged<T: DeserializeOwned, E: Error>(
         mut self,
         tag: &str,
         default: &str,

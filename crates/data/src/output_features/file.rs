@@ -1,0 +1,74 @@
+//! Rows of a matrix: of a file, or of the source of the pairs itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FittedRows, OutputFiles, OutputKind, OutputTable};
+use crate::feature_file::{follow, read_features, read_packed};
+use crate::fitted::FittedColumns;
+use crate::memory::matrix;
+use crate::{DataRoot, Error, check_inside};
+
+/// A matrix in a file, one row an object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureFileConfig {
+    /// A .safetensors or .npy file.
+    pub file: String,
+    /// Name of the tensor; may be left out if the file has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Whether the rows are packed bits, eight a byte, the most significant first.
+    #[serde(default)]
+    pub packed: bool,
+}
+
+impl OutputKind for FeatureFileConfig {
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
+    fn is_summand(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        check_inside(&format!("{key}.file"), &self.file)
+    }
+
+    fn memory(&self, root: &DataRoot) -> f64 {
+        matrix(&root.file(&self.file), if self.packed { 2.0 } else { 4.0 })
+    }
+
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let path = from.files.take(&self.file)?;
+        let key = match from.files {
+            OutputFiles::Configured(_) => self.key.as_deref(),
+            OutputFiles::Given(_) => None,
+        };
+        let rows = if self.packed { read_packed(&path, key)? } else { read_features(&path, key)? };
+        let rows = follow(rows, &path, from.table)?;
+        Ok((FittedColumns::fixed(rows.width()), rows))
+    }
+}
+
+/// The vectors of the source itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnVectors {}
+
+impl OutputKind for OwnVectors {
+    /// Those of further outputs lie in a file beside their table.
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        match from.files {
+            OutputFiles::Configured(_) => {
+                let found = format!("{:?}", from.table.path().display());
+                Err(Error::value("output.table", found, "no table beside such features"))
+            }
+            OutputFiles::Given(_) => {
+                let file = FeatureFileConfig { file: String::new(), key: None, packed: false };
+                file.read(from)
+            }
+        }
+    }
+}

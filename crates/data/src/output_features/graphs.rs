@@ -1,0 +1,129 @@
+//! Graphs of any kind, compared by a graph kernel.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use dsokr_molecule::graph::{Graph, NamedGraph, parse_json_lines, read_json_lines, read_tudataset};
+use dsokr_molecule::kernels::{GraphKernel, GraphVocabulary};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FittedRows, OutputKind, OutputTable, sparse};
+use crate::error::CANDIDATES;
+use crate::fitted::FittedColumns;
+use crate::memory::{A_BYTE_OF_NUMBERS, size};
+use crate::table::Table;
+use crate::{DataRoot, Error, Truth, check_inside};
+
+/// Counts of what a graph kernel compares, of graphs of any kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphFeatures {
+    /// JSON lines (.jsonl) with a graph each, or a folder in the layout of the TUDataset collection,
+    /// whose files bear its name. Outputs are found by the graphs' ids: those of the lines, else
+    /// the numbers of the graphs, from 1.
+    pub file: String,
+    /// What is counted.
+    pub graph: GraphKernel,
+}
+
+impl OutputKind for GraphFeatures {
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        check_inside(&format!("{key}.file"), &self.file)?;
+        validate(&self.graph, key)
+    }
+
+    fn memory(&self, root: &DataRoot) -> f64 {
+        let path = root.file(&self.file);
+        let files = fs::read_dir(&path).into_iter().flatten().flatten();
+        let inside: f64 = files.map(|entry| size(&entry.path())).sum();
+        A_BYTE_OF_NUMBERS * (inside + size(&path))
+    }
+
+    fn truth_of_labels(&self, labels: &[&str]) -> Result<Option<Truth>, Error> {
+        let graphs = labels.iter().map(|label| of_label(label));
+        Ok(Some(Truth::Graphs(graphs.collect::<Result<_, _>>()?)))
+    }
+
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let named = graphs(&from.files.take(&self.file)?, from.table, from.id)?;
+        let graphs: Vec<&Graph> = named.iter().map(|named| &named.graph).collect();
+        let rows = graph_rows(&self.graph, &graphs, from.fitted)?;
+        from.labels = named.iter().map(NamedGraph::json_line).collect();
+        from.truth = Some(Truth::Graphs(named));
+        Ok(rows)
+    }
+}
+
+/// Checks a kernel of features under a key.
+pub(super) fn validate(kernel: &GraphKernel, key: &str) -> Result<(), Error> {
+    kernel.validate().map_err(|error| Error::setting(&format!("{key}.graph"), error))
+}
+
+/// The rows of graphs.
+pub(super) fn graph_rows(
+    kernel: &GraphKernel,
+    graphs: &[&Graph],
+    fitted: Option<&FittedColumns>,
+) -> Result<FittedRows, Error> {
+    let (vocabulary, rows) = match fitted {
+        Some(fitted) => {
+            let vocabulary =
+                GraphVocabulary::from_features(kernel.clone(), fitted.features.clone())?;
+            let rows = vocabulary.rows(graphs)?;
+            (vocabulary, rows)
+        }
+        None => GraphVocabulary::fit_rows(kernel.clone(), graphs)?,
+    };
+    let features = vocabulary.features().to_vec();
+    Ok(sparse((FittedColumns { width: rows.width(), features, ..FittedColumns::default() }, rows)))
+}
+
+/// The graphs of a file, JSON lines or a folder of the TUDataset collection, in the order of a table's
+/// ids.
+fn graphs(path: &Path, table: &Table, id: &str) -> Result<Vec<NamedGraph>, Error> {
+    let graphs = match path.is_dir() {
+        true => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            read_tudataset(path, &name)?
+        }
+        false => read_json_lines(path)?,
+    };
+    let mut rows = HashMap::with_capacity(graphs.len());
+    for (row, graph) in graphs.iter().enumerate() {
+        if let Some(first) = rows.insert(graph.id.as_str(), row) {
+            let (id, first, second) = (&graph.id, first + 1, row + 1);
+            let message = format!("id {id:?} names graph {first} and graph {second}");
+            return Err(Error::file(path, message));
+        }
+    }
+    let ids = table.column(id)?.iter().enumerate();
+    let graph = |(row, id): (usize, &String)| {
+        let found = rows.get(id.as_str()).map(|&at| graphs[at].clone());
+        found.ok_or_else(|| {
+            let message = format!("id {id:?} is not among the graphs of {}", path.display());
+            table.error(row, message)
+        })
+    };
+    ids.map(graph).collect()
+}
+
+/// The graph that is a candidate's label.
+fn of_label(label: &str) -> Result<NamedGraph, Error> {
+    let mut graphs = parse_json_lines(label.as_bytes(), Path::new(CANDIDATES))?;
+    graphs.pop().ok_or_else(|| Error::label(label, "a graph".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_hold_the_graph() {
+        let line = r#"{"nodes":[18446744073709551615,"red",0],"edges":[[0,2,"7"],[1,2,0]]}"#;
+        let graph = of_label(line).unwrap();
+        assert_eq!(of_label(&graph.json_line()).unwrap(), graph);
+        assert!(of_label("{}").unwrap_err().to_string().contains("candidates.safetensors"));
+    }
+}

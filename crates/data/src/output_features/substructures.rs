@@ -1,0 +1,72 @@
+//! Counts of parts of molecules.
+
+use std::collections::hash_map::Entry;
+
+use dsokr_molecule::{Molecule, MoleculeFeatures, Substructures};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FittedRows, OutputKind, OutputTable, sparse};
+use crate::fitted::FittedColumns;
+use crate::table::Table;
+use crate::{Error, structure};
+
+/// Counts of what the molecules whose SMILES a column holds are made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubstructureFeatures {
+    /// The column, e.g. `smiles`.
+    pub column: String,
+    /// What is counted.
+    pub of: Substructures,
+    /// Whether `ln(1 + count)` takes the place of a count.
+    #[serde(default)]
+    pub log: bool,
+    /// Whether every value of a count is a feature of its own, which molecules share that have
+    /// exactly as many.
+    #[serde(default)]
+    pub exact: bool,
+    /// Parts that are in fewer outputs are left out.
+    #[serde(default = "super::one")]
+    pub min_outputs: usize,
+}
+
+impl OutputKind for SubstructureFeatures {
+    fn column(&self) -> Option<&str> {
+        Some(&self.column)
+    }
+
+    fn is_summand(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, key: &str) -> Result<(), Error> {
+        if self.log && self.exact {
+            let allowed = "false beside exact: logarithms tell counts apart as they do";
+            return Err(Error::value(&format!("{key}.log"), true, allowed));
+        }
+        self.of.validate().map_err(|error| Error::setting(&format!("{key}.of"), error))
+    }
+
+    fn bad_rows(&self, table: &Table) -> Result<Vec<(usize, Error)>, Error> {
+        structure::bad_rows(table, &self.column)
+    }
+
+    /// The molecules of a column are read once for several kernels.
+    fn read(&self, from: &mut OutputTable) -> Result<FittedRows, Error> {
+        let molecules = match from.molecules.entry(self.column.clone()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                entry.insert(structure::column(from.table, &self.column, Molecule::parse)?)
+            }
+        };
+        let (features, rows) = match from.fitted {
+            Some(FittedColumns { features, .. }) => {
+                (features.clone(), self.of.counts_in(features, molecules)?)
+            }
+            None => self.of.fit(molecules)?,
+        };
+        let columns = FittedColumns { features, ..FittedColumns::default() };
+        columns.counts(rows, (self.log, self.exact, self.min_outputs), from.fitted).map(sparse)
+    }
+}

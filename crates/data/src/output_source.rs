@@ -1,0 +1,137 @@
+//! What `[output]` says of outputs themselves.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::check;
+use crate::output_features::OutputFeatures;
+use crate::table::{OnBadRow, Table};
+use crate::{Error, check_inside};
+
+/// Outputs that are candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// Column that says so.
+    pub column: String,
+    /// Its value for a candidate.
+    #[serde(default = "yes")]
+    pub value: String,
+}
+
+fn yes() -> String {
+    "1".into()
+}
+
+/// What the outputs are: those keys of `[output]` that do not say how they are compared.
+#[derive(Clone, Debug)]
+pub struct OutputSource<'a> {
+    /// Table of outputs, where there is one.
+    pub table: Option<&'a str>,
+    /// Column of the outputs' ids.
+    pub id: &'a str,
+    /// Column that `search` shows beside the id.
+    pub label: Option<&'a str>,
+    /// Which outputs are candidates; all, if left out.
+    pub candidate: Option<&'a CandidateConfig>,
+    /// Whether only outputs of training pairs, and of no split, are candidates.
+    pub only_training: bool,
+    /// Rows of features that the kernel compares.
+    pub features: &'a OutputFeatures,
+    /// Those that each of several kernels compares, in the place of `features`; none for one kernel.
+    pub summands: Vec<&'a OutputFeatures>,
+}
+
+impl<'a> OutputSource<'a> {
+    /// What is allowed where all outputs are candidates.
+    pub(crate) const ALL: &'static str = "absent: all outputs of official files, and all drawn outputs of validation and test pairs, are candidates, \
+         without labels";
+
+    /// The features of each kernel.
+    pub(crate) fn kernels(&self) -> &[&'a OutputFeatures] {
+        if self.summands.is_empty() { std::slice::from_ref(&self.features) } else { &self.summands }
+    }
+
+    /// The columns that are read of the table of outputs, beside the ids.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let candidate = self.candidate.map(|candidate| &candidate.column[..]);
+        let kernels: Vec<_> = self.kernels().iter().map(|&one| one.kind().column()).collect();
+        [self.label, candidate].into_iter().chain(kernels).flatten()
+    }
+
+    /// Reads the columns of a table of outputs.
+    pub(crate) fn read(&self, path: &Path, on_bad_row: OnBadRow) -> Result<Table, Error> {
+        let columns: Vec<&str> = std::iter::once(self.id).chain(self.columns()).collect();
+        let kernels = self.kernels();
+        let following = kernels.iter().find(|features| features.kind().follows_rows());
+        let features = following.unwrap_or(&kernels[0]);
+        let read = |on_bad_row| Table::read_rows(path, &columns, on_bad_row);
+        let table = features.good_rows(self.id, on_bad_row, read)?;
+        table.log_skipped();
+        Ok(table)
+    }
+
+    /// Checks every value that the types leave open and the source of the pairs does not matter for.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        if let Some(table) = self.table {
+            check_inside("output.table", table)?;
+        }
+        self.features.kind().validate("output.features")?;
+        for (at, features) in self.summands.iter().enumerate() {
+            let key = format!("output.kernels[{at}].features");
+            let allowed = "\"file\", \"ngrams\" or \"substructures\", for several kernels";
+            check(features.kind().is_summand(), &format!("{key}.kind"), features.name(), allowed)?;
+            features.kind().validate(&key)?;
+        }
+        if let Some(column) = self.features.truth() {
+            let label = self.label.unwrap_or("absent");
+            let allowed = format!("{column:?}: predictions must equal the compared column");
+            check(label == column, "output.label", label, &allowed)?;
+        }
+        if let OutputFeatures::Graphs(_) = self.features {
+            let allowed = "absent: graphs are shown as they are";
+            check(self.label.is_none(), "output.label", "given", allowed)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that there is one kernel.
+    pub(crate) fn check_one_kernel(&self) -> Result<(), Error> {
+        let allowed = "absent: several kernels need outputs in a table or a pool";
+        check(self.summands.is_empty(), "output.kernels", "given", allowed)
+    }
+
+    /// Checks that the features are not the vectors of the source itself.
+    pub(crate) fn check_features(&self) -> Result<(), Error> {
+        let allowed = "the features of outputs";
+        check(!self.is_own(), "output.features.kind", self.features.name(), allowed)
+    }
+
+    /// Checks that the features are the vectors of the source itself, and all outputs candidates.
+    pub(crate) fn check_own(&self) -> Result<(), Error> {
+        self.check_one_kernel()?;
+        let allowed = "absent: the vectors of this data.source are the features";
+        check(self.is_own(), "output.features.kind", self.features.name(), allowed)?;
+        self.check_no_table()?;
+        check(self.label.is_none(), "output.label", "given", Self::ALL)?;
+        check(self.candidate.is_none(), "output.candidate", "given", Self::ALL)
+    }
+
+    /// Checks that there is no table of outputs.
+    pub(crate) fn check_no_table(&self) -> Result<(), Error> {
+        let allowed = "absent: this data.source holds the outputs";
+        let found = self.table.map(|table| format!("{table:?}"));
+        check(found.is_none(), "output.table", found.unwrap_or_default(), allowed)
+    }
+
+    /// The error for a table of outputs that is not named.
+    pub(crate) fn no_table() -> Error {
+        Error::value("output.table", "absent", "the table of outputs")
+    }
+
+    fn is_own(&self) -> bool {
+        matches!(self.features, OutputFeatures::Source(_)) && self.summands.is_empty()
+    }
+}

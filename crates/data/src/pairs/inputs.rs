@@ -1,0 +1,171 @@
+//! The inputs of pairs in tables: texts of a column, or rows of files that a column names.
+
+use dsokr_basis::RowSource;
+use faer::Mat;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::row_index::RowIndex;
+use crate::error::check;
+use crate::feature_file::{follow, read_features};
+use crate::memory::{matrix, size};
+use crate::table::{OnBadRow, Table};
+use crate::texts::TextConfig;
+use crate::{DataRoot, Error, Inputs, KernelRows, check_inside, read_matrix, tagged};
+
+/// What the inputs of the rows of tables are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum InputsConfig {
+    /// A column of texts; the default.
+    Text(TextConfig),
+    /// Feature vectors, for encoders that read no text.
+    Features(FeatureInputsConfig),
+    /// Kernels that were computed elsewhere, for kernel machines.
+    Kernels(KernelInputsConfig),
+}
+
+impl InputsConfig {
+    /// Reads a table; without a `kind`, texts are meant.
+    pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        tagged::Table::read(deserializer)?.tagged("kind", "text", &[])
+    }
+}
+
+impl Default for InputsConfig {
+    fn default() -> Self {
+        Self::Text(TextConfig::default())
+    }
+}
+
+/// A feature vector for each id: dense rows of a matrix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureInputsConfig {
+    /// Table whose rows the matrix follows.
+    pub table: String,
+    /// Column of the ids there.
+    #[serde(default = "super::id")]
+    pub id: String,
+    /// The matrix, a .safetensors or .npy file.
+    pub file: String,
+    /// Name of the tensor; may be left out if the file has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// Kernel matrices of the inputs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KernelInputsConfig {
+    /// Table whose rows the matrices follow, in rows and columns: all inputs, of all splits.
+    pub table: String,
+    /// Column of the inputs' ids there.
+    #[serde(default = "super::id")]
+    pub id: String,
+    /// Column of the tables of pairs that names the input, by such an id.
+    pub column: String,
+    /// The matrices, .npy files of numbers: symmetric and positive semi-definite.
+    pub files: Vec<String>,
+}
+
+impl InputsConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        match self {
+            Self::Text(text) => text.validate(),
+            Self::Features(FeatureInputsConfig { table, file, .. }) => {
+                check_inside("data.inputs.table", table)?;
+                check_inside("data.inputs.file", file)
+            }
+            Self::Kernels(KernelInputsConfig { table, files, .. }) => {
+                check_inside("data.inputs.table", table)?;
+                check(!files.is_empty(), "data.inputs.files", "[]", "at least one file")?;
+                files.iter().try_for_each(|file| check_inside("data.inputs.files", file))
+            }
+        }
+    }
+
+    /// Bytes that reading the files takes, by the keys that determine them.
+    pub(super) fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        let table = |name: &str| ("data.inputs.table", size(&root.file(name)));
+        match self {
+            Self::Text(_) => Vec::new(),
+            Self::Features(config) => {
+                let bytes = matrix(&root.file(&config.file), 4.0);
+                vec![table(&config.table), ("data.inputs.file", bytes)]
+            }
+            Self::Kernels(config) => {
+                // the matrix, and its rows and columns of the pairs
+                let bytes = config.files.iter().map(|name| matrix(&root.file(name), 16.0));
+                vec![table(&config.table), ("data.inputs.files", bytes.sum())]
+            }
+        }
+    }
+
+    /// Reads the files, if there are any; `training` finds the rows of the training inputs, for kernels alone.
+    pub(super) fn files(
+        &self,
+        root: &DataRoot,
+        on_bad_row: OnBadRow,
+        training: impl FnOnce(&RowIndex) -> Result<Vec<usize>, Error>,
+    ) -> Result<Option<InputFiles>, Error> {
+        let index = |table: &str, id| RowIndex::read(root.file(table), id, on_bad_row);
+        Ok(match self {
+            Self::Text(_) => None,
+            Self::Features(config) => {
+                let (index, table) = index(&config.table, &config.id)?;
+                let path = root.file(&config.file);
+                let rows = follow(read_features(&path, config.key.as_deref())?, &path, &table)?;
+                Some(InputFiles { index, rows: InputRows::Vectors(rows) })
+            }
+            Self::Kernels(config) => {
+                let (index, table) = index(&config.table, &config.id)?;
+                let n = table.len();
+                let read = |name: &String| {
+                    let path = root.file(name);
+                    let matrix = read_matrix(&path)?;
+                    let sides = [matrix.nrows(), matrix.ncols()];
+                    match sides.into_iter().find(|&found| found != n) {
+                        None => Ok(matrix),
+                        Some(found) => Err(Error::row_count(&path, found, table.path(), n)),
+                    }
+                };
+                let matrices = config.files.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+                let training = training(&index)?;
+                Some(InputFiles { index, rows: InputRows::Kernels { matrices, training } })
+            }
+        })
+    }
+}
+
+/// Inputs that lie in files of their own, by ids.
+pub(super) struct InputFiles {
+    index: RowIndex,
+    rows: InputRows,
+}
+
+enum InputRows {
+    Vectors(Box<dyn RowSource>),
+    /// Kernels of all inputs, and which of them are those of training pairs.
+    Kernels {
+        matrices: Vec<Mat<f64>>,
+        training: Vec<usize>,
+    },
+}
+
+impl InputFiles {
+    /// The inputs that a table's column names.
+    pub(super) fn of(&self, table: &Table, column: &str) -> Result<Inputs, Error> {
+        let rows = self.index.of(table, column)?;
+        Ok(match &self.rows {
+            InputRows::Vectors(all) => Inputs::Vectors(all.select(&rows)?),
+            InputRows::Kernels { matrices, training } => {
+                let values = |matrix: &Mat<f64>| {
+                    let value = |i: usize, j: usize| matrix[(rows[i], training[j])];
+                    Mat::from_fn(rows.len(), training.len(), value)
+                };
+                Inputs::Kernels(KernelRows::new(matrices.iter().map(values).collect()))
+            }
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! Pairs of a vector and a set of labels, from one multi-label file.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::rows::{PairedRows, RowInputs, SplitsConfig};
+use super::{Pairs, Wanted};
+use crate::error::{check, extension_of};
+use crate::memory::{A_BYTE_OF_NUMBERS, size};
+use crate::multi_label::{read_arff, read_libsvm};
+use crate::output_features::OutputFeatures;
+use crate::output_source::OutputSource;
+use crate::table::Table;
+use crate::{DataRoot, Dataset, Error, InputKind, Split, SplitName, check_inside};
+
+/// A file with a vector and a set of labels in each row; ids are the numbers of the rows, from 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MultiLabelConfig {
+    /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
+    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
+    pub folder: String,
+    /// A multi-label file (.arff, .libsvm, .svm).
+    pub file: String,
+    /// Number of labels: of an .arff file the last attributes; of other files as many as occur, if left
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<usize>,
+    /// Which rows belong to which split.
+    pub splits: SplitsConfig,
+}
+
+const LABELS: &str = "\"labels\", which the rows of a multi-label file are";
+
+impl MultiLabelConfig {
+    fn is_arff(&self) -> bool {
+        extension_of(self.file.as_ref()) == "arff"
+    }
+
+    /// Reads a column of ids, one of labels, and the vectors.
+    fn read(&self, path: &Path, wanted: &Wanted) -> Result<PairedRows<'_>, Error> {
+        let read = match extension_of(path).as_str() {
+            "arff" => read_arff(path, self.labels.unwrap_or_default())?,
+            "libsvm" | "svm" => read_libsvm(path, self.labels)?,
+            _ => return Err(Error::extension(path, ".arff, .libsvm, .svm")),
+        };
+        let features = wanted.outputs.features;
+        let OutputFeatures::Labels(labels) = features else {
+            return Err(Error::value("output.features.kind", features.name(), LABELS));
+        };
+        let separator = labels.separator;
+        if let Some(name) = read.names.iter().find(|name| name.contains(separator)) {
+            let allowed = format!("a character that is not in a label's name, as in {name:?}");
+            let found = format!("{separator:?}");
+            return Err(Error::value("output.features.separator", found, allowed));
+        }
+        let separator = separator.to_string();
+        let set = |row| {
+            let names = read.labels.ones(row).map(|label| read.names[label].as_str());
+            names.collect::<Vec<_>>().join(&separator)
+        };
+        let sets = (0..read.len()).map(set).collect();
+        let table = Table::numbered(path, "id", &labels.column, sets);
+        let inputs = RowInputs::Vectors(read.inputs);
+        Ok(PairedRows { table, id: "id", inputs, splits: &self.splits, numbered: true })
+    }
+}
+
+impl Pairs for MultiLabelConfig {
+    fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    fn splits(&self) -> Option<&SplitsConfig> {
+        Some(&self.splits)
+    }
+
+    fn inputs(&self) -> InputKind {
+        InputKind::Vectors
+    }
+
+    fn id<'a>(&'a self, _: &OutputSource<'a>) -> &'a str {
+        "id"
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        check_inside("data.folder", &self.folder)?;
+        check_inside("data.file", &self.file)?;
+        let allowed = "the number of labels, the last attributes of an .arff file";
+        check(!self.is_arff() || self.labels.is_some(), "data.labels", "absent", allowed)?;
+        self.splits.validate()
+    }
+
+    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
+        outputs.check_one_kernel()?;
+        let features = outputs.features;
+        check(features.are_labels(), "output.features.kind", features.name(), LABELS)?;
+        outputs.check_no_table()
+    }
+
+    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        vec![("data.file", A_BYTE_OF_NUMBERS * size(&root.file(&self.file)))]
+    }
+
+    fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
+        self.read(&wanted.root()?.file(&self.file), wanted)?.dataset(wanted)
+    }
+
+    fn split(&self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
+        self.read(&wanted.root()?.file(&self.file), wanted)?.split(name, wanted)
+    }
+
+    fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        let own = wanted.is_own(path, &self.file);
+        self.read(path, wanted)?.queries(wanted, own)
+    }
+}

@@ -1,0 +1,179 @@
+//! Pairs from one file, whose rows are inputs and outputs at once: which belong to which split.
+
+use std::ops::Range;
+
+use dsokr_basis::random::generator;
+use dsokr_basis::{Features, RowSource};
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Wanted;
+use crate::error::check;
+use crate::output_features::OutputFiles;
+use crate::table::{Table, skipped_rows};
+use crate::texts::TextConfig;
+use crate::{Dataset, Error, Inputs, Outputs, Split, SplitName};
+
+/// Which rows of a file belong to which split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SplitsConfig {
+    /// The order in which rows are taken.
+    #[serde(default)]
+    pub order: RowOrder,
+    /// Number of validation pairs.
+    pub validation: usize,
+    /// Number of test pairs.
+    #[serde(default)]
+    pub test: usize,
+    /// Number of training pairs; all that are left, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<usize>,
+    /// Whether the rows of no split are outputs without a pair: candidates, also under
+    /// `output.only_training`.
+    #[serde(default)]
+    pub unpaired: bool,
+}
+
+/// The order in which rows of a file are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOrder {
+    /// The seed draws them.
+    #[default]
+    Drawn,
+    /// As in the file: training pairs first, then validation, then test pairs.
+    File,
+}
+
+impl SplitsConfig {
+    pub(super) fn validate(&self) -> Result<(), Error> {
+        let counts =
+            [("data.splits.validation", Some(self.validation)), ("data.splits.train", self.train)];
+        counts.iter().try_for_each(|&(key, count)| check(count != Some(0), key, 0, "at least 1"))
+    }
+}
+
+/// The file: ids and outputs in a table, and the inputs of its rows.
+pub(super) struct PairedRows<'a> {
+    pub table: Table,
+    pub id: &'a str,
+    pub inputs: RowInputs<'a>,
+    pub splits: &'a SplitsConfig,
+    /// Whether ids are the numbers of the rows.
+    pub numbered: bool,
+}
+
+/// The inputs of rows.
+pub(super) enum RowInputs<'a> {
+    /// A column of the table.
+    Texts(&'a TextConfig),
+    Vectors(Features),
+}
+
+/// Rows of the file, and which of them, in this order, belong to which split; the others to none.
+struct Drawn {
+    rows: Vec<usize>,
+    validation: Range<usize>,
+    test: Range<usize>,
+    train: Range<usize>,
+}
+
+impl<'a> PairedRows<'a> {
+    /// Draws the splits, whose rows are the outputs.
+    pub(super) fn dataset(self, wanted: &Wanted) -> Result<Dataset, Error> {
+        let root = wanted.root()?;
+        let drawn = draw(self.splits, wanted.seed, &self.table)?;
+        let file = self.select(&drawn.rows)?;
+        let files = OutputFiles::Configured(root);
+        let all = Outputs::from_table(&file.table, file.id, wanted.outputs, files, None)?;
+        let split = |rows: Range<usize>| {
+            let outputs: Vec<Option<usize>> = rows.clone().map(Some).collect();
+            Ok::<_, Error>(Split { outputs, ..file.pairs(rows, wanted.seed)? })
+        };
+        let held_out = |rows: Range<usize>| {
+            let split = split(rows)?;
+            Ok::<_, Error>(Split { truth: all.truth_of(&split.outputs), ..split })
+        };
+        Ok(Dataset {
+            train: split(drawn.train)?,
+            validation: held_out(drawn.validation)?,
+            test: if drawn.test.is_empty() { None } else { Some(held_out(drawn.test)?) },
+            skipped: skipped_rows([&file.table], root),
+            outputs: all,
+        })
+    }
+
+    /// The pairs of one split alone, without outputs; none if there is no such split.
+    pub(super) fn split(self, name: SplitName, wanted: &Wanted) -> Result<Option<Split>, Error> {
+        let drawn = draw(self.splits, wanted.seed, &self.table)?;
+        let rows = match name {
+            SplitName::Validation => drawn.validation,
+            SplitName::Test if !drawn.test.is_empty() => drawn.test,
+            SplitName::Test => return Ok(None),
+        };
+        self.select(&drawn.rows[rows])?.queries(wanted, true).map(Some)
+    }
+
+    /// All rows as pairs without outputs. Where ids are numbers of rows, the rows of a file that is not
+    /// the run's `own` are queries with these ids, and their outputs are others than the run's.
+    pub(super) fn queries(self, wanted: &Wanted, own: bool) -> Result<Split, Error> {
+        let truth = wanted.outputs.features.kind().truth(&self.table)?;
+        let split = Split { truth, ..self.pairs(0..self.table.len(), wanted.seed)? };
+        if own || !self.numbered {
+            return Ok(split);
+        }
+        let file = self.table.path().file_name().unwrap_or_default().to_string_lossy();
+        let ids = split.ids.iter().map(|row| format!("{file} row {row}")).collect();
+        Ok(Split { queries: Some(split.ids), ids, foreign: true, ..split })
+    }
+
+    fn select(self, rows: &[usize]) -> Result<Self, Error> {
+        let inputs = match self.inputs {
+            RowInputs::Texts(config) => RowInputs::Texts(config),
+            RowInputs::Vectors(vectors) => RowInputs::Vectors(vectors.select(rows)?),
+        };
+        Ok(Self { table: self.table.select(rows), inputs, ..self })
+    }
+
+    /// Ids and inputs of some rows.
+    fn pairs(&self, rows: Range<usize>, seed: u64) -> Result<Split, Error> {
+        let rows: Vec<usize> = rows.collect();
+        let table = self.table.select(&rows);
+        let inputs = match &self.inputs {
+            RowInputs::Texts(config) => Inputs::Texts(config.read(&table, seed)?),
+            RowInputs::Vectors(vectors) => Inputs::Vectors(vectors.select(&rows)?),
+        };
+        let ids = table.column(self.id)?.to_vec();
+        Ok(Split::new(ids, inputs, vec![None; rows.len()]))
+    }
+}
+
+/// Which rows are whose.
+fn draw(splits: &SplitsConfig, seed: u64, table: &Table) -> Result<Drawn, Error> {
+    let held = splits.validation.saturating_add(splits.test);
+    let left = table.len().saturating_sub(held);
+    let train = splits.train.unwrap_or(left);
+    if train == 0 || train > left {
+        let given = splits.train.map_or("the rest".into(), |train| train.to_string());
+        let found = format!("{} + {} + {given}", splits.validation, splits.test);
+        let allowed = format!("at most {}, the rows of {}", table.len(), table.path().display());
+        return Err(Error::value("data.splits", found, allowed));
+    }
+    let mut rows: Vec<usize> = (0..table.len()).collect();
+    let (validation, test, train) = match splits.order {
+        RowOrder::Drawn => {
+            rows.shuffle(&mut generator(seed, "split", 0));
+            (0..splits.validation, splits.validation..held, held..held + train)
+        }
+        RowOrder::File => {
+            let test = train + splits.validation;
+            (train..test, test..train + held, 0..train)
+        }
+    };
+    if !splits.unpaired {
+        rows.truncate(train.len() + held);
+    }
+    Ok(Drawn { rows, validation, test, train })
+}

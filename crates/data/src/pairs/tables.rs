@@ -1,0 +1,263 @@
+//! Pairs from a table for each split, whose rows name outputs and hold or name inputs.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::inputs::{InputFiles, InputsConfig};
+use super::row_index::RowIndex;
+use super::{Pairs, SplitFiles, Wanted};
+use crate::memory::size;
+use crate::output_features::OutputFiles;
+use crate::output_source::OutputSource;
+use crate::table::{Table, skipped_rows};
+use crate::texts::TextConfig;
+use crate::{DataRoot, Dataset, Error, InputKind, Inputs, Outputs, Split};
+
+/// A table for each split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TablesConfig {
+    /// The folder of the files: in the data root, which is `--data`, else the variable `DSOKR_DATA`, else `data`.
+    /// One that starts with `datasets/` is beside the folder of the configuration, or in the current one.
+    pub folder: String,
+    /// Table of training pairs (.csv, .tsv, .jsonl).
+    #[serde(default = "train")]
+    pub train: String,
+    /// Table of validation pairs, which choose the best checkpoint.
+    #[serde(default = "validation")]
+    pub validation: String,
+    /// Table of test pairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// Column that names the output of each row.
+    #[serde(default = "super::id")]
+    pub id: String,
+    /// Column that names the query of each row. Evaluated rows with the same one are one query with
+    /// several right outputs: the best-ranked counts, and the others do not push it down. Left out,
+    /// every row is a query with one right output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// The inputs; texts of the column `description`, if left out.
+    #[serde(default, deserialize_with = "InputsConfig::read")]
+    pub inputs: InputsConfig,
+}
+
+fn train() -> String {
+    "train.tsv".into()
+}
+
+fn validation() -> String {
+    "validation.tsv".into()
+}
+
+impl Pairs for TablesConfig {
+    fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    fn files(&self) -> Option<SplitFiles<'_>> {
+        let Self { train, validation, test, .. } = self;
+        Some(SplitFiles { train, validation, test: test.as_deref() })
+    }
+
+    fn inputs(&self) -> InputKind {
+        match &self.inputs {
+            InputsConfig::Text(_) => InputKind::Texts,
+            InputsConfig::Features(_) => InputKind::Vectors,
+            InputsConfig::Kernels(_) => InputKind::Kernels,
+        }
+    }
+
+    fn texts(&self) -> Option<&TextConfig> {
+        if let InputsConfig::Text(text) = &self.inputs { Some(text) } else { None }
+    }
+
+    fn kernel_files(&self) -> &[String] {
+        if let InputsConfig::Kernels(kernels) = &self.inputs { &kernels.files } else { &[] }
+    }
+
+    fn skips_rows(&self) -> bool {
+        true
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        self.files().map_or(Ok(()), |files| files.validate(&self.folder))?;
+        self.inputs.validate()
+    }
+
+    fn validate_outputs(&self, outputs: &OutputSource) -> Result<(), Error> {
+        outputs.check_features()?;
+        outputs.table.map(|_| ()).ok_or_else(OutputSource::no_table)
+    }
+
+    fn memory(&self, root: &DataRoot) -> Vec<(&'static str, f64)> {
+        let files = self.files().map_or_else(Vec::new, |files| files.memory(root, size));
+        [files, self.inputs.memory(root)].concat()
+    }
+
+    fn load(&self, wanted: &Wanted) -> Result<Dataset, Error> {
+        let root = wanted.root()?;
+        let read = |file: &String| PairTable::read(&root.file(file), self, wanted);
+        let (train, validation) = (read(&self.train)?, read(&self.validation)?);
+        let test = self.test.as_ref().map(read).transpose()?;
+        let name = wanted.outputs.table.ok_or_else(OutputSource::no_table)?;
+        let table = wanted.outputs.read(&root.file(name), wanted.on_bad_row)?;
+        let files = OutputFiles::Configured(root);
+        let outputs = Outputs::from_table(&table, wanted.outputs.id, wanted.outputs, files, None)?;
+        let index: HashMap<&str, usize> =
+            outputs.ids.iter().enumerate().map(|(i, id)| (id.as_str(), i)).collect();
+        let train = train.with_outputs(&index)?;
+        let files = self.inputs.files(root, wanted.on_bad_row, |index| train.rows(index))?;
+        let read = [&table, &train.table, &validation.table].into_iter();
+        let skipped = skipped_rows(read.chain(test.as_ref().map(|test| &test.table)), root);
+        let held_out = |pairs: PairTable| {
+            let mut split = pairs.queries(&index, files.as_ref())?;
+            // the outputs' own, so that it need not stand in the table of pairs too
+            split.truth = outputs.truth_of(&split.outputs);
+            Ok::<_, Error>(split)
+        };
+        Ok(Dataset {
+            validation: held_out(validation)?,
+            test: test.map(held_out).transpose()?,
+            train: train.join(&index, files.as_ref())?,
+            outputs,
+            skipped,
+        })
+    }
+
+    fn queries(&self, path: &Path, wanted: &Wanted) -> Result<Split, Error> {
+        let pairs = PairTable::read(path, self, wanted)?;
+        let files = match &self.inputs {
+            InputsConfig::Text(_) => None,
+            InputsConfig::Features(_) | InputsConfig::Kernels(_) => {
+                let root = wanted.root()?;
+                self.inputs.files(root, wanted.on_bad_row, |index| {
+                    PairTable::read(&root.file(&self.train), self, wanted)?.rows(index)
+                })?
+            }
+        };
+        pairs.queries(&HashMap::new(), files.as_ref())
+    }
+}
+
+/// A table of pairs as it was read.
+struct PairTable<'a> {
+    table: Table,
+    /// Column of the outputs' ids; one may occur twice, for two inputs with the same output.
+    id: &'a str,
+    /// Column of the texts, or of the ids of inputs that lie in files of their own.
+    input: &'a str,
+    /// How the texts are read; none if inputs lie in files of their own.
+    texts: Option<&'a TextConfig>,
+    seed: u64,
+    /// Column of the queries' ids, where there is one.
+    query: Option<&'a str>,
+}
+
+impl<'a> PairTable<'a> {
+    fn read(path: &Path, tables: &'a TablesConfig, wanted: &Wanted) -> Result<Self, Error> {
+        let id = tables.id.as_str();
+        let (input, texts) = match &tables.inputs {
+            InputsConfig::Text(text) => (text.column.as_str(), Some(text)),
+            InputsConfig::Features(_) => (id, None),
+            InputsConfig::Kernels(kernels) => (kernels.column.as_str(), None),
+        };
+        let query = tables.query.as_deref();
+        let mut columns = vec![id, input];
+        columns.extend(query);
+        let mut table = Table::read_rows(path, &columns, wanted.on_bad_row)?;
+        if let Some(texts) = texts {
+            table = texts.good_rows(table, wanted.on_bad_row)?;
+        }
+        Ok(Self { table, id, input, query, texts, seed: wanted.seed })
+    }
+
+    /// The rows of the inputs in the files that hold them.
+    fn rows(&self, index: &RowIndex) -> Result<Vec<usize>, Error> {
+        index.of(&self.table, self.input)
+    }
+
+    /// The pairs whose outputs are in the index; all others are bad rows.
+    fn with_outputs(self, index: &HashMap<&str, usize>) -> Result<Self, Error> {
+        let ids = self.table.column(self.id)?.iter().enumerate();
+        let unknown = ids.filter(|(_, id)| !index.contains_key(id.as_str())).map(|(row, id)| {
+            let message =
+                format!("id {id:?} is not among the outputs of the configuration's output.table");
+            (row, self.table.error(row, message))
+        });
+        let unknown: Vec<(usize, Error)> = unknown.collect();
+        Ok(Self { table: self.table.without(unknown)?, ..self })
+    }
+
+    fn join(
+        self,
+        index: &HashMap<&str, usize>,
+        files: Option<&InputFiles>,
+    ) -> Result<Split, Error> {
+        self.table.log_skipped();
+        let ids = self.table.column(self.id)?.to_vec();
+        let outputs = ids.iter().map(|id| index.get(id.as_str()).copied()).collect();
+        let inputs = match (files, self.texts) {
+            (Some(files), _) => files.of(&self.table, self.input)?,
+            (None, Some(config)) => Inputs::Texts(config.read(&self.table, self.seed)?),
+            (None, None) => Inputs::Texts(Vec::new()),
+        };
+        let queries = self.query.map(|column| self.table.column(column).map(<[_]>::to_vec));
+        Ok(Split { queries: queries.transpose()?, ..Split::new(ids, inputs, outputs) })
+    }
+
+    /// The pairs as queries: rows with the same query id are one, with several right outputs.
+    fn queries(
+        self,
+        index: &HashMap<&str, usize>,
+        files: Option<&InputFiles>,
+    ) -> Result<Split, Error> {
+        let Some(rows) = self.rows_of_queries()? else { return self.join(index, files) };
+        let split = self.join(index, files)?;
+        let firsts: Vec<usize> = rows.iter().map(|rows| rows[0]).collect();
+        let golds =
+            |rows: &Vec<usize>| rows[1..].iter().map(|&row| split.ids[row].clone()).collect();
+        let further = match rows.iter().any(|rows| rows.len() > 1) {
+            true => rows.iter().map(golds).collect(),
+            false => Vec::new(),
+        };
+        Ok(Split { further, ..split.select(&firsts)? })
+    }
+
+    /// The rows of each query, in the order of the first ones; none without query ids.
+    fn rows_of_queries(&self) -> Result<Option<Vec<Vec<usize>>>, Error> {
+        let Some(query) = self.query else { return Ok(None) };
+        let (queries, inputs) = (self.table.column(query)?, self.table.column(self.input)?);
+        let mut places: HashMap<&str, usize> = HashMap::with_capacity(queries.len());
+        let mut all: Vec<Vec<usize>> = Vec::new();
+        let wrong = |row: usize, message: String| Err(self.table.error(row, message));
+        for (row, query) in queries.iter().enumerate() {
+            if query.trim().is_empty() {
+                return wrong(row, "an empty query id; a value is needed".into());
+            }
+            match places.entry(query) {
+                Entry::Vacant(place) => {
+                    place.insert(all.len());
+                    all.push(vec![row]);
+                }
+                Entry::Occupied(place) => {
+                    let rows = &mut all[*place.get()];
+                    if inputs[row] != inputs[rows[0]] {
+                        let message = format!(
+                            "query {query:?} has another input than on line {}; rows of one query have \
+                             the same input",
+                            self.table.line(rows[0])
+                        );
+                        return wrong(row, message);
+                    }
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(Some(all))
+    }
+}
