@@ -1,7 +1,6 @@
 use std::time::Instant;
 
-use dsokr_basis::SketchKind;
-use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::{SketchKind, leverage};
 use dsokr_decode::Candidates;
 use dsokr_machines::LastSystem;
 
@@ -88,8 +87,8 @@ impl<'a> Study<'a> {
     pub fn leverage(&self, lambda: f64) -> Result<Leverage, Error> {
         let outputs = self.outputs();
         let pilot = ((outputs.len() as f64).sqrt() as usize).max(1);
-        let options = LeverageOptions { lambda, pilot, seed: self.config.seed };
-        let mut scores = leverage::scores(outputs.kernel()?.clone(), &outputs.rows(), &options)?;
+        let (kernel, seed) = (outputs.kernel()?.clone(), self.config.seed);
+        let mut scores = leverage::scores(kernel, &outputs.rows(), lambda, pilot, seed)?;
         let dimension = scores.iter().sum();
         scores.sort_by(|a, b| b.total_cmp(a));
         scores.truncate(SCORES);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dsokr_basis::kernel::OutputKernel;
-use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::leverage;
 use dsokr_basis::{
     Cancellation, Kernel, RowSource, SketchKind, SketchOptions, Tempering, features,
 };
@@ -203,9 +203,9 @@ pub fn leverage_scores<'py>(
     seed: u64,
 ) -> PyResult<Vector<'py, f64>> {
     let kernel: Kernel = table("kernel", kernel)?;
-    let options = LeverageOptions { lambda: lambda_, pilot, seed };
     let rows = rows.get();
-    let scores = work(py, || leverage::scores(kernel.clone(), rows.source(), &options).map_err(named));
+    let scores = || leverage::scores(kernel.clone(), rows.source(), lambda_, pilot, seed);
+    let scores = work(py, || scores().map_err(named));
     Ok(vector(py, scores?))
 }
 

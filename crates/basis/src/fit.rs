@@ -2,8 +2,7 @@ use std::sync::Arc;
 
 use crate::features::RowSource;
 use crate::kernel::IntoKernel;
-use crate::leverage::{self, LeverageOptions};
-use crate::{Basis, Error, Sketch, SketchKind, SketchOptions};
+use crate::{Basis, Error, Sketch, SketchKind, SketchOptions, leverage};
 
 impl Sketch {
     /// Draws a sketch of any kind for the given outputs; only the leverage-score kind reads them.
@@ -18,8 +17,7 @@ impl Sketch {
         let &SketchOptions { ref kind, size, seed, .. } = options;
         kind.validate(size, rows.len())?;
         if let SketchKind::Leverage { lambda, pilot } = *kind {
-            let options = LeverageOptions { lambda, pilot, seed };
-            let scores = leverage::scores(kernel, rows, &options)?;
+            let scores = leverage::scores(kernel, rows, lambda, pilot, seed)?;
             return Self::by_scores(kind, size, &scores, seed);
         }
         Self::draw(kind, size, rows.len(), seed)

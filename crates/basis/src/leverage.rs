@@ -13,39 +13,14 @@ use crate::eigenbasis::cholesky;
 use crate::features::RowSource;
 use crate::features::product::widen;
 use crate::kernel::IntoKernel;
-use crate::sketch::leverage::{default_lambda, default_pilot};
 use crate::{Basis, Error, OutputKernel, Ranks, Sketch, SketchKind, SketchOptions};
 
 /// Rows in a block of B.
 const ROWS: usize = 1024;
 
-/// The regularisation and the accuracy of [`scores`].
-///
-/// ```
-/// use dsokr_basis::leverage::LeverageOptions;
-///
-/// let options = LeverageOptions { lambda: 0.01, ..Default::default() };
-/// assert_eq!((options.pilot, options.seed), (200, 0));
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct LeverageOptions {
-    /// λ, above 0 (default: 0.001).
-    pub lambda: f64,
-    /// s, the number of pilot columns, 1 to n (default: 200).
-    pub pilot: usize,
-    /// The seed that the pilot columns are drawn with (default: 0).
-    pub seed: u64,
-}
-
-impl Default for LeverageOptions {
-    fn default() -> Self {
-        Self { lambda: default_lambda(), pilot: default_pilot(), seed: 0 }
-    }
-}
-
 /// Approximate ridge leverage score of each row, `ℓ̃_i = B_i (BᵀB + nλI)⁻¹ B_iᵀ`, in [0, 1].
 ///
-/// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, sampled
+/// B (n × s) with `B Bᵀ = K_{·S} K_{SS}⁺ K_{S·} ≈ K` comes from s = `pilot` columns S, which `seed` samples
 /// uniformly without replacement: its rows are the coordinates in the basis of a sub-sampling
 /// sketch. With s = n the scores are exact, `(K (K + nλI)⁻¹)_ii`, up to `f32` coordinates (about
 /// `1e-7 · k(y,y) / nλ`). Two passes over the rows; O(s²) memory beside a block. The [`Ranks`] of the scope
@@ -58,18 +33,21 @@ impl Default for LeverageOptions {
 pub fn scores(
     kernel: impl IntoKernel,
     rows: &dyn RowSource,
-    options: &LeverageOptions,
+    lambda: f64,
+    pilot: usize,
+    seed: u64,
 ) -> Result<Vec<f64>, Error> {
-    scores_of(kernel.into_kernel(), rows, options)
+    scores_of(kernel.into_kernel(), rows, lambda, pilot, seed)
 }
 
 /// Apart, so that its linear algebra is compiled once and not for each kernel.
 fn scores_of(
     kernel: Arc<dyn OutputKernel>,
     rows: &dyn RowSource,
-    options: &LeverageOptions,
+    lambda: f64,
+    pilot: usize,
+    seed: u64,
 ) -> Result<Vec<f64>, Error> {
-    let LeverageOptions { lambda, pilot, seed } = *options;
     kernel.validate(rows.kind())?;
     SketchKind::Leverage { lambda, pilot }.validate(1, rows.len())?;
     let uniform = SketchKind::Subsampling { replacement: false };

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::eigen::{Eigen, leading, multiply};
 use super::number::Number;
-use super::{Basis, Projector, zero_rows};
+use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowKind, RowSource, SparseBlock, product};
+use crate::kernel::zero_rows;
 use crate::sketch::{COLUMNS, Columns};
 use crate::{Cancellation, Error, Kernel, OutputKernel, Ranks, Sketch, SketchOptions};
 

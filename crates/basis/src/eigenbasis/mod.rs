@@ -223,12 +223,3 @@ impl Basis {
         Ok(())
     }
 }
-
-/// The zero rows of a block under a kernel that gives them a feature of their own; none under the others.
-fn zero_rows(kernel: &dyn OutputKernel, rows: &crate::Block) -> Vec<usize> {
-    if !kernel.is_normalised() {
-        return Vec::new();
-    }
-    let norms = rows.squared_norms().into_iter().enumerate();
-    norms.filter(|&(_, squared)| squared == 0.0).map(|(row, _)| row).collect()
-}

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 
 use super::number::{self, Number};
 use super::tempering::{DOUBLE, SINGLE};
-use super::{Basis, Projector, zero_rows};
+use super::{Basis, Projector};
 use crate::features::{self, Block, Features, RowSource, simd};
+use crate::kernel::zero_rows;
 use crate::{Cancellation, Error, Ranks};
 
 /// Rows projected by one task.

@@ -28,7 +28,7 @@ use crate::tagged::tagged;
 
 use formula::Formula;
 pub use median::median_squared_distance;
-pub use output::{IntoKernel, OutputKernel};
+pub use output::{IntoKernel, OutputKernel, zero_rows};
 
 tagged! {
     /// A positive semi-definite kernel on feature rows.

@@ -134,3 +134,12 @@ impl IntoKernel for Arc<dyn OutputKernel> {
         self
     }
 }
+
+/// The zero rows of a block under a kernel that gives them a feature of their own; none under the others.
+pub fn zero_rows(kernel: &dyn OutputKernel, rows: &Block) -> Vec<usize> {
+    if !kernel.is_normalised() {
+        return Vec::new();
+    }
+    let norms = rows.squared_norms().into_iter().enumerate();
+    norms.filter(|&(_, squared)| squared == 0.0).map(|(row, _)| row).collect()
+}

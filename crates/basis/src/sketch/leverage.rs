@@ -8,11 +8,11 @@ pub(super) struct Leverage {
     pub(super) pilot: usize,
 }
 
-pub(crate) fn default_lambda() -> f64 {
+pub(super) fn default_lambda() -> f64 {
     1e-3
 }
 
-pub(crate) fn default_pilot() -> usize {
+pub(super) fn default_pilot() -> usize {
     200
 }
 

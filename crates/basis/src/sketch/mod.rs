@@ -11,7 +11,7 @@ mod columns;
 mod count_sketch;
 mod draw;
 mod gaussian;
-pub(crate) mod leverage;
+mod leverage;
 mod matrix;
 mod options;
 mod picked;

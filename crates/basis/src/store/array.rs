@@ -9,10 +9,12 @@ use super::mapping::Advice;
 use crate::Error;
 
 /// Numbers in memory of their own, or in a file that stays mapped.
+#[derive(Clone)]
 pub struct Array<T: Pod> {
     place: Place<T>,
 }
 
+#[derive(Clone)]
 enum Place<T> {
     Owned(Vec<T>),
     /// Aligned bytes of a file.
@@ -42,18 +44,6 @@ impl<T: Pod> From<Vec<T>> for Array<T> {
     }
 }
 
-impl<T: Pod> Clone for Array<T> {
-    fn clone(&self) -> Self {
-        let place = match &self.place {
-            Place::Owned(values) => Place::Owned(values.clone()),
-            Place::Mapped { mapping, bytes } => {
-                Place::Mapped { mapping: Arc::clone(mapping), bytes: bytes.clone() }
-            }
-        };
-        Self { place }
-    }
-}
-
 impl<T: Pod> Array<T> {
     /// Those of a file, in place where they are aligned.
     pub(super) fn of(mapping: Arc<Mapping>, bytes: Range<usize>) -> Self {
@@ -63,9 +53,7 @@ impl<T: Pod> Array<T> {
         };
         Self { place }
     }
-}
 
-impl<T: Pod> Array<T> {
     /// Says how some of the elements are read.
     fn advise(&self, range: Range<usize>, advice: Advice) {
         if let Place::Mapped { mapping, bytes } = &self.place {

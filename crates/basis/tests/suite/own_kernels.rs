@@ -2,7 +2,7 @@
 //! contract notices those that are none.
 
 use dsokr_basis::kernel::{OutputKernel, contract};
-use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::leverage;
 use dsokr_basis::random::generator;
 use dsokr_basis::{
     Basis, Block, Error, Features, Kernel, Mat, RowSource, SketchKind, SketchOptions,
@@ -99,9 +99,8 @@ fn an_own_kernel_takes_every_path_of_a_built_in_one() {
         };
         assert_close(&gram(&a), &gram(&b), 1e-5, &format!("{sketch:?}"));
     }
-    let options = LeverageOptions { lambda: 0.01, pilot: 20, seed: 4 };
-    let a = leverage::scores(gaussian.clone(), &rows, &options).unwrap();
-    let b = leverage::scores(built_in.clone(), &rows, &options).unwrap();
+    let a = leverage::scores(gaussian.clone(), &rows, 0.01, 20, 4).unwrap();
+    let b = leverage::scores(built_in.clone(), &rows, 0.01, 20, 4).unwrap();
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-5), "{a:?} {b:?}");
 }
 

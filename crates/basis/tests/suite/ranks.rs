@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dsokr_basis::features::{JoinedRows, SparseRows};
-use dsokr_basis::leverage::{self, LeverageOptions};
+use dsokr_basis::leverage;
 use dsokr_basis::random::generator;
 use dsokr_basis::ranks::{same_on_threads, threads};
 use dsokr_basis::{
@@ -121,8 +121,7 @@ fn several_ranks_temper_and_sum_as_one() {
 fn several_ranks_find_the_leverage_scores_of_one() {
     let mut random = generator(2, "ranks", 0);
     let rows = counts(2100, 37, &mut random);
-    let options = LeverageOptions { lambda: 1e-3, pilot: 60, seed: 4 };
-    assert_shared(&[1, 2, 3, 5], "scores", || leverage::scores(Kernel::Cosine, &rows, &options));
+    assert_shared(&[1, 2, 3, 5], "scores", || leverage::scores(Kernel::Cosine, &rows, 1e-3, 60, 4));
 }
 
 #[test]

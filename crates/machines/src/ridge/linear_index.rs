@@ -1,4 +1,5 @@
 use dsokr_basis::features::ColumnIndex;
+use dsokr_basis::kernel::zero_rows;
 use dsokr_basis::{Block, OutputKernel, RowKind, RowSource};
 use faer::Mat;
 
@@ -53,13 +54,6 @@ impl LinearIndex {
         }
         Ok(values)
     }
-}
-
-/// The rows that are zero, under a normalised kernel, which is 1 for two of them.
-fn zero_rows(kernel: &dyn OutputKernel, rows: &Block) -> Vec<usize> {
-    let norms = rows.squared_norms().into_iter().enumerate();
-    let zero = |&(_, squared): &(usize, f64)| squared == 0.0 && kernel.is_normalised();
-    norms.filter(zero).map(|(row, _)| row).collect()
 }
 
 /// The scales of rows; none where one is so large or small that `f32` products would lose it.

@@ -72,8 +72,9 @@ impl OutputSpace {
         };
         let ranks = Ranks::current();
         let own = space.wide(outputs, ranks.part_in_blocks(outputs.len(), ROWS))?;
-        let own: Vec<f64> = own.col_iter().flat_map(|column| column.iter().copied()).collect();
-        let values = ranks.join(own)?;
+        let own = own.subrows(0, rank);
+        let own = own.col_iter().flat_map(|column| column.iter().copied()).collect();
+        let values: Vec<f64> = ranks.join(own)?;
         space.centre = mean(MatRef::from_column_major_slice(&values, rank, outputs.len()));
         Ok((space, Targets::from_coordinates(rank, values)))
     }
@@ -172,21 +173,15 @@ impl OutputSpace {
         };
         let shift = if normalised { 0.5 } else { 0.0 };
         for range in blocks(own) {
-            let (columns, diagonal) = match &self.map {
-                SpaceKind::Basis { basis, .. } if !basis.tempering().changes_nothing() => {
-                    let columns = basis.project_wide(candidates, range)?;
-                    let diagonal = match normalised {
-                        true => vec![1.0; columns.ncols()],
-                        false => columns.col_iter().map(|c| c.squared_norm_l2()).collect(),
-                    };
-                    (columns, diagonal)
-                }
-                _ => {
-                    let diagonal = self.kernel().diagonal(&read(candidates, range.clone())?);
-                    (self.wide(candidates, range)?, diagonal)
-                }
+            let columns = self.wide(candidates, range.clone())?;
+            let diagonal: Vec<f64> = match self.as_basis() {
+                Some(basis) if !basis.tempering().changes_nothing() => match normalised {
+                    true => vec![1.0; columns.ncols()],
+                    false => columns.col_iter().map(|c| c.squared_norm_l2()).collect(),
+                },
+                _ => self.kernel().diagonal(&read(candidates, range)?),
             };
-            points.constants.extend(diagonal.iter().map(|k: &f64| (shift - 0.5 * k) as f32));
+            points.constants.extend(diagonal.iter().map(|k| (shift - 0.5 * k) as f32));
             // The leading coordinates, where not all are used.
             for column in columns.subrows(0, rank).col_iter() {
                 let centred = column.iter().zip(&self.centre).map(|(value, mean)| value - mean);
@@ -229,15 +224,11 @@ impl OutputSpace {
         }
     }
 
-    /// Points of the rows of `range`, p × len in `f64`, not centred.
+    /// Points of the rows of `range` in `f64`, not centred: a column each, whose first p numbers are used.
     fn wide(&self, rows: &dyn RowSource, range: Range<usize>) -> Result<Mat<f64>, Error> {
         Cancellation::current().check()?;
         match &self.map {
-            SpaceKind::Basis { basis, rank } => {
-                let mut columns = basis.project_wide(rows, range)?;
-                columns.truncate(*rank, columns.ncols());
-                Ok(columns)
-            }
+            SpaceKind::Basis { basis, .. } => Ok(basis.project_wide(rows, range)?),
             SpaceKind::Training { kernel, outputs } => {
                 let block = read(rows, range)?;
                 kernel.check(&block)?;
