@@ -20,6 +20,6 @@ pub use crate::run_dir::{
 pub use ensemble::EnsembleRun;
 pub use growth::{AddedCandidates, add_candidates};
 pub use output::{OutputFolder, check_output};
-pub use query_answers::QueryAnswers;
+pub use query_answers::{QueryAnswers, QueryRequest};
 pub use shards::{WrittenShards, shard_candidates};
 pub use trained::Run;

@@ -10,7 +10,7 @@ use dsokr_basis::{
 use pyo3::prelude::*;
 
 use crate::arrays::{Matrix, Vector, matrix, vector};
-use crate::errors::{Failure, table};
+use crate::errors::{Failure, json, table};
 use crate::rows::Rows;
 use crate::work::work;
 
@@ -102,63 +102,38 @@ impl Basis {
         vector(py, self.inner.spectrum().to_vec())
     }
 
-    /// The kernel as JSON.
+    /// What the basis was fitted with, as JSON.
     #[getter]
-    fn kernel(&self) -> PyResult<String> {
-        match self.inner.kernel().built_in() {
-            Some(kernel) => json(kernel),
-            None => Ok(self.inner.kernel().name()),
-        }
+    fn description(&self) -> PyResult<String> {
+        let (basis, options) = (&self.inner, self.inner.options());
+        json(&Description {
+            kernel: basis.kernel().built_in(),
+            kernel_name: basis.kernel().name(),
+            sketch: &options.kind,
+            size: options.size,
+            seed: options.seed,
+            tolerance: options.tolerance,
+            tempering: basis.tempering(),
+            trained_rows: basis.trained_rows(),
+            row_width: basis.row_width(),
+            is_normalised: basis.is_normalised(),
+        })
     }
+}
 
-    /// The distribution of the sketch as JSON.
-    #[getter]
-    fn sketch(&self) -> PyResult<String> {
-        json(&self.inner.options().kind)
-    }
-
-    /// m, the rows of the sketch.
-    #[getter]
-    fn sketch_size(&self) -> usize {
-        self.inner.options().size
-    }
-
-    /// The seed of the sketch.
-    #[getter]
-    fn seed(&self) -> u64 {
-        self.inner.options().seed
-    }
-
-    /// The relative eigenvalue cut-off.
-    #[getter]
-    fn tolerance(&self) -> f64 {
-        self.inner.options().tolerance
-    }
-
-    /// n, the training outputs.
-    #[getter]
-    fn trained_rows(&self) -> usize {
-        self.inner.trained_rows()
-    }
-
-    /// d, the width of the rows.
-    #[getter]
-    fn row_width(&self) -> usize {
-        self.inner.row_width()
-    }
-
-    /// Whether k(y, y) = 1.
-    #[getter]
-    fn is_normalised(&self) -> bool {
-        self.inner.is_normalised()
-    }
-
-    /// (power, centred, normalised).
-    #[getter]
-    fn tempering(&self) -> (f64, bool, bool) {
-        let Tempering { power, centred, normalised } = self.inner.tempering();
-        (power, centred, normalised)
-    }
+#[derive(serde::Serialize)]
+struct Description<'a> {
+    /// None of a kernel that a program has made.
+    kernel: Option<&'a Kernel>,
+    kernel_name: String,
+    sketch: &'a SketchKind,
+    size: usize,
+    seed: u64,
+    tolerance: f64,
+    tempering: Tempering,
+    trained_rows: usize,
+    row_width: usize,
+    is_normalised: bool,
 }
 
 /// `k(a_i, b_j)` of all pairs of rows; `kernel` is a table of a configuration as JSON.
@@ -222,8 +197,4 @@ fn named(error: dsokr_basis::Error) -> Failure {
     );
     let failure = Failure::from(error);
     if of_rows { failure.of(ROWS) } else { failure }
-}
-
-fn json(value: &impl serde::Serialize) -> PyResult<String> {
-    Ok(serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?)
 }

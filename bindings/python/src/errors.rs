@@ -152,3 +152,8 @@ pub fn table<T: serde::de::DeserializeOwned>(name: &str, json: &str) -> Result<T
         Failure::argument(name, format!("{json}: {message}"))
     })
 }
+
+/// A value as JSON.
+pub fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    Ok(serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?)
+}

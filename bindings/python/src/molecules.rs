@@ -1,8 +1,7 @@
 //! Molecules from SMILES.
 
-use dsokr_basis::features::{BitRows, SparseRows};
 use dsokr_molecule::graph::Graph as Inner;
-use dsokr_molecule::{Molecule, MoleculeFeatures, Morgan, Substructures};
+use dsokr_molecule::{Molecule, MoleculeFeatures, Substructures};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -34,23 +33,13 @@ pub fn molecule_features(
     work(py, || {
         let molecules = parse(&smiles)?;
         match (&kind, bits) {
-            (Substructures::Morgan(morgan), true) => {
-                fingerprints(morgan, &molecules).map(Rows::owned)
-            }
-            (_, false) => counts(&kind, &molecules).map(Rows::owned),
+            (Substructures::Morgan(morgan), true) => Ok(Rows::owned(morgan.bits(&molecules)?)),
+            (_, false) => Ok(Rows::owned(kind.counts(&molecules)?)),
             (_, true) => {
                 Err(Failure::argument("bits", "True, allowed for kind = \"morgan\" alone"))
             }
         }
     })
-}
-
-fn fingerprints(morgan: &Morgan, molecules: &[Molecule]) -> Result<BitRows, Failure> {
-    Ok(morgan.bits(molecules)?)
-}
-
-fn counts(kind: &Substructures, molecules: &[Molecule]) -> Result<SparseRows, Failure> {
-    Ok(kind.counts(molecules)?)
 }
 
 /// One SMILES for all that stand for the same molecule.

@@ -1,13 +1,13 @@
 //! Ranks, and metrics of them.
 
-use dsokr_decode::report::{self, Comparison, Difference};
+use dsokr_decode::report;
 use dsokr_decode::{HitsAt, Metrics, Rank, bootstrap};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rayon::prelude::*;
 
 use crate::arrays::{MatrixView, Number, Table, Typed, Vector, VectorView, numbers, vector};
-use crate::errors::Failure;
+use crate::errors::{Failure, json};
 use crate::work::work;
 
 /// Where the gold candidate of each query stands, ties included.
@@ -113,33 +113,20 @@ impl Ranks {
         Ok(Self::new(ranks, self.candidates, self.duplicates))
     }
 
-    /// A paired bootstrap of the differences from the ranks of another model.
-    fn compare<'py>(
+    /// A paired bootstrap of the differences from the ranks of another model, as JSON.
+    fn compare(
         &self,
-        py: Python<'py>,
-        other: &Bound<'py, Self>,
+        py: Python,
+        other: &Bound<Self>,
         resamples: usize,
         seed: u64,
-    ) -> PyResult<Table<'py>> {
+    ) -> PyResult<String> {
         let other = &other.get().ranks;
         let comparison = work(py, || {
             report::compare(&self.ranks, other, resamples, seed)
                 .map_err(|error| Failure::from(error).of("other"))
         })?;
-        let Comparison { queries, mrr, hits_1, hits_10 } = comparison;
-        let table = PyDict::new(py);
-        table.set_item("queries", queries)?;
-        for (name, of) in [("mrr", mrr), ("hits@1", hits_1), ("hits@10", hits_10)] {
-            let Difference { first, second, difference, ci95, first_better } = of;
-            let row = PyDict::new(py);
-            row.set_item("first", first)?;
-            row.set_item("second", second)?;
-            row.set_item("difference", difference)?;
-            row.set_item("ci95", ci95)?;
-            row.set_item("first_better", first_better)?;
-            table.set_item(name, row)?;
-        }
-        Ok(Typed(table))
+        json(&comparison)
     }
 
     fn __len__(&self) -> usize {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use dsokr::compare::{EvaluatedRun, Format, compare};
 use dsokr::device::Processor;
-use dsokr::run::EnsembleRun;
+use dsokr::run::{EnsembleRun, Run};
 use dsokr::{Error, RESAMPLES};
 
 use crate::evaluation::Queries;
@@ -59,8 +59,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let open =
         |path: &PathBuf| queries.apply(EnsembleRun::open(std::slice::from_ref(path), &device)?);
     let runs = arguments.runs.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
-    let wanted = queries.wanted(&runs[0]);
-    let asked = runs.iter().map(|run| queries.ask(run, wanted));
+    let request = queries.request(&runs[0]);
+    let asked = runs.iter().map(|run| request.ask(run, Run::coordinates));
     let asked = asked.collect::<Result<Vec<_>, Error>>()?;
     let mut evaluated = Vec::new();
     for ((run, asked), path) in runs.iter().zip(&asked).zip(&arguments.runs) {

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use dsokr::Error;
 use dsokr::data::SplitName;
 use dsokr::device::Processor;
-use dsokr::run::EnsembleRun;
+use dsokr::run::{EnsembleRun, QueryRequest, Run};
 
 use crate::combine::Combine;
-use crate::evaluation::{Queries, Shown, Wanted};
+use crate::evaluation::{Queries, Shown};
 
 /// Ranks queries with trained runs and prints the metrics. Several runs are combined as an ensemble.
 #[derive(clap::Args)]
@@ -42,11 +42,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let runs = EnsembleRun::open_shared(runs, arguments.shards.as_deref(), &device.open()?)?;
     let mut runs = queries.apply(runs)?;
     arguments.combine.apply(&mut runs)?;
+    let request = queries.request(&runs);
     if arguments.fit_weights {
-        let validation = queries.ask(&runs, Wanted::Split(SplitName::Validation))?;
-        runs.fit_weights(&validation)?;
+        let (file, split) = (None, Some(SplitName::Validation));
+        let validation = QueryRequest { file, split, ..request.clone() };
+        runs.fit_weights(&validation.ask(&runs, Run::coordinates)?)?;
     }
-    let wanted = queries.wanted(&runs);
-    let asked = queries.ask(&runs, wanted)?;
-    shown.show((&runs, &arguments.runs), &asked, (queries, wanted), *device)
+    let asked = request.ask(&runs, Run::coordinates)?;
+    shown.show((&runs, &arguments.runs), &asked, &request, *device)
 }

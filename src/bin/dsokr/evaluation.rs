@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use dsokr::basis::Ranks;
 use dsokr::basis::store::write_atomically;
 use dsokr::data::config::OnBadRow;
-use dsokr::data::{Inputs, Split, SplitName, Truth};
+use dsokr::data::{Inputs, SplitName, Truth};
 use dsokr::decode::Rank;
 use dsokr::decode::report::{Comparison, Difference, compare};
 use dsokr::device::Processor;
-use dsokr::run::{EnsembleRun, LearningCurve, QueryAnswers, Run, check_output, tables};
+use dsokr::run::{
+    EnsembleRun, LearningCurve, QueryAnswers, QueryRequest, Run, check_output, tables,
+};
 use dsokr::{EXAMPLES, Error, Evaluation, Metric, RESAMPLES, Scores, drawing, intervals};
 use serde::Serialize;
 
@@ -118,22 +120,6 @@ fn split(text: &str) -> Result<SplitName, String> {
     }
 }
 
-/// The requested queries.
-#[derive(Clone, Copy)]
-pub enum Wanted<'a> {
-    File(&'a Path),
-    Split(SplitName),
-}
-
-impl std::fmt::Display for Wanted<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match self {
-            Self::File(file) => file.display().fmt(out),
-            Self::Split(name) => name.fmt(out),
-        }
-    }
-}
-
 impl Queries {
     /// Runs that read the queries.
     pub fn apply(&self, runs: EnsembleRun) -> Result<EnsembleRun, Error> {
@@ -143,44 +129,17 @@ impl Queries {
         }
     }
 
-    /// The queries that the command names, else the split that the configuration evaluates.
-    pub fn wanted(&self, runs: &EnsembleRun) -> Wanted<'_> {
-        match &self.queries {
-            Some(file) => Wanted::File(file),
-            None => Wanted::Split(self.split.unwrap_or(runs.config().evaluation.split)),
+    /// The queries that the command names, else the split that the configuration of the runs evaluates.
+    pub fn request(&self, runs: &EnsembleRun) -> QueryRequest {
+        let evaluated = self.queries.is_none().then_some(runs.config().evaluation.split);
+        QueryRequest {
+            file: self.queries.clone(),
+            split: self.split.or(evaluated),
+            query_id: self.query_id.clone(),
+            filter_known: self.filter_known,
+            candidates: self.candidates.clone(),
+            data: self.data.clone(),
         }
-    }
-
-    /// The predictions of every run for the queries.
-    pub fn ask(&self, runs: &EnsembleRun, wanted: Wanted) -> Result<QueryAnswers, Error> {
-        self.ask_with(runs, wanted, Run::coordinates)
-    }
-
-    /// The same with the coordinates that `predict` gives.
-    pub fn ask_with(
-        &self,
-        runs: &EnsembleRun,
-        wanted: Wanted,
-        predict: impl Fn(&Run, &Split) -> Result<Vec<f32>, Error>,
-    ) -> Result<QueryAnswers, Error> {
-        let data = self.data.as_deref();
-        let read = |run: &Run| {
-            let split = match wanted {
-                Wanted::File(file) => run.read_queries(file, self.query_id.as_deref(), data)?,
-                Wanted::Split(name) => run.read_split(name, data)?,
-            };
-            let known = match self.filter_known {
-                true => run.known_outputs(&split, data)?,
-                false => Vec::new(),
-            };
-            Ok(Split { known, ..split })
-        };
-        let lists = match (&self.candidates, wanted) {
-            (Some(file), _) => Some(file.clone()),
-            (None, Wanted::Split(_)) => runs.members()[0].candidate_lists(data)?,
-            (None, Wanted::File(_)) => None,
-        };
-        runs.ask_with(read, lists.as_deref(), predict)
     }
 }
 
@@ -191,7 +150,7 @@ impl Shown {
         &self,
         (runs, folders): (&EnsembleRun, &[PathBuf]),
         asked: &QueryAnswers,
-        (queries, wanted): (&Queries, Wanted),
+        request: &QueryRequest,
         device: Processor,
     ) -> Result<(), Error> {
         if let Some(folder) = &self.report {
@@ -200,90 +159,73 @@ impl Shown {
         if let Some(file) = &self.draw {
             check_output("--draw", file)?;
         }
-        let (found, decoded) = runs.evaluate(asked)?;
+        let (evaluation, decoded) = runs.evaluate(asked)?;
         let first = Ranks::current().is_first();
         if let Some(file) = self.draw.as_ref().filter(|_| first) {
-            draw(file, self.examples, &asked.split().inputs, found.outputs.as_ref())?;
+            draw(file, self.examples, &asked.split().inputs, evaluation.outputs.as_ref())?;
         }
-        let mut between = BTreeMap::new();
-        let mut metrics = found.scores.clone();
-        if self.ci || self.report.is_some() {
-            between = intervals(&found, RESAMPLES, runs.config().seed)?;
-            metrics.ranks.mrr_ci95 = between.get("mrr").copied();
-        }
-        let chance = found.chance()?;
-        let (members, mut drawn) =
-            if runs.members().len() > 1 { each(runs, asked)? } else { Default::default() };
-        drawn.truncate(DRAWN);
         let seed = runs.config().seed;
-        let against = match &self.against {
-            Some(name) => {
-                let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
-                let (theirs, _) = other.evaluate(&queries.ask(&other, wanted)?)?;
-                let comparison = compare(&found.ranks, &theirs.ranks, RESAMPLES, seed)?;
-                drawn.push((name.display().to_string(), theirs.ranks));
-                Some(comparison)
-            }
-            None => None,
+        let mut found = Found {
+            split: request.split,
+            file: request.file.clone(),
+            metrics: evaluation.scores.clone(),
+            intervals: BTreeMap::new(),
+            members: Vec::new(),
+            against: None,
         };
-        let distances = found.edit_distances().map(|both| both.map(<[f64]>::to_vec));
-        let (golds, outputs, named) = (found.golds, found.outputs, found.named);
-        let name = if members.is_empty() { runs.names()[0].clone() } else { "ensemble".into() };
-        let ranks: Vec<NamedRanks> = [(name, found.ranks)].into_iter().chain(drawn).collect();
-        let (split, file) = match wanted {
-            Wanted::Split(name) => (Some(name), None),
-            Wanted::File(file) => (None, Some(file.to_path_buf())),
-        };
-        let found = Found { split, file, metrics, intervals: between, members, against };
+        if self.ci || self.report.is_some() {
+            found.intervals = intervals(&evaluation, RESAMPLES, seed)?;
+            found.metrics.ranks.mrr_ci95 = found.intervals.get("mrr").copied();
+        }
+        let mut ranks = vec![(runs.names()[0].clone(), evaluation.ranks.clone())];
+        if runs.members().len() > 1 {
+            ranks[0].0 = "ensemble".into();
+            let own: Vec<NamedRanks>;
+            (found.members, own) = each(runs, asked)?;
+            ranks.extend(own.into_iter().take(DRAWN));
+        }
+        if let Some(name) = &self.against {
+            let other = EnsembleRun::open(std::slice::from_ref(name), &device.open()?)?;
+            let (theirs, _) = other.evaluate(&request.ask(&other, Run::coordinates)?)?;
+            found.against = Some(compare(&evaluation.ranks, &theirs.ranks, RESAMPLES, seed)?);
+            ranks.push((name.display().to_string(), theirs.ranks));
+        }
         if let Some(folder) = self.report.as_ref().filter(|_| first) {
-            let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
-            let (split, resamples) = (asked.split(), RESAMPLES);
-            let (decoded, ranks, golds) = (&decoded, &ranks, &golds);
-            let learning = curves(folders)?;
-            let quantiles = runs.quantiles(asked);
-            let quantiles = quantiles.as_ref();
-            let evaluated = Evaluated {
-                split,
-                decoded,
-                golds,
-                scores: &found.metrics,
-                ranks,
-                learning: &learning,
-                outputs: outputs.as_ref(),
-                distances: distances.as_ref(),
-                candidates,
-                quantiles,
-                resamples,
-                seed,
-            };
+            let (evaluation, decoded, learning) = (&evaluation, &decoded, &curves(folders)?);
+            let evaluated = Evaluated { runs, asked, evaluation, decoded, ranks: &ranks, learning };
             report::write(folder, &evaluated, &found)?;
         }
         if self.json {
             return print_json(&found);
         }
-        let Found { metrics, intervals, members, against, .. } = &found;
+        self.text(runs, &found, &evaluation.chance()?)
+    }
+
+    /// Prints the metrics for people.
+    fn text(&self, runs: &EnsembleRun, found: &Found, chance: &Scores) -> Result<(), Error> {
+        let Found { split, file, metrics, intervals, members, against } = found;
+        let name = match (file, split) {
+            (Some(file), _) => file.display().to_string(),
+            (None, split) => split.map(|split| split.to_string()).unwrap_or_default(),
+        };
         let mut rows: Vec<(&str, &Scores)> =
             members.iter().map(|own| (own.run.as_str(), &own.metrics)).collect();
         rows.push((if members.is_empty() { "model" } else { "ensemble" }, metrics));
-        rows.push(("chance", &chance));
-        let mut text = tables::counts(&wanted.to_string(), metrics);
-        text += "\n";
-        text += &tables::metrics(&rows);
+        rows.push(("chance", chance));
+        let mut text = tables::counts(&name, metrics) + "\n" + &tables::metrics(&rows);
         if let Some(weights) = runs.rule.weights() {
             let weights: Vec<String> =
                 weights.iter().map(|weight| format!("{weight:.3}")).collect();
             text += &format!("\n{} with weights {}\n", runs.rule.name(), weights.join(", "));
         }
-        let ranked = metrics.has_ranks();
         text += if intervals.is_empty() { "" } else { "\n" };
-        for metric in Metric::all() {
-            let known = metric.known(metrics).zip(intervals.get(metric.name()));
-            if let Some((value, [low, high])) = known {
+        for (metric, value) in Metric::known_of(metrics) {
+            if let Some([low, high]) = intervals.get(metric.name()) {
                 let title = metric.title();
                 text += &format!("{title} {value:.4}, 95 % interval [{low:.4}, {high:.4}]\n");
             }
         }
-        if let (true, Some(other), Some(found)) = (ranked, &self.against, against) {
+        if let (true, Some(other), Some(found)) = (metrics.has_ranks(), &self.against, against) {
             text += &format!(
                 "\ndifference from {}, 95 % intervals of a paired bootstrap:\n",
                 other.display()

@@ -33,12 +33,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         let found = format!("{}, an ensemble", arguments.run.display());
         return Err(Error::value("--run", found, "the run of one model, or one of its members/"));
     }
-    let file = &arguments.predictions;
-    let wanted = arguments.queries.wanted(&runs);
-    let asked = arguments
-        .queries
-        .ask_with(&runs, wanted, |run, split| run.read_coordinates(file, split.inputs.len()))?;
+    let (file, request) = (&arguments.predictions, arguments.queries.request(&runs));
+    let asked = request.ask(&runs, |run, split| run.read_coordinates(file, split.inputs.len()))?;
     let folders = std::slice::from_ref(&arguments.run);
-    let wanted = (&arguments.queries, wanted);
-    arguments.shown.show((&runs, folders), &asked, wanted, arguments.device)
+    arguments.shown.show((&runs, folders), &asked, &request, arguments.device)
 }

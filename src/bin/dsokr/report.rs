@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use dsokr::basis::store::write_atomically;
-use dsokr::data::{Inputs, Split, Truth};
+use dsokr::data::{Inputs, Truth};
 use dsokr::decode::report::{
     QueryRow, ReliabilityBin, hits_curve, query_rows, rank_histogram, reliability, worst,
 };
 use dsokr::decode::{Candidates, Decoded, Rank};
-use dsokr::run::{LearningCurve, OutputFolder};
+use dsokr::run::{EnsembleRun, LearningCurve, OutputFolder, QueryAnswers};
 use dsokr::table::Table;
-use dsokr::{EXAMPLES, Error, LabelScores, Quantiles, Scores, drawing};
+use dsokr::{EXAMPLES, Error, Evaluation, LabelScores, Quantiles, RESAMPLES, drawing};
 
 use crate::plot;
 
@@ -31,32 +31,18 @@ const DISTANCES: [&str; 2] = ["ged", "ged_bonds"];
 
 /// The contents of a report.
 pub struct Evaluated<'a> {
-    /// The queries.
-    pub split: &'a Split,
+    /// The evaluated runs.
+    pub runs: &'a EnsembleRun,
+    /// The queries and the predictions for them.
+    pub asked: &'a QueryAnswers,
+    pub evaluation: &'a Evaluation,
     /// The decoded predictions.
     pub decoded: &'a [Decoded],
-    /// The right output of each query that counts, by id.
-    pub golds: &'a [String],
-    /// The metrics.
-    pub scores: &'a Scores,
-    /// Ranks of these outputs under each run or ensemble that figures show; the first ones are those of
+    /// Ranks of the golds under each run or ensemble that figures show; the first ones are those of
     /// the report.
     pub ranks: &'a [(String, Vec<Option<Rank>>)],
     /// The learning curves of the runs.
     pub learning: &'a [(String, LearningCurve)],
-    /// The true and the predicted outputs, where they are compared.
-    pub outputs: Option<&'a (Truth, Truth)>,
-    /// The edit distances of each query, if outputs are molecules or graphs: without and with labels of
-    /// edges.
-    pub distances: Option<&'a [Vec<f64>; 2]>,
-    /// The candidates.
-    pub candidates: &'a Candidates,
-    /// The predicted quantiles, if outputs are numbers.
-    pub quantiles: Option<&'a Quantiles>,
-    /// Resamples of the bootstrap.
-    pub resamples: usize,
-    /// Its seed.
-    pub seed: u64,
 }
 
 /// The folder of a report.
@@ -93,11 +79,14 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
     let json =
         serde_json::to_string_pretty(metrics).map_err(|e| Error::Serialise(e.to_string()))?;
     put("metrics.json", &format!("{json}\n"))?;
-    let (ids, golds) = (found.split.query_ids(), found.golds);
-    if let Some(quantiles) = found.quantiles {
-        put("quantiles.tsv", &predicted(quantiles, (&ids, golds), found.candidates)?)?;
+    let Evaluated { runs, asked, evaluation, .. } = found;
+    let Evaluation { scores, golds, outputs, named, .. } = evaluation;
+    let candidates = named.as_ref().unwrap_or(&runs.members()[0].candidates);
+    let (ids, inputs) = (asked.split().query_ids(), &asked.split().inputs);
+    if let Some(quantiles) = runs.quantiles(asked) {
+        put("quantiles.tsv", &predicted(&quantiles, (&ids, golds), candidates)?)?;
     }
-    if let Some(scores) = &found.scores.quantiles {
+    if let Some(scores) = &scores.quantiles {
         plot::coverage(&folder.join("reliability.svg"), &scores.coverage)?;
     }
     if let Some((_, first)) = found.learning.first() {
@@ -105,27 +94,27 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
         let curves: Vec<_> = found.learning.iter().filter(same).cloned().collect();
         plot::learning(&folder.join("learning.svg"), &curves)?;
     }
-    if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = found.outputs {
+    if let Some((Truth::Labels(truth), Truth::Labels(predicted))) = outputs {
         let labels = LabelScores::of(truth, predicted)?;
         let rows = labels.iter().map(LabelScores::cells);
         put("labels.tsv", &Table::new(LabelScores::COLUMNS, 1).with(rows).tsv())?;
     }
-    let inputs = &found.split.inputs;
-    let drawn = found.outputs.map(|outputs| drawing(inputs, outputs, EXAMPLES)).transpose()?;
+    let drawn = outputs.as_ref().map(|outputs| drawing(inputs, outputs, EXAMPLES)).transpose()?;
     if let Some(svg) = drawn.flatten() {
         put("examples.svg", &svg)?;
     }
     let Some((_, ranks)) = found.ranks.first() else { return Ok(()) };
-    let rows = query_rows(&ids, golds, found.decoded, found.candidates)?;
+    let rows = query_rows(&ids, golds, found.decoded, candidates)?;
+    let edits = evaluation.edit_distances();
     let cells = |query: usize| -> Vec<String> {
-        let distances = found.distances.iter().flat_map(|both| both.iter());
+        let distances = edits.iter().flatten();
         let distances = distances.map(|all| all[query].to_string());
         rows[query].cells().into_iter().chain(distances).collect()
     };
-    let distances: &[&str] = if found.distances.is_some() { &DISTANCES } else { &[] };
+    let distances: &[&str] = if edits.is_some() { &DISTANCES } else { &[] };
     let columns = || QueryRow::COLUMNS.iter().chain(distances).copied();
     put("ranks.tsv", &Table::new(columns(), 1).with((0..rows.len()).map(cells)).tsv())?;
-    let worst = match (found.scores.has_ranks(), found.distances) {
+    let worst = match (scores.has_ranks(), edits) {
         (true, _) => worst(ranks, WORST),
         (false, Some([_, distances])) => farthest(distances),
         (false, None) => return Ok(()),
@@ -133,8 +122,8 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
 
     let mut table = Table::new(["text", "gold_label"].into_iter().chain(columns()), 2);
     for query in worst {
-        let gold = found.candidates.find(&golds[query]);
-        let gold = gold.map_or("", |candidate| found.candidates.label(candidate));
+        let gold = candidates.find(&golds[query]);
+        let gold = gold.map_or("", |candidate| candidates.label(candidate));
         let text = match inputs {
             Inputs::Texts(texts) => texts[query].clone(),
             Inputs::Vectors(_) | Inputs::Kernels(_) => String::new(),
@@ -142,7 +131,7 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
         table.push([text, gold.to_owned()].into_iter().chain(cells(query)));
     }
     put("worst.tsv", &table.tsv())?;
-    if !found.scores.has_ranks() {
+    if !scores.has_ranks() {
         return Ok(());
     }
 
@@ -151,10 +140,10 @@ fn fill(folder: &Path, found: &Evaluated, metrics: &impl serde::Serialize) -> Re
     put("reliability.tsv", &table.tsv())?;
     plot::reliability(&folder.join("reliability.svg"), &bins)?;
 
-    let most = MOST.min(found.candidates.len());
+    let most = MOST.min(candidates.len());
     let (mut hits, mut histograms) = (Vec::new(), Vec::new());
     for (name, ranks) in found.ranks {
-        hits.push((name.clone(), hits_curve(ranks, most, found.resamples, found.seed)?));
+        hits.push((name.clone(), hits_curve(ranks, most, RESAMPLES, runs.config().seed)?));
         histograms.push((name.clone(), rank_histogram(ranks, PER_DECADE)?));
     }
     plot::hits(&folder.join("hits.svg"), &hits)?;

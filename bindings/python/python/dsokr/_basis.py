@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +15,7 @@ from . import _dsokr
 from ._errors import ConfigError
 from ._rows import Rows, as_rows, real, rows_to_read, whole
 from ._sketches import Sketch
-from ._tables import Table, from_json, to_json
+from ._tables import Table, to_json
 
 
 class Projection(NamedTuple):
@@ -117,40 +119,45 @@ class Basis:
         """The p eigenvalues, descending: of R K Rᵀ, or of the covariance where the basis is tempered."""
         return self._inner.spectrum
 
+    @cached_property
+    def _description(self) -> dict[str, Any]:
+        return json.loads(self._inner.description)
+
     @property
     def kernel(self) -> Any:
         """The kernel as a dict."""
-        return from_json(self._inner.kernel)
+        return self._description["kernel"] or self._description["kernel_name"]
 
     @property
     def sketch(self) -> dict[str, Any]:
         """The sketch as a dict, with its size and seed."""
-        return {**from_json(self._inner.sketch), "size": self._inner.sketch_size, "seed": self._inner.seed}
+        found = self._description
+        return {**found["sketch"], "size": found["size"], "seed": found["seed"]}
 
     @property
     def tolerance(self) -> float:
         """The relative eigenvalue cut-off."""
-        return self._inner.tolerance
+        return self._description["tolerance"]
 
     @property
     def tempering(self) -> dict[str, Any]:
         """``power``, ``centred`` and ``normalised``."""
-        return dict(zip(("power", "centred", "normalised"), self._inner.tempering, strict=True))
+        return dict(self._description["tempering"])
 
     @property
     def trained_rows(self) -> int:
         """n, the number of outputs that it was fitted on."""
-        return self._inner.trained_rows
+        return self._description["trained_rows"]
 
     @property
     def row_width(self) -> int:
         """d, the width of the rows that it projects."""
-        return self._inner.row_width
+        return self._description["row_width"]
 
     @property
     def is_normalised(self) -> bool:
         """Whether k(y, y) = 1."""
-        return self._inner.is_normalised
+        return self._description["is_normalised"]
 
     def __repr__(self) -> str:
         return f"Basis(rank={self.rank}, kernel={self.kernel}, sketch={self.sketch})"

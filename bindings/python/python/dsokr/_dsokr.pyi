@@ -13,21 +13,16 @@ class Basis:
     """
     An orthonormal basis of the space that a sketch of the training outputs spans.
     """
+    @property
+    def description(self, /) -> str:
+        """
+        What the basis was fitted with, as JSON.
+        """
     @staticmethod
     def fit(rows: Rows, kernel: str, sketch: str, size: SupportsIndex, seed: SupportsIndex, tolerance: SupportsFloat | SupportsIndex, tempering: tuple[SupportsFloat | SupportsIndex, bool, bool] | None) -> Basis:
         """
         Fits a basis; `kernel` and `sketch` are tables of a configuration as JSON, `tempering` is
         (power, centred, normalised).
-        """
-    @property
-    def is_normalised(self, /) -> bool:
-        """
-        Whether k(y, y) = 1.
-        """
-    @property
-    def kernel(self, /) -> str:
-        """
-        The kernel as JSON.
         """
     @staticmethod
     def load(path: str | PathLike[str]) -> Basis:
@@ -43,49 +38,14 @@ class Basis:
         """
         p, the number of coordinates.
         """
-    @property
-    def row_width(self, /) -> int:
-        """
-        d, the width of the rows.
-        """
     def save(self, /, path: str | PathLike[str]) -> None:
         """
         Writes a file.
         """
     @property
-    def seed(self, /) -> int:
-        """
-        The seed of the sketch.
-        """
-    @property
-    def sketch(self, /) -> str:
-        """
-        The distribution of the sketch as JSON.
-        """
-    @property
-    def sketch_size(self, /) -> int:
-        """
-        m, the rows of the sketch.
-        """
-    @property
     def spectrum(self, /) -> NDArray[float64]:
         """
         The p eigenvalues, descending.
-        """
-    @property
-    def tempering(self, /) -> tuple[float, bool, bool]:
-        """
-        (power, centred, normalised).
-        """
-    @property
-    def tolerance(self, /) -> float:
-        """
-        The relative eigenvalue cut-off.
-        """
-    @property
-    def trained_rows(self, /) -> int:
-        """
-        n, the training outputs.
         """
 
 @final
@@ -305,9 +265,9 @@ class Ranks:
         """
         What a random order of the same candidates gives.
         """
-    def compare(self, /, other: Ranks, resamples: SupportsIndex, seed: SupportsIndex) -> dict[str, Any]:
+    def compare(self, /, other: Ranks, resamples: SupportsIndex, seed: SupportsIndex) -> str:
         """
-        A paired bootstrap of the differences from the ranks of another model.
+        A paired bootstrap of the differences from the ranks of another model, as JSON.
         """
     def hits(self, /, k: SupportsIndex) -> NDArray[float64]:
         """

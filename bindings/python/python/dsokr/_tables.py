@@ -39,11 +39,3 @@ def to_toml(value: Any, name: str) -> str:
         pairs = (f"{json.dumps(str(key))} = {to_toml(each, f'{name}[{key!r}]')}" for key, each in value.items())
         return "{" + ", ".join(pairs) + "}"
     raise ConfigError(f"{name}: {value!r}, allowed: numbers, texts, bools, and lists and dicts of them")
-
-
-def from_json(text: str) -> Any:
-    """The dict of a table, or the name of what has none."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,7 +77,8 @@ class Ranks:
         """
         if not isinstance(other, Ranks):
             raise ConfigError(f"other: {type(other).__name__}, expected Ranks")
-        return self._inner.compare(other._inner, whole(resamples, "resamples", 0), whole(seed, "seed", 0, 2**64 - 1))
+        draws, seed = whole(resamples, "resamples", 0), whole(seed, "seed", 0, 2**64 - 1)
+        return json.loads(self._inner.compare(other._inner, draws, seed))
 
     def __len__(self) -> int:
         return len(self._inner)

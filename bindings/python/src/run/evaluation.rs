@@ -6,7 +6,7 @@ use dsokr::run::{EnsembleRun, QueryAnswers, tables};
 use dsokr::{Error, RESAMPLES, Scores, intervals};
 use pyo3::prelude::*;
 
-use super::runs::json;
+use crate::errors::json;
 use crate::ranks::Ranks;
 use crate::work::work;
 

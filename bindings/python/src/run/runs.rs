@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use dsokr::config::Config;
 use dsokr::decode::{CandidateBlocks, Combination};
-use dsokr::run::{EnsembleRun, Run};
+use dsokr::run::{EnsembleRun, QueryRequest, Run};
 use dsokr::{Error, data::SplitName};
 use pyo3::prelude::*;
 
 use super::Evaluation;
 use super::processor;
-use super::queries::{Asked, Queries};
+use super::queries::{self, Asked};
 use crate::arrays::{Matrix, MatrixView, matrix, numbers};
 use crate::candidates::Candidates;
-use crate::errors::{Failure, table};
+use crate::errors::{Failure, json, table};
 use crate::work::work;
 
 /// Queries that are encoded at once, as the command does.
@@ -49,14 +49,8 @@ impl Runs {
                 runs.rule = rule;
             }
             if fit_weights {
-                let validation = Queries {
-                    split: Some(SplitName::Validation),
-                    file: None,
-                    id: None,
-                    filter_known: false,
-                    candidates: None,
-                    data,
-                };
+                let split = Some(SplitName::Validation);
+                let validation = QueryRequest { split, data, ..QueryRequest::default() };
                 let asked = validation.ask(&runs, Run::coordinates)?;
                 runs.fit_weights(&asked)?;
             }
@@ -143,9 +137,8 @@ impl Runs {
         data: Option<PathBuf>,
         coordinates: Option<MatrixView<f32>>,
     ) -> PyResult<Evaluation> {
-        let split = Queries::split(split)?;
-        let queries =
-            Queries { split, file: queries, id: query_id, filter_known, candidates, data };
+        let (file, split) = (queries, queries::split(split)?);
+        let queries = QueryRequest { file, split, query_id, filter_known, candidates, data };
         let given = coordinates.as_ref().map(|given| numbers(given, "coordinates")).transpose()?;
         work(py, || {
             let asked = queries.ask(&self.inner, |run, split| {
@@ -154,20 +147,13 @@ impl Runs {
                 match shape == expected {
                     true => Ok(values.to_vec()),
                     false => {
+                        let found = format!("an array of shape {shape:?}");
                         let allowed = format!("one of shape {expected:?}");
-                        Err(Error::value(
-                            "coordinates",
-                            format!("an array of shape {shape:?}"),
-                            allowed,
-                        ))
+                        Err(Error::value("coordinates", found, allowed))
                     }
                 }
             })?;
             Evaluation::of(&self.inner, &asked)
         })
     }
-}
-
-pub fn json(value: &impl serde::Serialize) -> PyResult<String> {
-    Ok(serde_json::to_string(value).map_err(|error| Failure::Other(error.to_string()))?)
 }

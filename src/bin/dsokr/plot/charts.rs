@@ -56,7 +56,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     });
     let sizes =
         Panel { x: Axis::logarithmic("sketch size m").whole(), y, series: series.collect() };
-    save(path, &figure(&[spectra, scores, sizes]))
+    save(path, figure(&[spectra, scores, sizes]))
 }
 
 /// Values at 1, 2, and so on, as far as they are above 0.
@@ -85,5 +85,5 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
     }
     let y = Axis::linear(format!("validation {}", title(&curve.metric)));
     let x = Axis::logarithmic("rank").whole();
-    save(path, &figure(&[Panel { x, y, series }]))
+    save(path, figure(&[Panel { x, y, series }]))
 }

@@ -32,5 +32,5 @@ pub fn learning(path: &Path, runs: &[(String, LearningCurve)]) -> Result<(), Err
         Panel { x: x(), y: Axis::linear("training loss"), series: loss },
         Panel { x: x(), y: Axis::linear(format!("validation {}", title(metric))), series: values },
     ];
-    save(path, &figure(&panels))
+    save(path, figure(&panels))
 }

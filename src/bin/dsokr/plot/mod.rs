@@ -1,11 +1,10 @@
 //! Figures for papers, as SVG files.
 //!
-//! A figure is a [`Drawing`](drawing::Drawing) in points of 1/72 inch, laid out for the column of a
+//! A figure is a [`Drawing`] in points of 1/72 inch, laid out for the column of a
 //! paper (3.5 inches) or, with several panels, its page.
 
 mod axis;
 mod charts;
-mod drawing;
 mod font;
 mod learning;
 mod panel;
@@ -18,7 +17,7 @@ use std::path::Path;
 use dsokr::basis::store::write_atomically;
 use dsokr::{Error, Metric};
 
-use drawing::Drawing;
+use svg::Drawing;
 
 pub use charts::{embedding, sketch_sizes};
 pub use learning::learning;
@@ -31,6 +30,6 @@ fn title(metric: &str) -> &str {
 }
 
 /// Writes a figure, whole or not at all.
-fn save(path: &Path, figure: &Drawing) -> Result<(), Error> {
-    Ok(write_atomically(path, |file| file.write_all(svg::write(figure).as_bytes()))?)
+fn save(path: &Path, figure: Drawing) -> Result<(), Error> {
+    Ok(write_atomically(path, |file| file.write_all(figure.document().as_bytes()))?)
 }

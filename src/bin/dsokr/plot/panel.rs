@@ -1,8 +1,8 @@
 //! Panels: axes with series, and a legend below.
 
 use super::axis::{Axis, Ruler};
-use super::drawing::{Anchor, BLACK, COLORS, Color, Drawing, LIGHT, Point, Stroke};
 use super::font;
+use super::svg::{Anchor, BLACK, COLORS, Color, Drawing, LIGHT, Point, Stroke};
 
 /// Width of a figure with one panel, the column of a paper: 3.5 inches.
 const COLUMN: f64 = 252.0;
@@ -91,12 +91,12 @@ impl Panel {
         let x = self.x.over(self.positions(), padding, (start, end - start));
         for (value, label) in &y_ticks {
             let at = y.place(*value);
-            drawing.line(vec![(start, at), (end, at)], Stroke::new(LIGHT, 0.5));
+            drawing.line(&[(start, at), (end, at)], Stroke::new(LIGHT, 0.5));
             drawing.text((start - 4.0, at + 0.36 * TICK), label, TICK, Anchor::End);
         }
         for (value, label) in x_ticks(&x, end - start) {
             let at = x.place(value);
-            drawing.line(vec![(at, bottom), (at, bottom + 2.5)], Stroke::new(BLACK, 0.6));
+            drawing.line(&[(at, bottom), (at, bottom + 2.5)], Stroke::new(BLACK, 0.6));
             drawing.text((at, bottom + 4.0 + TICK), &label, TICK, Anchor::Middle);
         }
         let named = |at: usize| COLORS[at % COLORS.len()];
@@ -107,8 +107,7 @@ impl Panel {
         for (at, series) in self.series.iter().enumerate() {
             series.draw_lines(drawing, (&x, &y), named(at), several);
         }
-        let axes = vec![(start, top), (start, bottom), (end, bottom)];
-        drawing.line(axes, Stroke::new(BLACK, 0.7));
+        drawing.line(&[(start, top), (start, bottom), (end, bottom)], Stroke::new(BLACK, 0.7));
         let across = font::fitted(&self.x.label, LABEL, width - 2.0 * MARGIN);
         // labels are centred below the axis where they fit
         let half = font::width(&across, LABEL) / 2.0;
@@ -129,11 +128,11 @@ impl Panel {
                 if !several && !series.bars.is_empty() {
                     let (right, half) = (from + SAMPLE - 5.0, 0.3 * LABEL);
                     let [low, high] = [line + half, line - half];
-                    let corners = vec![(from, low), (from, high), (right, high), (right, low)];
-                    drawing.area(corners, named(*at), 1.0);
+                    let corners = [(from, low), (from, high), (right, high), (right, low)];
+                    drawing.area(&corners, named(*at), 1.0);
                 } else if connected {
                     let stroke = Stroke { dashed: series.dashed, ..Stroke::new(named(*at), 1.3) };
-                    drawing.line(vec![(from, line), (from + SAMPLE - 5.0, line)], stroke);
+                    drawing.line(&[(from, line), (from + SAMPLE - 5.0, line)], stroke);
                 }
                 if series.dots || !connected {
                     drawing.disc((from + (SAMPLE - 5.0) / 2.0, line), 1.7, named(*at));
@@ -216,7 +215,7 @@ impl Series {
         if !self.band.is_empty() {
             let low = self.band.iter().map(|at| (x.place(at.x), y.place(at.low)));
             let high = self.band.iter().rev().map(|at| (x.place(at.x), y.place(at.high)));
-            drawing.area(low.chain(high).collect(), color, 0.18);
+            drawing.area(&low.chain(high).collect::<Vec<_>>(), color, 0.18);
         }
         if several {
             return;
@@ -227,11 +226,8 @@ impl Series {
             // a gap between bars, where there is room
             let gap = if right - left > 3.0 { 0.4 } else { 0.0 };
             let (left, right) = (left + gap, right - gap);
-            drawing.area(
-                vec![(left, floor), (left, top), (right, top), (right, floor)],
-                color,
-                1.0,
-            );
+            let corners = [(left, floor), (left, top), (right, top), (right, floor)];
+            drawing.area(&corners, color, 1.0);
         }
     }
 
@@ -245,9 +241,9 @@ impl Series {
         let stroke = Stroke { dashed: self.dashed, ..Stroke::new(color, 1.3) };
         for &Interval { x: at, low, high } in &self.errors {
             let (at, low, high) = (x.place(at), y.place(low), y.place(high));
-            drawing.line(vec![(at, low), (at, high)], Stroke::new(color, 0.8));
+            drawing.line(&[(at, low), (at, high)], Stroke::new(color, 0.8));
             for end in [low, high] {
-                drawing.line(vec![(at - 1.8, end), (at + 1.8, end)], Stroke::new(color, 0.8));
+                drawing.line(&[(at - 1.8, end), (at + 1.8, end)], Stroke::new(color, 0.8));
             }
         }
         for &(a, b) in &self.points {
@@ -258,7 +254,7 @@ impl Series {
             points.iter().for_each(|&point| drawing.disc(point, 1.7, color));
         }
         if points.len() > 1 {
-            drawing.line(points, stroke);
+            drawing.line(&points, stroke);
         }
         if several && !self.bars.is_empty() {
             let mut steps = Vec::new();
@@ -266,7 +262,7 @@ impl Series {
                 steps.push((x.place(from), y.place(height)));
                 steps.push((x.place(to), y.place(height)));
             }
-            drawing.line(steps, stroke);
+            drawing.line(&steps, stroke);
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
     });
     let y = Axis::linear("Hits@k (95 % intervals)").with_zero().at_most(1.0);
     let panel = Panel { x: Axis::linear("k").whole(), y, series: series.collect() };
-    save(path, &figure(&[panel]))
+    save(path, figure(&[panel]))
 }
 
 /// The number of queries whose gold candidate has a rank in each bin: bars of one run, outlines of
@@ -45,7 +45,7 @@ pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error>
     });
     let x = Axis::logarithmic("rank of the gold candidate").whole();
     let y = Axis::linear("number of queries").whole().with_zero();
-    save(path, &figure(&[Panel { x, y, series: series.collect() }]))
+    save(path, figure(&[Panel { x, y, series: series.collect() }]))
 }
 
 /// The share of queries whose first candidate is right, against its score.
@@ -59,7 +59,7 @@ pub fn reliability(path: &Path, bins: &[ReliabilityBin]) -> Result<(), Error> {
     };
     let x = Axis::linear("score of the first candidate (mean of a bin)");
     let y = Axis::linear("share right (95 % intervals)").with_zero().at_most(1.0);
-    save(path, &figure(&[Panel { x, y, series: vec![series] }]))
+    save(path, figure(&[Panel { x, y, series: vec![series] }]))
 }
 
 /// The share of numbers at most equal to their quantile, against its level.
@@ -78,5 +78,5 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
     };
     let x = Axis::linear("level of the quantile").with_zero().at_most(1.0);
     let y = Axis::linear("share at most the quantile").with_zero().at_most(1.0);
-    save(path, &figure(&[Panel { x, y, series: vec![observed, ideal] }]))
+    save(path, figure(&[Panel { x, y, series: vec![observed, ideal] }]))
 }

@@ -30,7 +30,7 @@ pub fn sweep(path: &Path, sweep: &Sweep) -> Result<(), Error> {
         }
         Panel { x, y: Axis::linear(format!("validation {}", title(&sweep.metric))), series }
     });
-    save(path, &figure(&panels.collect::<Vec<_>>()))
+    save(path, figure(&panels.collect::<Vec<_>>()))
 }
 
 fn series(name: &str, runs: &[(&SweepRun, f64)]) -> Series {
