@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::Error;
 
-pub use network::{Download, Network, Progress};
+pub use network::{Network, Progress};
 pub use table::{Conversion, DataSet, RemoteFile, Table, Unpack};
 
 /// Where downloads lie until they are unpacked, under the data root.
@@ -101,7 +101,7 @@ impl Fetch<'_> {
         }
         let Some(from) = self.from else {
             let part = work.join(&file.name);
-            let Download { sha256 } = self.network.download(file, &part, progress)?;
+            let sha256 = self.network.download(file, &part, progress)?;
             // what cannot be unpacked is damaged
             unpack::unpack(file, &part, work, self.out)
                 .inspect_err(|_| drop(fs::remove_file(&part)))?;

@@ -45,13 +45,6 @@ pub struct Progress<'a> {
     pub total: Option<u64>,
 }
 
-/// A download that is whole.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Download {
-    /// The SHA-256 of its bytes.
-    pub sha256: String,
-}
-
 /// How a request ended that did not bring the whole file.
 enum Cut {
     /// The next try may bring the rest.
@@ -79,7 +72,7 @@ impl Network {
         Ok((parts.status, parts.headers))
     }
 
-    /// Downloads a file to `path` and checks it. What an earlier call has left of the same address is continued,
+    /// Downloads a file to `path`, checks it and returns its SHA-256. What an earlier call has left of the same address is continued,
     /// where the server has the same version still.
     ///
     /// # Errors
@@ -91,13 +84,13 @@ impl Network {
         file: &RemoteFile,
         path: &Path,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Download, Error> {
+    ) -> Result<String, Error> {
         if path.is_file() {
             // of a call that was stopped before it unpacked; without a checksum it may be any file of that name
             if file.has_checksum()
                 && let Ok(sha256) = check(file, path, &file.url)
             {
-                return Ok(Download { sha256 });
+                return Ok(sha256);
             }
             fs::remove_file(path).map_err(|e| io(path, &e))?;
         }
@@ -127,7 +120,7 @@ impl Network {
         }
         let sha256 = check(file, &part.file, &file.url).inspect_err(|_| part.remove())?;
         part.finish(path)?;
-        Ok(Download { sha256 })
+        Ok(sha256)
     }
 
     /// One request for the bytes from `have` on.

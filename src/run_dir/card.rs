@@ -63,17 +63,13 @@ fn number(value: f64) -> String {
 /// A text as a double-quoted scalar of YAML and a string of JSON. Characters that are not printable in YAML,
 /// and the line breaks of Unicode, which YAML 1.1 folds, are escaped.
 fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        let escaped = c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
-        let _ = match c {
-            '"' | '\\' => write!(quoted, "\\{c}"),
-            _ if escaped => write!(quoted, "\\u{:04x}", u32::from(c)),
-            _ => write!(quoted, "{c}"),
-        };
-    }
-    quoted + "\""
+    let folded = ['\u{2028}', '\u{2029}', '\u{feff}', '\u{fffe}', '\u{ffff}'];
+    let escaped = |c: char| match c.is_control() || folded.contains(&c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.into(),
+    };
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 fn summary(config: &Checked, report: Option<&Report>) -> String {
@@ -127,53 +123,44 @@ fn data(config: &Checked) -> String {
 }
 
 fn usage(config: &Checked) -> String {
-    let root = match config.data.folder() {
-        "" => "",
-        _ => " --data DATA",
-    };
-    let texts = config.data.inputs() == InputKind::Texts;
-    let search = match texts {
-        true => "dsokr search . \"a text\"\n",
-        false => "dsokr predict . FILE\n",
-    };
-    let (mut rust, mut python) = match &config.ensemble {
-        None => (
-            "let run = dsokr::Run::open(\".\".as_ref())?;\n".to_string(),
-            "model = dsokr.Model.load(\".\")\n".to_string(),
+    let folder = config.data.folder();
+    let (root, place) = match folder {
+        "" => ("", String::new()),
+        _ => (
+            " --data DATA",
+            format!(" {} is the data root, which holds {}.", code("DATA"), code(folder)),
         ),
+    };
+    let (rust, python) = match config.ensemble {
+        None => ("let run = dsokr::Run::open(\".\".as_ref())?;\n", "dsokr.Model.load(\".\")"),
         Some(_) => (
-            "let device = dsokr::device::Processor::Cpu.open()?;\nlet run = \
-             dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\n"
-                .to_string(),
-            "model = dsokr.Ensemble.load([\".\"])\n".to_string(),
+            "let device = dsokr::device::Processor::Cpu.open()?;\n\
+             let run = dsokr::EnsembleRun::open(&[\".\".into()], &device)?;\n",
+            "dsokr.Ensemble.load([\".\"])",
         ),
     };
-    rust += match (texts, &config.ensemble) {
-        (true, _) => "let answer = run.search(\"a text\", 5)?;\n",
-        (false, None) => {
-            "let z = run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n"
-        }
-        (false, Some(_)) => "",
+    let [search, found, hits] = match (config.data.inputs(), &config.ensemble) {
+        (InputKind::Texts, _) => [
+            "dsokr search . \"a text\"",
+            "let answer = run.search(\"a text\", 5)?;\n",
+            "model.search(\"a text\", k=5)\n",
+        ],
+        (InputKind::Vectors | InputKind::Kernels, None) => [
+            "dsokr predict . FILE",
+            "let z = run.coordinates(&run.read_queries(\"FILE\".as_ref(), None, None)?)?;\n",
+            "",
+        ],
+        (InputKind::Vectors | InputKind::Kernels, Some(_)) => ["dsokr predict . FILE", "", ""],
     };
-    if texts {
-        python += "model.search(\"a text\", k=5)\n";
-    }
     let shell = format!(
-        "dsokr train config.toml{root} --out ../again      # trains it again\n{search}dsokr evaluate .{root}\n"
+        "dsokr train config.toml{root} --out ../again      # trains it again\n{search}\n\
+         dsokr evaluate .{root}\n"
     );
-    let place = match root {
-        "" => String::new(),
-        _ => format!(
-            " {} is the data root, which holds {}.",
-            code("DATA"),
-            code(config.data.folder())
-        ),
-    };
     format!(
         "## Use\n\nIn this folder, with the command, from Rust and from Python.{place}\n\n{}\n{}\n{}",
         fenced("sh", &shell),
-        fenced("rust", &rust),
-        fenced("python", &format!("import dsokr\n\n{python}"))
+        fenced("rust", &format!("{rust}{found}")),
+        fenced("python", &format!("import dsokr\n\nmodel = {python}\n{hits}"))
     )
 }
 

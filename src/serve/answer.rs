@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use dsokr_basis::{Cancellation, Ranks};
 use dsokr_data::Truth;
 use dsokr_decode::report::ReliabilityBin;
-use dsokr_decode::{CandidateBlocks, Candidates};
+use dsokr_decode::{CandidateBlocks, Candidates, Decoded};
 use dsokr_molecule::{Molecule, functional_groups, ring_systems};
 use serde::Serialize;
 
 use super::filter::{Molecules, Wanted, fingerprint, tanimoto};
-use super::model::Needs;
+use super::model::Known;
 use super::problem::Problem;
-use super::queries::Queries;
+use super::queries::Given;
 use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, Filter, RankRequest, SearchRequest,
 };
@@ -28,7 +28,7 @@ use crate::run::Hit;
 const NEAREST: usize = 3;
 
 /// A request about a model.
-pub(super) trait Asked: Serialize + Send + 'static {
+pub(super) trait Endpoint: Serialize + Send + 'static {
     /// What other ranks know it by.
     const NAME: &'static str;
 
@@ -38,87 +38,59 @@ pub(super) trait Asked: Serialize + Send + 'static {
     /// The name of the model; none for the first one.
     fn model(&self) -> Option<&str>;
 
-    /// Number of queries.
-    fn queries(&self) -> usize;
+    /// The queries that it has.
+    fn given(&self) -> Given<'_> {
+        Given::default()
+    }
 
     /// What of a model must be read before.
-    fn needs(&self) -> Needs {
-        Needs::default()
+    fn needs(&self) -> Option<Known> {
+        None
     }
 
     fn answer(&self, model: &Model, limits: &Limits) -> Result<Self::Answer, Problem>;
 }
 
-macro_rules! asked {
-    ($($request:ident $name:literal -> $answer:ty, $queries:expr, $needs:expr, $compute:expr;)*) => {$(
-        impl Asked for $request {
-            const NAME: &'static str = $name;
-            type Answer = $answer;
+impl Endpoint for SearchRequest {
+    const NAME: &'static str = "search";
+    type Answer = SearchResponse;
 
-            fn model(&self) -> Option<&str> {
-                self.model.as_deref()
-            }
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
 
-            fn queries(&self) -> usize {
-                $queries(self)
-            }
+    fn given(&self) -> Given<'_> {
+        Given::any(&self.texts, &self.vectors, &self.coordinates)
+    }
 
-            fn needs(&self) -> Needs {
-                $needs(self)
-            }
+    fn needs(&self) -> Option<Known> {
+        let explained = (self.explain && self.texts.is_some()).then_some(Known::Texts);
+        self.filter.as_ref().map(|_| Known::Properties).or(explained)
+    }
 
-            fn answer(&self, model: &Model, limits: &Limits) -> Result<$answer, Problem> {
-                $compute(model, limits, self)
-            }
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<SearchResponse, Problem> {
+        if !(1..=limits.hits).contains(&self.top) {
+            return Err(Problem::value("top", self.top, format!("1 to {}", limits.hits)));
         }
-    )*};
-}
-
-fn none<T>(_: &T) -> Needs {
-    Needs::default()
-}
-
-impl SearchRequest {
-    pub(super) fn needs(&self) -> Needs {
-        Needs { training: self.explain && self.texts.is_some(), properties: self.filter.is_some() }
+        let queries = self.given().queries(limits)?;
+        limits.check_all("top", queries.len().saturating_mul(self.top))?;
+        let kept = self.filter.as_ref().map(|filter| Kept::of(model, filter)).transpose()?;
+        let places = self.skip..self.skip.saturating_add(self.top);
+        let wanted = kept.as_ref().map(|kept| kept.each.as_slice());
+        let answers = model.runs.distinct(&queries.ask(model)?, places, wanted)?;
+        let candidates = model.runs.candidates();
+        let explained = |(query, answer)| {
+            Cancellation::current().check().map_err(Error::from)?;
+            explained(model, queries.text(query).filter(|_| self.explain), answer)
+        };
+        Ok(SearchResponse {
+            model: model.name().to_owned(),
+            notice: model.notice(),
+            candidates,
+            wanted: kept.as_ref().map_or(candidates, |kept| kept.count),
+            answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,
+        })
     }
-}
-
-asked! {
-    SearchRequest "search" -> SearchResponse, SearchRequest::queries, SearchRequest::needs, search;
-    EmbedRequest "embed" -> EmbedResponse, EmbedRequest::queries, none, embed;
-    RankRequest "rank" -> RankResponse, RankRequest::queries, none, rank;
-    CandidatesRequest "candidates" -> CandidatesResponse, |_| 0, none, candidates;
-    DrawingRequest "drawing" -> String, |_| 0, none, drawing;
-}
-
-pub(super) fn search(
-    model: &Model,
-    limits: &Limits,
-    request: &SearchRequest,
-) -> Result<SearchResponse, Problem> {
-    if !(1..=limits.hits).contains(&request.top) {
-        return Err(Problem::value("top", request.top, format!("1 to {}", limits.hits)));
-    }
-    let queries = Queries::of_search(request, limits)?;
-    limits.check_all("top", queries.len().saturating_mul(request.top))?;
-    let kept = request.filter.as_ref().map(|filter| Kept::of(model, filter)).transpose()?;
-    let asked = queries.ask(model)?;
-    let places = request.skip..request.skip.saturating_add(request.top);
-    let wanted = kept.as_ref().map(|kept| kept.each.as_slice());
-    let answers = model.runs.distinct(&asked, places, wanted)?;
-    let candidates = model.runs.candidates();
-    let explained = |(query, answer)| {
-        Cancellation::current().check().map_err(Error::from)?;
-        explained(model, queries.text(query).filter(|_| request.explain), answer)
-    };
-    Ok(SearchResponse {
-        model: model.name().to_owned(),
-        notice: model.notice(),
-        candidates,
-        wanted: kept.as_ref().map_or(candidates, |kept| kept.count),
-        answers: answers.into_iter().enumerate().map(explained).collect::<Result<_, _>>()?,
-    })
 }
 
 /// The candidates that pass a filter.
@@ -257,53 +229,75 @@ fn properties(model: &Model, id: &str, label: &str) -> Properties {
     Properties { link, molecule }
 }
 
-fn embed(model: &Model, limits: &Limits, request: &EmbedRequest) -> Result<EmbedResponse, Problem> {
-    let members = model.runs.members();
-    let names = || {
-        let names: Vec<String> =
-            model.runs.names().iter().map(|name| format!("{name:?}")).collect();
-        names.join(", ")
-    };
-    let run = match (&request.member, members) {
-        (None, [run]) => run,
-        (None, _) => return Err(Problem::value("member", "absent", format!("one of {}", names()))),
-        (Some(name), _) => {
-            let at = model.runs.names().iter().position(|own| own == name);
-            &members[at.ok_or_else(|| Problem::not_found("member", name, &names()))?]
-        }
-    };
-    let split = Queries::of_embed(request, limits)?.read(run)?;
-    let z = run.coordinates(&split)?;
-    let coordinates = z.chunks_exact(run.candidates.dim()).map(<[f32]>::to_vec).collect();
-    Ok(EmbedResponse { model: model.name().to_owned(), notice: model.notice(), coordinates })
+impl Endpoint for EmbedRequest {
+    const NAME: &'static str = "embed";
+    type Answer = EmbedResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given::inputs(&self.texts, &self.vectors)
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<EmbedResponse, Problem> {
+        let (members, names) = (model.runs.members(), model.runs.names());
+        let allowed = names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let run = match (&self.member, members) {
+            (None, [run]) => run,
+            (None, _) => {
+                return Err(Problem::value("member", "absent", format!("one of {allowed}")));
+            }
+            (Some(name), _) => {
+                let at = names.iter().position(|own| own == name);
+                &members[at.ok_or_else(|| Problem::not_found("member", name, &allowed))?]
+            }
+        };
+        let z = run.coordinates(&self.given().queries(limits)?.read(run)?)?;
+        let coordinates = z.chunks_exact(run.candidates.dim()).map(<[f32]>::to_vec).collect();
+        Ok(EmbedResponse { model: model.name().to_owned(), notice: model.notice(), coordinates })
+    }
 }
 
-fn rank(model: &Model, limits: &Limits, request: &RankRequest) -> Result<RankResponse, Problem> {
-    let queries = Queries::of_rank(request, limits)?;
-    if request.ids.len() != queries.len() {
-        let found = format!("{} lists", request.ids.len());
-        let allowed = format!("a list for each query, of which there are {}", queries.len());
-        return Err(Problem::value("ids", found, allowed));
+impl Endpoint for RankRequest {
+    const NAME: &'static str = "rank";
+    type Answer = RankResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
     }
-    limits.check_all("ids", request.ids.iter().map(Vec::len).sum())?;
-    for ids in &request.ids {
-        check_count(limits, ids)?;
-        known(model.runs.numbers(ids)?, ids)?;
+
+    fn given(&self) -> Given<'_> {
+        Given::any(&self.texts, &self.vectors, &self.coordinates)
     }
-    let decoded = model.runs.rank_candidates(&queries.ask(model)?, &request.ids)?;
-    let mut answers = Vec::with_capacity(decoded.len());
-    for (ids, decoded) in request.ids.iter().zip(decoded) {
-        let ranked = ids.iter().zip(decoded).map(|(id, decoded)| {
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<RankResponse, Problem> {
+        let queries = self.given().queries(limits)?;
+        if self.ids.len() != queries.len() {
+            let found = format!("{} lists", self.ids.len());
+            let allowed = format!("a list for each of the {} queries", queries.len());
+            return Err(Problem::value("ids", found, allowed));
+        }
+        limits.check_all("ids", self.ids.iter().map(Vec::len).sum())?;
+        for ids in &self.ids {
+            check_count(limits, ids)?;
+            known(model.runs.numbers(ids)?, ids)?;
+        }
+        let decoded = model.runs.rank_candidates(&queries.ask(model)?, &self.ids)?;
+        let ranked = |(id, decoded): (&String, Decoded)| {
             let (rank, score) = decoded.rank.zip(decoded.gold_score)?;
             let (above, tied) = (rank.above(), rank.tied());
             Some(Ranked { id: id.clone(), above, tied, rank: rank.expected_rank(), score })
-        });
-        let ranked = ranked.collect::<Option<Vec<_>>>();
-        answers.push(ranked.ok_or_else(|| Problem::failed("a candidate without a rank"))?);
+        };
+        let answers = self.ids.iter().zip(decoded);
+        let answers = answers.map(|(ids, decoded)| ids.iter().zip(decoded).map(ranked).collect());
+        let answers = answers.collect::<Option<_>>();
+        let answers = answers.ok_or_else(|| Problem::failed("a candidate without a rank"))?;
+        let candidates = model.runs.candidates();
+        let (name, notice) = (model.name().to_owned(), model.notice());
+        Ok(RankResponse { model: name, notice, candidates, answers })
     }
-    let candidates = model.runs.candidates();
-    let (name, notice) = (model.name().to_owned(), model.notice());
-    Ok(RankResponse { model: name, notice, candidates, answers })
 }
 
 /// Refuses a list of too many ids.
@@ -332,41 +326,52 @@ fn find<'a>(
     Ok((known(places, ids)?, candidates))
 }
 
-fn candidates(
-    model: &Model,
-    limits: &Limits,
-    request: &CandidatesRequest,
-) -> Result<CandidatesResponse, Problem> {
-    let (places, candidates) = find(model, limits, &request.ids)?;
-    let candidate = |at: usize| {
-        let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
-        let properties = properties(model, &id, &label);
-        Candidate { id, label, properties }
-    };
-    let candidates = places.into_iter().map(candidate).collect();
-    Ok(CandidatesResponse { model: model.name().to_owned(), notice: model.notice(), candidates })
+impl Endpoint for CandidatesRequest {
+    const NAME: &'static str = "candidates";
+    type Answer = CandidatesResponse;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<CandidatesResponse, Problem> {
+        let (places, candidates) = find(model, limits, &self.ids)?;
+        let candidate = |at: usize| {
+            let (id, label) = (candidates.id(at).to_owned(), candidates.label(at).to_owned());
+            let properties = properties(model, &id, &label);
+            Candidate { id, label, properties }
+        };
+        let candidates = places.into_iter().map(candidate).collect();
+        let (name, notice) = (model.name().to_owned(), model.notice());
+        Ok(CandidatesResponse { model: name, notice, candidates })
+    }
 }
 
-fn drawing(model: &Model, limits: &Limits, request: &DrawingRequest) -> Result<String, Problem> {
-    let id = &request.id;
-    let (places, candidates) = find(model, limits, std::slice::from_ref(id))?;
-    let label = candidates.label(places[0]);
-    let no_drawing = || Problem::not_found("id", id, "a candidate that is a molecule or a graph");
-    match model.outputs {
-        Outputs::Molecules => Ok(Molecule::parse(label).map_err(|_| no_drawing())?.svg()),
-        Outputs::Graphs => {
-            let features = &model.runs.config().output.features;
-            match features.truth_of_labels([label]).map_err(Error::from)? {
-                Some(Truth::Graphs(graphs)) => {
-                    graphs.first().map(|graph| graph.svg()).ok_or_else(no_drawing)
-                }
-                Some(Truth::Molecules(_) | Truth::Labels(_) | Truth::Rankings(_)) | None => {
-                    Err(no_drawing())
+impl Endpoint for DrawingRequest {
+    const NAME: &'static str = "drawing";
+    type Answer = String;
+
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
+        let (places, candidates) = find(model, limits, std::slice::from_ref(&self.id))?;
+        let label = candidates.label(places[0]);
+        let drawn = match model.outputs {
+            Outputs::Molecules => Molecule::parse(label).ok().map(|molecule| molecule.svg()),
+            Outputs::Graphs => {
+                let features = &model.runs.config().output.features;
+                match features.truth_of_labels([label]).map_err(Error::from)? {
+                    Some(Truth::Graphs(graphs)) => graphs.first().map(|graph| graph.svg()),
+                    Some(Truth::Molecules(_) | Truth::Labels(_) | Truth::Rankings(_)) | None => {
+                        None
+                    }
                 }
             }
-        }
-        Outputs::Labels | Outputs::Rankings | Outputs::Numbers | Outputs::Other => {
-            Err(no_drawing())
-        }
+            Outputs::Labels | Outputs::Rankings | Outputs::Numbers | Outputs::Other => None,
+        };
+        let allowed = "a candidate that is a molecule or a graph";
+        drawn.ok_or_else(|| Problem::not_found("id", &self.id, allowed))
     }
 }

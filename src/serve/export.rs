@@ -1,11 +1,12 @@
 //! Answers as files.
 
-use super::answer::Asked;
-use super::model::Needs;
+use super::answer::Endpoint;
+use super::model::Known;
 use super::problem::Problem;
-use super::requests::{ExportRequest, Format, SearchRequest};
+use super::queries::Given;
+use super::requests::{ExportRequest, Format};
 use super::responses::{ExplainedHit, Outputs};
-use super::{Limits, Model, answer};
+use super::{Limits, Model};
 use crate::table::Table;
 use dsokr_molecule::Molecule;
 
@@ -19,7 +20,7 @@ impl Format {
     }
 }
 
-impl Asked for ExportRequest {
+impl Endpoint for ExportRequest {
     const NAME: &'static str = "export";
     type Answer = String;
 
@@ -27,36 +28,34 @@ impl Asked for ExportRequest {
         self.search.model.as_deref()
     }
 
-    fn queries(&self) -> usize {
-        self.search.queries()
+    fn given(&self) -> Given<'_> {
+        self.search.given()
     }
 
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Option<Known> {
         self.search.needs()
     }
 
     /// The hits of the one query of a search.
     fn answer(&self, model: &Model, limits: &Limits) -> Result<String, Problem> {
-        file(model, limits, self.format, &self.search)
+        let count = self.given().len();
+        if count != 1 {
+            let found = format!("{count} queries");
+            return Err(Problem::value("search", found, "one query, for a file"));
+        }
+        let molecules = model.outputs == Outputs::Molecules;
+        if let (Format::Sdf | Format::Smiles, false) = (self.format, molecules) {
+            let allowed = "csv: candidates are no molecules";
+            return Err(Problem::value("format", "of molecules", allowed));
+        }
+        let response = self.search.answer(model, limits)?;
+        let hits = response.answers.first().map_or(&[][..], |answer| &answer.hits);
+        Ok(file(self.format, hits))
     }
 }
 
-fn file(
-    model: &Model,
-    limits: &Limits,
-    format: Format,
-    search: &SearchRequest,
-) -> Result<String, Problem> {
-    if search.queries() != 1 {
-        let found = format!("{} queries", search.queries());
-        return Err(Problem::value("search", found, "one query, for a file"));
-    }
-    if let (Format::Sdf | Format::Smiles, false) = (format, model.outputs == Outputs::Molecules) {
-        return Err(Problem::value("format", "of molecules", "csv: candidates are no molecules"));
-    }
-    let response = answer::search(model, limits, search)?;
-    let hits = response.answers.first().map_or(&[][..], |answer| &answer.hits);
-    Ok(match format {
+fn file(format: Format, hits: &[ExplainedHit]) -> String {
+    match format {
         Format::Csv => csv(hits),
         Format::Sdf => hits.iter().map(sdf).collect(),
         Format::Smiles => {
@@ -65,7 +64,7 @@ fn file(
             };
             hits.iter().map(record).collect()
         }
-    })
+    }
 }
 
 /// A text on one line.

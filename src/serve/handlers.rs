@@ -11,8 +11,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use dsokr_molecule::FunctionalGroup;
 
-use super::answer::Asked;
-use super::model::Needs;
+use super::answer::Endpoint;
+use super::model::Known;
 use super::problem::{Body, ErrorBody, Parameters, Problem};
 use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
@@ -35,10 +35,12 @@ impl Server {
 
     /// Computes an answer about a model outside of the threads of connections, with the other ranks if there are
     /// any.
-    async fn answer<A: Asked>(&self, request: A) -> Result<A::Answer, Problem> {
+    async fn answer<A: Endpoint>(&self, request: A) -> Result<A::Answer, Problem> {
         let (model, server) = (self.model(request.model())?, self.clone());
-        self.0.counters.queries.fetch_add(request.queries() as u64, Relaxed);
-        model.wait(request.needs(), self.limits().read).await?;
+        self.0.counters.queries.fetch_add(request.given().len() as u64, Relaxed);
+        if let Some(needed) = request.needs() {
+            model.wait(needed, self.limits().read).await?;
+        }
         let compute = move || {
             together::pass(A::NAME, &request)?;
             request.answer(&model, server.limits())
@@ -53,18 +55,11 @@ pub(super) async fn watch(State(server): State<Server>, request: Request, next: 
                           img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     let begun = Instant::now();
     let path = match request.extensions().get::<MatchedPath>().map(MatchedPath::as_str) {
-        Some("/" | "/page.js" | "/page.css") => "/",
-        Some("/api") => "/api",
-        Some("/api/models") => "/api/models",
-        Some("/api/search") => "/api/search",
-        Some("/api/embed") => "/api/embed",
-        Some("/api/rank") => "/api/rank",
-        Some("/api/candidates") => "/api/candidates",
-        Some("/api/export") => "/api/export",
-        Some("/api/drawing") => "/api/drawing",
-        Some("/metrics") => "/metrics",
-        Some(_) | None => "other",
+        Some("/page.js" | "/page.css") => "/",
+        Some(path) => path,
+        None => "other",
     };
+    let path = path.to_owned();
     let limit = server.0.limits.request;
     let mut response = match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
@@ -105,10 +100,9 @@ fn typed(kind: &'static str, body: String) -> Response {
 ))]
 pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsResponse>, Problem> {
     let shared = Arc::clone(&server.0);
-    let texts = Needs { training: true, ..Needs::default() };
     for model in &shared.models {
         // what is not read by then is said to be missing
-        let _ = model.wait(texts, shared.limits.read).await;
+        let _ = model.wait(Known::Texts, shared.limits.read).await;
     }
     let described = server.0.workers.compute(move || {
         let limits = &shared.limits;
@@ -125,52 +119,32 @@ pub(super) async fn models(State(server): State<Server>) -> Result<Json<ModelsRe
     described.await.map(Json)
 }
 
-/// The best candidates of texts, vectors or coordinates.
-#[utoipa::path(post, path = "/api/search", request_body = SearchRequest, responses(
-    (status = 200, body = SearchResponse),
-    ErrorBody,
-))]
-pub(super) async fn search(
-    State(server): State<Server>,
-    Body(request): Body<SearchRequest>,
-) -> Result<Json<SearchResponse>, Problem> {
-    server.answer(request).await.map(Json)
+/// Requests whose answers are JSON.
+macro_rules! json {
+    ($($(#[$doc:meta])* $name:ident $path:literal $request:ident -> $answer:ident;)*) => {$(
+        $(#[$doc])*
+        #[utoipa::path(post, path = $path, request_body = $request, responses(
+            (status = 200, body = $answer),
+            ErrorBody,
+        ))]
+        pub(super) async fn $name(
+            State(server): State<Server>,
+            Body(request): Body<$request>,
+        ) -> Result<Json<$answer>, Problem> {
+            server.answer(request).await.map(Json)
+        }
+    )*};
 }
 
-/// Predicted coordinates.
-#[utoipa::path(post, path = "/api/embed", request_body = EmbedRequest, responses(
-    (status = 200, body = EmbedResponse),
-    ErrorBody,
-))]
-pub(super) async fn embed(
-    State(server): State<Server>,
-    Body(request): Body<EmbedRequest>,
-) -> Result<Json<EmbedResponse>, Problem> {
-    server.answer(request).await.map(Json)
-}
-
-/// Ranks and scores of chosen candidates among all.
-#[utoipa::path(post, path = "/api/rank", request_body = RankRequest, responses(
-    (status = 200, body = RankResponse),
-    ErrorBody,
-))]
-pub(super) async fn rank(
-    State(server): State<Server>,
-    Body(request): Body<RankRequest>,
-) -> Result<Json<RankResponse>, Problem> {
-    server.answer(request).await.map(Json)
-}
-
-/// Candidates by id.
-#[utoipa::path(post, path = "/api/candidates", request_body = CandidatesRequest, responses(
-    (status = 200, body = CandidatesResponse),
-    ErrorBody,
-))]
-pub(super) async fn candidates(
-    State(server): State<Server>,
-    Body(request): Body<CandidatesRequest>,
-) -> Result<Json<CandidatesResponse>, Problem> {
-    server.answer(request).await.map(Json)
+json! {
+    /// The best candidates of texts, vectors or coordinates.
+    search "/api/search" SearchRequest -> SearchResponse;
+    /// Predicted coordinates.
+    embed "/api/embed" EmbedRequest -> EmbedResponse;
+    /// Ranks and scores of chosen candidates among all.
+    rank "/api/rank" RankRequest -> RankResponse;
+    /// Candidates by id.
+    candidates "/api/candidates" CandidatesRequest -> CandidatesResponse;
 }
 
 /// The answer to one query as a file.

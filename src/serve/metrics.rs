@@ -1,7 +1,6 @@
 //! Counters in the text format of Prometheus.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -13,9 +12,9 @@ const SECONDS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 #[derive(Default)]
 pub(super) struct Counters {
     /// By path and status.
-    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    requests: Mutex<BTreeMap<(String, u16), u64>>,
     /// By path.
-    seconds: Mutex<BTreeMap<&'static str, Histogram>>,
+    seconds: Mutex<BTreeMap<String, Histogram>>,
     pub(super) queries: AtomicU64,
 }
 
@@ -28,9 +27,9 @@ struct Histogram {
 
 impl Counters {
     /// Counts an answered request; unknown paths are one.
-    pub(super) fn count(&self, path: &'static str, status: u16, took: Duration) {
+    pub(super) fn count(&self, path: String, status: u16, took: Duration) {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        *requests.entry((path, status)).or_insert(0) += 1;
+        *requests.entry((path.clone(), status)).or_insert(0) += 1;
         drop(requests);
         let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = seconds.entry(path).or_default();
@@ -44,45 +43,35 @@ impl Counters {
 
     /// All counters; `inside` is the number of requests that are computed or wait.
     pub(super) fn text(&self, inside: usize) -> String {
-        let mut text = String::from(
-            "# HELP dsokr_requests_total Answered requests.\n# TYPE dsokr_requests_total counter\n",
-        );
-        // writing to a string cannot fail
-        for ((path, status), count) in
-            self.requests.lock().unwrap_or_else(PoisonError::into_inner).iter()
-        {
-            let _ = writeln!(
-                text,
-                "dsokr_requests_total{{path=\"{path}\",status=\"{status}\"}} {count}"
-            );
+        let mut samples = Vec::new();
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((path, status), count) in requests.iter() {
+            samples.push(format!("{{path=\"{path}\",status=\"{status}\"}} {count}"));
         }
-        text += "# HELP dsokr_request_seconds Time of requests.\n\
-                 # TYPE dsokr_request_seconds histogram\n";
-        for (path, own) in self.seconds.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let requests = family(["requests_total", "counter", "Answered requests."], &samples);
+        samples.clear();
+        let seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, Histogram { bins, count, sum }) in seconds.iter() {
             let mut below = 0;
-            for (end, count) in SECONDS.iter().zip(own.bins) {
-                below += count;
-                let _ = writeln!(
-                    text,
-                    "dsokr_request_seconds_bucket{{path=\"{path}\",le=\"{end}\"}} {below}"
-                );
+            let ends = SECONDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+            for (end, own) in ends.zip(bins.iter().chain([&(count - bins.iter().sum::<u64>())])) {
+                below += own;
+                samples.push(format!("_bucket{{path=\"{path}\",le=\"{end}\"}} {below}"));
             }
-            let Histogram { count, sum, .. } = own;
-            let _ = writeln!(
-                text,
-                "dsokr_request_seconds_bucket{{path=\"{path}\",le=\"+Inf\"}} {count}\n\
-                 dsokr_request_seconds_sum{{path=\"{path}\"}} {sum}\n\
-                 dsokr_request_seconds_count{{path=\"{path}\"}} {count}"
-            );
+            samples.push(format!("_sum{{path=\"{path}\"}} {sum}"));
+            samples.push(format!("_count{{path=\"{path}\"}} {count}"));
         }
-        let _ = write!(
-            text,
-            "# HELP dsokr_queries_total Queries of all requests.\n\
-             # TYPE dsokr_queries_total counter\ndsokr_queries_total {}\n\
-             # HELP dsokr_requests_inside Requests that are computed or wait.\n\
-             # TYPE dsokr_requests_inside gauge\ndsokr_requests_inside {inside}\n",
-            self.queries.load(Relaxed)
-        );
-        text
+        let seconds = family(["request_seconds", "histogram", "Time of requests."], &samples);
+        let queries = format!(" {}", self.queries.load(Relaxed));
+        let queries = family(["queries_total", "counter", "Queries of all requests."], &[queries]);
+        let what = ["requests_inside", "gauge", "Requests that are computed or wait."];
+        requests + &seconds + &queries + &family(what, &[format!(" {inside}")])
     }
+}
+
+/// A family of samples, with its name, its type and its description.
+fn family([name, kind, help]: [&str; 3], samples: &[String]) -> String {
+    let head = format!("# HELP dsokr_{name} {help}\n# TYPE dsokr_{name} {kind}\n");
+    let samples = samples.iter().map(|sample| format!("dsokr_{name}{sample}\n"));
+    head + &samples.collect::<String>()
 }

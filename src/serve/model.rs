@@ -40,22 +40,13 @@ pub struct Model {
     training: OnceLock<Result<Training, String>>,
     validation: OnceLock<Result<Split, String>>,
     reliability: OnceLock<Result<Vec<ReliabilityBin>, String>>,
-    /// How many of these are known, in the order of [`Known`].
+    /// The last of these that is known.
     known: watch::Sender<Option<Known>>,
-}
-
-/// Parts of a model that are read in the background.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Needs {
-    /// The training texts.
-    pub training: bool,
-    /// What filters compare.
-    pub properties: bool,
 }
 
 /// What is read in the background, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Known {
+pub(super) enum Known {
     /// Training texts and validation queries.
     Texts,
     /// What filters compare.
@@ -137,18 +128,16 @@ impl Model {
     }
 
     /// Waits for what a request needs and [`read_explanations`](Self::read_explanations) reads, without a worker.
-    pub(super) async fn wait(&self, needs: Needs, limit: Duration) -> Result<(), Problem> {
-        let (last, what) = match needs {
-            Needs { properties: true, .. } => (Known::Properties, "the properties for filters"),
-            Needs { training: true, .. } => (Known::Texts, "the texts of the data"),
-            Needs { .. } => return Ok(()),
-        };
+    pub(super) async fn wait(&self, last: Known, limit: Duration) -> Result<(), Problem> {
         let mut known = self.known.subscribe();
         let known = known.wait_for(|known| known.is_some_and(|known| known >= last));
         match tokio::time::timeout(limit, known).await {
             Ok(Ok(_)) => Ok(()),
             // the sender lives as long as the model
-            Ok(Err(_)) | Err(_) => Err(Problem::unread(what)),
+            Ok(Err(_)) | Err(_) => Err(Problem::unread(match last {
+                Known::Texts => "the texts of the data",
+                Known::Properties => "the properties for filters",
+            })),
         }
     }
 

@@ -6,7 +6,6 @@ use dsokr_data::{Inputs, Split};
 use dsokr_decode::CandidateBlocks;
 
 use super::problem::Problem;
-use super::requests::{EmbedRequest, RankRequest, SearchRequest};
 use super::{Limits, Model};
 use crate::Error;
 use crate::run::{QueryAnswers, Run};
@@ -19,59 +18,50 @@ pub(super) enum Queries<'a> {
     Coordinates(&'a [Vec<f32>]),
 }
 
-const ANY: &str = "exactly one of texts, vectors and coordinates";
-
-/// Texts, vectors and coordinates of a request, of which it has one.
-type Given<'a> = (Option<&'a Vec<String>>, Option<&'a Vec<Vec<f32>>>, Option<&'a Vec<Vec<f32>>>);
-
-impl SearchRequest {
-    pub(super) fn queries(&self) -> usize {
-        count((self.texts.as_ref(), self.vectors.as_ref(), self.coordinates.as_ref()))
-    }
+/// Texts, vectors and coordinates of a request, which should have one of them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given<'a> {
+    texts: Option<&'a [String]>,
+    vectors: Option<&'a [Vec<f32>]>,
+    coordinates: Option<&'a [Vec<f32>]>,
+    allowed: &'static str,
 }
 
-impl EmbedRequest {
-    pub(super) fn queries(&self) -> usize {
-        count((self.texts.as_ref(), self.vectors.as_ref(), None))
-    }
-}
-
-impl RankRequest {
-    pub(super) fn queries(&self) -> usize {
-        count((self.texts.as_ref(), self.vectors.as_ref(), self.coordinates.as_ref()))
-    }
-}
-
-fn count((texts, vectors, coordinates): Given) -> usize {
-    let [texts, others] = [texts.map_or(0, Vec::len), vectors.or(coordinates).map_or(0, Vec::len)];
-    texts + others
-}
-
-impl<'a> Queries<'a> {
-    pub(super) fn of_search(request: &'a SearchRequest, limits: &Limits) -> Result<Self, Problem> {
-        let SearchRequest { texts, vectors, coordinates, .. } = request;
-        Self::of((texts.as_ref(), vectors.as_ref(), coordinates.as_ref()), ANY, limits)
+impl<'a> Given<'a> {
+    pub(super) fn any(
+        texts: &'a Option<Vec<String>>,
+        vectors: &'a Option<Vec<Vec<f32>>>,
+        coordinates: &'a Option<Vec<Vec<f32>>>,
+    ) -> Self {
+        let allowed = "exactly one of texts, vectors and coordinates";
+        let coordinates = coordinates.as_deref();
+        Self { coordinates, allowed, ..Self::inputs(texts, vectors) }
     }
 
-    pub(super) fn of_embed(request: &'a EmbedRequest, limits: &Limits) -> Result<Self, Problem> {
-        let allowed = "exactly one of texts and vectors";
-        Self::of((request.texts.as_ref(), request.vectors.as_ref(), None), allowed, limits)
+    pub(super) fn inputs(
+        texts: &'a Option<Vec<String>>,
+        vectors: &'a Option<Vec<Vec<f32>>>,
+    ) -> Self {
+        let (texts, vectors) = (texts.as_deref(), vectors.as_deref());
+        Self { texts, vectors, coordinates: None, allowed: "exactly one of texts and vectors" }
     }
 
-    pub(super) fn of_rank(request: &'a RankRequest, limits: &Limits) -> Result<Self, Problem> {
-        let RankRequest { texts, vectors, coordinates, .. } = request;
-        Self::of((texts.as_ref(), vectors.as_ref(), coordinates.as_ref()), ANY, limits)
+    /// Number of queries.
+    pub(super) fn len(&self) -> usize {
+        let rows = self.vectors.or(self.coordinates).map_or(0, <[_]>::len);
+        self.texts.map_or(0, <[_]>::len) + rows
     }
 
-    fn of(given: Given<'a>, allowed: &str, limits: &Limits) -> Result<Self, Problem> {
-        let (key, queries) = match given {
-            (Some(texts), None, None) => ("texts", Self::Texts(texts)),
-            (None, Some(vectors), None) => ("vectors", Self::Vectors(vectors)),
-            (None, None, Some(coordinates)) => ("coordinates", Self::Coordinates(coordinates)),
+    /// The queries, if they are of one kind and within the limits.
+    pub(super) fn queries(self, limits: &Limits) -> Result<Queries<'a>, Problem> {
+        let (key, queries) = match (self.texts, self.vectors, self.coordinates) {
+            (Some(texts), None, None) => ("texts", Queries::Texts(texts)),
+            (None, Some(vectors), None) => ("vectors", Queries::Vectors(vectors)),
+            (None, None, Some(coordinates)) => ("coordinates", Queries::Coordinates(coordinates)),
             (texts, vectors, coordinates) => {
                 let found = [texts.is_some(), vectors.is_some(), coordinates.is_some()];
                 let found = found.iter().filter(|&&given| given).count();
-                return Err(Problem::value("queries", format!("{found} kinds"), allowed));
+                return Err(Problem::value("queries", format!("{found} kinds"), self.allowed));
             }
         };
         if !(1..=limits.queries).contains(&queries.len()) {
@@ -79,7 +69,7 @@ impl<'a> Queries<'a> {
             return Err(Problem::value(key, format!("{} queries", queries.len()), allowed));
         }
         let rows = match queries {
-            Self::Texts(texts) => {
+            Queries::Texts(texts) => {
                 for (at, text) in texts.iter().enumerate() {
                     let (key, length) = (format!("texts[{at}]"), text.chars().count());
                     if length > limits.text {
@@ -94,7 +84,7 @@ impl<'a> Queries<'a> {
                 }
                 return Ok(queries);
             }
-            Self::Vectors(rows) | Self::Coordinates(rows) => rows,
+            Queries::Vectors(rows) | Queries::Coordinates(rows) => rows,
         };
         let width = rows[0].len();
         for (at, row) in rows.iter().enumerate() {
@@ -109,7 +99,9 @@ impl<'a> Queries<'a> {
         }
         Ok(queries)
     }
+}
 
+impl<'a> Queries<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Texts(texts) => texts.len(),

@@ -9,13 +9,13 @@ use dsokr_basis::Ranks;
 use serde::{Deserialize, Serialize};
 
 use super::Server;
-use super::answer::Asked;
+use super::answer::Endpoint;
 use super::requests::{
     CandidatesRequest, DrawingRequest, EmbedRequest, ExportRequest, RankRequest, SearchRequest,
 };
 use crate::Error;
 
-/// What rank 0 passes to the others; requests by their [`Asked::NAME`].
+/// What rank 0 passes to the others; requests by their [`Endpoint::NAME`].
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Passed {
@@ -92,7 +92,7 @@ pub(super) fn follow(server: &Server) -> Result<(), Error> {
 }
 
 /// Computes an answer that rank 0 gives; its problems are rank 0's too.
-fn compute(server: &Server, request: &impl Asked) {
+fn compute(server: &Server, request: &impl Endpoint) {
     if let Ok(model) = server.model(request.model()) {
         let _ = request.answer(&model, server.limits());
     }

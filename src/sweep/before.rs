@@ -2,25 +2,10 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-
-use super::{Setting, SweepRequest, SweepRun, folder};
+use super::{Setting, Sweep, SweepRequest, SweepRun, folder};
 use crate::Error;
 use crate::run_dir::Folder;
 use crate::run_files::read_optional;
-
-/// What is read of `sweep.json`.
-#[derive(Deserialize)]
-struct Before {
-    keys: Vec<String>,
-    runs: Vec<RunBefore>,
-}
-
-#[derive(Deserialize)]
-struct RunBefore {
-    setting: Vec<String>,
-    failure: Option<String>,
-}
 
 impl SweepRequest<'_> {
     /// The runs of the folder's table that are not among `settings`, and stay in it. Those that are gone are
@@ -33,7 +18,7 @@ impl SweepRequest<'_> {
         let file = path.join("sweep.json");
         let refused = |message: String| Error::Run { path: file.clone(), message };
         let Some(text) = read_optional(&file)? else { return Ok(Vec::new()) };
-        let before: Before = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
+        let before: Sweep = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
         let keys: Vec<&str> = self.axes.iter().map(|axis| axis.key.as_str()).collect();
         if before.keys != keys {
             let (found, given) = (before.keys.join(", "), keys.join(", "));
@@ -43,7 +28,7 @@ impl SweepRequest<'_> {
             return Err(refused(message));
         }
         let mut others = Vec::new();
-        for RunBefore { setting, failure } in before.runs {
+        for SweepRun { setting, failure, .. } in before.runs {
             let setting: Setting = before.keys.iter().cloned().zip(setting).collect();
             let out = path.join(folder(&setting));
             if settings.contains(&setting) || !out.exists() {

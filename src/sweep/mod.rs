@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use dsokr_basis::store::{Contents, Tensor};
 use dsokr_train::Observer;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::config::{Checked, Config, Override};
@@ -44,7 +44,7 @@ pub struct SweepRequest<'a> {
 }
 
 /// The runs of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The folder of the runs.
     pub path: PathBuf,
@@ -59,7 +59,7 @@ pub struct Sweep {
 }
 
 /// The run of a setting.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepRun {
     /// The values of the keys, in their order.
     pub setting: Vec<String>,
@@ -70,9 +70,9 @@ pub struct SweepRun {
     /// Its 95 % interval, low and high.
     pub ci95: Option<[f64; 2]>,
     /// All metrics of the validation split.
-    pub metrics: BTreeMap<&'static str, f64>,
+    pub metrics: BTreeMap<String, f64>,
     /// Why the training failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
@@ -170,7 +170,7 @@ impl SweepRun {
         };
         let metrics = Metric::known_of(&report.metrics);
         let metrics: BTreeMap<_, _> =
-            metrics.map(|(metric, value)| (metric.name(), value)).collect();
+            metrics.map(|(metric, value)| (metric.name().to_owned(), value)).collect();
         // a metric that is not known otherwise still chooses
         let value = Some(metric.value(&report.metrics)).filter(|value| value.is_finite());
         let ci95 = report.intervals.get(metric.name()).copied();

@@ -38,7 +38,7 @@ impl Sweep {
         let names = names.chain(ends).chain(["run", "failure"].map(String::from));
         let row = |run: &SweepRun| {
             let ends = run.ci95.map_or([None; 2], |ends| ends.map(Some));
-            let numbers = metrics.iter().map(|name| run.metrics.get(name).copied()).chain(ends);
+            let numbers = metrics.iter().map(|name| run.metrics.get(*name).copied()).chain(ends);
             let numbers = numbers.map(|value| value.map(|v| v.to_string()).unwrap_or_default());
             let failure = run.failure.clone().unwrap_or_default();
             let cells = run.setting.iter().cloned().chain(numbers);
@@ -73,7 +73,10 @@ mod tests {
             path: "runs/s".into(),
             value,
             ci95: value.map(|value| [value - 0.25, value + 0.25]),
-            metrics: value.iter().map(|&value| ("mrr", value)).collect::<BTreeMap<_, _>>(),
+            metrics: value
+                .iter()
+                .map(|&value| ("mrr".to_owned(), value))
+                .collect::<BTreeMap<_, _>>(),
             failure: value.is_none().then(|| "step 3, loss".into()),
         };
         let sweep = Sweep {

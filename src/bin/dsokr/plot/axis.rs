@@ -34,21 +34,19 @@ impl Axis {
         Self { scale: Scale::Logarithmic, ..Self::linear(label) }
     }
 
+    /// A logarithmic axis of whole numbers.
+    pub fn numbers(label: impl Into<String>) -> Self {
+        Self { whole: true, ..Self::logarithmic(label) }
+    }
+
+    /// An axis from 0 to 1.
+    pub fn share(label: impl Into<String>) -> Self {
+        Self { with_zero: true, most: Some(1.0), ..Self::linear(label) }
+    }
+
     /// An axis of values side by side, which have names.
     pub fn named(label: impl Into<String>, names: Vec<String>) -> Self {
         Self { names, ..Self::linear(label) }
-    }
-
-    pub fn whole(self) -> Self {
-        Self { whole: true, ..self }
-    }
-
-    pub fn with_zero(self) -> Self {
-        Self { with_zero: true, ..self }
-    }
-
-    pub fn at_most(self, most: f64) -> Self {
-        Self { most: Some(most), ..self }
     }
 
     /// The axis over values, which takes `length` points from `start` on; `padding` is the part of the
@@ -234,7 +232,7 @@ mod tests {
         assert_eq!(labels(&plain, -3.0, 3.0), ["−2", "0", "2"]);
         assert_eq!(labels(&plain, 0.0, 40000.0), ["0", "10,000", "20,000", "30,000", "40,000"]);
         assert_eq!(labels(&plain, 0.0, 2e-5)[1..3], ["5×10⁻⁶", "10⁻⁵"]);
-        assert_eq!(labels(&plain.clone().whole(), 0.0, 3.0), ["0", "1", "2", "3"]);
+        assert_eq!(labels(&Axis { whole: true, ..plain.clone() }, 0.0, 3.0), ["0", "1", "2", "3"]);
         assert_eq!(labels(&plain, 7.0, 7.0), ["6.5", "7.0", "7.5"]);
     }
 
@@ -244,7 +242,7 @@ mod tests {
         assert_eq!(labels(&axis, 1.0, 2e4), ["1", "10", "100", "1000", "10,000"]);
         assert_eq!(labels(&axis, 1e-9, 1.0), ["10⁻⁹", "10⁻⁷", "10⁻⁵", "0.001", "0.1"]);
         assert_eq!(labels(&axis, 10.0, 400.0), ["10", "20", "50", "100", "200"]);
-        assert_eq!(labels(&axis.clone().whole(), 1.0, 3.0), ["1", "2", "3"]);
+        assert_eq!(labels(&Axis::numbers("a"), 1.0, 3.0), ["1", "2", "3"]);
         assert_eq!(labels(&axis, 0.0, 10.0).len(), labels(&axis, 10.0, 10.0).len());
     }
 
@@ -258,7 +256,7 @@ mod tests {
 
     #[test]
     fn places_are_within_the_axis() {
-        let ruler = Axis::linear("a").at_most(1.0).over([0.0, 1.0].into_iter(), 0.1, (0.0, -50.0));
+        let ruler = Axis::share("a").over([0.0, 1.0].into_iter(), 0.1, (0.0, -50.0));
         assert_eq!(ruler.place(1.0), -50.0);
         assert_eq!(ruler.place(9.0), -50.0);
         assert!(ruler.place(0.0) < 0.0);

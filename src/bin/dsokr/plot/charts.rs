@@ -16,7 +16,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     let first = |at: usize| curves[..at].iter().all(|c| c.spectrum != curves[at].spectrum);
     let distinct = (0..curves.len()).filter(|&at| first(at)).map(|at| &curves[at]);
     let spectra = Panel {
-        x: Axis::logarithmic("coordinate").whole(),
+        x: Axis::numbers("coordinate"),
         y: Axis::logarithmic("eigenvalue / n"),
         series: distinct.map(|c| ordered(c.name.clone(), &c.spectrum)).collect(),
     };
@@ -25,8 +25,8 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
         ordered(format!("{name}, λ = {lambda}, sum {dimension:.1}"), &leverage.scores)
     });
     let scores = Panel {
-        x: Axis::logarithmic("output, sorted").whole(),
-        y: Axis::linear("leverage score").with_zero().at_most(1.0),
+        x: Axis::numbers("output, sorted"),
+        y: Axis::share("leverage score"),
         series: scores.collect(),
     };
     let metric = curves.first().map_or("", |curve| &curve.metric);
@@ -36,7 +36,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
     // errors fall by orders of magnitude until the basis holds the outputs' directions
     let y = match metric == "squared_error" {
         true => Axis::logarithmic(label),
-        false => Axis::linear(label).with_zero(),
+        false => Axis { with_zero: true, ..Axis::linear(label) },
     };
     let series = curves.iter().map(|curve| {
         let at = |point: &Point| (point.size as f64, point.deciding());
@@ -54,8 +54,7 @@ pub fn sketch_sizes(path: &Path, curves: &[Curve], leverage: &[Leverage]) -> Res
             ..Series::default()
         }
     });
-    let sizes =
-        Panel { x: Axis::logarithmic("sketch size m").whole(), y, series: series.collect() };
+    let sizes = Panel { x: Axis::numbers("sketch size m"), y, series: series.collect() };
     save(path, figure(&[spectra, scores, sizes]))
 }
 
@@ -84,6 +83,6 @@ pub fn embedding(path: &Path, curve: &EmbeddingCurve) -> Result<(), Error> {
         }
     }
     let y = Axis::linear(format!("validation {}", title(&curve.metric)));
-    let x = Axis::logarithmic("rank").whole();
+    let x = Axis::numbers("rank");
     save(path, figure(&[Panel { x, y, series }]))
 }

@@ -25,7 +25,7 @@ pub fn learning(path: &Path, runs: &[(String, LearningCurve)]) -> Result<(), Err
         });
         series.collect()
     };
-    let x = || Axis::linear("epoch").whole();
+    let x = || Axis { whole: true, ..Axis::linear("epoch") };
     let loss = lines(|curve, at| curve.loss.get(at).copied());
     let values = lines(|curve, at| curve.values.get(at).copied().flatten());
     let panels = [

@@ -21,8 +21,8 @@ pub fn hits(path: &Path, runs: &[(String, Vec<HitsPoint>)]) -> Result<(), Error>
             ..Series::default()
         }
     });
-    let y = Axis::linear("Hits@k (95 % intervals)").with_zero().at_most(1.0);
-    let panel = Panel { x: Axis::linear("k").whole(), y, series: series.collect() };
+    let y = Axis::share("Hits@k (95 % intervals)");
+    let panel = Panel { x: Axis { whole: true, ..Axis::linear("k") }, y, series: series.collect() };
     save(path, figure(&[panel]))
 }
 
@@ -43,8 +43,8 @@ pub fn ranks(path: &Path, runs: &[(String, RankHistogram)]) -> Result<(), Error>
             ..Series::default()
         }
     });
-    let x = Axis::logarithmic("rank of the gold candidate").whole();
-    let y = Axis::linear("number of queries").whole().with_zero();
+    let x = Axis::numbers("rank of the gold candidate");
+    let y = Axis { whole: true, with_zero: true, ..Axis::linear("number of queries") };
     save(path, figure(&[Panel { x, y, series: series.collect() }]))
 }
 
@@ -58,7 +58,7 @@ pub fn reliability(path: &Path, bins: &[ReliabilityBin]) -> Result<(), Error> {
         ..Series::default()
     };
     let x = Axis::linear("score of the first candidate (mean of a bin)");
-    let y = Axis::linear("share right (95 % intervals)").with_zero().at_most(1.0);
+    let y = Axis::share("share right (95 % intervals)");
     save(path, figure(&[Panel { x, y, series: vec![series] }]))
 }
 
@@ -76,7 +76,7 @@ pub fn coverage(path: &Path, shares: &[Coverage]) -> Result<(), Error> {
         dashed: true,
         ..Series::default()
     };
-    let x = Axis::linear("level of the quantile").with_zero().at_most(1.0);
-    let y = Axis::linear("share at most the quantile").with_zero().at_most(1.0);
+    let x = Axis::share("level of the quantile");
+    let y = Axis::share("share at most the quantile");
     save(path, figure(&[Panel { x, y, series: vec![observed, ideal] }]))
 }
